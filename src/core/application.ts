@@ -1,0 +1,122 @@
+import { EventEmitter } from 'node:events';
+import type { ApplicationConfig } from '../config/model.ts';
+import { kilnError } from '../errors.ts';
+import { Counters } from './counters.ts';
+import { InputStream, type OutputStream, type Source } from './stream.ts';
+import type { VirtualHost } from './vhost.ts';
+
+export interface PublishOptions {
+  /** A live stream of that name is ended in favour of the newcomer, instead of refusing it. */
+  readonly replace: boolean;
+  /** Streams of this kind of source that the application takes at once; 0 for any number. */
+  readonly maxConnections: number;
+}
+
+interface ApplicationEvents {
+  close: [];
+}
+
+/** Streams under one name space and one configuration. Closing it disconnects everything. */
+export class Application extends EventEmitter<ApplicationEvents> {
+  readonly vhost: VirtualHost;
+  readonly config: ApplicationConfig;
+  /** Made on demand from the `*` template of its virtual host. */
+  readonly dynamic: boolean;
+  readonly counters: Counters;
+  readonly createdTime = new Date();
+  readonly #inputs = new Map<string, InputStream>();
+  readonly #outputs = new Map<string, OutputStream>();
+  #closed = false;
+
+  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean) {
+    super();
+    this.setMaxListeners(0);
+    this.vhost = vhost;
+    this.config = config;
+    this.dynamic = dynamic;
+    this.counters = new Counters(vhost.counters);
+  }
+
+  get name(): string {
+    return this.config.name;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** `#vhost#app`, the form that messages and OVT use (facts/01-rest-api.md section 1). */
+  get internalName(): string {
+    return `#${this.vhost.name.replaceAll('#', '_')}#${this.name.replaceAll('#', '_')}`;
+  }
+
+  /** Live input streams: those whose tracks are known. */
+  *streams(): IterableIterator<InputStream> {
+    for (const input of this.#inputs.values()) if (input.tracks.length > 0) yield input;
+  }
+
+  stream(name: string): InputStream | undefined {
+    const input = this.#inputs.get(name);
+    return input !== undefined && input.tracks.length > 0 ? input : undefined;
+  }
+
+  /** Output streams, by the name viewers ask for. */
+  get outputs(): ReadonlyMap<string, OutputStream> {
+    return this.#outputs;
+  }
+
+  /**
+   * Takes the name for a source. The stream is listed once its tracks are set.
+   * @throws streamExists, tooManyConnections, applicationNotFound (the application is closed)
+   */
+  publish(name: string, source: Source, options: PublishOptions): InputStream {
+    if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
+    const present = this.#inputs.get(name);
+    if (present !== undefined && !options.replace) throw kilnError('streamExists');
+    if (present === undefined && options.maxConnections > 0 && this.#sources(source) >= options.maxConnections) {
+      throw kilnError('tooManyConnections', options.maxConnections);
+    }
+    present?.close('another publisher took over the name');
+    const input = new InputStream(name, source, this.counters);
+    this.#inputs.set(name, input);
+    const uncount = input.counters.source(source.kind);
+    input.once('tracks', () => this.vhost.registry.emit('input', input, this));
+    input.once('close', () => {
+      uncount();
+      if (this.#inputs.get(name) === input) this.#inputs.delete(name);
+    });
+    return input;
+  }
+
+  /**
+   * Makes an output stream of `input`; publishers hear of it by `announce`.
+   * @throws streamExists when another stream of the application puts out that name
+   */
+  addOutput(input: InputStream, name: string): OutputStream {
+    if (this.#outputs.has(name)) throw kilnError('streamExists');
+    const output = input.addOutput(name);
+    this.#outputs.set(name, output);
+    output.once('close', () => this.#outputs.delete(name));
+    return output;
+  }
+
+  /** Tells the publishers of an output stream whose tracks and playlists are set. */
+  announce(output: OutputStream): void {
+    this.vhost.registry.emit('output', output, this);
+  }
+
+  /** Ends every stream and with it every session. Idempotent. */
+  close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const input of [...this.#inputs.values()]) input.close(reason);
+    this.emit('close');
+    this.removeAllListeners();
+  }
+
+  #sources(source: Source): number {
+    let count = 0;
+    for (const input of this.#inputs.values()) if (input.source.kind === source.kind) count++;
+    return count;
+  }
+}

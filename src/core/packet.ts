@@ -1,0 +1,21 @@
+import type { Track } from './track.ts';
+
+/**
+ * One access unit, audio frame or event, in the canonical form of its codec:
+ * - H264, H265: 4-byte length-prefixed NAL units without parameter sets
+ * - AV1: one temporal unit of OBUs with size fields, without temporal delimiters
+ * - VP8, VP9: one frame
+ * - AAC: one raw frame without ADTS; Opus: one packet (RFC 6716)
+ *
+ * Times are integers in the track's timebase. Nobody ever writes to `data`.
+ */
+export interface Packet {
+  readonly track: Track;
+  readonly dts: number;
+  readonly pts: number;
+  /** 0 when the source does not tell. */
+  readonly duration: number;
+  /** Decoding can start here; true on every audio and data packet. */
+  readonly key: boolean;
+  readonly data: Buffer;
+}

@@ -1,0 +1,21 @@
+export interface Rendition {
+  readonly name?: string;
+  /** Variant names of output tracks. */
+  readonly videoVariantName?: string;
+  readonly audioVariantName?: string;
+}
+
+export interface PlaylistOptions {
+  readonly webrtcAutoAbr: boolean;
+  readonly webrtcAudioOnlyFallback: boolean;
+  readonly hlsChunklistPathDepth: number;
+  readonly enableTsPackaging: boolean;
+}
+
+/** A choice of renditions that a player can ask for by file name. */
+export interface Playlist {
+  readonly name?: string;
+  readonly fileName?: string;
+  readonly options: PlaylistOptions;
+  readonly renditions: readonly Rendition[];
+}

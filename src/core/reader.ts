@@ -1,0 +1,120 @@
+import type { Packet } from './packet.ts';
+import { toSeconds } from './timebase.ts';
+
+/** What a publisher hands to `Stream.read`. */
+export interface Consumer {
+  /**
+   * Takes one packet. A new configuration shows as a new `packet.track` object.
+   * Answers false when it can take no more until it calls `reader.resume()`.
+   */
+  packet(packet: Packet): boolean | void;
+  /** The stream has ended; nothing follows. */
+  close?(reason: string): void;
+}
+
+export interface ReaderLimits {
+  readonly bytes: number;
+  readonly seconds: number;
+}
+
+const DEFAULT_LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 5 };
+
+/**
+ * One consumer's view of a stream. A consumer that keeps up is called in the writer's own turn:
+ * no queue, no delay. One that does not is queued for within limits of bytes and media time;
+ * beyond them the queue is dropped and delivery goes on at the next video key frame, counted.
+ * It never holds up the writer or another reader.
+ */
+export class Reader {
+  readonly #consumer: Consumer;
+  readonly #limits: ReaderLimits;
+  readonly #detach: (reader: Reader) => void;
+  #queue: Packet[] = [];
+  #queuedBytes = 0;
+  #paused = false;
+  #draining = false;
+  #waitForKey = false;
+  #closed = false;
+  #dropped = 0;
+
+  constructor(consumer: Consumer, detach: (reader: Reader) => void, limits = DEFAULT_LIMITS) {
+    this.#consumer = consumer;
+    this.#detach = detach;
+    this.#limits = limits;
+  }
+
+  /** Packets this consumer was too slow for. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** Called by the stream for every packet. */
+  push(packet: Packet): void {
+    if (this.#closed) return;
+    if (this.#waitForKey) {
+      if (packet.track.type !== 'video' || !packet.key) {
+        this.#dropped++;
+        return;
+      }
+      this.#waitForKey = false;
+    }
+    if (!this.#paused && this.#queue.length === 0) {
+      if (this.#consumer.packet(packet) === false) this.#paused = true;
+      return;
+    }
+    this.#queue.push(packet);
+    this.#queuedBytes += packet.data.length;
+    if (this.#overLimit(packet)) this.#dropQueue();
+  }
+
+  /** Called by the consumer when it can take packets again. */
+  resume(): void {
+    this.#paused = false;
+    if (this.#draining) return;
+    this.#draining = true;
+    let taken = 0;
+    while (!this.#paused && !this.#closed && taken < this.#queue.length) {
+      const packet = this.#queue[taken++] as Packet;
+      this.#queuedBytes -= packet.data.length;
+      if (this.#consumer.packet(packet) === false) this.#paused = true;
+    }
+    this.#queue.splice(0, taken);
+    this.#draining = false;
+  }
+
+  /** Stops delivery. Idempotent; the consumer's `close` is not called. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#detach(this);
+  }
+
+  /** Called by the stream when it ends. */
+  end(reason: string): void {
+    if (this.#closed) return;
+    this.close();
+    this.#consumer.close?.(reason);
+  }
+
+  #overLimit(newest: Packet): boolean {
+    if (this.#queuedBytes > this.#limits.bytes) return true;
+    const oldest = this.#queue[0] as Packet;
+    const seconds =
+      toSeconds(newest.dts, newest.track.timebase) - toSeconds(oldest.dts, oldest.track.timebase);
+    return seconds > this.#limits.seconds;
+  }
+
+  #dropQueue(): void {
+    const video = this.#queue.some((packet) => packet.track.type === 'video');
+    this.#dropped += this.#queue.length;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#waitForKey = video;
+  }
+}

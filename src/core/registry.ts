@@ -1,0 +1,57 @@
+import { EventEmitter } from 'node:events';
+import type { VirtualHostConfig } from '../config/model.ts';
+import { kilnError } from '../errors.ts';
+import type { Application } from './application.ts';
+import { Counters } from './counters.ts';
+import type { InputStream, OutputStream } from './stream.ts';
+import { VirtualHost } from './vhost.ts';
+
+interface RegistryEvents {
+  /** An input stream knows its tracks: outputs can be made. */
+  input: [input: InputStream, application: Application];
+  /** An output stream is complete: publishers can attach. */
+  output: [output: OutputStream, application: Application];
+}
+
+/** All virtual hosts of this node, and the place where streams are announced. */
+export class Registry extends EventEmitter<RegistryEvents> {
+  readonly counters = new Counters();
+  readonly #vhosts = new Map<string, VirtualHost>();
+
+  get vhosts(): ReadonlyMap<string, VirtualHost> {
+    return this.#vhosts;
+  }
+
+  /** @throws vhostNotFound */
+  vhost(name: string): VirtualHost {
+    const vhost = this.#vhosts.get(name);
+    if (vhost === undefined) throw kilnError('vhostNotFound', name);
+    return vhost;
+  }
+
+  /** The first virtual host, in order of creation, that answers to a host name (without port). */
+  resolve(hostName: string): VirtualHost | undefined {
+    for (const vhost of this.#vhosts.values()) if (vhost.answersTo(hostName)) return vhost;
+    return undefined;
+  }
+
+  /** @throws vhostExists, applicationExists */
+  createVhost(config: VirtualHostConfig, isStatic: boolean): VirtualHost {
+    if (this.#vhosts.has(config.name)) throw kilnError('vhostExists', config.name);
+    const vhost = new VirtualHost(this, config, isStatic);
+    this.#vhosts.set(config.name, vhost);
+    return vhost;
+  }
+
+  /** @throws vhostNotFound */
+  deleteVhost(name: string, reason: string): void {
+    const vhost = this.vhost(name);
+    this.#vhosts.delete(name);
+    vhost.close(reason);
+  }
+
+  close(reason: string): void {
+    for (const vhost of this.#vhosts.values()) vhost.close(reason);
+    this.removeAllListeners();
+  }
+}

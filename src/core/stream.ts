@@ -1,0 +1,189 @@
+import { EventEmitter } from 'node:events';
+import { Counters, type ProviderKind } from './counters.ts';
+import { TrackMeter, type Measured } from './meter.ts';
+import type { Packet } from './packet.ts';
+import type { Playlist } from './playlist.ts';
+import { Reader, type Consumer, type ReaderLimits } from './reader.ts';
+import type { Session } from './session.ts';
+import type { Track } from './track.ts';
+
+interface StreamEvents {
+  /** The set of tracks, or the configuration of one, is another. */
+  tracks: [tracks: readonly Track[]];
+  close: [reason: string];
+}
+
+/**
+ * Packets from one writer to many readers. Knows no protocol.
+ * The first `setTracks` makes it live; `close` ends every reader.
+ */
+export class Stream<Events extends Record<keyof Events, unknown[]> = Record<never, never>> extends EventEmitter<
+  StreamEvents & Events
+> {
+  readonly name: string;
+  readonly createdTime = new Date();
+  readonly counters: Counters;
+  #tracks: readonly Track[] = [];
+  readonly #meters = new Map<number, TrackMeter>();
+  readonly #readers = new Set<Reader>();
+  #closed = false;
+
+  constructor(name: string, counters: Counters) {
+    super();
+    this.setMaxListeners(0);
+    this.name = name;
+    this.counters = counters;
+  }
+
+  get tracks(): readonly Track[] {
+    return this.#tracks;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get readers(): number {
+    return this.#readers.size;
+  }
+
+  /** Runtime measurement of a track; undefined for an unknown id. */
+  measured(trackId: number): Measured | undefined {
+    return this.#meters.get(trackId)?.read();
+  }
+
+  /**
+   * Sets or replaces the tracks. A track object that differs from the one with the same id
+   * counts as a change of its configuration.
+   */
+  setTracks(tracks: readonly Track[]): void {
+    if (this.#closed) return;
+    for (const track of tracks) {
+      const known = this.#tracks.find(({ id }) => id === track.id);
+      if (known === undefined) this.#meters.set(track.id, new TrackMeter(track));
+      else if (known !== track) this.#meters.get(track.id)?.configChanged(track);
+    }
+    for (const { id } of this.#tracks) {
+      if (!tracks.some((track) => track.id === id)) this.#meters.delete(id);
+    }
+    this.#tracks = Object.freeze([...tracks]);
+    (this as EventEmitter<StreamEvents>).emit('tracks', this.#tracks);
+  }
+
+  /** Hands a packet of one of the current tracks to every reader, in this turn. */
+  write(packet: Packet): void {
+    if (this.#closed) return;
+    this.#meters.get(packet.track.id)?.add(packet);
+    for (const reader of this.#readers) reader.push(packet);
+  }
+
+  /** Attaches a consumer, from the next packet on. On a closed stream it is told so at once. */
+  read(consumer: Consumer, limits?: ReaderLimits): Reader {
+    const reader = new Reader(consumer, (gone) => this.#readers.delete(gone), limits);
+    if (this.#closed) {
+      reader.end('the stream has ended');
+      return reader;
+    }
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  /** Ends every reader. Idempotent. */
+  close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const reader of [...this.#readers]) reader.end(reason);
+    (this as EventEmitter<StreamEvents>).emit('close', reason);
+    this.removeAllListeners();
+  }
+}
+
+/** `sourceType` of the management API. */
+export type SourceType =
+  | 'WebRTC' | 'Ovt' | 'Rtmp' | 'RtmpPull' | 'Rtsp' | 'RtspPull' | 'Transcoder' | 'SRT' | 'MPEGTS'
+  | 'Scheduled' | 'Multiplex' | 'File' | 'Unknown';
+
+/** The socket of a sender as the management API shows it: local is this server's side. */
+export interface Connection {
+  readonly transport: 'UDP' | 'TCP' | 'SRT' | 'TURN';
+  readonly protocol: 'UDP' | 'TCP' | 'SRT';
+  readonly localAddress?: string;
+  readonly localPort?: number;
+  readonly remoteAddress?: string;
+  readonly remotePort?: number;
+}
+
+export interface Source {
+  readonly type: SourceType;
+  readonly kind: ProviderKind;
+  readonly url?: string;
+  /** Asked at each call of the API, for a connection can move; absent for sources without one. */
+  readonly connection?: () => Connection | undefined;
+}
+
+/** What a provider writes into. It hears `close` when others end the stream and must then disconnect. */
+export class InputStream extends Stream<{ output: [OutputStream] }> {
+  readonly source: Source;
+  readonly #outputs = new Map<string, OutputStream>();
+
+  constructor(name: string, source: Source, parent: Counters) {
+    super(name, new Counters(parent));
+    this.source = source;
+  }
+
+  get outputs(): ReadonlyMap<string, OutputStream> {
+    return this.#outputs;
+  }
+
+  /** Makes an output stream; it ends with this stream. Called through `Application.addOutput`. */
+  addOutput(name: string): OutputStream {
+    const output = new OutputStream(name, this);
+    this.#outputs.set(name, output);
+    output.once('close', () => this.#outputs.delete(name));
+    return output;
+  }
+
+  override close(reason: string): void {
+    for (const output of [...this.#outputs.values()]) output.close(reason);
+    super.close(reason);
+  }
+}
+
+/** What publishers read. Shares the counters of its input: the API measures by input stream. */
+export class OutputStream extends Stream<{ session: [Session] }> {
+  readonly input: InputStream;
+  #playlists: readonly Playlist[] = [];
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(name: string, input: InputStream) {
+    super(name, input.counters);
+    this.input = input;
+  }
+
+  get playlists(): readonly Playlist[] {
+    return this.#playlists;
+  }
+
+  get sessions(): ReadonlyMap<string, Session> {
+    return this.#sessions;
+  }
+
+  addPlaylist(playlist: Playlist): void {
+    this.#playlists = Object.freeze([...this.#playlists, playlist]);
+  }
+
+  /** The playlist that a client names by file, without extension. */
+  playlist(fileName: string): Playlist | undefined {
+    return this.#playlists.find((playlist) => playlist.fileName === fileName);
+  }
+
+  /** Lists and counts a viewer; call the answer when it has gone. */
+  addSession(session: Session): () => void {
+    const uncount = this.counters.viewer(session.kind);
+    this.#sessions.set(session.id, session);
+    return () => {
+      if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
+      uncount();
+    };
+  }
+}

@@ -1,0 +1,73 @@
+import type { ApplicationConfig, VirtualHostConfig } from '../config/model.ts';
+import { kilnError } from '../errors.ts';
+import { Application } from './application.ts';
+import { Counters } from './counters.ts';
+import type { Registry } from './registry.ts';
+
+/** The name under which a virtual host keeps the template of applications made on demand. */
+const TEMPLATE = '*';
+
+/** Applications behind a set of host names. */
+export class VirtualHost {
+  readonly registry: Registry;
+  readonly config: VirtualHostConfig;
+  /** From Server.xml: read-only for the management API, with everything under it. */
+  readonly isStatic: boolean;
+  readonly counters: Counters;
+  readonly template: ApplicationConfig | undefined;
+  readonly #applications = new Map<string, Application>();
+  readonly #hostNames: readonly RegExp[];
+
+  constructor(registry: Registry, config: VirtualHostConfig, isStatic: boolean) {
+    this.registry = registry;
+    this.config = config;
+    this.isStatic = isStatic;
+    this.counters = new Counters(registry.counters);
+    this.#hostNames = config.host.names.map(wildcard);
+    this.template = config.applications.find(({ name }) => name === TEMPLATE);
+    for (const application of config.applications) {
+      if (application.name !== TEMPLATE) this.createApplication(application);
+    }
+  }
+
+  get name(): string {
+    return this.config.name;
+  }
+
+  get applications(): ReadonlyMap<string, Application> {
+    return this.#applications;
+  }
+
+  /** True when the `Host` of a request or the host of a URL is one of this virtual host's names. */
+  answersTo(hostName: string): boolean {
+    return this.#hostNames.some((pattern) => pattern.test(hostName));
+  }
+
+  /** @throws applicationNotFound */
+  application(name: string): Application {
+    const application = this.#applications.get(name);
+    if (application === undefined) throw kilnError('applicationNotFound', this.name, name);
+    return application;
+  }
+
+  /** @throws applicationExists */
+  createApplication(config: ApplicationConfig, dynamic = false): Application {
+    if (this.#applications.has(config.name)) throw kilnError('applicationExists', this.name, config.name);
+    const application = new Application(this, config, dynamic);
+    this.#applications.set(config.name, application);
+    application.once('close', () => {
+      if (this.#applications.get(config.name) === application) this.#applications.delete(config.name);
+    });
+    return application;
+  }
+
+  close(reason: string): void {
+    for (const application of [...this.#applications.values()]) application.close(reason);
+  }
+}
+
+/** `*` is any run of characters, `?` any one; host names know no case. */
+function wildcard(pattern: string): RegExp {
+  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*').replaceAll('?', '.');
+  return new RegExp(`^${source}$`, 'i');
+}

@@ -1,0 +1,47 @@
+import { pino, type Logger } from 'pino';
+
+export type { Logger };
+
+/**
+ * The process's logger: JSON lines on standard error, or readable lines on a terminal.
+ * @param level a pino level, or `silent`
+ */
+export function createLogger(level: string): Logger {
+  if (process.stderr.isTTY) {
+    return pino({
+      level,
+      transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' } },
+    });
+  }
+  return pino({ level }, pino.destination({ dest: 2, sync: false }));
+}
+
+const INTERVAL_MS = 1000;
+
+/** Faults that can come with every packet: counted, and logged by kind at most once a second. */
+export class FaultLog {
+  readonly #log: Logger;
+  readonly #counts = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  count(fault: string): void {
+    this.#counts.set(fault, (this.#counts.get(fault) ?? 0) + 1);
+    this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref();
+  }
+
+  /** Logs what is counted and stops the timer. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#flush();
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    for (const [fault, count] of this.#counts) this.#log.warn({ count }, fault);
+    this.#counts.clear();
+  }
+}
