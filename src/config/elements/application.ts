@@ -1,0 +1,44 @@
+import Type from 'typebox';
+import { choice, flag, ignored, integer, optional, repeated, text, type Fail } from '../blocks.ts';
+import { OutputProfiles } from './output-profile.ts';
+import { Providers } from './providers.ts';
+import { Publishers } from './publishers.ts';
+import { httpUrl } from './shared.ts';
+
+const TranscodeWebhook = optional({
+  enable: flag(false),
+  controlServerUrl: Type.Optional(httpUrl()),
+  secretKey: Type.Optional(text()),
+  timeout: integer(1500, { min: 1 }),
+  useLocalProfilesOnConnectionFailure: flag(true),
+  useLocalProfilesOnServerDisallow: flag(false),
+  useLocalProfilesOnErrorResponse: flag(false),
+});
+
+const Subtitles = optional({
+  enable: flag(false),
+  defaultLabel: Type.Optional(text()),
+  rendition: repeated(
+    Type.Object({
+      label: text(),
+      language: Type.Optional(text()),
+      autoSelect: flag(false),
+      forced: flag(false),
+    }),
+  ),
+});
+
+/** Streams under one name space and one configuration; `*` is the template of those made on demand. */
+export const Application = Type.Object({
+  name: text(),
+  type: choice(['live', 'vod']),
+  transcodeWebhook: TranscodeWebhook,
+  eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
+  subtitles: Subtitles,
+  providers: Providers,
+  publishers: Publishers,
+  outputProfiles: OutputProfiles,
+  decodes: ignored(),
+  persistentStreams: ignored(),
+  hwaccels: ignored(),
+});

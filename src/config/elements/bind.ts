@@ -1,0 +1,78 @@
+import Type from 'typebox';
+import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
+import { parseIceCandidate, type IceCandidate } from '../values.ts';
+import { endpoint, port, portList } from './shared.ts';
+
+const workers = () => ({ workerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })) });
+const threads = () => ({ ...workers(), threadPerSocket: flag(false) });
+/** A listener for HTTP: a plain port, a secure one, or both. */
+const http = () => ({ port: Type.Optional(port()), tlsPort: Type.Optional(port()), ...workers() });
+const tcp = () => ({ port: Type.Optional(port()) });
+
+const srtOptions = () =>
+  contained(Type.Object({ key: parsed('a socket option SRTO_*', srtOption), value: text() }), 'Option');
+
+function srtOption(given: string): string | undefined {
+  return /^SRTO_[A-Z0-9]+$/.test(given) ? given : undefined;
+}
+
+const DEFAULT_CANDIDATE: IceCandidate = { address: '*', first: 10000, last: 10000, protocol: 'udp' };
+
+const iceCandidates = () =>
+  section({
+    iceCandidate: {
+      ...repeated(parsed('an ICE candidate (IP:port[-port]/udp|tcp)', parseIceCandidate)),
+      default: [DEFAULT_CANDIDATE],
+    },
+    tcpRelay: repeated(endpoint()),
+    tcpRelayForce: flag(false, { aliases: ['tcpForce'] }),
+    enableLinkLocalAddress: flag(false),
+    iceWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
+    tcpIceWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
+    tcpRelayWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
+    defaultTransport: choice(['udptcp', 'udp', 'tcp', 'relay', 'all'], 'udptcp'),
+  });
+
+const webrtc = () =>
+  optional({
+    signalling: section({ ...http(), threadPerSocket: flag(false) }),
+    iceCandidates: iceCandidates(),
+    iceServers: contained(
+      Type.Object({
+        urls: contained(text(), 'Url'),
+        userName: Type.Optional(text()),
+        credential: Type.Optional(text()),
+      }),
+      'IceServer',
+    ),
+  });
+
+/** What listens where. An element without a port is dropped when the configuration is resolved. */
+export const Bind = Type.Object({
+  managers: section({ api: optional(http()) }),
+  providers: section({
+    rtmp: optional({ ...tcp(), ...threads() }),
+    rtsp: optional({ ...tcp(), ...threads() }),
+    srt: optional({
+      port: Type.Optional(portList('udp')),
+      ...threads(),
+      streamMap: contained(Type.Object({ port: port(), streamPath: text() }), 'Stream'),
+      options: srtOptions(),
+    }),
+    mpegts: optional({ port: Type.Optional(portList('udp')), ...threads() }),
+    webrtc: webrtc(),
+  }),
+  publishers: section({
+    ovt: optional({ ...tcp(), ...workers() }),
+    llhls: optional(http()),
+    hls: optional(http()),
+    thumbnail: optional(http()),
+    webrtc: webrtc(),
+    srt: optional({
+      port: Type.Optional(portList('udp')),
+      ...workers(),
+      streamMap: contained(Type.Object({ port: port(), streamPath: text() }), 'Stream'),
+      options: srtOptions(),
+    }),
+  }),
+});

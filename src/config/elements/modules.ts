@@ -1,0 +1,24 @@
+import Type from 'typebox';
+import { flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
+import { parseNetworks } from '../values.ts';
+
+const networks = () => parsed('a comma list of networks, such as 10.0.0.0/8,::1', parseNetworks);
+const enabled = (value: boolean) => section({ enable: flag(value) });
+
+/** Switches of the whole server. */
+export const Modules = section({
+  http2: enabled(true),
+  llhls: enabled(true),
+  p2p: section({ enable: flag(false), maxClientPeersPerHostPeer: integer(2) }),
+  recovery: section({ enable: flag(false), deleteLazyStreamTimeout: integer(0) }),
+  dynamicAppRemoval: enabled(false),
+  etag: enabled(false),
+  ertmp: enabled(false),
+  whisper: optional({ preloadModel: repeated(Type.Object({ path: text(), devices: Type.Optional(text()) })) }),
+  jemalloc: section({ backgroundPurge: flag(true) }),
+  taskPool: section({ threadCount: integer(4, { min: 1 }), maxTasks: integer(128, { min: 1 }) }),
+  /** Peers whose PROXY protocol header (v1, v2) on TCP ports is believed. */
+  proxyProtocol: optional({ networks: networks() }),
+  /** Peers whose `X-Forwarded-For` is believed. */
+  forwardedFor: optional({ networks: networks() }),
+});

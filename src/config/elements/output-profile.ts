@@ -1,0 +1,157 @@
+import Type from 'typebox';
+import { choice, contained, flag, integer, decimal, optional, parsed, repeated, section, text, type Fail } from '../blocks.ts';
+import { parseBitrate } from '../values.ts';
+import { Playlist, TrackSet } from './playlist.ts';
+
+const bitrate = () =>
+  Type.Optional(
+    Type.Unsafe<number>({ type: 'integer', minimum: 1, is: 'a bitrate (above 0, K or M may follow)', convert: parseBitrate }),
+  );
+
+const equal = () => Type.Optional(choice(['eq']));
+const compared = () => Type.Optional(choice(['eq', 'lte', 'gte']));
+
+interface Encode {
+  name?: string;
+  bypass: boolean;
+  codec?: string;
+  bitrate?: number;
+}
+
+function needsCodec(encode: Encode, fail: Fail): void {
+  if (encode.bypass) return;
+  if (encode.codec === undefined) fail(['codec'], 'is missing (Bypass is not set)');
+  if (encode.bitrate === undefined) fail(['bitrate'], 'is missing (Bypass is not set)');
+}
+
+interface VideoEncode extends Encode {
+  keyFrameIntervalType: 'frame' | 'time';
+  keyFrameInterval: number;
+}
+
+const MAX_KEY_FRAME_INTERVAL = { frame: 600, time: 10_000 };
+
+function videoRule(video: VideoEncode, fail: Fail): void {
+  needsCodec(video, fail);
+  const max = MAX_KEY_FRAME_INTERVAL[video.keyFrameIntervalType];
+  if (video.keyFrameInterval > max) fail(['keyFrameInterval'], `is not an integer (0..${max})`);
+}
+
+const MAX_SIDE = 16_384;
+const side = () => integer(0, { max: MAX_SIDE });
+
+const Video = Type.Object(
+  {
+    name: Type.Optional(text()),
+    bypass: flag(false),
+    codec: Type.Optional(text()),
+    bitrate: bitrate(),
+    /** 0: of the source, or what keeps its aspect. */
+    width: side(),
+    height: side(),
+    /** 0: of the source. */
+    framerate: decimal(0, { max: 1000 }),
+    /** -1 off, 0 automatic, else one frame in this many is kept. */
+    skipFrames: integer(-1, { min: -1, max: 120 }),
+    preset: Type.Optional(choice(['slower', 'slow', 'medium', 'fast', 'faster'])),
+    /** -1: automatic. */
+    threadCount: integer(-1, { min: -1, max: 1024 }),
+    keyFrameIntervalType: choice(['frame', 'time'], 'frame'),
+    /** Frames or milliseconds; 0: one second's frames. */
+    keyFrameInterval: integer(0),
+    bFrames: Type.Optional(integer(undefined, { max: 16 })),
+    profile: Type.Optional(choice(['baseline', 'main', 'high'])),
+    lookahead: integer(-1, { min: -1, max: 250 }),
+    modules: Type.Optional(text()),
+    extraOptions: Type.Optional(text()),
+    bypassIfMatch: optional({
+      codec: equal(), width: compared(), height: compared(), framerate: compared(), sar: equal(),
+    }, { rule: noBitrate }),
+  },
+  { rule: videoRule },
+);
+
+const Audio = Type.Object(
+  {
+    name: Type.Optional(text()),
+    bypass: flag(false),
+    codec: Type.Optional(text()),
+    bitrate: bitrate(),
+    /** 0: of the source. */
+    samplerate: integer(0, { max: 384_000 }),
+    channel: integer(0, { max: 8 }),
+    modules: Type.Optional(text()),
+    bypassIfMatch: optional({ codec: equal(), samplerate: equal(), channel: compared() }),
+  },
+  { rule: needsCodec },
+);
+
+const Image = Type.Object({
+  name: Type.Optional(text()),
+  codec: choice(['jpeg', 'png', 'webp', 'avif']),
+  width: side(),
+  height: side(),
+  framerate: decimal(0, { max: 1000 }),
+  skipFrames: integer(-1, { min: -1, max: 120 }),
+});
+
+function noBitrate(): void {}
+
+interface Encodes {
+  videos: Encode[];
+  audios: Encode[];
+  images: Encode[];
+}
+
+/** An encode without a name is called after its kind and place. */
+function nameEncodes({ videos, audios, images }: Encodes): void {
+  videos.forEach((video, index) => (video.name ??= `video_${index}`));
+  audios.forEach((audio, index) => (audio.name ??= `audio_${index}`));
+  images.forEach((image, index) => (image.name ??= `image_${index}`));
+}
+
+export const OutputProfile = Type.Object({
+  name: text(),
+  /** May hold `${OriginStreamName}`. */
+  outputStreamName: text(),
+  encodes: Type.Object(
+    {
+      videos: repeated(Video, 'Video', { shown: true }),
+      audios: repeated(Audio, 'Audio', { shown: true }),
+      images: repeated(Image, 'Image', { shown: true }),
+      data: repeated(Type.Object({ name: text() }), 'Data', { shown: true }),
+    },
+    { complete: nameEncodes },
+  ),
+  playlists: repeated(Playlist, 'Playlist'),
+  tracksets: repeated(TrackSet, 'TrackSet'),
+});
+
+const Stt = optional({
+  enable: flag(true),
+  rendition: repeated(
+    Type.Object({
+      engine: text(),
+      outputSubtitleLabel: text(),
+      model: Type.Optional(text()),
+      inputAudioIndex: integer(0),
+      sourceLanguage: text({ default: 'auto' }),
+      translation: flag(false),
+      stepMs: integer(2000),
+      lengthMs: integer(10_000),
+      keepMs: integer(1500),
+      modules: Type.Optional(text()),
+    }),
+  ),
+});
+
+/** Defaults of what follows here are filled by the application's own rule. */
+export const OutputProfiles = Type.Object({
+  hwaccels: Type.Optional(Type.Object({}, { xml: 'HWAccels' })),
+  decodes: section({ threadCount: integer(2, { min: 1, max: 1024 }), onlyKeyframes: flag(false) }),
+  mediaOptions: optional({
+    overlays: optional({ enable: flag(false), path: text({ default: '' }) }),
+    stt: Stt,
+  }),
+  outputProfile: repeated(OutputProfile),
+});

@@ -1,0 +1,75 @@
+import Type from 'typebox';
+import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
+import { parsePortRanges } from '../values.ts';
+import { crossDomains, streamMapFile } from './shared.ts';
+
+const common = () => ({
+  /** 0: any number. */
+  maxConnection: integer(0),
+  timestampMode: choice(['Auto', 'ZeroBased', 'Original'], 'Auto'),
+});
+
+/** Milliseconds without a packet after which the stream ends; 0: never. */
+const silence = (value = 0) => ({ packetSilenceTimeoutMs: integer(value) });
+
+const audioMap = () =>
+  contained(
+    Type.Object({
+      name: text(),
+      language: Type.Optional(text()),
+      characteristics: Type.Optional(text()),
+    }),
+    'Item',
+  );
+
+const Id3v2 = Type.Object({
+  eventType: choice(['video', 'audio', 'event'], 'event'),
+  frameType: text(),
+  info: text({ default: '' }),
+  data: text({ default: '' }),
+});
+
+/** Kept as text, `4000/udp`: the management API shows it. */
+const udpPorts = () =>
+  parsed('a list of UDP ports (1..65535)', (given) => (parsePortRanges(given, 'udp') ? given : undefined));
+
+/** Ways into an application. One that is absent is off. */
+export const Providers = section({
+  rtmp: optional({
+    ...common(),
+    ...silence(),
+    firstMediaWaitTimeoutMs: integer(0),
+    blockDuplicateStreamName: flag(true),
+    passthroughOutputProfile: flag(false),
+    eventGenerator: optional({
+      event: repeated(Type.Object({ trigger: text(), hlsid3v2: { ...Id3v2, xml: 'HLSID3v2' } })),
+    }),
+  }),
+  srt: optional({ ...common(), ...silence(), blockDuplicateStreamName: flag(true), audioMap: audioMap() }),
+  mpegts: optional({
+    ...common(),
+    ...silence(1500),
+    streams: contained(Type.Object({ name: text(), port: udpPorts() }), 'Stream', { xml: 'StreamMap' }),
+    audioMap: audioMap(),
+    packetReordering: flag(false),
+  }),
+  rtspPull: optional({ ...common(), blockDuplicateStreamName: flag(true) }),
+  rtsp: optional(common()),
+  ovt: optional(common()),
+  webrtc: optional({
+    ...common(),
+    ...silence(),
+    timeout: integer(30_000),
+    firInterval: integer(3000),
+    rtcpBasedTimestamp: flag(false),
+    rtx: section({ enable: flag(false), maxHoldMs: integer(400) }),
+    crossDomains: crossDomains(),
+  }),
+  schedule: optional({
+    ...common(),
+    mediaRootDir: text({ default: '' }),
+    scheduleFilesDir: text({ default: '' }),
+  }),
+  multiplex: optional({ ...common(), ...silence(), muxFilesDir: text({ default: '' }) }),
+  file: optional({ ...common(), streamMap: streamMapFile() }),
+});

@@ -1,0 +1,128 @@
+import Type from 'typebox';
+import { choice, contained, decimal, flag, integer, optional, section, text, type Fail } from '../blocks.ts';
+import { crossDomains, streamMapFile } from './shared.ts';
+
+const common = () => ({
+  appWorkerCount: integer(1),
+  streamWorkerCount: integer(8),
+  delayBufferTimeMs: integer(0),
+  /** 0: any number. */
+  maxConnection: integer(0),
+});
+
+/** Seconds of `max-age`; 0: `no-cache, no-store`; -1: no header. */
+const age = (value: number) => integer(value, { min: -1, max: 0x7fff_ffff });
+
+const dump = () =>
+  Type.Object({
+    id: Type.Optional(text()),
+    enable: flag(true),
+    targetStreamName: text(),
+    playlists: contained(text(), 'Playlist'),
+    outputPath: text(),
+    infoFile: Type.Optional(text()),
+    userData: Type.Optional(text()),
+  });
+
+/** Common to HLS and LL-HLS. Durations in seconds. */
+const hls = () => ({
+  ...common(),
+  segmentDuration: decimal(10, { min: 0.5, max: 3600 }),
+  segmentCount: integer(5, { min: 3, max: 10_000 }),
+  originMode: flag(false),
+  serverTimeBasedSegmentNumbering: flag(false),
+  createDefaultPlaylist: flag(true),
+  dvr: optional({
+    enable: flag(false),
+    tempStoragePath: text({ default: '/tmp/ll_hls_dvr' }),
+    maxDuration: integer(3600),
+    eventPlaylistType: flag(false),
+  }),
+  cacheControl: section({
+    masterPlaylistMaxAge: age(0),
+    chunklistMaxAge: age(0),
+    chunklistWithDirectivesMaxAge: age(60),
+    segmentMaxAge: age(-1),
+    partialSegmentMaxAge: age(-1),
+  }),
+  /** Pairs that every master playlist is asked with. */
+  defaultQueryString: contained(Type.Object({ key: text(), value: text({ default: '' }) }), 'Query'),
+  dumps: contained(dump(), 'Dump'),
+  crossDomains: crossDomains(),
+});
+
+interface Llhls {
+  chunkDuration: number;
+  segmentDuration: number;
+  partHoldBack?: number;
+}
+
+const MIN_HOLD_BACK_CHUNKS = 3;
+
+const Llhls = optional(
+  {
+    ...hls(),
+    chunkDuration: decimal(0.5, { min: 0.05, max: 60 }),
+    /** Three chunks unless told: RFC 8216bis wants no less than two, recommends three. */
+    partHoldBack: Type.Optional(decimal()),
+    enablePreloadHint: flag(true),
+    drm: optional({ enable: flag(false), infoFile: text({ default: '' }) }),
+  },
+  {
+    rule: (llhls: Llhls, fail: Fail) => {
+      if (llhls.chunkDuration > llhls.segmentDuration) fail(['chunkDuration'], 'is longer than SegmentDuration');
+    },
+    complete: (llhls: Llhls) => {
+      llhls.partHoldBack ??= MIN_HOLD_BACK_CHUNKS * llhls.chunkDuration;
+    },
+  },
+);
+
+/** Longest that the RTP extension can ask for: 12 bits of 10 ms. */
+const MAX_PLAYOUT_DELAY_MS = 40_950;
+
+const PlayoutDelay = optional(
+  {
+    min: integer(0, { max: MAX_PLAYOUT_DELAY_MS }),
+    max: integer(MAX_PLAYOUT_DELAY_MS, { max: MAX_PLAYOUT_DELAY_MS }),
+  },
+  {
+    rule: ({ min, max }: { min: number; max: number }, fail: Fail) => {
+      if (min > max) fail(['min'], 'is more than Max');
+    },
+  },
+);
+
+/** Ways out of an application. One that is absent is off. */
+export const Publishers = section({
+  ...common(),
+  webrtc: optional({
+    ...common(),
+    timeout: integer(30_000),
+    rtx: flag(false),
+    ulpfec: flag(false),
+    jitterBuffer: flag(false),
+    createDefaultPlaylist: flag(true),
+    bandwidthEstimation: choice(['All', 'REMB', 'TransportCC'], 'All'),
+    playoutDelay: PlayoutDelay,
+    crossDomains: crossDomains(),
+  }),
+  llhls: Llhls,
+  hls: optional(hls()),
+  file: optional({
+    ...common(),
+    rootPath: Type.Optional(text()),
+    filePath: Type.Optional(text()),
+    infoPath: Type.Optional(text()),
+    streamMap: streamMapFile(),
+  }),
+  push: optional({
+    ...common(),
+    streamMap: streamMapFile(),
+    connectionTimeout: integer(5000),
+    sendTimeout: integer(2000),
+  }),
+  thumbnail: optional({ ...common(), crossDomains: crossDomains() }),
+  srt: optional(common()),
+  ovt: optional(common()),
+});

@@ -1,0 +1,77 @@
+import Type from 'typebox';
+import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
+import { parseListenAddress, parseUrl } from '../values.ts';
+import { Bind } from './bind.ts';
+import { Modules } from './modules.ts';
+import { crossDomains, endpoint, hostNames, httpUrl, port, tls } from './shared.ts';
+import { VirtualHost } from './vhost.ts';
+
+const Managers = optional({
+  host: Type.Object({ names: hostNames(), tls: tls() }),
+  api: optional({
+    /** Empty: the loader makes one up. */
+    accessToken: text({ default: '' }),
+    crossDomains: crossDomains(),
+    storage: section({ enabled: flag(true), path: text({ default: 'conf/api_data' }) }),
+  }),
+});
+
+const number = () => Type.Optional(integer());
+
+const Alert = optional({
+  url: httpUrl(),
+  secretKey: Type.Optional(text()),
+  timeout: integer(3000),
+  rulesFile: Type.Optional(text()),
+  rules: optional({
+    ingress: optional({
+      minBitrate: number(), maxBitrate: number(),
+      minFramerate: number(), maxFramerate: number(),
+      minWidth: number(), maxWidth: number(),
+      minHeight: number(), maxHeight: number(),
+      minSamplerate: number(), maxSamplerate: number(),
+      longKeyFrameInterval: flag(false),
+      hasBFrames: flag(false),
+    }),
+  }),
+});
+
+/** Several nodes as one server. Absent: this node is alone. */
+const Cluster = optional({
+  name: text({ default: 'kiln' }),
+  /** Shared by all nodes; node-to-node calls are authenticated with it. */
+  secret: text(),
+  redis: Type.Object(
+    {
+      url: Type.Optional(parsed('a redis:// or rediss:// URL', (given) => parseUrl(given, ['redis', 'rediss']))),
+      sentinels: contained(endpoint(), 'Sentinel'),
+      /** Name of the master that the sentinels watch. */
+      masterName: text({ default: 'mymaster' }),
+    },
+    {
+      rule: (redis: { url?: string; sentinels: unknown[] }, fail: (path: string[], message: string) => void) => {
+        if (redis.url === undefined && redis.sentinels.length === 0) fail([], 'needs Url or Sentinels');
+      },
+    },
+  ),
+  node: Type.Object({ id: text(), advertiseAddress: text(), port: port() }),
+});
+
+/** The root element of Server.xml. */
+export const Server = Type.Object({
+  version: text(),
+  name: text({ default: 'Kiln' }),
+  type: choice(['origin', 'edge']),
+  ip: repeated(parsed('*, :: or an IP address', parseListenAddress)),
+  stunServer: Type.Optional(endpoint()),
+  privacyProtection: flag(false),
+  bind: Bind,
+  modules: Modules,
+  managers: Managers,
+  alert: Alert,
+  /** Not in use here; taken as it is. */
+  analytics: optional({}),
+  defaults: section({ crossDomains: crossDomains() }),
+  virtualHosts: contained(VirtualHost, 'VirtualHost'),
+  cluster: Cluster,
+});

@@ -1,0 +1,32 @@
+import Type from 'typebox';
+import { contained, optional, parsed, repeated, text } from '../blocks.ts';
+import { parseEndpoint, parsePortOf, parsePortRanges, parseUrl } from '../values.ts';
+
+export const port = () => parsed('a port (1..65535)', (given) => parsePortOf(given, 'tcp'));
+
+export const portList = (transport: 'udp' | 'tcp') =>
+  parsed('a list of ports (1..65535), such as 4000-4003,4005', (given) => parsePortRanges(given, transport));
+
+export const endpoint = () => parsed('a host:port', parseEndpoint);
+
+export const httpUrl = () =>
+  parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
+
+/** CORS: origins that may call, and headers added to their answers. */
+export const crossDomains = () =>
+  optional({
+    url: repeated(text()),
+    header: repeated(Type.Object({ key: text(), value: text({ default: '' }) })),
+  });
+
+export const tls = () => optional({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
+
+/** Which modules an access control guards: comma lists of names, empty for none. */
+export const enables = () =>
+  optional({ providers: text({ default: '' }), publishers: text({ default: '' }) });
+
+/** A file that maps streams to targets (recording, pushing). */
+export const streamMapFile = () =>
+  optional({ enable: Type.Boolean({ default: false, is: 'true or false' }), path: text({ default: '' }) });
+
+export const hostNames = () => contained(text(), 'Name');

@@ -1,0 +1,36 @@
+import type { Static } from 'typebox';
+import type { Application } from './elements/application.ts';
+import type { Bind } from './elements/bind.ts';
+import type { OutputProfile } from './elements/output-profile.ts';
+import type { Playlist } from './elements/playlist.ts';
+import type { Server } from './elements/server.ts';
+import type { VirtualHost } from './elements/vhost.ts';
+
+/**
+ * The configuration as everything else reads it: the management API's key names, defaults filled,
+ * deep-frozen. An element that is off or not configured is undefined. Times in the units of
+ * facts/02-config.md: milliseconds, and seconds for HLS.
+ */
+type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
+
+export type ServerConfig = Frozen<Static<typeof Server>>;
+export type BindConfig = Frozen<Static<typeof Bind>>;
+export type VirtualHostConfig = Frozen<Static<typeof VirtualHost>>;
+export type ApplicationConfig = Frozen<Static<typeof Application>>;
+export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
+export type PlaylistConfig = Frozen<Static<typeof Playlist>>;
+
+export type ModulesConfig = ServerConfig['modules'];
+export type ManagersConfig = NonNullable<ServerConfig['managers']>;
+export type ClusterConfig = NonNullable<ServerConfig['cluster']>;
+export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
+export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];
+export type AudioEncodeConfig = OutputProfileConfig['encodes']['audios'][number];
+
+type Providers = ApplicationConfig['providers'];
+type Publishers = ApplicationConfig['publishers'];
+export type ProviderName = keyof Providers;
+export type RtmpProviderConfig = NonNullable<Providers['rtmp']>;
+export type LlhlsPublisherConfig = NonNullable<Publishers['llhls']>;
+export type WebrtcPublisherConfig = NonNullable<Publishers['webrtc']>;
+export type WebrtcBindConfig = NonNullable<BindConfig['publishers']['webrtc']>;
