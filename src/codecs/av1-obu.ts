@@ -1,0 +1,69 @@
+import { BitstreamError } from './bits.ts';
+
+/** OBU types (AV1 6.2.2). */
+export const OBU = Object.freeze({
+  sequenceHeader: 1,
+  temporalDelimiter: 2,
+  frameHeader: 3,
+  tileGroup: 4,
+  metadata: 5,
+  frame: 6,
+  redundantFrameHeader: 7,
+  tileList: 8,
+  padding: 15,
+});
+
+export interface Obu {
+  readonly type: number;
+  /** False when the OBU runs to the end of the data without telling its size. */
+  readonly hasSize: boolean;
+  /** Header, size and payload. */
+  readonly data: Buffer;
+  readonly payload: Buffer;
+}
+
+/**
+ * The OBUs of low-overhead data (AV1 5.2), as slices. One without a size field is the last.
+ * @throws BitstreamError
+ */
+export function* obus(data: Buffer): IterableIterator<Obu> {
+  for (let at = 0; at < data.length; ) {
+    const header = data[at] as number;
+    if ((header & 0x80) !== 0) throw new BitstreamError('the forbidden bit of an OBU is set');
+    const hasSize = (header & 2) !== 0;
+    let start = at + ((header & 4) === 0 ? 1 : 2);
+    let end = data.length;
+    if (hasSize) {
+      const size = readLeb128(data, start);
+      start += size.length;
+      end = start + size.value;
+    }
+    if (start > data.length || end > data.length) throw new BitstreamError('an OBU is longer than its data');
+    yield { type: (header >> 3) & 15, hasSize, data: data.subarray(at, end), payload: data.subarray(start, end) };
+    at = end;
+  }
+}
+
+/** AV1 4.10.5; values take 32 bits at most. */
+function readLeb128(data: Buffer, at: number): { value: number; length: number } {
+  let value = 0;
+  for (let i = 0; i < 8; i++) {
+    const byte = data[at + i];
+    if (byte === undefined) break;
+    value += (byte & 0x7f) * 2 ** (7 * i);
+    if (byte < 0x80) {
+      if (value > 0xffffffff) break;
+      return { value, length: i + 1 };
+    }
+  }
+  throw new BitstreamError('the size of an OBU is malformed');
+}
+
+/** A number in the fewest bytes of AV1 4.10.5. */
+export function writeLeb128(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let left = value; bytes.length === 0 || left > 0; left = Math.floor(left / 128)) {
+    bytes.push((left % 128) | (left >= 128 ? 0x80 : 0));
+  }
+  return Buffer.from(bytes);
+}

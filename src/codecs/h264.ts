@@ -1,0 +1,95 @@
+import { BitReader, BitstreamError } from './bits.ts';
+import { canonicalizeNals, nalUnits, unescapeNal, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
+
+export { buildAvcConfig, codecString, parseAvcConfig, withParameterSets, type AvcConfig } from './h264-config.ts';
+export { parseSps, type H264Sps } from './h264-sps.ts';
+
+/** NAL unit types (H.264 table 7-1). */
+export const NAL = Object.freeze({
+  slice: 1,
+  partitionA: 2,
+  idr: 5,
+  sei: 6,
+  sps: 7,
+  pps: 8,
+  delimiter: 9,
+  endOfSequence: 10,
+  endOfStream: 11,
+  filler: 12,
+  spsExtension: 13,
+});
+
+const RECOVERY_POINT = 6;
+
+export function nalType(nal: Buffer): number {
+  return (nal[0] as number) & 0x1f;
+}
+
+/** A slice of an IDR picture. */
+export function isKeyNal(nal: Buffer): boolean {
+  return nalType(nal) === NAL.idr;
+}
+
+export function isParameterSet(nal: Buffer): boolean {
+  const type = nalType(nal);
+  return type === NAL.sps || type === NAL.pps || type === NAL.spsExtension;
+}
+
+/**
+ * Whether decoding can start at an access unit of 4-byte length-prefixed NAL units: an IDR picture,
+ * or an intra picture behind a recovery point that recovers at once (open GOP). A gradual refresh,
+ * which shows a whole picture only frames later, is none.
+ * @throws BitstreamError when the unit is malformed before its first slice
+ */
+export function isKeyAccessUnit(data: Buffer): boolean {
+  let recovers = false;
+  for (const nal of nalUnits(data)) {
+    const type = nalType(nal);
+    if (type === NAL.idr) return true;
+    if (type === NAL.slice || type === NAL.partitionA) return recovers && isIntraSlice(nal);
+    if (type === NAL.sei && recoversAtOnce(nal)) recovers = true;
+  }
+  return false;
+}
+
+/**
+ * Brings an access unit into the canonical form of `Packet`.
+ * @throws BitstreamError
+ */
+export function canonicalize(data: Buffer, lengthSize: LengthSize): CanonicalUnit {
+  return canonicalizeNals(data, lengthSize, role);
+}
+
+function role(nal: Buffer): NalRole {
+  if (isParameterSet(nal)) return 'parameterSet';
+  const type = nalType(nal);
+  return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
+}
+
+/** Slice types I and SI; above 4 they say that all slices of the picture are of that type. */
+function isIntraSlice(nal: Buffer): boolean {
+  // first_mb_in_slice and slice_type take at most nine bytes; emulation prevention adds some
+  const reader = new BitReader(unescapeNal(nal.subarray(1, 16)));
+  reader.ue();
+  const type = reader.ueMax(9, 'slice_type') % 5;
+  return type === 2 || type === 4;
+}
+
+/** SEI messages: H.264 7.3.2.3.1; recovery point: D.1.8. */
+function recoversAtOnce(nal: Buffer): boolean {
+  const data = unescapeNal(nal);
+  let at = 1;
+  // the last byte holds the trailing bits: a message needs two more
+  while (at + 2 < data.length) {
+    let type = 0;
+    let size = 0;
+    while (data[at] === 0xff) (type += 255), at++;
+    type += data[at++] ?? 0;
+    while (data[at] === 0xff) (size += 255), at++;
+    size += data[at++] ?? 0;
+    if (at + size > data.length) throw new BitstreamError('an SEI message is longer than its NAL unit');
+    if (type === RECOVERY_POINT) return new BitReader(data.subarray(at, at + size)).ue() === 0;
+    at += size;
+  }
+  return false;
+}

@@ -1,0 +1,128 @@
+import { BitReader, BitstreamError } from './bits.ts';
+import { ByteReader } from './byte-reader.ts';
+import { parseSps, type H265Sps, type ProfileTierLevel } from './h265-sps.ts';
+import { unescapeNal, type LengthSize } from './nal.ts';
+import { mergeById, readParameterSets, writeParameterSets } from './parameter-sets.ts';
+
+/** HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 8.3.3.1.2). */
+export interface HevcConfig extends ProfileTierLevel {
+  /** Bytes of the length in front of each NAL unit. */
+  readonly lengthSize: LengthSize;
+  readonly vps: readonly Buffer[];
+  readonly sps: readonly Buffer[];
+  readonly pps: readonly Buffer[];
+}
+
+const VPS = 32;
+const SPS = 33;
+const PPS = 34;
+const MAX_ARRAYS = 64;
+
+/**
+ * Reads an hvcC payload; arrays of other NAL units (SEI) are left out.
+ * @throws BitstreamError
+ */
+export function parseHevcConfig(record: Buffer): HevcConfig {
+  const reader = new ByteReader(record);
+  // version 0 is from writers older than the standard's final text
+  if (reader.u8() > 1) throw new BitstreamError('not an HEVC configuration record');
+  const head = reader.u8();
+  const compatibility = reader.u32();
+  const constraints = reader.bytes(6);
+  const level = reader.u8();
+  reader.bytes(8);
+  const lengthSize = ((reader.u8() & 3) + 1) as LengthSize;
+  const arrays = reader.u8();
+  if (arrays > MAX_ARRAYS) throw new BitstreamError('the HEVC configuration record has too many arrays');
+  const byType = new Map<number, Buffer[]>([[VPS, []], [SPS, []], [PPS, []]]);
+  for (let i = 0; i < arrays; i++) {
+    const type = reader.u8() & 0x3f;
+    const nals = readParameterSets(reader, reader.u16());
+    byType.get(type)?.push(...nals);
+  }
+  return {
+    profileSpace: head >> 6,
+    tier: (head >> 5) & 1,
+    profile: head & 0x1f,
+    compatibility, constraints, level, lengthSize,
+    vps: byType.get(VPS) as Buffer[],
+    sps: byType.get(SPS) as Buffer[],
+    pps: byType.get(PPS) as Buffer[],
+  };
+}
+
+/**
+ * Writes an hvcC payload for 4-byte lengths and complete arrays (sample entry `hvc1`).
+ * @throws BitstreamError when one kind is missing, or the first SPS is malformed
+ */
+export function buildHevcConfig({ vps, sps, pps }: Pick<HevcConfig, 'vps' | 'sps' | 'pps'>): Buffer {
+  const [first] = sps;
+  if (first === undefined || vps.length === 0 || pps.length === 0) {
+    throw new BitstreamError('H.265 needs a VPS, an SPS and a PPS');
+  }
+  const parts = [recordHead(parseSps(first))];
+  for (const [type, nals] of [[VPS, vps], [SPS, sps], [PPS, pps]] as const) {
+    parts.push(Buffer.of(0x80 | type, nals.length >> 8, nals.length & 0xff));
+    writeParameterSets(parts, nals);
+  }
+  return Buffer.concat(parts);
+}
+
+function recordHead(sps: H265Sps): Buffer {
+  const head = Buffer.alloc(23);
+  head[0] = 1;
+  head[1] = (sps.profileSpace << 6) | (sps.tier << 5) | sps.profile;
+  head.writeUInt32BE(sps.compatibility, 2);
+  sps.constraints.copy(head, 6);
+  head[12] = sps.level;
+  head.writeUInt16BE(0xf000 | sps.minSpatialSegmentation, 13);
+  // parallelismType 0: not told
+  head[15] = 0xfc;
+  head[16] = 0xfc | sps.chromaFormat;
+  head[17] = 0xf8 | (sps.bitDepthLuma - 8);
+  head[18] = 0xf8 | (sps.bitDepthChroma - 8);
+  // avgFrameRate 0 and constantFrameRate 0: not told; lengthSizeMinusOne 3
+  head[21] = (sps.temporalLayers << 3) | (Number(sps.temporalIdNested) << 2) | 3;
+  head[22] = 3;
+  return head;
+}
+
+/**
+ * The configuration after in-band parameter sets: each takes the place of the one with its id.
+ * Answers the same object when they change nothing.
+ * @throws BitstreamError when one is malformed
+ */
+export function withParameterSets(config: HevcConfig, sets: readonly Buffer[]): HevcConfig {
+  const ofType = (type: number) => sets.filter((nal) => (((nal[0] as number) >> 1) & 0x3f) === type);
+  const vps = mergeById(config.vps, ofType(VPS), vpsId);
+  const sps = mergeById(config.sps, ofType(SPS), (nal) => parseSps(nal).id);
+  const pps = mergeById(config.pps, ofType(PPS), ppsId);
+  if (vps === config.vps && sps === config.sps && pps === config.pps) return config;
+  const [first] = sps;
+  if (first === undefined) return { ...config, vps, pps };
+  const { profileSpace, tier, profile, compatibility, constraints, level } = parseSps(first);
+  return { ...config, profileSpace, tier, profile, compatibility, constraints, level, vps, sps, pps };
+}
+
+/** ISO/IEC 14496-15 annex E.3: `hvc1.<profile>.<compatibility, reversed>.<tier and level>.<constraints>`. */
+export function codecString(config: ProfileTierLevel): string {
+  const space = ['', 'A', 'B', 'C'][config.profileSpace] ?? '';
+  let reversed = 0;
+  for (let bit = 0; bit < 32; bit++) reversed = reversed * 2 + ((config.compatibility >>> bit) & 1);
+  let used = config.constraints.length;
+  while (used > 0 && config.constraints[used - 1] === 0) used--;
+  const constraints = [...config.constraints.subarray(0, used)].map((byte) => `.${hex(byte)}`).join('');
+  return `hvc1.${space}${config.profile}.${hex(reversed)}.${config.tier === 0 ? 'L' : 'H'}${config.level}${constraints}`;
+}
+
+function hex(value: number): string {
+  return value.toString(16).toUpperCase();
+}
+
+function vpsId(nal: Buffer): number {
+  return new BitReader(nal.subarray(2)).read(4);
+}
+
+function ppsId(nal: Buffer): number {
+  return new BitReader(unescapeNal(nal.subarray(2, 16))).ueMax(63, 'pps_pic_parameter_set_id');
+}

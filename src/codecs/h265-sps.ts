@@ -1,0 +1,229 @@
+import { BitReader, BitstreamError } from './bits.ts';
+import { unescapeNal } from './nal.ts';
+import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
+
+/** profile_tier_level() without its sub-layers (H.265 7.3.3). */
+export interface ProfileTierLevel {
+  readonly profileSpace: number;
+  readonly tier: number;
+  readonly profile: number;
+  /** general_profile_compatibility_flag, the first one in the highest of 32 bits. */
+  readonly compatibility: number;
+  /** The 6 bytes from general_progressive_source_flag on. */
+  readonly constraints: Buffer;
+  /** 30 times the level. */
+  readonly level: number;
+}
+
+export interface H265Sps extends ProfileTierLevel {
+  readonly id: number;
+  readonly temporalLayers: number;
+  readonly temporalIdNested: boolean;
+  /** 0 monochrome, 1 4:2:0, 2 4:2:2, 3 4:4:4. */
+  readonly chromaFormat: number;
+  readonly bitDepthLuma: number;
+  readonly bitDepthChroma: number;
+  /** Size inside the conformance window, in samples, before the sample aspect ratio. */
+  readonly width: number;
+  readonly height: number;
+  readonly sar: Ratio;
+  readonly colour: Colour | undefined;
+  /** Frames per second, 0 when unknown. */
+  readonly framerate: number;
+  /** Pictures that can precede another in decoding and follow it in output. */
+  readonly maxReorderFrames: number;
+  /** Pictures may leave in another order than they come. */
+  readonly mayHaveBFrames: boolean;
+  /** min_spatial_segmentation_idc, 0 when not told. */
+  readonly minSpatialSegmentation: number;
+}
+
+const MAX_SIZE = 16_384;
+const MAX_PICTURES = 16;
+const NAL_HEADER_BYTES = 2;
+
+/**
+ * Reads a sequence parameter set of the base layer, NAL header included (H.265 7.3.2.2 and E.2.1).
+ * @throws BitstreamError
+ */
+export function parseSps(nal: Buffer): H265Sps {
+  if (nal.length < 4 || (((nal[0] as number) >> 1) & 0x3f) !== 33) throw new BitstreamError('not an H.265 SPS');
+  const reader = new BitReader(unescapeNal(nal).subarray(NAL_HEADER_BYTES));
+  reader.skip(4);
+  const subLayers = reader.read(3);
+  if (subLayers > 6) throw new BitstreamError('the H.265 SPS is not of the base layer');
+  const temporalIdNested = reader.flag();
+  const profileTierLevel = readProfileTierLevel(reader, subLayers);
+  const id = reader.ueMax(15, 'sps_seq_parameter_set_id');
+  const chromaFormat = reader.ueMax(3, 'chroma_format_idc');
+  const separatePlanes = chromaFormat === 3 && reader.flag();
+  let width = reader.ueMax(MAX_SIZE, 'pic_width_in_luma_samples');
+  let height = reader.ueMax(MAX_SIZE, 'pic_height_in_luma_samples');
+  if (reader.flag()) {
+    const unitX = !separatePlanes && (chromaFormat === 1 || chromaFormat === 2) ? 2 : 1;
+    const unitY = chromaFormat === 1 ? 2 : 1;
+    width -= (reader.ue() + reader.ue()) * unitX;
+    height -= (reader.ue() + reader.ue()) * unitY;
+  }
+  if (width <= 0 || height <= 0) throw new BitstreamError('the H.265 SPS has an empty picture');
+  const bitDepthLuma = 8 + reader.ueMax(8, 'bit_depth_luma_minus8');
+  const bitDepthChroma = 8 + reader.ueMax(8, 'bit_depth_chroma_minus8');
+  const pocBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
+  const maxReorderFrames = readReorder(reader, subLayers);
+  skipCodingTools(reader, chromaFormat, pocBits);
+  const vui = reader.flag() ? readVui(reader, subLayers) : undefined;
+  return {
+    ...profileTierLevel,
+    id,
+    temporalLayers: subLayers + 1,
+    temporalIdNested, chromaFormat, bitDepthLuma, bitDepthChroma, width, height,
+    sar: vui?.sar ?? { num: 1, den: 1 },
+    colour: vui?.colour,
+    framerate: vui?.framerate ?? 0,
+    maxReorderFrames,
+    mayHaveBFrames: maxReorderFrames > 0,
+    minSpatialSegmentation: vui?.minSpatialSegmentation ?? 0,
+  };
+}
+
+function readProfileTierLevel(reader: BitReader, subLayers: number): ProfileTierLevel {
+  const profileSpace = reader.read(2);
+  const tier = reader.read(1);
+  const profile = reader.read(5);
+  const compatibility = reader.read(32);
+  const constraints = Buffer.alloc(6);
+  for (let i = 0; i < constraints.length; i++) constraints[i] = reader.read(8);
+  const level = reader.read(8);
+  const present: [profile: boolean, level: boolean][] = [];
+  for (let i = 0; i < subLayers; i++) present.push([reader.flag(), reader.flag()]);
+  if (subLayers > 0) reader.skip((8 - subLayers) * 2);
+  for (const [hasProfile, hasLevel] of present) reader.skip((hasProfile ? 88 : 0) + (hasLevel ? 8 : 0));
+  return { profileSpace, tier, profile, compatibility, constraints, level };
+}
+
+/** sps_max_num_reorder_pics of the highest sub-layer. */
+function readReorder(reader: BitReader, subLayers: number): number {
+  const all = reader.flag();
+  let reorder = 0;
+  for (let i = all ? 0 : subLayers; i <= subLayers; i++) {
+    reader.ueMax(MAX_PICTURES - 1, 'sps_max_dec_pic_buffering_minus1');
+    reorder = reader.ueMax(MAX_PICTURES - 1, 'sps_max_num_reorder_pics');
+    reader.ue();
+  }
+  return reorder;
+}
+
+/** From log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
+function skipCodingTools(reader: BitReader, chromaFormat: number, pocBits: number): void {
+  for (let i = 0; i < 6; i++) reader.ue();
+  if (reader.flag() && reader.flag()) skipScalingLists(reader, chromaFormat);
+  reader.skip(2);
+  if (reader.flag()) {
+    reader.skip(8);
+    reader.ue();
+    reader.ue();
+    reader.skip(1);
+  }
+  const sets = reader.ueMax(64, 'num_short_term_ref_pic_sets');
+  let pictures = 0;
+  for (let set = 0; set < sets; set++) pictures = skipRefPicSet(reader, set, pictures);
+  if (reader.flag()) {
+    const longTerm = reader.ueMax(32, 'num_long_term_ref_pics_sps');
+    reader.skip(longTerm * (pocBits + 1));
+  }
+  reader.skip(2);
+}
+
+/** scaling_list_data(): 7.3.4. */
+function skipScalingLists(reader: BitReader, chromaFormat: number): void {
+  for (let size = 0; size < 4; size++) {
+    for (let matrix = 0; matrix < 6; matrix += size === 3 && chromaFormat !== 3 ? 3 : 1) {
+      if (!reader.flag()) {
+        reader.ue();
+        continue;
+      }
+      const coefficients = Math.min(64, 16 << (size * 2));
+      if (size > 1) reader.se();
+      for (let i = 0; i < coefficients; i++) reader.se();
+    }
+  }
+}
+
+/**
+ * st_ref_pic_set(): 7.3.7, as it stands in an SPS.
+ * @param previous pictures of the set before
+ * @returns pictures of this set
+ */
+function skipRefPicSet(reader: BitReader, index: number, previous: number): number {
+  if (index > 0 && reader.flag()) {
+    reader.skip(1);
+    reader.ue();
+    let pictures = 0;
+    for (let i = 0; i <= previous; i++) {
+      const used = reader.flag();
+      if (used || reader.flag()) pictures++;
+    }
+    if (pictures > MAX_PICTURES) throw new BitstreamError('an H.265 reference picture set is too large');
+    return pictures;
+  }
+  const negative = reader.ueMax(MAX_PICTURES, 'num_negative_pics');
+  const positive = reader.ueMax(MAX_PICTURES - negative, 'num_positive_pics');
+  for (let i = 0; i < negative + positive; i++) {
+    reader.ue();
+    reader.skip(1);
+  }
+  return negative + positive;
+}
+
+interface Vui extends VuiHead {
+  readonly framerate: number;
+  readonly minSpatialSegmentation: number;
+}
+
+function readVui(reader: BitReader, subLayers: number): Vui {
+  const head = readVuiHead(reader);
+  reader.skip(3);
+  if (reader.flag()) for (let i = 0; i < 4; i++) reader.ue();
+  let framerate = 0;
+  if (reader.flag()) {
+    const unitsInTick = reader.read(32);
+    const timeScale = reader.read(32);
+    if (unitsInTick > 0) framerate = timeScale / unitsInTick;
+    if (reader.flag()) reader.ue();
+    if (reader.flag()) skipHrd(reader, subLayers);
+  }
+  let minSpatialSegmentation = 0;
+  if (reader.flag()) {
+    reader.skip(3);
+    minSpatialSegmentation = reader.ueMax(4095, 'min_spatial_segmentation_idc');
+  }
+  return { ...head, framerate, minSpatialSegmentation };
+}
+
+/** hrd_parameters(1, subLayers): E.2.2. */
+function skipHrd(reader: BitReader, subLayers: number): void {
+  const nal = reader.flag();
+  const vcl = reader.flag();
+  let subPictures = false;
+  if (nal || vcl) {
+    subPictures = reader.flag();
+    if (subPictures) reader.skip(19);
+    reader.skip(8);
+    if (subPictures) reader.skip(4);
+    reader.skip(15);
+  }
+  for (let i = 0; i <= subLayers; i++) {
+    const fixedGeneral = reader.flag();
+    const fixedInSequence = fixedGeneral || reader.flag();
+    let lowDelay = false;
+    if (fixedInSequence) reader.ue();
+    else lowDelay = reader.flag();
+    const count = lowDelay ? 1 : reader.ueMax(31, 'cpb_cnt_minus1') + 1;
+    for (let kind = Number(nal) + Number(vcl); kind > 0; kind--) {
+      for (let cpb = 0; cpb < count; cpb++) {
+        for (let code = subPictures ? 4 : 2; code > 0; code--) reader.ue();
+        reader.skip(1);
+      }
+    }
+  }
+}

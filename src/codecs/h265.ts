@@ -1,0 +1,59 @@
+import { canonicalizeNals, nalUnits, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
+
+export { buildHevcConfig, codecString, parseHevcConfig, withParameterSets, type HevcConfig } from './h265-config.ts';
+export { parseSps, type H265Sps } from './h265-sps.ts';
+
+/** NAL unit types (H.265 table 7-1). */
+export const NAL = Object.freeze({
+  firstIrap: 16,
+  cra: 21,
+  lastIrap: 23,
+  lastVcl: 31,
+  vps: 32,
+  sps: 33,
+  pps: 34,
+  delimiter: 35,
+  endOfSequence: 36,
+  endOfBitstream: 37,
+  filler: 38,
+  prefixSei: 39,
+  suffixSei: 40,
+});
+
+export function nalType(nal: Buffer): number {
+  return ((nal[0] as number) >> 1) & 0x3f;
+}
+
+/** A slice of a picture that decoding can start at: IDR, BLA or CRA. */
+export function isKeyNal(nal: Buffer): boolean {
+  const type = nalType(nal);
+  return type >= NAL.firstIrap && type <= NAL.lastIrap;
+}
+
+export function isParameterSet(nal: Buffer): boolean {
+  const type = nalType(nal);
+  return type === NAL.vps || type === NAL.sps || type === NAL.pps;
+}
+
+/**
+ * Whether decoding can start at an access unit of 4-byte length-prefixed NAL units.
+ * @throws BitstreamError when the unit is malformed before its first slice
+ */
+export function isKeyAccessUnit(data: Buffer): boolean {
+  for (const nal of nalUnits(data)) if (nalType(nal) <= NAL.lastVcl) return isKeyNal(nal);
+  return false;
+}
+
+/**
+ * Brings an access unit into the canonical form of `Packet`.
+ * @throws BitstreamError
+ */
+export function canonicalize(data: Buffer, lengthSize: LengthSize): CanonicalUnit {
+  return canonicalizeNals(data, lengthSize, role);
+}
+
+function role(nal: Buffer): NalRole {
+  if (isParameterSet(nal)) return 'parameterSet';
+  const type = nalType(nal);
+  return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
+}

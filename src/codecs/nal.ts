@@ -1,0 +1,116 @@
+import { BitstreamError } from './bits.ts';
+
+const START_CODE = Buffer.of(0, 0, 1);
+const EMULATION_PREVENTION = Buffer.of(0, 0, 3);
+
+export type LengthSize = 1 | 2 | 3 | 4;
+
+/** What an ingest adapter does with a NAL unit. */
+export type NalRole = 'media' | 'parameterSet' | 'disposable';
+
+export interface CanonicalUnit {
+  /** 4-byte length-prefixed NAL units without parameter sets; empty when nothing else was there. */
+  readonly data: Buffer;
+  /** Parameter sets that came with the unit, in order. */
+  readonly parameterSets: Buffer[];
+}
+
+/**
+ * The NAL units of length-prefixed data, as slices; empty ones are left out.
+ * @throws BitstreamError when a length points past the end
+ */
+export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIterator<Buffer> {
+  for (let at = 0; at < data.length; ) {
+    const end = nalEnd(data, at, lengthSize);
+    if (end > at + lengthSize) yield data.subarray(at + lengthSize, end);
+    at = end;
+  }
+}
+
+/**
+ * The NAL units of an Annex B byte stream, as slices, without the zero bytes around them.
+ * Bytes in front of the first start code are left out.
+ */
+export function splitAnnexB(data: Buffer): Buffer[] {
+  const nals: Buffer[] = [];
+  let code = data.indexOf(START_CODE);
+  while (code >= 0) {
+    const start = code + START_CODE.length;
+    code = data.indexOf(START_CODE, start);
+    let end = code < 0 ? data.length : code;
+    while (end > start && data[end - 1] === 0) end--;
+    if (end > start) nals.push(data.subarray(start, end));
+  }
+  return nals;
+}
+
+/** One buffer of NAL units, each behind its length in 4 bytes. */
+export function joinNals(nals: readonly Uint8Array[]): Buffer {
+  let size = 0;
+  for (const nal of nals) size += 4 + nal.length;
+  const joined = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const nal of nals) {
+    at = joined.writeUInt32BE(nal.length, at);
+    joined.set(nal, at);
+    at += nal.length;
+  }
+  return joined;
+}
+
+/** A NAL unit's payload bytes without emulation prevention; the same buffer when there is none. */
+export function unescapeNal(nal: Buffer): Buffer {
+  let at = nal.indexOf(EMULATION_PREVENTION);
+  if (at < 0) return nal;
+  const clean = Buffer.allocUnsafe(nal.length);
+  let from = 0;
+  let size = 0;
+  while (at >= 0) {
+    size += nal.copy(clean, size, from, at + 2);
+    from = at + 3;
+    at = nal.indexOf(EMULATION_PREVENTION, from);
+  }
+  size += nal.copy(clean, size, from);
+  return clean.subarray(0, size);
+}
+
+/**
+ * Brings a length-prefixed access unit into the canonical form. The bytes stay where they are when
+ * what must leave is at the ends and lengths are in 4 bytes, as nearly always; else they are copied once.
+ * Disposable units (access unit delimiters, filler) leave when that costs no copy of its own.
+ * @throws BitstreamError when a length points past the end
+ */
+export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (nal: Buffer) => NalRole): CanonicalUnit {
+  const parameterSets: Buffer[] = [];
+  const media: Buffer[] = [];
+  let first = -1;
+  let last = 0;
+  let holes = false;
+  let pending = false;
+  for (let at = 0; at < data.length; ) {
+    const end = nalEnd(data, at, lengthSize);
+    const nal = data.subarray(at + lengthSize, end);
+    const kind = nal.length === 0 ? 'empty' : role(nal);
+    if (kind === 'media') {
+      if (first < 0) first = at;
+      else holes ||= pending;
+      pending = false;
+      last = end;
+      media.push(nal);
+    } else {
+      if (kind !== 'disposable') pending = true;
+      if (kind === 'parameterSet') parameterSets.push(nal);
+    }
+    at = end;
+  }
+  if (first < 0) return { data: data.subarray(0, 0), parameterSets };
+  if (lengthSize !== 4 || holes) return { data: joinNals(media), parameterSets };
+  return { data: first === 0 && last === data.length ? data : data.subarray(first, last), parameterSets };
+}
+
+function nalEnd(data: Buffer, at: number, lengthSize: LengthSize): number {
+  const start = at + lengthSize;
+  const end = start <= data.length ? start + data.readUIntBE(at, lengthSize) : Infinity;
+  if (end > data.length) throw new BitstreamError('a NAL unit is longer than its access unit');
+  return end;
+}
