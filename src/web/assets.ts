@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+const compress = promisify(gzip);
+const HERE = new URL('./pages/', import.meta.url);
+const MIN_GZIP_BYTES = 512;
+
+const TYPES = {
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+} as const;
+
+const OWN = ['common.js', 'kiln.css', 'list.js', 'llhls.js', 'mark.svg', 'panel.js', 'player.js', 'whep.js'] as const;
+const PAGES = ['index.html', 'not-found.html', 'player.html'] as const;
+export type PageName = (typeof PAGES)[number];
+
+/** One file as it is served: its bytes, an ETag of them, and its gzip form, made once when first asked for. */
+class Asset {
+  readonly type: string;
+  readonly etag: string;
+  readonly #data: Buffer;
+  #gzipped: Promise<Buffer> | undefined;
+
+  constructor(name: string, data: Buffer) {
+    this.type = TYPES[name.slice(name.lastIndexOf('.') + 1) as keyof typeof TYPES];
+    this.etag = `"${digest(data)}"`;
+    this.#data = data;
+  }
+
+  /** Answers 304 to a client that has these very bytes of a 200, else the bytes. */
+  async send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
+    reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', 'accept-encoding');
+    if (reply.statusCode === 200 && matches(request.headers['if-none-match'], this.etag)) return reply.code(304).send();
+    reply.type(this.type);
+    if (this.#data.length < MIN_GZIP_BYTES || !acceptsGzip(request.headers['accept-encoding'])) {
+      return reply.send(this.#data);
+    }
+    this.#gzipped ??= compress(this.#data, { level: 9 });
+    return reply.header('content-encoding', 'gzip').send(await this.#gzipped);
+  }
+}
+
+/** The pages and the files they load, read once. `build` changes with any of the files. */
+export interface Assets {
+  readonly build: string;
+  readonly files: ReadonlyMap<string, Asset>;
+  readonly pages: Readonly<Record<PageName, Asset>>;
+}
+
+/**
+ * Reads the pages, their files, and hls.js from its npm package: the full build, for the light one
+ * knows no audio renditions, and a playlist of Kiln keeps audio apart from video.
+ * Pages name their files below a path with `build` in it, so that browsers may keep them for ever.
+ */
+export async function loadAssets(): Promise<Assets> {
+  const hls = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.mjs');
+  const contents = new Map<string, Buffer>([['hls.js', await readFile(hls)]]);
+  for (const name of OWN) contents.set(name, await readFile(new URL(name, HERE)));
+  const build = digest(Buffer.concat([...contents.values()]));
+  const files = new Map([...contents].map(([name, data]) => [name, new Asset(name, data)]));
+  const page = async (name: PageName): Promise<[PageName, Asset]> => {
+    const html = await readFile(new URL(name, HERE), 'utf8');
+    return [name, new Asset(name, Buffer.from(html.replaceAll('{assets}', `/-/assets/${build}`)))];
+  };
+  const pages = Object.fromEntries(await Promise.all(PAGES.map(page))) as Record<PageName, Asset>;
+  return { build, files, pages };
+}
+
+function digest(data: Buffer): string {
+  return createHash('sha256').update(data).digest('base64url').slice(0, 16);
+}
+
+/** RFC 9110 section 13.1.2, by weak comparison. */
+function matches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(',').some((item) => item.trim() === '*' || item.trim().replace(/^W\//, '') === etag);
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  return /(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?:,|$)/i.test(String(header ?? ''));
+}

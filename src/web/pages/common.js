@@ -1,0 +1,54 @@
+/** The server's clock minus this browser's, in milliseconds; set by each answer of the server. */
+let clockOffset = 0;
+
+/** Milliseconds since the epoch by the server's clock. */
+export const serverNow = () => Date.now() + clockOffset;
+
+/** Makes an element. Strings become text, never markup. */
+export function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+/**
+ * What is live. `query` may name one app and stream.
+ * @throws TypeError when the server cannot be reached, Error when it does not answer as expected
+ */
+export async function fetchStreams(query = {}) {
+  const sent = Date.now();
+  const response = await fetch(`/-/streams.json?${new URLSearchParams(query)}`, {
+    cache: 'no-store',
+    signal: AbortSignal.timeout(8000),
+  });
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  const list = await response.json();
+  clockOffset = list.now - (sent + Date.now()) / 2;
+  return list;
+}
+
+/** `playerPath('app', 'a b')` is `/app/a%20b`. */
+export const playerPath = (app, stream) => `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+
+/** "8 s", "3 min", "2 h 5 min", "4 d 1 h". */
+export function age(milliseconds) {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** "1280×720 · 30 fps · H264 · AAC" of a stream of the list. */
+export function media({ video, audio }) {
+  const parts = [];
+  if (video?.width > 0) parts.push(`${video.width}×${video.height}`);
+  if (video?.framerate > 0) parts.push(`${Math.round(video.framerate * 100) / 100} fps`);
+  if (video) parts.push(video.codec);
+  if (audio) parts.push(audio.codec === 'OPUS' ? 'Opus' : audio.codec);
+  return parts.join(' · ');
+}
+
+export const watching = (viewers) => `${viewers} watching`;

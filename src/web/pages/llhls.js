@@ -1,0 +1,133 @@
+/** A stall or pause beyond this many seconds behind the wanted latency ends in a jump to the live edge. */
+const TOO_FAR_BEHIND = 6;
+const RATE_WINDOW_SECONDS = 4;
+
+/**
+ * Plays an LL-HLS master playlist in a video element, by hls.js or, where there is no
+ * Media Source Extensions (iPhone), by the browser itself.
+ * `failed({ reason, final })` is called once at most; nothing plays after it.
+ */
+export class LlhlsPlayer {
+  #video;
+  #failed;
+  #hls;
+  #closed = false;
+  /** Bytes and seconds of the newest video and audio fragments, to tell the bitrate. */
+  #loads = { main: [], audio: [] };
+
+  constructor(video, failed) {
+    this.#video = video;
+    this.#failed = failed;
+  }
+
+  async start(url) {
+    const { default: Hls } = await import('./hls.js');
+    if (this.#closed) return;
+    if (!Hls.isSupported()) {
+      this.#startNative(url);
+      return;
+    }
+    const hls = new Hls({
+      lowLatencyMode: true,
+      enableWorker: false,
+      backBufferLength: 20,
+      maxLiveSyncPlaybackRate: 1.2,
+      // The panel starts again by itself: one layer retries.
+      manifestLoadPolicy: {
+        default: { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 15_000, timeoutRetry: null, errorRetry: null },
+      },
+    });
+    this.#hls = hls;
+    hls.on(Hls.Events.ERROR, (_event, error) => {
+      if (error.fatal) this.#fail(reasonOf(error));
+    });
+    hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
+    hls.attachMedia(this.#video);
+    hls.loadSource(url);
+  }
+
+  /** Latency in seconds, bitrate in bit/s, dropped frames; what is not known is undefined. */
+  stats(serverNow) {
+    const quality = this.#video.getVideoPlaybackQuality?.();
+    return {
+      latency: this.#latency(serverNow),
+      latencyMeaning: 'From the server receiving a picture to this screen showing it, by the times in the playlist',
+      bitrate: this.#bitrate(),
+      frames: quality?.totalVideoFrames,
+      dropped: quality?.droppedVideoFrames,
+    };
+  }
+
+  /** Goes on at the live edge after a pause or a long stall. */
+  catchUp() {
+    const edge = this.#hls?.liveSyncPosition;
+    if (edge != null && edge - this.#video.currentTime > TOO_FAR_BEHIND) this.#video.currentTime = edge;
+  }
+
+  close() {
+    this.#closed = true;
+    this.#hls?.destroy();
+    this.#video.onerror = null;
+    this.#video.removeAttribute('src');
+    this.#video.load();
+  }
+
+  #startNative(url) {
+    if (this.#video.canPlayType('application/vnd.apple.mpegurl') === '') {
+      this.#fail({ reason: 'This browser cannot play HLS', final: true });
+      return;
+    }
+    this.#video.onerror = () => this.#fail({ reason: 'The playlist could not be played', final: false });
+    this.#video.src = url;
+  }
+
+  #fail(failure) {
+    if (this.#closed) return;
+    this.close();
+    this.#failed(failure);
+  }
+
+  #latency(serverNow) {
+    const playing = this.#hls?.playingDate ?? startDate(this.#video);
+    if (playing == null) return this.#hls?.latency || undefined;
+    return Math.max(0, (serverNow - playing.getTime()) / 1000);
+  }
+
+  #noteLoad(frag, part, stats) {
+    const loads = this.#loads[frag.type];
+    if (loads === undefined || frag.sn === 'initSegment') return;
+    // A fragment whose parts were loaded one by one has been counted already.
+    const bytes = stats.total || stats.loaded;
+    const seconds = part === null ? frag.duration : part.duration;
+    if (part === null && frag.hasLoadedParts) return;
+    loads.push({ bytes, seconds });
+    let total = loads.reduce((sum, load) => sum + load.seconds, 0);
+    while (loads.length > 1 && total - loads[0].seconds >= RATE_WINDOW_SECONDS) total -= loads.shift().seconds;
+  }
+
+  #bitrate() {
+    let rate = 0;
+    for (const loads of Object.values(this.#loads)) {
+      const seconds = loads.reduce((sum, load) => sum + load.seconds, 0);
+      if (seconds > 0) rate += (loads.reduce((sum, load) => sum + load.bytes, 0) * 8) / seconds;
+    }
+    return rate || undefined;
+  }
+}
+
+function startDate(video) {
+  const start = video.getStartDate?.().getTime();
+  return start > 0 ? new Date(start + video.currentTime * 1000) : undefined;
+}
+
+function reasonOf({ type, details, response }) {
+  const status = response?.code;
+  if (status === 401 || status === 403) return { reason: 'Watching this stream needs a permission', final: true };
+  if (details === 'manifestIncompatibleCodecsError' || details === 'bufferAddCodecError') {
+    return { reason: 'This browser cannot decode the codec of this stream', final: true };
+  }
+  // The server answers 201 without a body until the first picture is there.
+  if (details.startsWith('manifest')) return { reason: undefined, final: false };
+  if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };
+  return { reason: 'The picture could not be decoded', final: false };
+}

@@ -1,0 +1,184 @@
+import { element, serverNow } from './common.js';
+
+const FIRST_PICTURE_MS = 15_000;
+const STALL_MS = 8000;
+const RETRY_MS = [500, 1000, 2000, 4000];
+
+/** One way to play: a picture with its state on top and its figures below. Plays again by itself after a fault. */
+export class Panel {
+  element;
+  #video = element('video', { muted: true, autoplay: true, playsInline: true, controls: true });
+  #cover;
+  #sound = element('button', { className: 'sound', type: 'button', textContent: 'Turn sound on', hidden: true });
+  #figures = {};
+  #note = element('p', { className: 'note', hidden: true });
+  #makePlayer;
+  #player;
+  #target;
+  #attempts = 0;
+  #retry;
+  #startedAt = 0;
+  #progressAt = 0;
+  #position = 0;
+  #frames;
+
+  /**
+   * @param makePlayer `(video, failed) => player` with `start(url)`, `stats(serverNow)`, `catchUp()`, `close()`
+   * @param unmuted called when this panel's sound is turned on
+   */
+  constructor(title, mark, makePlayer, unmuted) {
+    this.#makePlayer = makePlayer;
+    const picture = element('img', { src: mark, alt: '', className: 'pulse' });
+    this.#cover = {
+      picture,
+      title: element('strong'),
+      text: element('span'),
+      button: element('button', { type: 'button', textContent: 'Play', hidden: true }),
+    };
+    this.#cover.element = element('div', { className: 'cover' }, ...Object.values(this.#cover));
+    this.#cover.element.role = 'status';
+    const figures = element('dl', { className: 'figures' });
+    for (const name of ['Latency', 'Picture', 'Frame rate', 'Bitrate', 'Dropped']) {
+      this.#figures[name] = element('dd');
+      figures.append(element('div', {}, element('dt', { textContent: name }), this.#figures[name]));
+    }
+    const screen = element('div', { className: 'screen' }, this.#video, this.#sound, this.#cover.element);
+    this.element = element('section', { className: 'panel' }, element('h2', {}, title), screen, figures, this.#note);
+    this.#video.ariaLabel = title;
+    this.#listen(unmuted);
+    this.#clearFigures();
+  }
+
+  /** Plays `url` until `stop`. `note` says what the viewer has to know about this way of playing. */
+  play(url, { hasSound, note = '' }) {
+    this.stop('Starting', '', true);
+    this.#target = { url, hasSound };
+    this.#note.textContent = note;
+    this.#note.hidden = note === '';
+    this.#attempts = 0;
+    this.#start();
+  }
+
+  /** Shows a state instead of a picture. `busy`: it will pass by itself. */
+  stop(title, text, busy) {
+    clearTimeout(this.#retry);
+    this.#target = undefined;
+    this.#player?.close();
+    this.#player = undefined;
+    this.#show(title, text, busy);
+    this.#clearFigures();
+    this.#note.hidden = true;
+  }
+
+  mute() {
+    this.#video.muted = true;
+  }
+
+  /** Called once a second: refreshes the figures and notices a picture that stands still. */
+  tick() {
+    if (this.#player === undefined) return;
+    const now = performance.now();
+    const stats = this.#player.stats(serverNow());
+    const playing = this.#cover.element.hidden;
+    if (this.#video.currentTime !== this.#position || (this.#video.paused && playing)) {
+      this.#position = this.#video.currentTime;
+      this.#progressAt = now;
+    }
+    if (playing) {
+      this.#fill(stats, now);
+      if (!document.hidden && now - this.#progressAt > STALL_MS) this.#failed({ reason: 'The picture stopped coming', final: false });
+    } else if (this.#cover.button.hidden && now - this.#startedAt > FIRST_PICTURE_MS) {
+      this.#failed({ reason: 'No picture came', final: false });
+    }
+  }
+
+  #listen(unmuted) {
+    const video = this.#video;
+    video.addEventListener('playing', () => {
+      if (this.#player === undefined) return;
+      this.#cover.element.hidden = true;
+      this.#progressAt = performance.now();
+      this.#attempts = 0;
+      this.#showSound();
+    });
+    // Only a viewer's wish shows here: the player's own pauses come without a picture.
+    video.addEventListener('play', () => this.#player?.catchUp());
+    video.addEventListener('loadedmetadata', () => this.#begin());
+    video.addEventListener('volumechange', () => {
+      this.#showSound();
+      if (!video.muted) unmuted(this);
+    });
+    this.#sound.addEventListener('click', () => {
+      video.muted = false;
+      video.focus();
+    });
+    this.#cover.button.addEventListener('click', () => this.#begin());
+  }
+
+  #start() {
+    this.#startedAt = performance.now();
+    this.#progressAt = this.#startedAt;
+    this.#frames = undefined;
+    this.#player = this.#makePlayer(this.#video, (failure) => this.#failed(failure));
+    this.#player.start(this.#target.url).catch(() => this.#failed({ reason: 'The player could not be loaded', final: false }));
+  }
+
+  #begin() {
+    this.#video.play().catch((error) => {
+      if (error.name !== 'NotAllowedError' || this.#player === undefined) return;
+      this.#show('Ready', 'This browser waits for your word before it plays.', false);
+      this.#cover.button.hidden = false;
+    });
+  }
+
+  #failed({ reason, final }) {
+    if (this.#target === undefined) return;
+    this.#player?.close();
+    this.#player = undefined;
+    this.#clearFigures();
+    if (final) {
+      this.#show(reason, '', false);
+      return;
+    }
+    this.#show(reason ?? 'Starting', reason === undefined ? 'Waiting for the first picture' : 'Trying again', true);
+    const wait = RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)];
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#start(), wait);
+  }
+
+  #show(title, text, busy) {
+    const { element: cover, picture, title: heading, text: line, button } = this.#cover;
+    cover.hidden = false;
+    button.hidden = true;
+    this.#sound.hidden = true;
+    picture.classList.toggle('busy', busy);
+    if (heading.textContent !== title) heading.textContent = title;
+    if (line.textContent !== text) line.textContent = text;
+  }
+
+  #showSound() {
+    this.#sound.hidden = !this.#video.muted || !this.#target?.hasSound || !this.#cover.element.hidden;
+  }
+
+  #clearFigures() {
+    for (const cell of Object.values(this.#figures)) cell.textContent = '–';
+  }
+
+  #fill({ latency, latencyMeaning, bitrate, frames, dropped }, now) {
+    const { videoWidth, videoHeight } = this.#video;
+    const { Latency, Picture, 'Frame rate': rate, Bitrate, Dropped } = this.#figures;
+    Latency.textContent = latency === undefined ? '–' : seconds(latency);
+    Latency.title = latencyMeaning;
+    Picture.textContent = videoWidth > 0 ? `${videoWidth}×${videoHeight}` : '–';
+    Bitrate.textContent = bitrate === undefined ? '–' : bits(bitrate);
+    Dropped.textContent = dropped === undefined ? '–' : `${dropped}`;
+    const before = this.#frames;
+    if (frames !== undefined && frames !== before?.count) this.#frames = { count: frames, at: now };
+    if (before !== undefined && this.#frames !== before) {
+      rate.textContent = `${Math.max(0, ((frames - before.count) * 1000) / (now - before.at)).toFixed(0)} fps`;
+    }
+  }
+}
+
+const seconds = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(2)} s`);
+const bits = (rate) => (rate < 1e6 ? `${Math.round(rate / 1000)} kbit/s` : `${(rate / 1e6).toFixed(2)} Mbit/s`);

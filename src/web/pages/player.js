@@ -1,0 +1,172 @@
+import { age, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
+import { LlhlsPlayer } from './llhls.js';
+import { Panel } from './panel.js';
+import { WhepPlayer } from './whep.js';
+
+const LIVE_POLL_MS = 3000;
+const WAITING_POLL_MS = [1000, 1000, 1000, 2000, 2000, 3000];
+const HIDDEN_POLL_MS = 10_000;
+const WAYS = ['llhls', 'webrtc'];
+
+const byId = (id) => document.getElementById(id);
+const [app, stream] = location.pathname.split('/').slice(1, 3).map(decodeURIComponent);
+const base = playerPath(app, stream);
+/** What the page's address says beyond the mode belongs to the stream's own addresses: policies, signatures. */
+const passed = new URLSearchParams(location.search);
+let mode = passed.get('mode');
+passed.delete('mode');
+passed.delete('direction');
+
+const mark = document.querySelector('link[rel=icon]').href;
+const muteOthers = (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute());
+const panels = {
+  llhls: new Panel('LL-HLS', mark, (video, failed) => new LlhlsPlayer(video, failed), muteOthers),
+  webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), muteOthers),
+};
+
+/** The stream as the server lists it; undefined while it is not live. */
+let live;
+let everLive = false;
+let refused = 0;
+/** What each panel plays, so that only a change starts it again. */
+const running = {};
+
+const query = () => (passed.size > 0 ? `?${passed}` : '');
+
+function llhlsUrl() {
+  return `${base}/${encodeURIComponent(live.llhls[0])}${query()}`;
+}
+
+function whepUrl() {
+  const playlist = live.webrtc[0] === 'webrtc_default' ? '' : `/${encodeURIComponent(live.webrtc[0])}`;
+  const parameters = new URLSearchParams(passed);
+  parameters.set('direction', 'whep');
+  return `${base}${playlist}?${parameters}`;
+}
+
+/** The way that is shown: the viewer's, else LL-HLS, which has sound whatever the codec. */
+function shownWays() {
+  const offered = WAYS.filter((way) => live === undefined || live[way].length > 0);
+  if (mode === 'both') return offered;
+  if (offered.includes(mode)) return [mode];
+  return offered.slice(0, 1);
+}
+
+function notes(way) {
+  const codec = live.audio?.codec;
+  const silent = way === 'webrtc' && codec !== undefined && codec !== 'OPUS';
+  return { hasSound: codec !== undefined && !silent, note: silent ? `No sound by WebRTC: it needs Opus, this stream has ${codec}.` : '' };
+}
+
+function render() {
+  const ways = shownWays();
+  for (const way of WAYS) {
+    const shown = ways.includes(way);
+    if (shown && live !== undefined) {
+      const url = way === 'llhls' ? llhlsUrl() : whepUrl();
+      const wanted = `${live.since} ${url}`;
+      if (running[way] !== wanted) panels[way].play(url, notes(way));
+      running[way] = wanted;
+    } else {
+      delete running[way];
+      panels[way].stop(...absence());
+    }
+  }
+  const present = [...byId('panels').children];
+  const wanted = ways.map((way) => panels[way].element);
+  if (present.length !== wanted.length || present.some((child, at) => child !== wanted[at])) {
+    byId('panels').replaceChildren(...wanted);
+  }
+  byId('panels').classList.toggle('two', wanted.length > 1);
+  renderModes(ways);
+  renderAbout();
+  renderLinks();
+}
+
+function absence() {
+  if (live !== undefined && shownWays().length === 0) return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
+  if (refused > 0) return ['The server cannot be reached', 'Trying again', true];
+  return everLive
+    ? ['The stream has ended', 'If it comes back, it plays here by itself.', true]
+    : ['Not live yet', 'It starts here by itself.', true];
+}
+
+function renderModes(ways) {
+  for (const input of byId('modes').elements) {
+    const { value } = input;
+    const offered = live === undefined || (value === 'both' ? WAYS.every((way) => live[way].length > 0) : live[value].length > 0);
+    input.disabled = !offered;
+    input.checked = ways.length > 1 ? value === 'both' : value === ways[0];
+  }
+}
+
+function renderAbout() {
+  const parts = [app];
+  if (live !== undefined && !live.unlisted) {
+    parts.push(media(live), watching(live.viewers), `live for ${age(serverNow() - live.since)}`);
+  }
+  const text = parts.filter(Boolean).join(' · ');
+  if (byId('about').textContent !== text) byId('about').textContent = text;
+  document.title = `${live === undefined ? '' : '● '}${stream} · Kiln`;
+}
+
+function renderLinks() {
+  const rows = [];
+  if (live?.llhls.length > 0) rows.push(['LL-HLS', new URL(llhlsUrl(), location).href]);
+  if (live?.webrtc.length > 0) {
+    rows.push(['WHEP', new URL(whepUrl(), location).href]);
+    const socket = new URL(`${base}${query()}`, location);
+    socket.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+    rows.push(['OvenPlayer', socket.href]);
+  }
+  byId('links').hidden = rows.length === 0;
+  const text = JSON.stringify(rows);
+  if (byId('urls').dataset.shown === text) return;
+  byId('urls').dataset.shown = text;
+  byId('urls').replaceChildren(
+    ...rows.flatMap(([name, url]) => [element('dt', { textContent: name }), element('dd', { textContent: url })]),
+  );
+}
+
+/** Where names are not listed, the addresses are tried as they are usual. */
+const UNLISTED = { unlisted: true, since: 0, viewers: 0, llhls: ['llhls.m3u8'], webrtc: ['webrtc_default'] };
+
+async function poll() {
+  try {
+    const { streams, restricted } = await fetchStreams({ app, stream });
+    live = restricted ? UNLISTED : streams[0];
+    everLive ||= live !== undefined;
+    refused = 0;
+  } catch {
+    // What plays goes on playing: its own connections tell when it cannot.
+    refused++;
+    if (live !== undefined) return;
+  }
+  render();
+}
+
+let timer;
+let waited = 0;
+async function loop() {
+  clearTimeout(timer);
+  await poll();
+  waited = live === undefined ? waited + 1 : 0;
+  const waiting = WAITING_POLL_MS[Math.min(waited, WAITING_POLL_MS.length - 1)];
+  clearTimeout(timer);
+  timer = setTimeout(loop, document.hidden ? HIDDEN_POLL_MS : live === undefined ? waiting : LIVE_POLL_MS);
+}
+
+byId('name').textContent = stream;
+byId('modes').addEventListener('change', ({ target }) => {
+  mode = target.value;
+  const url = new URL(location);
+  url.searchParams.set('mode', mode);
+  history.replaceState(null, '', url);
+  render();
+});
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) loop();
+});
+setInterval(() => Object.values(panels).forEach((panel) => panel.tick()), 1000);
+render();
+loop();

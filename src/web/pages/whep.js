@@ -1,0 +1,140 @@
+const OFFER_TIMEOUT_MS = 10_000;
+
+/**
+ * Plays a WHEP resource in a video element (WebRTC).
+ * `failed({ reason, final })` is called once at most; nothing plays after it.
+ */
+export class WhepPlayer {
+  #video;
+  #failed;
+  #peer;
+  #session;
+  #closed = false;
+  #abort = new AbortController();
+  #last;
+  #stats = {};
+
+  constructor(video, failed) {
+    this.#video = video;
+    this.#failed = failed;
+  }
+
+  async start(url) {
+    if (typeof RTCPeerConnection === 'undefined') {
+      this.#fail({ reason: 'This browser has no WebRTC', final: true });
+      return;
+    }
+    addEventListener('pagehide', () => this.close(), { signal: this.#abort.signal });
+    try {
+      await this.#connect(url);
+    } catch (error) {
+      this.#fail(error instanceof Refusal ? error : { reason: 'The server cannot be reached', final: false });
+    }
+  }
+
+  /** Latency in seconds, bitrate in bit/s, dropped frames; what is not known is undefined. */
+  stats() {
+    this.#peer?.getStats().then((report) => this.#read(report), () => undefined);
+    return {
+      latencyMeaning: 'Half the round trip to the server, plus buffering and decoding in this browser',
+      ...this.#stats,
+    };
+  }
+
+  catchUp() {}
+
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#abort.abort();
+    this.#peer?.close();
+    this.#video.srcObject = null;
+    if (this.#session !== undefined) fetch(this.#session, { method: 'DELETE', keepalive: true }).catch(() => undefined);
+  }
+
+  async #connect(url) {
+    const peer = new RTCPeerConnection();
+    this.#peer = peer;
+    const stream = new MediaStream();
+    peer.ontrack = ({ track }) => {
+      stream.addTrack(track);
+      this.#video.srcObject = stream;
+    };
+    peer.onconnectionstatechange = () => {
+      if (peer.connectionState === 'failed') {
+        this.#fail({ reason: 'No WebRTC connection could be made: a firewall may block UDP and TCP', final: false });
+      }
+    };
+    peer.addTransceiver('video', { direction: 'recvonly' });
+    peer.addTransceiver('audio', { direction: 'recvonly' });
+    const offer = await peer.createOffer();
+    // Without it browsers decode Opus to one channel.
+    offer.sdp = offer.sdp.replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
+    await peer.setLocalDescription(offer);
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/sdp' },
+      body: offer.sdp,
+      signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(OFFER_TIMEOUT_MS)]),
+    });
+    if (response.status !== 201) throw new Refusal(response.status);
+    const location = response.headers.get('location');
+    if (location !== null) this.#session = new URL(location, response.url);
+    const sdp = await response.text();
+    if (!this.#closed) await peer.setRemoteDescription({ type: 'answer', sdp });
+  }
+
+  #fail({ reason, final }) {
+    if (this.#closed) return;
+    this.close();
+    this.#failed({ reason, final });
+  }
+
+  #read(report) {
+    let video;
+    let bytes = 0;
+    let rtt;
+    for (const entry of report.values()) {
+      if (entry.type === 'inbound-rtp') {
+        bytes += entry.bytesReceived;
+        if (entry.kind === 'video') video = entry;
+      }
+      if (entry.type === 'candidate-pair' && entry.nominated) rtt = entry.currentRoundTripTime ?? rtt;
+    }
+    if (video === undefined) return;
+    const now = { at: video.timestamp, bytes, delay: delayOf(video), count: video.framesDecoded };
+    const last = this.#last;
+    this.#last = now;
+    if (last === undefined || now.at <= last.at) return;
+    const frames = now.count - last.count;
+    this.#stats = {
+      latency: frames > 0 && rtt !== undefined ? rtt / 2 + (now.delay - last.delay) / frames : undefined,
+      bitrate: ((now.bytes - last.bytes) * 8000) / (now.at - last.at),
+      frames: video.framesDecoded,
+      dropped: video.framesDropped,
+    };
+  }
+}
+
+/** Seconds that all frames so far spent in this browser, from the first packet to the decoded picture. */
+function delayOf(video) {
+  return video.totalProcessingDelay ?? (video.jitterBufferDelay ?? 0) + (video.totalDecodeTime ?? 0);
+}
+
+const REFUSALS = {
+  401: { reason: 'Watching this stream needs a permission', final: true },
+  403: { reason: 'Watching this stream needs a permission', final: true },
+  404: { reason: undefined, final: false },
+  406: { reason: 'This browser and this stream have no codec in common for WebRTC', final: true },
+  409: { reason: undefined, final: false },
+  503: { reason: 'The server is full', final: false },
+};
+
+class Refusal extends Error {
+  constructor(status) {
+    super(`status ${status}`);
+    const { reason, final } = REFUSALS[status] ?? { reason: `The server refused WebRTC (${status})`, final: false };
+    this.reason = reason;
+    this.final = final;
+  }
+}

@@ -1,0 +1,111 @@
+import type { Application } from '../core/application.ts';
+import type { OutputStream } from '../core/stream.ts';
+import type { VirtualHost } from '../core/vhost.ts';
+import { checkAccess } from '../access/gate.ts';
+import { KilnError } from '../errors.ts';
+
+/** Streams that one answer lists at most. */
+export const MAX_LISTED = 200;
+
+/** The playlists that publishers add by themselves, each playable by its own publisher alone. */
+const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hls: 'hls_default' } as const;
+
+/** Publishers that the player page plays. */
+export type PlayablePublisher = 'llhls' | 'webrtc';
+
+/** What a viewer may know of a live stream: nothing of its source, sessions or configuration. */
+export interface LiveStream {
+  readonly app: string;
+  readonly stream: string;
+  /** Start of the stream, in milliseconds since the epoch: another start, another value. */
+  readonly since: number;
+  readonly viewers: number;
+  readonly video?: { readonly codec: string; readonly width: number; readonly height: number; readonly framerate: number };
+  readonly audio?: { readonly codec: string };
+  /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
+  readonly llhls: readonly string[];
+  /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
+  readonly webrtc: readonly string[];
+}
+
+export interface StreamList {
+  /** The server's clock, in milliseconds since the epoch. */
+  readonly now: number;
+  /** Access control guards the viewers of this virtual host: nothing is listed. */
+  readonly restricted: boolean;
+  readonly streams: readonly LiveStream[];
+  /** There are more than are listed. */
+  readonly more: boolean;
+}
+
+/** The live streams of a virtual host, or of one name of it, as anybody may see them who plays by `serves`. */
+export function listStreams(
+  vhost: VirtualHost,
+  serves: readonly PlayablePublisher[],
+  only?: { app: string; stream: string },
+): StreamList {
+  const now = Date.now();
+  if (isGuarded(vhost)) return { now, restricted: true, streams: [], more: false };
+  const streams: LiveStream[] = [];
+  for (const [application, output] of only === undefined ? everyOutput(vhost) : oneOutput(vhost, only)) {
+    if (streams.length === MAX_LISTED) return { now, restricted: false, streams, more: true };
+    streams.push(describe(application, output, serves));
+  }
+  return { now, restricted: false, streams, more: false };
+}
+
+function isGuarded(vhost: VirtualHost): boolean {
+  try {
+    checkAccess(vhost, 'publishers', 'llhls');
+    checkAccess(vhost, 'publishers', 'webrtc');
+    return false;
+  } catch (error) {
+    if (error instanceof KilnError) return true;
+    throw error;
+  }
+}
+
+function* everyOutput(vhost: VirtualHost): IterableIterator<[Application, OutputStream]> {
+  for (const application of vhost.applications.values()) {
+    for (const output of application.outputs.values()) if (output.tracks.length > 0) yield [application, output];
+  }
+}
+
+function oneOutput(vhost: VirtualHost, { app, stream }: { app: string; stream: string }): [Application, OutputStream][] {
+  const application = vhost.applications.get(app);
+  const output = application?.outputs.get(stream);
+  return application === undefined || output === undefined || output.tracks.length === 0 ? [] : [[application, output]];
+}
+
+function describe(application: Application, output: OutputStream, serves: readonly PlayablePublisher[]): LiveStream {
+  const { publishers } = application.config;
+  const plays = (publisher: PlayablePublisher): boolean =>
+    serves.includes(publisher) && publishers[publisher] !== undefined;
+  const video = output.tracks.find((track) => track.type === 'video');
+  const audio = output.tracks.find((track) => track.type === 'audio');
+  return {
+    app: application.name,
+    stream: output.name,
+    since: output.createdTime.getTime(),
+    viewers: output.sessions.size,
+    video: video && {
+      codec: video.codec,
+      width: video.width,
+      height: video.height,
+      framerate: video.framerate || Math.round(output.measured(video.id)?.framerateLatest ?? 0),
+    },
+    audio: audio && { codec: audio.codec },
+    llhls: plays('llhls') ? playlists(output, 'llhls').map((name) => `${name}.m3u8`) : [],
+    webrtc: plays('webrtc') ? playlists(output, 'webrtc') : [],
+  };
+}
+
+/** File names of the playlists that a publisher plays, its own default first. */
+function playlists(output: OutputStream, publisher: PlayablePublisher): string[] {
+  const own = DEFAULT_PLAYLISTS[publisher];
+  const others: readonly string[] = Object.values(DEFAULT_PLAYLISTS).filter((name) => name !== own);
+  return output.playlists
+    .filter(({ name, fileName }) => fileName !== undefined && !others.includes(name ?? ''))
+    .sort((a, b) => Number(b.name === own) - Number(a.name === own))
+    .map(({ fileName }) => fileName as string);
+}

@@ -1,0 +1,123 @@
+import { gunzipSync } from 'node:zlib';
+import test, { type ExecutionContext } from 'ava';
+import fastify, { type FastifyInstance } from 'fastify';
+import { Registry } from '../../../src/core/registry.ts';
+import { pagesRoutes } from '../../../src/web/pages.ts';
+import { addVhost, goLive } from '../../support/live.ts';
+
+async function serve(t: ExecutionContext, hostNames = ['*']): Promise<{ app: FastifyInstance; registry: Registry }> {
+  const registry = new Registry();
+  addVhost(registry, { hostNames });
+  const app = fastify();
+  await app.register(pagesRoutes({ registry, serves: ['llhls', 'webrtc'] }));
+  t.teardown(() => app.close());
+  return { app, registry };
+}
+
+const NASTY = '<script>alert(1)</script>"\'&';
+
+test('the pages carry a policy that allows nothing but their own files, and nothing inline', async (t) => {
+  const { app } = await serve(t);
+  for (const url of ['/', '/app/stream', '/nowhere/stream']) {
+    const { headers, body } = await app.inject(url);
+    const policy = String(headers['content-security-policy']);
+    t.regex(policy, /default-src 'none'/);
+    t.notRegex(policy, /unsafe|\*|https?:/);
+    t.is(headers['x-content-type-options'], 'nosniff');
+    t.is(headers['referrer-policy'], 'no-referrer');
+    t.is(headers['content-type'], 'text/html; charset=utf-8');
+    t.notRegex(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
+    t.notRegex(body, /(?:src|href)="(?:https?:)?\/\//);
+  }
+});
+
+test('a name in the address never becomes part of the page', async (t) => {
+  const { app, registry } = await serve(t);
+  goLive(registry, 'app', NASTY);
+  const plain = await app.inject('/app/stream');
+  const nasty = await app.inject(`/app/${encodeURIComponent(NASTY)}?mode=${encodeURIComponent(NASTY)}`);
+  t.is(nasty.statusCode, 200);
+  t.is(nasty.body, plain.body);
+});
+
+test('the list carries names as JSON data, to be kept by nobody', async (t) => {
+  const { app, registry } = await serve(t);
+  goLive(registry, 'app', NASTY);
+  const { headers, body, statusCode } = await app.inject('/-/streams.json');
+  t.is(statusCode, 200);
+  t.is(headers['content-type'], 'application/json; charset=utf-8');
+  t.is(headers['cache-control'], 'no-store');
+  t.is(headers['x-content-type-options'], 'nosniff');
+  t.is(JSON.parse(body).streams[0].stream, NASTY);
+  const query = new URLSearchParams({ app: 'app', stream: NASTY });
+  t.is((await app.inject(`/-/streams.json?${query}`)).json().streams.length, 1);
+  t.is((await app.inject('/-/streams.json?app=app&stream=none')).json().streams.length, 0);
+});
+
+test('unknown virtual hosts and applications get a page that says so', async (t) => {
+  const { app } = await serve(t, ['live.example']);
+  const at = (url: string, host = 'live.example') => app.inject({ url, headers: { host } });
+  t.is((await at('/')).statusCode, 200);
+  t.is((await at('/app/stream')).statusCode, 200);
+  for (const url of ['/', '/app/stream', '/-/streams.json']) t.is((await at(url, 'other.example:3333')).statusCode, 404);
+  const answer = await at('/other/stream');
+  t.is(answer.statusCode, 404);
+  t.regex(answer.body, /nothing at this address/);
+  t.is((await at('/-/assets/secrets.js')).statusCode, 404);
+  t.is((await at('/-/assets/..%2f..%2fpages.ts')).statusCode, 404);
+});
+
+test('every file that a page names is there, and may be kept for ever', async (t) => {
+  const { app } = await serve(t);
+  const files = new Set<string>();
+  for (const url of ['/', '/app/stream', '/nowhere/stream']) {
+    for (const [, file = ''] of (await app.inject(url)).body.matchAll(/(?:src|href)="(\/-\/[^"]+)"/g)) files.add(file);
+  }
+  t.true(files.size >= 8);
+  for (const url of files) {
+    const { statusCode, headers, body } = await app.inject(url);
+    t.is(statusCode, 200, url);
+    t.is(headers['cache-control'], 'public, max-age=31536000, immutable');
+    for (const [, module = ''] of body.matchAll(/^import .* from '(.*)';$/gm)) {
+      t.is((await app.inject(new URL(module, `http://host${url}`).pathname)).statusCode, 200, `${url} -> ${module}`);
+    }
+  }
+});
+
+test('hls.js comes whole, compressed for those who take it, and is not sent twice', async (t) => {
+  const { app } = await serve(t);
+  const url = '/-/assets/hls.js';
+  const plain = await app.inject(url);
+  t.is(plain.headers['content-encoding'], undefined);
+  t.is(plain.headers['content-type'], 'text/javascript; charset=utf-8');
+  t.is(plain.headers['cache-control'], 'no-cache');
+  t.regex(plain.body, /export\s*\{[^}]*as default/);
+  for (const accept of ['gzip', 'br, gzip;q=0.5', '*']) {
+    const packed = await app.inject({ url, headers: { 'accept-encoding': accept } });
+    t.is(packed.headers['content-encoding'], 'gzip', accept);
+    t.is(packed.headers.vary, 'accept-encoding');
+    t.true(packed.rawPayload.length < plain.rawPayload.length / 2);
+    t.true(gunzipSync(packed.rawPayload).equals(plain.rawPayload));
+  }
+  for (const accept of ['br', 'gzip;q=0', 'gzip;q=0.0, br']) {
+    const refused = await app.inject({ url, headers: { 'accept-encoding': accept } });
+    t.is(refused.headers['content-encoding'], undefined, accept);
+  }
+  const etag = String(plain.headers.etag);
+  for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+    const again = await app.inject({ url, headers: { 'if-none-match': known } });
+    t.is(again.statusCode, 304, known);
+    t.is(again.rawPayload.length, 0);
+  }
+  t.is((await app.inject({ url, headers: { 'if-none-match': '"other"' } })).statusCode, 200);
+});
+
+test('a page is asked for again each time, and answered 304 while it is the same', async (t) => {
+  const { app } = await serve(t);
+  const { headers } = await app.inject('/app/stream');
+  t.is(headers['cache-control'], 'no-cache');
+  const again = await app.inject({ url: '/app/other', headers: { 'if-none-match': String(headers.etag) } });
+  t.is(again.statusCode, 304);
+  const absent = await app.inject({ url: '/nowhere/other', headers: { 'if-none-match': '*' } });
+  t.is(absent.statusCode, 404);
+});

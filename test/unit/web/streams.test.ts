@@ -1,0 +1,88 @@
+import test from 'ava';
+import { Registry } from '../../../src/core/registry.ts';
+import { listStreams, MAX_LISTED } from '../../../src/web/streams.ts';
+import { addVhost, AUDIO, goLive, VIDEO } from '../../support/live.ts';
+
+const BOTH = ['llhls', 'webrtc'] as const;
+
+test('a live stream shows its media, playlists and viewers', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const output = goLive(registry, 'app', 'news');
+  output.addSession({ id: '1', kind: 'webrtc', createdTime: 0, out: output.counters.out, kick() {} });
+  const { streams, restricted, more } = listStreams(registry.vhost('default'), BOTH);
+  t.false(restricted);
+  t.false(more);
+  t.deepEqual(streams, [
+    {
+      app: 'app', stream: 'news', since: output.createdTime.getTime(), viewers: 1,
+      video: { codec: 'H264', width: 1280, height: 720, framerate: 30 },
+      audio: { codec: 'AAC' },
+      llhls: ['llhls.m3u8'],
+      webrtc: ['webrtc_default'],
+    },
+  ]);
+});
+
+test('a configured playlist is offered to both publishers, after the default of each', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const output = goLive(registry, 'app', 'news');
+  const [{ options } = { options: undefined }] = output.playlists;
+  if (options === undefined) return t.fail();
+  output.addPlaylist({ name: 'abr', fileName: 'master', options, renditions: [{}] });
+  const [live] = listStreams(registry.vhost('default'), BOTH).streams;
+  t.deepEqual(live?.llhls, ['llhls.m3u8', 'master.m3u8']);
+  t.deepEqual(live?.webrtc, ['webrtc_default', 'master']);
+});
+
+test('a publisher that is off, or on another port, is not offered', (t) => {
+  const registry = new Registry();
+  addVhost(registry, { publishers: { webrtc: {} as never } });
+  goLive(registry, 'app', 'news');
+  const vhost = registry.vhost('default');
+  const [off] = listStreams(vhost, BOTH).streams;
+  t.deepEqual([off?.llhls, off?.webrtc], [[], ['webrtc_default']]);
+  const [elsewhere] = listStreams(vhost, ['llhls']).streams;
+  t.deepEqual([elsewhere?.llhls, elsewhere?.webrtc], [[], []]);
+});
+
+test('one name is listed alone; unknown names, and streams without tracks, are not', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  goLive(registry, 'app', 'one', [VIDEO]);
+  goLive(registry, 'app', 'two', [AUDIO]);
+  goLive(registry, 'app', 'empty', []);
+  const vhost = registry.vhost('default');
+  const names = (app: string, stream: string): string[] =>
+    listStreams(vhost, BOTH, { app, stream }).streams.map((live) => live.stream);
+  t.deepEqual(names('app', 'two'), ['two']);
+  t.deepEqual(names('app', 'three'), []);
+  t.deepEqual(names('other', 'two'), []);
+  t.deepEqual(names('app', 'empty'), []);
+  t.deepEqual(listStreams(vhost, BOTH).streams.map(({ stream }) => stream), ['one', 'two']);
+});
+
+test('nothing is listed where access control guards viewers', (t) => {
+  const registry = new Registry();
+  const policy = (enables: object): never => ({ enables }) as never;
+  addVhost(registry, { name: 'guarded', applications: ['guarded'], signedPolicy: policy({ publishers: 'webrtc' }) });
+  addVhost(registry, { name: 'ingest', applications: ['ingest'], signedPolicy: policy({ providers: 'rtmp' }) });
+  goLive(registry, 'guarded', 'secret');
+  goLive(registry, 'ingest', 'open');
+  const guarded = listStreams(registry.vhost('guarded'), BOTH);
+  t.like(guarded, { restricted: true, streams: [] });
+  t.like(listStreams(registry.vhost('guarded'), BOTH, { app: 'guarded', stream: 'secret' }), { restricted: true, streams: [] });
+  t.is(listStreams(registry.vhost('ingest'), BOTH).streams.length, 1);
+});
+
+test('the list is bounded', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  for (let i = 0; i < MAX_LISTED; i++) goLive(registry, 'app', `s${i}`);
+  t.false(listStreams(registry.vhost('default'), BOTH).more);
+  goLive(registry, 'app', 'one more');
+  const { streams, more } = listStreams(registry.vhost('default'), BOTH);
+  t.is(streams.length, MAX_LISTED);
+  t.true(more);
+});
