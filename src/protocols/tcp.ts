@@ -1,4 +1,4 @@
-import { createServer, isIP, type AddressInfo, type BlockList, type Server, type Socket } from 'node:net';
+import { createServer, isIP, isIPv6, type AddressInfo, type BlockList, type Server, type Socket } from 'node:net';
 import type { Logger } from '../log.ts';
 import { canonicalAddress, parseProxyHeader, type Peer, type ProxyHeader } from './proxy-protocol.ts';
 
@@ -12,6 +12,7 @@ export interface AcceptOptions {
 }
 
 export interface ListenOptions extends AcceptOptions {
+  /** An address, `*` for every IPv4 address or `::` for every IPv6 address of the machine. */
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -38,7 +39,7 @@ export async function listenTcp(options: ListenOptions, onSocket: OnSocket): Pro
   const dropPending = acceptSockets(server, options, onSocket);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ host: options.host, port: options.port }, () => {
+    server.listen(listenAddress(options.host, options.port), () => {
       server.off('error', reject);
       resolve();
     });
@@ -51,6 +52,11 @@ export async function listenTcp(options: ListenOptions, onSocket: OnSocket): Pro
       dropPending();
     },
   };
+}
+
+/** Arguments of `net.Server.listen` for a host as `ListenOptions` and Server.xml name it. */
+export function listenAddress(host: string, port: number): { host: string; port: number; ipv6Only: boolean } {
+  return { host: host === '*' ? '0.0.0.0' : host, port, ipv6Only: isIPv6(host) };
 }
 
 /**

@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, BlockList, Socket } from 'node:net';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Logger } from '../log.ts';
+import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
+
+export interface HttpPortOptions {
+  /** Proxies that begin each connection with a PROXY protocol header. */
+  readonly proxyNetworks?: BlockList;
+  /** Proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. */
+  readonly forwardedNetworks?: BlockList;
+  readonly log: Logger;
+}
+
+/** One HTTP port: register plugins on `app`, then listen. */
+export interface HttpPort {
+  /** `request.ip` is the real client, `request.id` the caller's X-Request-Id when that is sane. */
+  readonly app: FastifyInstance;
+  /**
+   * Listens on every host (as Server.xml names them) with one port number, 0 for any free one.
+   * @returns the port
+   */
+  listen(hosts: readonly string[], port: number): Promise<number>;
+  /** Refuses new requests, lets running ones end for `graceMs`, then cuts what is left. Idempotent. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** What a stranger's connection can take, in bytes, milliseconds and pieces. */
+const LIMITS = {
+  headerBytes: 16 * 1024,
+  headers: 100,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  checkMs: 1000,
+  idleMs: 120_000,
+  /** Above the 60 s of the usual load balancers, so that they, not we, let go of an idle connection. */
+  keepAliveMs: 65_000,
+  connections: 20_000,
+  bodyBytes: 1024 * 1024,
+  pathNameLength: 1024,
+} as const;
+
+const GRACE_MS = 5000;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/**
+ * Makes a port that holds out against slow, oversized and malformed requests, and that knows the real client
+ * behind PROXY protocol and X-Forwarded-For.
+ */
+export function createHttpPort(options: HttpPortOptions): HttpPort {
+  const { proxyNetworks, forwardedNetworks, log } = options;
+  const sockets = new Set<Socket>();
+  const more: TcpListener[] = [];
+  let dropPending = (): void => {};
+  let deliver = (_socket: Socket, _peer: Peer): void => {};
+  let closing: Promise<void> | undefined;
+
+  const app = Fastify({
+    serverFactory: (handler) => {
+      const server = createServer(
+        {
+          maxHeaderSize: LIMITS.headerBytes,
+          headersTimeout: LIMITS.headersMs,
+          requestTimeout: LIMITS.requestMs,
+          connectionsCheckingInterval: LIMITS.checkMs,
+          keepAliveTimeout: LIMITS.keepAliveMs,
+          noDelay: true,
+        },
+        handler,
+      );
+      server.maxHeadersCount = LIMITS.headers;
+      server.maxConnections = LIMITS.connections;
+      server.setTimeout(LIMITS.idleMs);
+      const serve = takeOverConnections(server);
+      deliver = (socket, peer) => {
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+        setPeer(socket, peer);
+        serve(socket);
+      };
+      dropPending = acceptSockets(server, { proxyNetworks, log }, deliver);
+      return server;
+    },
+    // Quiet about requests, loud about what fails with 5xx.
+    loggerInstance: log.child({}, { level: 'warn' }),
+    trustProxy: forwardedNetworks !== undefined && ((address: string) => includes(forwardedNetworks, address)),
+    genReqId: requestIds(),
+    bodyLimit: LIMITS.bodyBytes,
+    routerOptions: { maxParamLength: LIMITS.pathNameLength },
+    clientErrorHandler: answerMalformed,
+    frameworkErrors: answerUnroutable,
+  });
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('server', 'Kiln');
+    done();
+  });
+
+  return {
+    app: app as unknown as FastifyInstance,
+    listen: async ([first = '*', ...others], wanted) => {
+      await app.listen(listenAddress(first, wanted));
+      const { port } = app.server.address() as AddressInfo;
+      for (const host of others) more.push(await listenTcp({ host, port, proxyNetworks, log }, deliver));
+      return port;
+    },
+    close: (graceMs = GRACE_MS) => (closing ??= close(graceMs)),
+  };
+
+  async function close(graceMs: number): Promise<void> {
+    dropPending();
+    for (const listener of more) await listener.close();
+    const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
+    await app.close();
+    clearTimeout(cut);
+  }
+}
+
+/** Detaches the server's own reaction to a connection, to be called when the real client is known. */
+function takeOverConnections(server: Server): (socket: Socket) => void {
+  const serve = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  return (socket) => {
+    for (const listener of serve) listener.call(server, socket);
+  };
+}
+
+/** Everything that asks the socket for its addresses, Fastify included, sees the real client. */
+function setPeer(socket: Socket, peer: Peer): void {
+  for (const [key, value] of Object.entries(peer)) Object.defineProperty(socket, key, { value, configurable: true });
+}
+
+/** The caller's id when it is sane; else a number behind a prefix that differs from process to process. */
+function requestIds(): (request: IncomingMessage) => string {
+  const prefix = randomBytes(4).toString('hex');
+  let count = 0;
+  return ({ headers }) => {
+    const given = headers['x-request-id'];
+    return typeof given === 'string' && REQUEST_ID.test(given) ? given : `${prefix}-${(++count).toString(36)}`;
+  };
+}
+
+/** Body of an answer for what reaches no route, in the management API's form. */
+function errorBody(status: number): string {
+  return JSON.stringify({ message: `[HTTP] ${STATUS_CODES[status]} (${status})`, statusCode: status });
+}
+
+/** Answers what cannot be read as HTTP, unless another answer is under way: the connection is of no more use. */
+function answerMalformed(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400;
+  const body = errorBody(status);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nServer: Kiln\r\nConnection: close\r\n` +
+      `Content-Type: application/json;charset=UTF-8\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}
+
+/** Answers a path that cannot be decoded (400) or whose names are too long (414). */
+function answerUnroutable(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): void {
+  const status = error.statusCode ?? 400;
+  reply.code(status).header('server', 'Kiln').type('application/json;charset=UTF-8').send(errorBody(status));
+}
