@@ -78,6 +78,7 @@ function render() {
     byId('panels').replaceChildren(...wanted);
   }
   byId('panels').classList.toggle('two', wanted.length > 1);
+  document.querySelector('main').classList.toggle('one', wanted.length < 2);
   renderModes(ways);
   renderAbout();
   renderLinks();

@@ -1,0 +1,48 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { startDemo, type Demo } from '../../src/demo.ts';
+import { findFfmpeg } from '../../src/ffmpeg.ts';
+import { createLogger } from '../../src/log.ts';
+
+const log = createLogger('silent');
+
+async function listen(t: ExecutionContext): Promise<{ server: Server; port: number }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+async function start(t: ExecutionContext, rtmpPort: number, ffmpegPath: string): Promise<Demo> {
+  const demo = await startDemo({ rtmpPort, app: 'app', stream: 'demo', ffmpegPath, log });
+  t.teardown(() => demo.close());
+  return demo;
+}
+
+test('publishes over RTMP, comes back when its connection is cut, and is gone when closed', async (t) => {
+  const { server, port } = await listen(t);
+  const { path } = await findFfmpeg();
+  const demo = await start(t, port, path);
+
+  const [first] = (await once(server, 'connection')) as [Socket];
+  const [hello] = (await once(first, 'data')) as [Buffer];
+  t.is(hello[0], 3, 'C0 of RTMP');
+  first.destroy();
+
+  const [second] = (await once(server, 'connection')) as [Socket];
+  second.on('error', () => undefined).resume();
+  const cut = once(second, 'close');
+  await demo.close();
+  await cut;
+  await demo.close();
+  server.close();
+  t.pass();
+});
+
+test('closing ends the waiting for a next start', async (t) => {
+  const { port } = await listen(t);
+  const demo = await start(t, port, '/nonexistent/ffmpeg');
+  await demo.close();
+  t.pass();
+});

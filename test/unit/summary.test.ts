@@ -1,0 +1,75 @@
+import test from 'ava';
+import { loadConfig } from '../../src/config/load.ts';
+import { summary, wantsColor, type Addresses } from '../../src/summary.ts';
+
+const { config } = await loadConfig('config/Server.xml', { env: {} });
+
+const EVERYTHING: Addresses = {
+  rtmp: 1935,
+  llhls: { port: 3333 },
+  webrtc: { port: 3333, tlsPort: 3334 },
+  ice: ['10000/udp', '10000/tcp'],
+  api: { port: 8081 },
+};
+
+test('tells where to watch, where to publish and where the API is', (t) => {
+  t.is(
+    summary(config, EVERYTHING, { version: '0.1.0', token: 'kiln:secret', color: false }),
+    `
+  Kiln 0.1.0
+
+    Watch
+      Page    http://localhost:3333/app/mystream  (http://localhost:3333/ lists what is live)
+      LL-HLS  http://localhost:3333/app/mystream/llhls.m3u8
+      WebRTC  http://localhost:3333/app/mystream?direction=whep  (WHEP)
+              ws://localhost:3333/app/mystream  (OvenPlayer)
+              media on 10000/udp, 10000/tcp
+
+    Publish
+      RTMP    rtmp://localhost/app/mystream
+      OBS     Service: Custom, Server: rtmp://localhost/app, Stream Key: mystream
+              for the least delay: keyframe interval 1 s, tune zerolatency, no B-frames
+
+    Manage
+      API     http://localhost:8081/v1
+      Token   kiln:secret  (made up for this run: set KILN_ACCESS_TOKEN to keep one)
+              curl -u kiln:secret http://localhost:8081/v1/vhosts
+`,
+  );
+});
+
+test('with the built-in publisher the page to open comes first, and is the one with both ways to play', (t) => {
+  const text = summary(config, EVERYTHING, { version: '0.1.0', demo: { app: 'app', stream: 'demo' }, color: false });
+  t.regex(text, /Kiln 0\.1\.0\n\n {4}Open  http:\/\/localhost:3333\/app\/demo\?mode=both\n/);
+  t.regex(text, /LL-HLS {2}http:\/\/localhost:3333\/app\/demo\/llhls\.m3u8/);
+  t.regex(text, /rtmp:\/\/localhost\/app\/mystream/);
+});
+
+test('tells of nothing that does not listen, and no token that was configured', (t) => {
+  const text = summary(config, { ice: [], webrtc: { tlsPort: 443 } }, { version: '1', color: false });
+  t.notRegex(text, /LL-HLS|RTMP|Publish|Manage|Token|media on/);
+  t.regex(text, /https:\/\/localhost\/app\/mystream\?direction=whep/);
+  t.regex(text, /wss:\/\/localhost\/app\/mystream/);
+  t.regex(summary(config, { ice: [] }, { version: '1', color: false }), /Nothing listens/);
+});
+
+test('shows a host name that is one, and escapes names in addresses', (t) => {
+  const [vhost] = config.virtualHosts;
+  if (vhost === undefined) return t.fail();
+  const named = { ...config, virtualHosts: [{ ...vhost, host: { ...vhost.host, names: ['*.example', 'live.example'] } }] };
+  const text = summary(named, EVERYTHING, { version: '1', demo: { app: 'app', stream: 'a b' }, color: false });
+  t.regex(text, /http:\/\/live\.example:3333\/app\/a%20b\/llhls\.m3u8/);
+});
+
+test('colour is of a terminal only, and changes no word', (t) => {
+  const options = { version: '1', token: 'kiln:secret' };
+  const plain = summary(config, EVERYTHING, { ...options, color: false });
+  const coloured = summary(config, EVERYTHING, { ...options, color: true });
+  t.notRegex(plain, /\x1b/);
+  t.not(coloured, plain);
+  t.is(coloured.replaceAll(/\x1b\[[\d;]*m/g, ''), plain);
+  t.true(wantsColor({ isTTY: true }, {}));
+  t.false(wantsColor({ isTTY: true }, { NO_COLOR: '1' }));
+  t.false(wantsColor({ isTTY: true }, { TERM: 'dumb' }));
+  t.false(wantsColor({}, {}));
+});
