@@ -68,9 +68,10 @@ export function* adtsFrames(data: Buffer): IterableIterator<{ header: AdtsHeader
  * @throws BitstreamError when ADTS cannot tell the format or the length
  */
 export function buildAdtsHeader(
-  { objectType, samplerate, channelConfiguration }: Pick<AdtsHeader, 'objectType' | 'samplerate' | 'channelConfiguration'>,
+  format: Pick<AdtsHeader, 'objectType' | 'samplerate' | 'channelConfiguration'>,
   payloadLength: number,
 ): Buffer {
+  const { objectType, samplerate, channelConfiguration } = format;
   const rate = SAMPLERATES.indexOf(samplerate);
   const length = payloadLength + HEADER_BYTES;
   if (objectType < 1 || objectType > 4 || rate < 0 || channelConfiguration > 7 || length > MAX_FRAME_LENGTH) {

@@ -121,7 +121,8 @@ function readGeneralAudio(
   const samplesPerFrame = reader.flag() ? 960 : 1024;
   if (reader.flag()) reader.skip(14);
   const extension = reader.flag();
-  const channels = channelConfiguration === 0 ? readProgramChannels(reader) : (CHANNELS[channelConfiguration] as number);
+  const channels =
+    channelConfiguration === 0 ? readProgramChannels(reader) : (CHANNELS[channelConfiguration] as number);
   if (channels === 0) throw new BitstreamError('a reserved AAC channel configuration');
   if (objectType === SCALABLE) reader.skip(3);
   if (extension) reader.skip(1);

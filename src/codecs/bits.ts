@@ -112,6 +112,12 @@ export class BitWriter {
     return this.ue(value > 0 ? value * 2 - 1 : -value * 2);
   }
 
+  /** Fills up with zeros to the next byte boundary. */
+  align(): this {
+    this.#bits = this.#bytes.length * 8;
+    return this;
+  }
+
   /** What was written, the last byte filled up with zeros. */
   finish(): Buffer {
     return Buffer.from(this.#bytes);

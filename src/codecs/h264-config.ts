@@ -85,7 +85,8 @@ export function withParameterSets(config: AvcConfig, sets: readonly Buffer[]): A
 }
 
 /** RFC 6381: `avc1.PPCCLL`. */
-export function codecString({ profile, constraints, level }: Pick<AvcConfig, 'profile' | 'constraints' | 'level'>): string {
+export function codecString(config: Pick<AvcConfig, 'profile' | 'constraints' | 'level'>): string {
+  const { profile, constraints, level } = config;
   return `avc1.${Buffer.of(profile, constraints, level).toString('hex')}`;
 }
 

@@ -1,6 +1,6 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { unescapeNal } from './nal.ts';
-import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
+import { readVuiHead, tolerant, type Colour, type Ratio, type VuiHead } from './vui.ts';
 
 export interface H264Sps {
   readonly id: number;
@@ -84,7 +84,7 @@ export function parseSps(nal: Buffer): H264Sps {
     if (width <= 0 || height <= 0) throw new BitstreamError('the H.264 SPS crops the whole picture');
   }
 
-  const vui = reader.flag() ? readVui(reader) : undefined;
+  const vui = reader.flag() ? tolerant(() => readVui(reader)) : undefined;
   const intraOnly = INTRA_CAPABLE.has(profile) && (constraints & 0x10) !== 0;
   const inOrder = intraOnly || pocType === 2 || profile === BASELINE;
   const maxReorderFrames = vui?.maxReorderFrames ?? (inOrder ? 0 : undefined);

@@ -112,7 +112,8 @@ export function codecString(config: ProfileTierLevel): string {
   let used = config.constraints.length;
   while (used > 0 && config.constraints[used - 1] === 0) used--;
   const constraints = [...config.constraints.subarray(0, used)].map((byte) => `.${hex(byte)}`).join('');
-  return `hvc1.${space}${config.profile}.${hex(reversed)}.${config.tier === 0 ? 'L' : 'H'}${config.level}${constraints}`;
+  const tier = config.tier === 0 ? 'L' : 'H';
+  return `hvc1.${space}${config.profile}.${hex(reversed)}.${tier}${config.level}${constraints}`;
 }
 
 function hex(value: number): string {

@@ -1,6 +1,6 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { unescapeNal } from './nal.ts';
-import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
+import { readVuiHead, tolerant, type Colour, type Ratio, type VuiHead } from './vui.ts';
 
 /** profile_tier_level() without its sub-layers (H.265 7.3.3). */
 export interface ProfileTierLevel {
@@ -71,7 +71,7 @@ export function parseSps(nal: Buffer): H265Sps {
   const pocBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
   const maxReorderFrames = readReorder(reader, subLayers);
   skipCodingTools(reader, chromaFormat, pocBits);
-  const vui = reader.flag() ? readVui(reader, subLayers) : undefined;
+  const vui = reader.flag() ? tolerant(() => readVui(reader, subLayers)) : undefined;
   return {
     ...profileTierLevel,
     id,

@@ -53,7 +53,13 @@ export function canonicalize(data: Buffer, lengthSize: LengthSize): CanonicalUni
 }
 
 function role(nal: Buffer): NalRole {
+  // other layers (depth, alpha, a second view) mean nothing to a decoder of the base layer
+  if (layer(nal) > 0) return 'disposable';
   if (isParameterSet(nal)) return 'parameterSet';
   const type = nalType(nal);
   return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
+}
+
+function layer(nal: Buffer): number {
+  return (((nal[0] as number) & 1) << 5) | ((nal[1] ?? 0) >> 3);
 }

@@ -1,0 +1,183 @@
+import test from 'ava';
+import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
+import * as h264 from '../../../src/codecs/h264.ts';
+import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
+import { box, samples, vector } from './vectors.ts';
+
+const ORDINARY = {
+  id: 0, constraints: 0, chromaFormat: 1, bitDepthLuma: 8, bitDepthChroma: 8, interlaced: false,
+  sar: { num: 1, den: 1 }, colour: undefined,
+};
+const BT709 = { primaries: 1, transfer: 1, matrix: 1, fullRange: false };
+
+const streams: Record<string, { sps: h264.H264Sps; codec: string }> = {
+  'high-bframes': {
+    sps: {
+      ...ORDINARY, profile: 100, level: 40, width: 1920, height: 1080, framerate: 30000 / 1001, colour: BT709,
+      maxReorderFrames: 2, mayHaveBFrames: true,
+    },
+    codec: 'avc1.640028',
+  },
+  baseline: {
+    sps: {
+      ...ORDINARY, profile: 66, constraints: 0xc0, level: 10, width: 66, height: 50, framerate: 25,
+      sar: { num: 12, den: 11 }, maxReorderFrames: 0, mayHaveBFrames: false,
+    },
+    codec: 'avc1.42c00a',
+  },
+  'high10-422': {
+    sps: {
+      ...ORDINARY, profile: 122, level: 10, width: 64, height: 48, framerate: 50, sar: { num: 7, den: 5 },
+      chromaFormat: 2, bitDepthLuma: 10, bitDepthChroma: 10, maxReorderFrames: 2, mayHaveBFrames: true,
+    },
+    codec: 'avc1.7a000a',
+  },
+  high444: {
+    sps: {
+      ...ORDINARY, profile: 244, level: 10, width: 50, height: 34, framerate: 24, chromaFormat: 3,
+      maxReorderFrames: 2, mayHaveBFrames: true,
+    },
+    codec: 'avc1.f4000a',
+  },
+  'interlaced-hrd': {
+    sps: {
+      ...ORDINARY, profile: 100, level: 30, width: 720, height: 576, framerate: 25, interlaced: true,
+      maxReorderFrames: 0, mayHaveBFrames: false,
+    },
+    codec: 'avc1.64001e',
+  },
+};
+
+for (const [name, { sps, codec }] of Object.entries(streams)) {
+  test(`SPS and configuration record: ${name}`, (t) => {
+    const record = box(vector(`h264-${name}.mp4`), 'avcC');
+    const config = h264.parseAvcConfig(record);
+    t.deepEqual(h264.parseSps(config.sps[0] as Buffer), sps);
+    t.is(h264.codecString(config), codec);
+    t.is(config.lengthSize, 4);
+    t.deepEqual(h264.buildAvcConfig(config), record);
+    const nals = splitAnnexB(vector(`h264-${name}.h264`));
+    t.deepEqual(config.sps, [nals.find((nal) => h264.nalType(nal) === h264.NAL.sps)] as Buffer[]);
+    t.deepEqual(config.pps, [nals.find((nal) => h264.nalType(nal) === h264.NAL.pps)] as Buffer[]);
+  });
+}
+
+test('key frames: IDR pictures', (t) => {
+  const keys = (name: string) => samples(vector(`h264-${name}.mp4`)).map((unit) => h264.isKeyAccessUnit(unit));
+  t.deepEqual(keys('baseline'), [true, false, true]);
+  t.deepEqual(keys('high-bframes'), [true, ...Array.from({ length: 7 }, () => false)]);
+});
+
+test('key frames: intra pictures behind a recovery point', (t) => {
+  const units = samples(vector('h264-open-gop.mp4'));
+  const keys = units.flatMap((unit, index) => (h264.isKeyAccessUnit(unit) ? [index] : []));
+  t.deepEqual(keys, [0, 5, 13]);
+  t.false([...nalUnits(units[5] as Buffer)].some(h264.isKeyNal), 'the vector has no second IDR picture');
+});
+
+test('no key frames: a gradual refresh, a recovery point on a picture that is not intra', (t) => {
+  const slice = (type: number) =>
+    Buffer.concat([Buffer.of(0x41), new BitWriter().ue(0).ue(type).ue(0).flag(true).finish()]);
+  const sei = (frames: number) => {
+    const message = new BitWriter().ue(frames).write(4, 4).finish();
+    return Buffer.concat([Buffer.of(6, 5, 1, 0xaa, 6, message.length), message, Buffer.of(0x80)]);
+  };
+  t.true(h264.isKeyAccessUnit(joinNals([sei(0), slice(7)])));
+  t.true(h264.isKeyAccessUnit(joinNals([sei(0), slice(2)])));
+  t.false(h264.isKeyAccessUnit(joinNals([sei(30), slice(7)])));
+  t.false(h264.isKeyAccessUnit(joinNals([sei(0), slice(5)])));
+  t.false(h264.isKeyAccessUnit(joinNals([slice(7)])));
+  t.false(h264.isKeyAccessUnit(joinNals([sei(0)])));
+});
+
+test('an SEI message longer than its unit is refused', (t) => {
+  for (const sei of [Buffer.of(6, 5, 200, 1, 0x80), Buffer.of(6, 0xff, 0xff, 0xff, 0xff)]) {
+    t.throws(() => h264.isKeyAccessUnit(joinNals([sei])), { instanceOf: BitstreamError });
+  }
+});
+
+test('in-band parameter sets and delimiters leave without a copy', (t) => {
+  const [first, second] = samples(vector('h264-high-bframes.mp4')) as [Buffer, Buffer];
+  const { data, parameterSets } = h264.canonicalize(first, 4);
+  t.deepEqual([...nalUnits(data)].map(h264.nalType), [h264.NAL.sei, h264.NAL.idr]);
+  t.is(data.buffer, first.buffer);
+  t.deepEqual(parameterSets.map(h264.nalType), [h264.NAL.sps, h264.NAL.pps]);
+  t.deepEqual([...nalUnits(h264.canonicalize(second, 4).data)].map(h264.nalType), [h264.NAL.slice]);
+});
+
+test('filler data at the end leaves', (t) => {
+  const unit = joinNals([Buffer.of(0x65, 0x88), Buffer.of(h264.NAL.filler, 0xff, 0xff, 0x80)]);
+  t.is(h264.canonicalize(unit, 4).data.toString('hex'), '000000026588');
+});
+
+test('in-band parameter sets replace those with their id', (t) => {
+  const first = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC'));
+  const second = h264.parseAvcConfig(box(vector('h264-baseline.mp4'), 'avcC'));
+  t.is(h264.withParameterSets(first, [...first.sps, ...first.pps]), first);
+  t.is(h264.withParameterSets(first, []), first);
+  const changed = h264.withParameterSets(first, [...second.sps, ...second.pps]);
+  t.deepEqual(changed, { ...second, lengthSize: first.lengthSize });
+  t.deepEqual(h264.buildAvcConfig(changed), box(vector('h264-baseline.mp4'), 'avcC'));
+  const other = Buffer.concat([Buffer.of(0x68), new BitWriter().ue(5).finish()]);
+  t.deepEqual(h264.withParameterSets(first, [other]).pps, [...first.pps, other]);
+  const none = { ...first, sps: [], pps: [] };
+  t.deepEqual(h264.withParameterSets(none, first.sps).sps, first.sps);
+});
+
+test('a record without the fields behind the PPS, and one of short lengths', (t) => {
+  const record = box(vector('h264-high-bframes.mp4'), 'avcC');
+  const short = Buffer.from(record.subarray(0, -4));
+  short[4] = 0xfd;
+  const config = h264.parseAvcConfig(short);
+  t.is(config.lengthSize, 2);
+  t.deepEqual(config.spsExtensions, []);
+  t.deepEqual(h264.buildAvcConfig(config), record);
+});
+
+test('SPS extensions survive a round', (t) => {
+  const { sps, pps } = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC'));
+  const spsExtensions = [Buffer.of(0x6d, 0x80)];
+  t.deepEqual(h264.parseAvcConfig(h264.buildAvcConfig({ sps, pps, spsExtensions })).spsExtensions, spsExtensions);
+});
+
+test('wrong records are refused', (t) => {
+  const record = box(vector('h264-high-bframes.mp4'), 'avcC');
+  for (let size = 0; size < record.length - 4; size++) {
+    t.throws(() => h264.parseAvcConfig(record.subarray(0, size)), { instanceOf: BitstreamError }, `${size} bytes`);
+  }
+  const version2 = Buffer.concat([Buffer.of(2), record.subarray(1)]);
+  t.throws(() => h264.parseAvcConfig(version2), { instanceOf: BitstreamError });
+  const { sps, pps } = h264.parseAvcConfig(record);
+  t.throws(() => h264.buildAvcConfig({ sps: [], pps }), { instanceOf: BitstreamError });
+  t.throws(() => h264.buildAvcConfig({ sps, pps: [] }), { instanceOf: BitstreamError });
+  t.throws(() => h264.buildAvcConfig({ sps: pps, pps }), { instanceOf: BitstreamError });
+});
+
+/** An SPS of the main profile, 64x64, up to the cropping flag. */
+function mainSps(pocType: (writer: BitWriter) => BitWriter, crop: readonly number[]): Buffer {
+  const writer = pocType(new BitWriter().write(77, 8).write(0, 8).write(30, 8).ue(3).ue(0));
+  writer.ue(1).flag(false).ue(3).ue(3).flag(true).flag(true).flag(crop.length > 0);
+  for (const value of crop) writer.ue(value);
+  return Buffer.concat([Buffer.of(0x67), writer.flag(false).flag(true).finish()]);
+}
+
+test('picture order counts by a cycle of offsets, and none by type 2', (t) => {
+  const cycle = mainSps((writer) => writer.ue(1).flag(false).se(-3).se(4).ue(2).se(1).se(-1), []);
+  t.like(h264.parseSps(cycle), {
+    id: 3, width: 64, height: 64, framerate: 0, maxReorderFrames: undefined, mayHaveBFrames: true,
+  });
+  t.like(h264.parseSps(mainSps((writer) => writer.ue(2), [])), { maxReorderFrames: 0, mayHaveBFrames: false });
+});
+
+test('cropping counts in chroma samples and leaves a picture', (t) => {
+  const type2 = (writer: BitWriter) => writer.ue(2);
+  t.like(h264.parseSps(mainSps(type2, [1, 2, 3, 4])), { width: 58, height: 50 });
+  t.throws(() => h264.parseSps(mainSps(type2, [16, 16, 0, 0])), { instanceOf: BitstreamError });
+});
+
+test('a VUI that is cut off says nothing', (t) => {
+  const [sps] = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC')).sps as [Buffer];
+  const cut = h264.parseSps(sps.subarray(0, -4));
+  t.like(cut, { width: 1920, height: 1080, framerate: 0, colour: undefined, maxReorderFrames: undefined });
+  t.throws(() => h264.parseSps(sps.subarray(0, 8)), { instanceOf: BitstreamError });
+});
