@@ -36,7 +36,8 @@ type Schema<T> = ReturnType<typeof Type.Unsafe<T>>;
 
 /** Text of at least one character. */
 export function text(options: Annotations & { default?: string } = {}) {
-  return Type.String({ is: 'a text of at least one character', ...('default' in options ? {} : { minLength: 1 }), ...options });
+  if ('default' in options) return Type.String({ is: 'a text', ...options });
+  return Type.String({ is: 'a text of at least one character', minLength: 1, ...options });
 }
 
 export function flag(value?: boolean, options: Annotations = {}) {
@@ -70,11 +71,11 @@ export function decimal(value?: number, { min = 0, max = 1e9 }: Bounds = {}) {
 }
 
 /** One of some words, taken in any case and kept as spelled here. */
-export function choice<const T extends string>(words: readonly T[], value?: T, options: Annotations = {}): Schema<T> {
+export function choice<const T extends string>(words: readonly T[], value?: T): Schema<T> {
   const convert = (given: unknown): unknown =>
     typeof given === 'string' ? words.find((word) => word.toLowerCase() === given.trim().toLowerCase()) : undefined;
   const is = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
-  return Type.Unsafe<T>({ type: 'string', enum: [...words], is, convert, ...(value ? { default: value } : {}), ...options });
+  return Type.Unsafe<T>({ type: 'string', enum: [...words], is, convert, ...(value ? { default: value } : {}) });
 }
 
 /** A text with a syntax of its own, kept as what `parse` makes of it (undefined: it is wrong). */
@@ -95,6 +96,12 @@ export function repeated<T extends TSchema>(item: T, xml?: string, options: Anno
 /** A container element of nothing but `item` elements: an array under the container's key. */
 export function contained<T extends TSchema>(item: T, name: string, options: Annotations = {}) {
   return Type.Array(item, { default: [], item: name, ...options });
+}
+
+/** A list that must be given. */
+export function atLeastOne<T extends ReturnType<typeof repeated>>(list: T): T {
+  const { default: _, ...required } = list as T & { default?: unknown };
+  return { ...required, minItems: 1 } as unknown as T;
 }
 
 /** An element that is there with its defaults when it is not given. */

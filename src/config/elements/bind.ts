@@ -1,13 +1,13 @@
 import Type from 'typebox';
 import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
 import { parseIceCandidate, type IceCandidate } from '../values.ts';
-import { endpoint, port, portList } from './shared.ts';
+import { endpoint, portList, portOf } from './shared.ts';
 
 const workers = () => ({ workerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })) });
 const threads = () => ({ ...workers(), threadPerSocket: flag(false) });
 /** A listener for HTTP: a plain port, a secure one, or both. */
-const http = () => ({ port: Type.Optional(port()), tlsPort: Type.Optional(port()), ...workers() });
-const tcp = () => ({ port: Type.Optional(port()) });
+const http = () => ({ port: Type.Optional(portOf('tcp')), tlsPort: Type.Optional(portOf('tcp')), ...workers() });
+const tcp = () => ({ port: Type.Optional(portOf('tcp')) });
 
 const srtOptions = () =>
   contained(Type.Object({ key: parsed('a socket option SRTO_*', srtOption), value: text() }), 'Option');
@@ -15,6 +15,12 @@ const srtOptions = () =>
 function srtOption(given: string): string | undefined {
   return /^SRTO_[A-Z0-9]+$/.test(given) ? given : undefined;
 }
+
+const srt = () => ({
+  port: Type.Optional(portList('udp')),
+  streamMap: contained(Type.Object({ port: portOf('udp'), streamPath: text() }), 'Stream'),
+  options: srtOptions(),
+});
 
 const DEFAULT_CANDIDATE: IceCandidate = { address: '*', first: 10000, last: 10000, protocol: 'udp' };
 
@@ -47,18 +53,28 @@ const webrtc = () =>
     ),
   });
 
+interface Listener {
+  port?: unknown;
+  tlsPort?: unknown;
+  signalling?: Listener;
+}
+
+function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
+  for (const modules of Object.values(bind)) {
+    for (const [name, module] of Object.entries(modules)) {
+      const { port, tlsPort } = module.signalling ?? module;
+      if (port === undefined && tlsPort === undefined) delete modules[name];
+    }
+  }
+}
+
 /** What listens where. An element without a port is dropped when the configuration is resolved. */
 export const Bind = Type.Object({
   managers: section({ api: optional(http()) }),
   providers: section({
     rtmp: optional({ ...tcp(), ...threads() }),
     rtsp: optional({ ...tcp(), ...threads() }),
-    srt: optional({
-      port: Type.Optional(portList('udp')),
-      ...threads(),
-      streamMap: contained(Type.Object({ port: port(), streamPath: text() }), 'Stream'),
-      options: srtOptions(),
-    }),
+    srt: optional({ ...srt(), ...threads() }),
     mpegts: optional({ port: Type.Optional(portList('udp')), ...threads() }),
     webrtc: webrtc(),
   }),
@@ -68,11 +84,6 @@ export const Bind = Type.Object({
     hls: optional(http()),
     thumbnail: optional(http()),
     webrtc: webrtc(),
-    srt: optional({
-      port: Type.Optional(portList('udp')),
-      ...workers(),
-      streamMap: contained(Type.Object({ port: port(), streamPath: text() }), 'Stream'),
-      options: srtOptions(),
-    }),
+    srt: optional({ ...srt(), ...workers() }),
   }),
-});
+}, { complete: dropUnbound });

@@ -1,18 +1,22 @@
-import Type from 'typebox';
-import { choice, contained, flag, integer, decimal, optional, parsed, repeated, section, text, type Fail } from '../blocks.ts';
+import Type, { type Static } from 'typebox';
+import {
+  choice, decimal, flag, ignored, integer, optional, parsed, repeated, section, text, type Fail,
+} from '../blocks.ts';
+import { deepFreeze, resolve } from '../resolve.ts';
+import { unique } from '../rules.ts';
 import { parseBitrate } from '../values.ts';
 import { Playlist, TrackSet } from './playlist.ts';
 
 const bitrate = () =>
   Type.Optional(
-    Type.Unsafe<number>({ type: 'integer', minimum: 1, is: 'a bitrate (above 0, K or M may follow)', convert: parseBitrate }),
+    Type.Unsafe<number>({ type: 'integer', is: 'a bitrate (above 0, K or M may follow)', convert: parseBitrate }),
   );
 
 const equal = () => Type.Optional(choice(['eq']));
 const compared = () => Type.Optional(choice(['eq', 'lte', 'gte']));
 
 interface Encode {
-  name?: string;
+  name: string;
   bypass: boolean;
   codec?: string;
   bitrate?: number;
@@ -42,7 +46,7 @@ const side = () => integer(0, { max: MAX_SIDE });
 
 const Video = Type.Object(
   {
-    name: Type.Optional(text()),
+    name: text({ default: '' }),
     bypass: flag(false),
     codec: Type.Optional(text()),
     bitrate: bitrate(),
@@ -65,15 +69,20 @@ const Video = Type.Object(
     modules: Type.Optional(text()),
     extraOptions: Type.Optional(text()),
     bypassIfMatch: optional({
-      codec: equal(), width: compared(), height: compared(), framerate: compared(), sar: equal(),
-    }, { rule: noBitrate }),
+      codec: equal(),
+      width: compared(),
+      height: compared(),
+      framerate: compared(),
+      sar: equal(),
+      bitrate: Type.Optional(parsed('allowed: a bitrate cannot be matched', () => undefined as never)),
+    }),
   },
   { rule: videoRule },
 );
 
 const Audio = Type.Object(
   {
-    name: Type.Optional(text()),
+    name: text({ default: '' }),
     bypass: flag(false),
     codec: Type.Optional(text()),
     bitrate: bitrate(),
@@ -87,15 +96,13 @@ const Audio = Type.Object(
 );
 
 const Image = Type.Object({
-  name: Type.Optional(text()),
+  name: text({ default: '' }),
   codec: choice(['jpeg', 'png', 'webp', 'avif']),
   width: side(),
   height: side(),
   framerate: decimal(0, { max: 1000 }),
   skipFrames: integer(-1, { min: -1, max: 120 }),
 });
-
-function noBitrate(): void {}
 
 interface Encodes {
   videos: Encode[];
@@ -105,27 +112,35 @@ interface Encodes {
 
 /** An encode without a name is called after its kind and place. */
 function nameEncodes({ videos, audios, images }: Encodes): void {
-  videos.forEach((video, index) => (video.name ??= `video_${index}`));
-  audios.forEach((audio, index) => (audio.name ??= `audio_${index}`));
-  images.forEach((image, index) => (image.name ??= `image_${index}`));
+  for (const [kind, encodes] of Object.entries({ video: videos, audio: audios, image: images })) {
+    encodes.forEach((encode, index) => (encode.name ||= `${kind}_${index}`));
+  }
 }
 
-export const OutputProfile = Type.Object({
-  name: text(),
-  /** May hold `${OriginStreamName}`. */
-  outputStreamName: text(),
-  encodes: Type.Object(
-    {
-      videos: repeated(Video, 'Video', { shown: true }),
-      audios: repeated(Audio, 'Audio', { shown: true }),
-      images: repeated(Image, 'Image', { shown: true }),
-      data: repeated(Type.Object({ name: text() }), 'Data', { shown: true }),
-    },
-    { complete: nameEncodes },
-  ),
-  playlists: repeated(Playlist, 'Playlist'),
-  tracksets: repeated(TrackSet, 'TrackSet'),
-});
+const Encodes = Type.Object(
+  {
+    videos: repeated(Video, 'Video', { shown: true }),
+    audios: repeated(Audio, 'Audio', { shown: true }),
+    images: repeated(Image, 'Image', { shown: true }),
+    data: repeated(Type.Object({ name: text() }), 'Data', { shown: true }),
+  },
+  { complete: nameEncodes },
+);
+
+export const OutputProfile = Type.Object(
+  {
+    name: text(),
+    /** May hold `${OriginStreamName}`. */
+    outputStreamName: text(),
+    encodes: Encodes,
+    playlists: repeated(Playlist, 'Playlist'),
+    tracksets: repeated(TrackSet, 'TrackSet'),
+  },
+  {
+    rule: (profile: { playlists: { fileName: string }[] }, fail: Fail) =>
+      unique(profile.playlists, 'fileName', ['playlists'], fail),
+  },
+);
 
 const Stt = optional({
   enable: flag(true),
@@ -145,13 +160,44 @@ const Stt = optional({
   ),
 });
 
-/** Defaults of what follows here are filled by the application's own rule. */
-export const OutputProfiles = Type.Object({
-  hwaccels: Type.Optional(Type.Object({}, { xml: 'HWAccels' })),
-  decodes: section({ threadCount: integer(2, { min: 1, max: 1024 }), onlyKeyframes: flag(false) }),
-  mediaOptions: optional({
-    overlays: optional({ enable: flag(false), path: text({ default: '' }) }),
-    stt: Stt,
-  }),
-  outputProfile: repeated(OutputProfile),
+/**
+ * Of an application that names no profile: picture as it comes, sound as it comes and in the
+ * codec that the source lacks, for WebRTC takes Opus and HLS players take AAC
+ * (facts/01-rest-api.md section 4).
+ */
+const SOUND = { bitrate: 128_000, samplerate: 48_000, channel: 2, bypassIfMatch: { codec: 'eq' } };
+const DEFAULT_PROFILE = deepFreeze({
+  name: 'default',
+  outputStreamName: '${OriginStreamName}',
+  encodes: {
+    videos: [{ name: 'bypass_video', bypass: true }],
+    audios: [
+      { name: 'opus', codec: 'opus', ...SOUND },
+      { name: 'aac', codec: 'aac', ...SOUND },
+    ],
+    images: [],
+    data: [],
+  },
 });
+
+export const OutputProfiles = section(
+  {
+    hwaccels: ignored(),
+    decodes: section({ threadCount: integer(2, { min: 1, max: 1024 }), onlyKeyframes: flag(false) }),
+    mediaOptions: optional({
+      overlays: optional({ enable: flag(false), path: text({ default: '' }) }),
+      stt: Stt,
+    }),
+    outputProfile: repeated(OutputProfile),
+  },
+  {
+    rule: (profiles: Profiles, fail: Fail) => unique(profiles.outputProfile, 'name', ['outputProfile'], fail),
+    complete: (profiles: Profiles) => {
+      if (profiles.outputProfile.length === 0) profiles.outputProfile.push(resolve(OutputProfile, DEFAULT_PROFILE));
+    },
+  },
+);
+
+interface Profiles {
+  outputProfile: Static<typeof OutputProfile>[];
+}

@@ -2,34 +2,38 @@ import Type from 'typebox';
 import { choice, flag, integer, optional, parsed, repeated, section, text, type Fail } from '../blocks.ts';
 
 const bound = () => Type.Optional(integer());
-const names = { xml: 'VariantName', aliases: ['variantName'] };
 
 const template = () => ({
-  variant_name: Type.Optional(text(names)),
-  encoding_type: choice(['all', 'encoded', 'bypassed'], 'all', { xml: 'EncodingType', aliases: ['encodingType'] }),
+  variantName: Type.Optional(text()),
+  encodingType: choice(['all', 'encoded', 'bypassed'], 'all'),
+  minBitrate: bound(),
+  maxBitrate: bound(),
 });
-
-function limits(...keys: string[]) {
-  const properties: Record<string, ReturnType<typeof bound>> = {};
-  for (const key of keys) {
-    for (const end of ['Min', 'Max']) {
-      const annotated = { ...integer(), xml: `${end}${key}`, aliases: [`${end.toLowerCase()}${key}`] };
-      properties[`${end.toLowerCase()}_${key.toLowerCase()}`] = Type.Optional(annotated);
-    }
-  }
-  return properties;
-}
 
 /** Makes one rendition of every pair of tracks that fits. */
 const RenditionTemplate = Type.Object({
   /** May hold `${Width}`, `${Height}`, `${Bitrate}`, `${Framerate}`, `${Samplerate}`, `${Channel}`. */
   name: text(),
   video_template: optional(
-    { ...template(), ...limits('Width', 'Height', 'Framerate', 'Bitrate') },
+    {
+      ...template(),
+      minWidth: bound(),
+      maxWidth: bound(),
+      minHeight: bound(),
+      maxHeight: bound(),
+      minFramerate: bound(),
+      maxFramerate: bound(),
+    },
     { xml: 'VideoTemplate', aliases: ['videoTemplate'] },
   ),
   audio_template: optional(
-    { ...template(), ...limits('Bitrate', 'Samplerate', 'Channel') },
+    {
+      ...template(),
+      minSamplerate: bound(),
+      maxSamplerate: bound(),
+      minChannel: bound(),
+      maxChannel: bound(),
+    },
     { xml: 'AudioTemplate', aliases: ['audioTemplate'] },
   ),
 });
@@ -44,7 +48,7 @@ export const Playlist = Type.Object({
   fileName: parsed('a file name without "playlist" and "chunklist"', parseFileName),
   options: section({
     webRtcAutoAbr: flag(true, { aliases: ['webrtcAutoAbr'] }),
-    webrtcAudioOnlyFallback: flag(false, { xml: 'WebRtcAudioOnlyFallback', aliases: ['webRtcAudioOnlyFallback'] }),
+    webrtcAudioOnlyFallback: flag(false, { aliases: ['webRtcAudioOnlyFallback'] }),
     hlsChunklistPathDepth: integer(-1, { min: -1, max: 16 }),
     enableTsPackaging: flag(false),
     enableSubtitles: flag(true),

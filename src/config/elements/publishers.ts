@@ -54,17 +54,17 @@ const hls = () => ({
 interface Llhls {
   chunkDuration: number;
   segmentDuration: number;
-  partHoldBack?: number;
+  partHoldBack: number;
 }
 
-const MIN_HOLD_BACK_CHUNKS = 3;
+const HOLD_BACK_CHUNKS = 3;
 
 const Llhls = optional(
   {
     ...hls(),
     chunkDuration: decimal(0.5, { min: 0.05, max: 60 }),
-    /** Three chunks unless told: RFC 8216bis wants no less than two, recommends three. */
-    partHoldBack: Type.Optional(decimal()),
+    /** 0: three chunks, what RFC 8216bis recommends (no less than two are allowed). */
+    partHoldBack: decimal(0),
     enablePreloadHint: flag(true),
     drm: optional({ enable: flag(false), infoFile: text({ default: '' }) }),
   },
@@ -73,7 +73,7 @@ const Llhls = optional(
       if (llhls.chunkDuration > llhls.segmentDuration) fail(['chunkDuration'], 'is longer than SegmentDuration');
     },
     complete: (llhls: Llhls) => {
-      llhls.partHoldBack ??= MIN_HOLD_BACK_CHUNKS * llhls.chunkDuration;
+      if (llhls.partHoldBack === 0) llhls.partHoldBack = HOLD_BACK_CHUNKS * llhls.chunkDuration;
     },
   },
 );
@@ -116,12 +116,15 @@ export const Publishers = section({
     infoPath: Type.Optional(text()),
     streamMap: streamMapFile(),
   }),
-  push: optional({
-    ...common(),
-    streamMap: streamMapFile(),
-    connectionTimeout: integer(5000),
-    sendTimeout: integer(2000),
-  }),
+  push: optional(
+    {
+      ...common(),
+      streamMap: streamMapFile(),
+      connectionTimeout: integer(5000),
+      sendTimeout: integer(2000),
+    },
+    { aliases: ['rtmpPush', 'srtPush', 'mpegtsPush'] },
+  ),
   thumbnail: optional({ ...common(), crossDomains: crossDomains() }),
   srt: optional(common()),
   ovt: optional(common()),

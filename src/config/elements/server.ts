@@ -1,15 +1,18 @@
 import Type from 'typebox';
-import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
+import {
+  atLeastOne, choice, contained, flag, integer, optional, parsed, repeated, section, text, type Fail,
+} from '../blocks.ts';
 import { parseListenAddress, parseUrl } from '../values.ts';
+import { unique } from '../rules.ts';
 import { Bind } from './bind.ts';
 import { Modules } from './modules.ts';
-import { crossDomains, endpoint, hostNames, httpUrl, port, tls } from './shared.ts';
+import { crossDomains, endpoint, hostNames, httpUrl, portOf, tls } from './shared.ts';
 import { VirtualHost } from './vhost.ts';
 
 const Managers = optional({
   host: Type.Object({ names: hostNames(), tls: tls() }),
-  api: optional({
-    /** Empty: the loader makes one up. */
+  api: section({
+    /** What clients give as the credentials of Basic authentication. */
     accessToken: text({ default: '' }),
     crossDomains: crossDomains(),
     storage: section({ enabled: flag(true), path: text({ default: 'conf/api_data' }) }),
@@ -49,20 +52,19 @@ const Cluster = optional({
       masterName: text({ default: 'mymaster' }),
     },
     {
-      rule: (redis: { url?: string; sentinels: unknown[] }, fail: (path: string[], message: string) => void) => {
+      rule: (redis: { url?: string; sentinels: unknown[] }, fail: Fail) => {
         if (redis.url === undefined && redis.sentinels.length === 0) fail([], 'needs Url or Sentinels');
       },
     },
   ),
-  node: Type.Object({ id: text(), advertiseAddress: text(), port: port() }),
+  node: Type.Object({ id: text(), advertiseAddress: text(), port: portOf('tcp') }),
 });
 
 /** The root element of Server.xml. */
 export const Server = Type.Object({
-  version: text(),
   name: text({ default: 'Kiln' }),
   type: choice(['origin', 'edge']),
-  ip: repeated(parsed('*, :: or an IP address', parseListenAddress)),
+  ip: atLeastOne(repeated(parsed('*, :: or an IP address', parseListenAddress))),
   stunServer: Type.Optional(endpoint()),
   privacyProtection: flag(false),
   bind: Bind,
@@ -72,6 +74,8 @@ export const Server = Type.Object({
   /** Not in use here; taken as it is. */
   analytics: optional({}),
   defaults: section({ crossDomains: crossDomains() }),
-  virtualHosts: contained(VirtualHost, 'VirtualHost'),
+  virtualHosts: contained(VirtualHost, 'VirtualHost', {
+    rule: (vhosts: { name: string }[], fail: Fail) => unique(vhosts, 'name', [], fail),
+  }),
   cluster: Cluster,
 });

@@ -1,10 +1,11 @@
 import Type from 'typebox';
-import { contained, optional, parsed, repeated, text } from '../blocks.ts';
-import { parseEndpoint, parsePortOf, parsePortRanges, parseUrl } from '../values.ts';
+import { atLeastOne, contained, flag, optional, parsed, repeated, text } from '../blocks.ts';
+import { parseEndpoint, parsePortOf, parsePortRanges, parseUrl, type Transport } from '../values.ts';
 
-export const port = () => parsed('a port (1..65535)', (given) => parsePortOf(given, 'tcp'));
+export const portOf = (transport: Transport) =>
+  parsed('a port (1..65535)', (given) => parsePortOf(given, transport));
 
-export const portList = (transport: 'udp' | 'tcp') =>
+export const portList = (transport: Transport) =>
   parsed('a list of ports (1..65535), such as 4000-4003,4005', (given) => parsePortRanges(given, transport));
 
 export const endpoint = () => parsed('a host:port', parseEndpoint);
@@ -27,6 +28,6 @@ export const enables = () =>
 
 /** A file that maps streams to targets (recording, pushing). */
 export const streamMapFile = () =>
-  optional({ enable: Type.Boolean({ default: false, is: 'true or false' }), path: text({ default: '' }) });
+  optional({ enable: flag(false), path: text({ default: '' }) });
 
-export const hostNames = () => contained(text(), 'Name');
+export const hostNames = () => atLeastOne(contained(text(), 'Name'));

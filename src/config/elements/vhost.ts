@@ -1,7 +1,11 @@
 import Type from 'typebox';
-import { choice, contained, flag, integer, optional, repeated, section, text, type Fail } from '../blocks.ts';
+import {
+  atLeastOne, choice, contained, flag, integer, optional, parsed, repeated, section, text, type Fail,
+} from '../blocks.ts';
+import { unique } from '../rules.ts';
+import { parseEndpoint } from '../values.ts';
 import { Application } from './application.ts';
-import { enables, endpoint, hostNames, httpUrl, tls } from './shared.ts';
+import { enables, hostNames, httpUrl, tls } from './shared.ts';
 
 const SignedPolicy = optional({
   policyQueryKeyName: text(),
@@ -22,7 +26,7 @@ const Origin = Type.Object(
     location: text(),
     pass: Type.Object({
       scheme: choice(['ovt', 'rtsp', 'rtspc']),
-      urls: Type.Object({ url: repeated(text(), undefined, { rule: notEmpty }) }),
+      urls: Type.Object({ url: atLeastOne(repeated(text())) }),
       forwardQueryParams: flag(true),
     }),
     persistent: flag(false),
@@ -39,10 +43,6 @@ const Origin = Type.Object(
   },
 );
 
-function notEmpty(list: readonly unknown[], fail: Fail): void {
-  if (list.length === 0) fail([], 'is missing');
-}
-
 const Origins = optional({
   properties: section({
     noInputFailoverTimeout: integer(3000),
@@ -53,17 +53,13 @@ const Origins = optional({
   origin: repeated(Origin),
 });
 
+/** Kept as text: the management API shows it. */
+const hostAndPort = () => parsed('a host:port', (given) => (parseEndpoint(given) ? given : undefined));
+
 const OriginMapStore = optional({
-  redisServer: Type.Object({ host: endpointText(), auth: Type.Optional(text()) }),
+  redisServer: Type.Object({ host: hostAndPort(), auth: Type.Optional(text()) }),
   originHostName: Type.Optional(text()),
 });
-
-/** `host:port`, kept as text for the management API shows it. */
-function endpointText() {
-  const schema = endpoint();
-  const parse = (schema as unknown as { convert(given: unknown): unknown }).convert;
-  return Type.Unsafe<string>({ ...schema, convert: (given: unknown) => (parse(given) === undefined ? undefined : given) });
-}
 
 export const VirtualHost = Type.Object({
   name: text(),
@@ -73,5 +69,7 @@ export const VirtualHost = Type.Object({
   admissionWebhooks: AdmissionWebhooks,
   origins: Origins,
   originMapStore: OriginMapStore,
-  applications: contained(Application, 'Application'),
+  applications: contained(Application, 'Application', {
+    rule: (applications: { name: string }[], fail: Fail) => unique(applications, 'name', [], fail),
+  }),
 });

@@ -1,0 +1,22 @@
+import type { ServerConfig } from './model.ts';
+import { portProblems } from './ports.ts';
+import type { Problem } from './resolve.ts';
+
+/** What is wrong between elements that are right in themselves. */
+export function inconsistencies(config: ServerConfig): Problem[] {
+  return [...portProblems(config), ...managerProblems(config)];
+}
+
+function managerProblems({ bind, managers, cluster }: ServerConfig): Problem[] {
+  const { api } = bind.managers;
+  if (api === undefined) return [];
+  if (managers === undefined) return [{ path: ['managers'], message: 'is missing: Bind/Managers/API is configured' }];
+  if (api.tlsPort !== undefined && managers.host.tls === undefined) {
+    return [{ path: ['managers', 'host', 'tls'], message: 'is missing: Bind/Managers/API/TLSPort is configured' }];
+  }
+  if (cluster !== undefined && managers.api.accessToken === '') {
+    const message = 'is empty: a cluster needs one, the same on every node';
+    return [{ path: ['managers', 'api', 'accessToken'], message }];
+  }
+  return [];
+}

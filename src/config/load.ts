@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { ConfigError } from './config-error.ts';
+import { inconsistencies } from './consistency.ts';
+import { Server } from './elements/server.ts';
+import { expandIncludes } from './include.ts';
+import { expandEnvironment, expandPublicAddress, usesPublicAddress, type Environment } from './macros.ts';
+import type { ServerConfig } from './model.ts';
+import { elementPath } from './names.ts';
+import { pendingModules } from './pending.ts';
+import { publicAddress } from './public-ip.ts';
+import { readConfig } from './read.ts';
+import type { Path, Problem } from './resolve.ts';
+import { XmlToJson } from './xml-json.ts';
+import { readXml, type XmlElement } from './xml.ts';
+
+export { ConfigError };
+
+const ROOT = 'Server';
+const VERSION = 8;
+const TOKEN_BYTES = 16;
+
+export interface LoadedConfig {
+  readonly config: ServerConfig;
+  /** One line each, for the log. */
+  readonly warnings: readonly string[];
+  /** The API's access token, when it was made up because none was given. */
+  readonly generatedAccessToken: string | undefined;
+}
+
+/**
+ * Loads Server.xml with what it includes (facts/02-config.md).
+ * @throws ConfigError with one line per problem: file, element path, value
+ */
+export async function loadConfig(file: string, { env }: { env: Environment }): Promise<LoadedConfig> {
+  const warnings: string[] = [];
+  const warn = (line: string): void => void warnings.push(line);
+  const root = await expand(file, env, warn);
+  checkVersion(root);
+
+  const mapper = new XmlToJson();
+  const { version: _, ...attributes } = root.attributes;
+  const json = mapper.map(Server, { ...root, attributes }, ROOT) as Json;
+  for (const { file: where, path, message } of mapper.warnings) warn(`${where}: ${path}: ${message}`);
+  refuse(mapper.problems.map(({ file: where, path, message }) => `${where}: ${path}: ${message}`));
+
+  const line = ({ path, message }: Problem): string =>
+    `${fileAt(mapper, json, path) ?? file}: ${elementPath(ROOT, Server, path)}: ${message}`;
+  const generatedAccessToken = provideToken(json);
+  const reading = readConfig(Server, json);
+  warnings.push(...reading.warnings.map(line));
+  if (!reading.ok) throw new ConfigError(reading.problems.map(line));
+  const { config } = reading;
+  refuse(inconsistencies(config).map(line));
+  return { config, warnings: [...warnings, ...pendingModules(config)], generatedAccessToken };
+}
+
+/** The root element with its includes and macros filled in. */
+async function expand(file: string, env: Environment, warn: (line: string) => void): Promise<XmlElement> {
+  const prepare = (element: XmlElement): XmlElement => expandEnvironment(element, env);
+  const root = expandIncludes(readXml(file), prepare, warn);
+  if (!usesPublicAddress(root)) return root;
+  const stunServer = root.children.find(({ name }) => name === 'StunServer')?.text;
+  return expandPublicAddress(root, await publicAddress(stunServer, warn));
+}
+
+function checkVersion({ name, file, attributes: { version } }: XmlElement): void {
+  if (name !== ROOT) throw new ConfigError([`${file}: ${name}: the root element must be ${ROOT}`]);
+  const at = `${file}: ${ROOT}/@version:`;
+  if (version === undefined) throw new ConfigError([`${at} is missing (${VERSION} is understood)`]);
+  if (!/^\d{1,9}$/.test(version)) throw new ConfigError([`${at} "${version}" is not a version number`]);
+  if (Number(version) === VERSION) return;
+  const age = Number(version) < VERSION ? 'old' : 'new';
+  throw new ConfigError([`${at} "${version}" is too ${age}: only version ${VERSION} is understood`]);
+}
+
+function refuse(lines: readonly string[]): void {
+  if (lines.length > 0) throw new ConfigError(lines);
+}
+
+/** The part of the root's JSON that decides about the access token. */
+interface Json {
+  readonly bind?: { readonly managers?: { readonly api?: { readonly port?: unknown; readonly tlsPort?: unknown } } };
+  readonly managers?: { api?: { accessToken?: unknown } };
+  readonly cluster?: unknown;
+}
+
+/** Makes up an access token where the API is on and none is given. */
+function provideToken({ bind, managers, cluster }: Json): string | undefined {
+  const api = bind?.managers?.api;
+  const given = managers?.api?.accessToken ?? '';
+  const off = api === undefined || (api.port ?? api.tlsPort) === undefined;
+  if (off || managers === undefined || cluster !== undefined || given !== '') return undefined;
+  const accessToken = `kiln:${randomBytes(TOKEN_BYTES).toString('hex')}`;
+  managers.api = { ...managers.api, accessToken };
+  return accessToken;
+}
+
+/** File of the innermost included element on the way to a value. */
+function fileAt(mapper: XmlToJson, json: unknown, path: Path): string | undefined {
+  let file: string | undefined;
+  let at = json;
+  for (const step of [...path, undefined]) {
+    if (typeof at !== 'object' || at === null) break;
+    file = mapper.fileOf(at) ?? file;
+    if (step !== undefined) at = (at as Record<string | number, unknown>)[step];
+  }
+  return file;
+}

@@ -1,0 +1,84 @@
+import type { BindConfig, ServerConfig, WebrtcBindConfig } from './model.ts';
+import { elementPath } from './names.ts';
+import type { Path, Problem } from './resolve.ts';
+import { Server } from './elements/server.ts';
+import type { PortRange, Transport } from './values.ts';
+
+interface Listener extends PortRange {
+  readonly path: Path;
+  readonly transport: Transport;
+  /** Listeners that name the same kind may listen on one port together. */
+  readonly shared?: 'http' | 'https' | 'ice';
+}
+
+/** A port that two modules ask for which cannot share it. */
+export function portProblems(config: ServerConfig): Problem[] {
+  const taken: Listener[] = [];
+  const problems: Problem[] = [];
+  for (const listener of listeners(config)) {
+    const other = taken.find((candidate) => conflict(candidate, listener));
+    taken.push(listener);
+    if (other === undefined) continue;
+    const port = Math.max(listener.first, other.first);
+    const where = elementPath('Server', Server, other.path);
+    const message = `"${port}" is also the ${listener.transport.toUpperCase()} port of ${where}`;
+    problems.push({ path: listener.path, message });
+  }
+  return problems;
+}
+
+function conflict(one: Listener, other: Listener): boolean {
+  if (one.transport !== other.transport || one.last < other.first || other.last < one.first) return false;
+  return one.shared === undefined || one.shared !== other.shared;
+}
+
+function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
+  const { managers, providers, publishers } = bind;
+  yield* http(['bind', 'managers', 'api'], managers.api, false);
+  yield* tcp(['bind', 'providers', 'rtmp'], providers.rtmp);
+  yield* tcp(['bind', 'providers', 'rtsp'], providers.rtsp);
+  yield* udp(['bind', 'providers', 'srt'], providers.srt);
+  yield* udp(['bind', 'providers', 'mpegts'], providers.mpegts);
+  yield* webrtc(['bind', 'providers', 'webrtc'], providers.webrtc);
+  yield* tcp(['bind', 'publishers', 'ovt'], publishers.ovt);
+  for (const name of ['llhls', 'hls', 'thumbnail'] as const) {
+    yield* http(['bind', 'publishers', name], publishers[name], true);
+  }
+  yield* webrtc(['bind', 'publishers', 'webrtc'], publishers.webrtc);
+  yield* udp(['bind', 'publishers', 'srt'], publishers.srt);
+  yield* tcp(['cluster', 'node'], cluster?.node);
+}
+
+function* tcp(path: Path, bind: { readonly port?: number } | undefined): Iterable<Listener> {
+  if (bind?.port === undefined) return;
+  yield { path: [...path, 'port'], transport: 'tcp', first: bind.port, last: bind.port };
+}
+
+function* udp(path: Path, bind: { readonly port?: readonly PortRange[] } | undefined): Iterable<Listener> {
+  for (const range of bind?.port ?? []) yield { path: [...path, 'port'], transport: 'udp', ...range };
+}
+
+type Http = NonNullable<BindConfig['managers']['api']>;
+
+function* http(path: Path, bind: Http | undefined, sharing: boolean): Iterable<Listener> {
+  for (const [key, kind] of [['port', 'http'], ['tlsPort', 'https']] as const) {
+    const port = bind?.[key];
+    if (port === undefined) continue;
+    const listener: Listener = { path: [...path, key], transport: 'tcp', first: port, last: port };
+    yield sharing ? { ...listener, shared: kind } : listener;
+  }
+}
+
+function* webrtc(path: Path, bind: WebrtcBindConfig | undefined): Iterable<Listener> {
+  if (bind === undefined) return;
+  yield* http([...path, 'signalling'], bind.signalling, true);
+  const { iceCandidate, tcpRelay } = bind.iceCandidates;
+  for (const [index, { protocol, first, last }] of iceCandidate.entries()) {
+    const at = [...path, 'iceCandidates', 'iceCandidate', index];
+    yield { path: at, transport: protocol, first, last, shared: 'ice' };
+  }
+  for (const [index, { port }] of tcpRelay.entries()) {
+    const at = [...path, 'iceCandidates', 'tcpRelay', index];
+    yield { path: at, transport: 'tcp', first: port, last: port, shared: 'ice' };
+  }
+}

@@ -1,0 +1,15 @@
+import type { Fail } from './blocks.ts';
+
+/** Items of a list must differ in the text under `key`. */
+export function unique<K extends string>(
+  items: readonly Readonly<Record<K, string>>[],
+  key: K,
+  path: readonly string[],
+  fail: Fail,
+): void {
+  const seen = new Set<string>();
+  items.forEach((item, index) => {
+    if (seen.has(item[key])) fail([...path, index, key], `"${item[key]}" is given twice`);
+    seen.add(item[key]);
+  });
+}

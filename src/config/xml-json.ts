@@ -1,0 +1,93 @@
+import type { TObject, TSchema } from 'typebox';
+import { elementName, elementNames } from './names.ts';
+import { isListSchema, isObjectSchema, type Described } from './resolve.ts';
+import type { XmlElement } from './xml.ts';
+
+/** What was found on the way: `path` is an element path. */
+export interface Finding {
+  readonly file: string;
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Maps elements to the JSON that the management API would take for the same thing: names to keys,
+ * containers to arrays, text to numbers and booleans where the description says so. Text that is
+ * none of these stays text, for `readConfig` to refuse.
+ */
+export class XmlToJson {
+  readonly problems: Finding[] = [];
+  readonly warnings: Finding[] = [];
+  readonly #files = new WeakMap<object, string>();
+
+  /** File in which the element stood that an object or list was made of. */
+  fileOf(json: object): string | undefined {
+    return this.#files.get(json);
+  }
+
+  /** @param path of the element */
+  map(schema: Described, element: XmlElement, path: string): unknown {
+    for (const name of Object.keys(element.attributes)) {
+      if (name !== 'include') this.#warn(element, `${path}/@${name}`);
+    }
+    if (schema.ignored === true) return null;
+    if (isListSchema(schema)) return this.#container(schema.items, schema.item ?? '', element, path);
+    if (isObjectSchema(schema)) return this.#object(schema, element, path);
+    for (const child of element.children) this.#warn(child, `${path}/${child.name}`);
+    return fromText(schema, element.text);
+  }
+
+  #container(items: Described, name: string, element: XmlElement, path: string): unknown[] {
+    const named = element.children.filter((child) => child.name === name);
+    for (const child of element.children) if (child.name !== name) this.#warn(child, `${path}/${child.name}`);
+    const list = named.map((child, index) => this.map(items, child, `${path}/${name}[${index + 1}]`));
+    this.#files.set(list, element.file);
+    return list;
+  }
+
+  #object(schema: TObject, element: XmlElement, path: string): Record<string, unknown> {
+    const json: Record<string, unknown> = {};
+    this.#files.set(json, element.file);
+    const keys = keysByElement(schema);
+    for (const child of element.children) {
+      const key = keys.get(child.name);
+      if (key === undefined) {
+        this.#warn(child, `${path}/${child.name}`);
+        continue;
+      }
+      const property = schema.properties[key] as Described;
+      const at = `${path}/${elementName(key, property)}`;
+      const present = json[key];
+      if (isListSchema(property) && property.item === undefined) {
+        const list = (present ?? []) as unknown[];
+        list.push(this.map(property.items, child, `${at}[${list.length + 1}]`));
+        json[key] = list;
+      } else if (present === undefined) {
+        json[key] = this.map(property, child, at);
+      } else {
+        this.problems.push({ file: child.file, path: at, message: 'is given twice' });
+      }
+    }
+    return json;
+  }
+
+  #warn(element: XmlElement, path: string): void {
+    if (this.warnings.some((warning) => warning.path === path)) return;
+    this.warnings.push({ file: element.file, path, message: 'is unknown and has no effect' });
+  }
+}
+
+function keysByElement(schema: TObject): Map<string, string> {
+  const keys = new Map<string, string>();
+  for (const [key, property] of Object.entries(schema.properties)) {
+    for (const name of elementNames(key, property)) keys.set(name, key);
+  }
+  return keys;
+}
+
+function fromText(schema: TSchema, text: string): unknown {
+  const { type } = schema as { type?: string };
+  if (type === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true';
+  if ((type === 'integer' || type === 'number') && /^[+-]?\d+(\.\d+)?$/.test(text)) return Number(text);
+  return text;
+}

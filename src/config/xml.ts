@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { ConfigError } from './config-error.ts';
+
+/** An element. `text` has its character data without surrounding space; `file` is where it stands. */
+export interface XmlElement {
+  readonly name: string;
+  readonly file: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly children: readonly XmlElement[];
+  readonly text: string;
+}
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+const MAX_DEPTH = 64;
+const ATTRIBUTES = ':@';
+const TEXT = '#text';
+
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '',
+  parseTagValue: false,
+  parseAttributeValue: false,
+  htmlEntities: true,
+  maxNestedTags: MAX_DEPTH,
+});
+
+/**
+ * Reads the root element of an XML file. Document types, and with them entities of a file's own,
+ * are refused.
+ * @throws ConfigError the file cannot be read, is too big or is not well-formed (with its line)
+ */
+export function readXml(file: string): XmlElement {
+  let source: string;
+  try {
+    const bytes = readFileSync(file);
+    if (bytes.length > MAX_FILE_BYTES) throw new Error(`larger than ${MAX_FILE_BYTES} bytes`);
+    source = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new ConfigError([`${file}: ${(error as Error).message}`]);
+  }
+  return parseXml(source, file);
+}
+
+/** As `readXml`, from text. */
+export function parseXml(source: string, file: string): XmlElement {
+  const visible = source.replace(/<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>/g, '');
+  if (/<!DOCTYPE/i.test(visible)) throw new ConfigError([`${file}: a document type is not allowed`]);
+  const valid = XMLValidator.validate(source);
+  if (valid !== true) throw new ConfigError([`${file}:${valid.err.line}: ${valid.err.msg}`]);
+  let nodes: Node[];
+  try {
+    nodes = parser.parse(source) as Node[];
+  } catch (error) {
+    throw new ConfigError([`${file}: ${(error as Error).message}`]);
+  }
+  const roots = nodes.map((node) => toElement(node, file)).filter((element) => element !== undefined);
+  const [root] = roots;
+  if (root === undefined || roots.length > 1) throw new ConfigError([`${file}: needs one root element`]);
+  return root;
+}
+
+/** What the parser makes of an element with order kept: its name as the one key, its children behind it. */
+type Node = Record<string, Node[] | string | Record<string, string>>;
+
+function toElement(node: Node, file: string): XmlElement | undefined {
+  const name = Object.keys(node).find((key) => key !== ATTRIBUTES);
+  if (name === undefined || name === TEXT || name.startsWith('?')) return undefined;
+  const content = node[name] as Node[];
+  return {
+    name,
+    file,
+    attributes: (node[ATTRIBUTES] ?? {}) as Record<string, string>,
+    children: content.map((child) => toElement(child, file)).filter((child) => child !== undefined),
+    text: content.map((child) => (child[TEXT] as string | undefined) ?? '').join('').trim(),
+  };
+}
