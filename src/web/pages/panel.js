@@ -1,6 +1,7 @@
 import { element, serverNow } from './common.js';
 
-const FIRST_PICTURE_MS = 15_000;
+/** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
+const FIRST_PICTURE_MS = 30_000;
 const STALL_MS = 8000;
 const RETRY_MS = [500, 1000, 2000, 4000];
 

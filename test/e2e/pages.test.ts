@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import fastify from 'fastify';
+import type { Page } from 'playwright-core';
+import { Registry } from '../../src/core/registry.ts';
+import { findFfmpeg } from '../../src/ffmpeg.ts';
+import { pagesRoutes } from '../../src/web/pages.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { addVhost, goLive, type VhostShape } from '../support/live.ts';
+
+const browser = await launchBrowser();
+const media = await mkdtemp(join(tmpdir(), 'kiln-pages-'));
+test.before(async () => {
+  const { path } = await findFfmpeg();
+  await promisify(execFile)(path, [
+    '-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=25:duration=20',
+    '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-b:v', '200k', '-g', '25', '-f', 'hls', '-hls_time', '1',
+    '-hls_list_size', '0', '-hls_flags', 'omit_endlist', '-hls_segment_type', 'fmp4', '-master_pl_name', 'llhls.m3u8',
+    join(media, 'media.m3u8'),
+  ]);
+});
+test.after.always(async () => {
+  await browser.close();
+  await rm(media, { recursive: true });
+});
+
+/** A server with the pages and, in place of the publishers, answers that a test sets. */
+async function open(t: ExecutionContext, { vhost, width = 1000 }: { vhost?: VhostShape; width?: number } = {}) {
+  const registry = new Registry();
+  addVhost(registry, vhost);
+  const app = fastify();
+  await app.register(pagesRoutes({ registry, serves: ['llhls', 'webrtc'] }));
+  const answers = { playlist: 200, whep: 404 };
+  app.get<{ Params: { file: string } }>('/:app/:stream/:file', async ({ params }, reply) => {
+    if (answers.playlist !== 200) return reply.code(answers.playlist).send('');
+    reply.type(params.file.endsWith('.m3u8') ? 'application/vnd.apple.mpegurl' : 'video/mp4');
+    return readFile(join(media, basename(params.file)));
+  });
+  app.addContentTypeParser('application/sdp', { parseAs: 'string' }, (_request, _body, done) => done(null));
+  app.post('/:app/:stream', async (_request, reply) => reply.code(answers.whep).send(''));
+  const origin = await app.listen({ port: 0, host: '127.0.0.1' });
+  const page = await browser.newPage({ viewport: { width, height: 800 } });
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  t.teardown(async () => {
+    await page.close();
+    await app.close();
+  });
+  return { registry, answers, origin, page, errors };
+}
+
+const heading = (page: Page, text: string) => page.locator('.cover strong', { hasText: text }).first().waitFor();
+/** The figures show the size of the decoded picture while it plays, and nothing else. */
+const plays = (page: Page) => page.locator('.figures dd', { hasText: '320×180' }).first().waitFor();
+
+test('the list follows what is live, and shows names as text', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  const name = '<img src=x onerror="window.hit=1">&amp;';
+  await page.goto(origin);
+  await page.getByText('Nothing is live right now').waitFor();
+  const output = goLive(registry, 'app', name);
+  const link = page.getByRole('link', { name });
+  await link.waitFor();
+  t.is(await page.locator('#streams img').count(), 0);
+  t.is(await page.evaluate(`'hit' in window`), false);
+  t.regex(await page.locator('#streams li').innerText(), /1280×720 · 30 fps · H264 · AAC/);
+  await link.focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${origin}/app/${encodeURIComponent(name)}`);
+  t.is(await page.locator('h1').innerText(), name);
+  t.is(await page.locator('h1 *').count(), 0);
+  await page.goBack();
+  output.input.close('the test ends it');
+  await page.getByText('Nothing is live right now').waitFor();
+  t.deepEqual(errors, []);
+});
+
+test('the player starts by itself when the stream begins, and again when it comes back', async (t) => {
+  const { registry, answers, origin, page, errors } = await open(t);
+  answers.playlist = 201;
+  await page.goto(`${origin}/app/later`);
+  await heading(page, 'Not live yet');
+  const first = goLive(registry, 'app', 'later');
+  await heading(page, 'Starting');
+  answers.playlist = 200;
+  await plays(page);
+  await page.locator('.cover').first().waitFor({ state: 'hidden' });
+  first.input.close('the test ends it');
+  await heading(page, 'The stream has ended');
+  goLive(registry, 'app', 'later');
+  await plays(page);
+  t.deepEqual(errors, []);
+});
+
+test('the way to play is chosen by keyboard and remembered in the address', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  goLive(registry, 'app', 'news');
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  const panels = () => page.locator('.panel h2').allTextContents();
+  t.deepEqual(await panels(), ['LL-HLS']);
+  await page.getByRole('radio', { name: 'LL-HLS' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('.panel h2', { hasText: 'WebRTC' }).waitFor({ state: 'attached' });
+  t.deepEqual(await panels(), ['WebRTC']);
+  await page.getByText('No sound by WebRTC').waitFor();
+  await page.keyboard.press('ArrowRight');
+  await plays(page);
+  t.deepEqual(await panels(), ['LL-HLS', 'WebRTC']);
+  t.is(new URL(page.url()).searchParams.get('mode'), 'both');
+  await page.reload();
+  await plays(page);
+  t.deepEqual(await panels(), ['LL-HLS', 'WebRTC']);
+  t.deepEqual(errors, []);
+});
+
+test('sound is off until the viewer turns it on, in one picture at a time', async (t) => {
+  const { registry, origin, page } = await open(t);
+  goLive(registry, 'app', 'news');
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  const muted = () => page.evaluate(`document.querySelector('video').muted`);
+  t.true(await muted());
+  const sound = page.getByRole('button', { name: 'Turn sound on' });
+  await sound.click();
+  t.false(await muted());
+  await sound.waitFor({ state: 'hidden' });
+});
+
+test('a refusal is told in words and not tried again', async (t) => {
+  const vhost = { signedPolicy: { enables: { publishers: 'llhls' } } as never };
+  const { registry, answers, origin, page } = await open(t, { vhost });
+  goLive(registry, 'app', 'secret');
+  await page.goto(origin);
+  await page.getByText('Streams are not listed here').waitFor();
+  answers.playlist = 401;
+  answers.whep = 401;
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+  const again = page.waitForResponse(/streams\.json/);
+  await page.goto(`${origin}/app/secret?mode=both&policy=p&signature=s`);
+  await again;
+  await page.locator('.cover strong', { hasText: 'permission' }).nth(1).waitFor();
+  const polled = page.waitForResponse(/streams\.json/);
+  await polled;
+  t.is(asked.filter((line) => line === 'GET /app/secret/llhls.m3u8').length, 1);
+  t.is(asked.filter((line) => line === 'POST /app/secret').length, 1);
+});
+
+test('what the page was opened with goes on to the stream', async (t) => {
+  const { registry, origin, page } = await open(t);
+  goLive(registry, 'app', 'news');
+  const playlist = page.waitForRequest(/llhls\.m3u8/);
+  const offer = page.waitForRequest((request) => request.method() === 'POST');
+  await page.goto(`${origin}/app/news?mode=both&policy=p`);
+  t.is(new URL((await playlist).url()).search, '?policy=p');
+  t.is(new URL((await offer).url()).search, '?policy=p&direction=whep');
+  t.is((await offer).headers()['content-type'], 'application/sdp');
+});
+
+test('a server that goes away is told in words', async (t) => {
+  const { origin, page } = await open(t);
+  await page.goto(`${origin}/app/news`);
+  await heading(page, 'Not live yet');
+  await page.route('**/-/streams.json*', (route) => route.abort());
+  await heading(page, 'The server cannot be reached');
+  await page.unroute('**/-/streams.json*');
+  await heading(page, 'Not live yet');
+  t.pass();
+});
+
+test('everything fits a phone', async (t) => {
+  const { registry, origin, page } = await open(t, { width: 360 });
+  const name = 'a_name_without_a_space_that_is_longer_than_the_screen_of_any_phone';
+  goLive(registry, 'app', name);
+  for (const path of ['/', `/app/${name}?mode=both`, '/app/later', '/nowhere/at-all']) {
+    await page.goto(origin + path);
+    await page.locator('main').waitFor();
+    if (path === '/') await page.getByRole('link', { name }).waitFor();
+    t.is(await page.evaluate('document.documentElement.scrollWidth'), 360, path);
+  }
+});
