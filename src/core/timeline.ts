@@ -1,0 +1,160 @@
+import { rescale, type Timebase } from './timebase.ts';
+
+/** How a source counts time. */
+export interface SourceClock {
+  readonly timebase: Timebase;
+  /** Width of its timestamps: they wrap at `2 ** bits`. */
+  readonly bits: number;
+}
+
+/** A step further back than this, within one track, is a restart of the source's clock. */
+const BACKWARD_SECONDS = 0.2;
+/** A step further ahead than this, past every track, is a jump of the source's clock, not a pause. */
+const FORWARD_SECONDS = 10;
+/** Packets stamped before a jump of the clock come after it by less than this. */
+const LEFTOVER_SECONDS = 1;
+/** How far the count of audio samples may be from the source's clock before it is set anew. */
+const AUDIO_TOLERANCE_SECONDS = 0.06;
+
+/**
+ * The time of one source with all its tracks: unwraps its timestamps and carries on through jumps and restarts
+ * of its clock, with the tracks in step. Real pauses stay pauses, up to the longest step that is believed.
+ * Source times are in ticks of its clock and may be fractions.
+ */
+export class Timeline {
+  readonly clock: SourceClock;
+  readonly #zeroBased: boolean;
+  readonly #backward: number;
+  readonly #forward: number;
+  readonly #leftover: number;
+  /** What is added to a source time, and how often that was changed by a jump. */
+  #offset = 0;
+  #epoch = 0;
+  #started = false;
+  /** Latest time given out, and latest source time, of any track. */
+  #latest = 0;
+  #latestSource = 0;
+
+  /** @param zeroBased the first timestamp becomes 0; else the source's own times are kept */
+  constructor(clock: SourceClock, zeroBased: boolean) {
+    this.clock = clock;
+    this.#zeroBased = zeroBased;
+    const ticks = (seconds: number) => (seconds * clock.timebase.den) / clock.timebase.num;
+    this.#backward = ticks(BACKWARD_SECONDS);
+    this.#forward = ticks(FORWARD_SECONDS);
+    this.#leftover = ticks(LEFTOVER_SECONDS);
+  }
+
+  /** Begins at a source time; without it, the first packet begins. Later calls change nothing. */
+  start(source: number): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#offset = this.#zeroBased ? -source : 0;
+    this.#latestSource = source;
+    this.#latest = source + this.#offset;
+  }
+
+  /** A track of the source, whose times come out in ticks of `timebase`. */
+  track(timebase: Timebase): TrackTimeline {
+    const place: Place = { source: undefined, time: 0, step: 0, offset: 0, epoch: 0 };
+    return new TrackTimeline(this.clock.timebase, timebase, (source) => this.#place(place, source));
+  }
+
+  /** The continuous time of one timestamp of a track, in source ticks. */
+  #place(place: Place, stamp: number): number {
+    this.start(stamp);
+    const source = this.#unwrap(stamp, place.source ?? this.#latestSource);
+    if (place.source === undefined) {
+      place.offset = this.#offset;
+      place.epoch = this.#epoch;
+      // A track that starts on a clock of its own is put beside the others.
+      if (Math.abs(source + place.offset - this.#latest) > this.#forward) place.offset = this.#latest - source;
+    } else {
+      this.#followJump(place, source);
+    }
+    const time = source + place.offset;
+    if (place.source !== undefined && time > place.time) place.step = time - place.time;
+    place.source = source;
+    place.time = time;
+    if (time > this.#latest) this.#latest = time;
+    this.#latestSource = source;
+    return time;
+  }
+
+  /** Finds out whether the clock jumped, here or in another track before, and takes the fitting offset. */
+  #followJump(place: Place, source: number): void {
+    if (place.epoch !== this.#epoch) {
+      // Packets from before the jump may still come; they continue the track better on its old offset.
+      const expected = place.time + place.step;
+      const kept = Math.abs(source + place.offset - expected);
+      if (kept > this.#leftover || Math.abs(source + this.#offset - expected) <= kept) {
+        place.offset = this.#offset;
+        place.epoch = this.#epoch;
+      }
+    }
+    const time = source + place.offset;
+    if (time >= place.time - this.#backward && time <= this.#latest + this.#forward) return;
+    place.offset = Math.max(this.#latest, place.time + place.step) - source;
+    this.#offset = place.offset;
+    place.epoch = ++this.#epoch;
+  }
+
+  #unwrap(stamp: number, near: number): number {
+    const range = 2 ** this.clock.bits;
+    return stamp + Math.round((near - stamp) / range) * range;
+  }
+}
+
+/** Where a track is. */
+interface Place {
+  source: number | undefined;
+  time: number;
+  step: number;
+  offset: number;
+  epoch: number;
+}
+
+/** One track's timestamps: never negative, each later than the one before. */
+export class TrackTimeline {
+  readonly #source: Timebase;
+  readonly #place: (source: number) => number;
+  #timebase: Timebase;
+  #last = -1;
+  /** Where the next audio frame begins if none is missing. */
+  #expected: number | undefined;
+
+  constructor(source: Timebase, timebase: Timebase, place: (source: number) => number) {
+    this.#source = source;
+    this.#timebase = timebase;
+    this.#place = place;
+  }
+
+  /** Goes on in another timebase, for a track whose sampling rate changed. */
+  setTimebase(timebase: Timebase): void {
+    if (timebase.num === this.#timebase.num && timebase.den === this.#timebase.den) return;
+    this.#last = this.#last < 0 ? -1 : rescale(this.#last, this.#timebase, timebase);
+    this.#timebase = timebase;
+    this.#expected = undefined;
+  }
+
+  /** The decoding time for a source's timestamp. */
+  next(source: number): number {
+    const time = Math.round(rescale(this.#place(source), this.#source, this.#timebase));
+    this.#last = Math.max(time, this.#last + 1);
+    return this.#last;
+  }
+
+  /**
+   * The time of an audio frame. Frames follow each other exactly, sample by sample, as long as the source's
+   * coarser clock agrees within a tolerance; beyond it the clock rules.
+   * @param duration of this frame, in ticks of the track
+   */
+  nextFrame(source: number, duration: number): number {
+    const time = Math.max(0, Math.round(rescale(this.#place(source), this.#source, this.#timebase)));
+    const tolerance = (AUDIO_TOLERANCE_SECONDS * this.#timebase.den) / this.#timebase.num;
+    const agrees = this.#expected !== undefined && Math.abs(time - this.#expected) <= tolerance;
+    this.#last = Math.max(agrees ? (this.#expected as number) : time, this.#last + 1);
+    this.#expected = this.#last + duration;
+    return this.#last;
+  }
+}

@@ -1,0 +1,126 @@
+import type { AmfObject, AmfValue } from './amf-value.ts';
+import { ChunkReader, type ChunkLimits } from './chunk-reader.ts';
+import { ChunkStream, ChunkWriter } from './chunk-writer.ts';
+import { decodeCommand, decodeData, encodeCommand, type Command } from './command.ts';
+import { ServerHandshake } from './handshake.ts';
+import {
+  decodeNumber, encodeNumber, encodePeerBandwidth, encodeUserControl, MessageType, splitAggregate, UserControl,
+  type RtmpMessage,
+} from './message.ts';
+
+/** What the owner of a connection hears. */
+export interface ServerConnectionEvents {
+  command(command: Command, streamId: number): void;
+  data(values: AmfValue[]): void;
+  audio(payload: Buffer, timestamp: number): void;
+  video(payload: Buffer, timestamp: number): void;
+}
+
+const WINDOW_BYTES = 2_500_000;
+const MIN_WINDOW_BYTES = 4096;
+const OUT_CHUNK_SIZE = 4096;
+
+/** The wire of one client: bytes in, messages out, and the protocol's own answers. Knows no socket. */
+export class ServerConnection {
+  readonly #write: (pieces: readonly Buffer[]) => void;
+  readonly #events: ServerConnectionEvents;
+  readonly #handshake = new ServerHandshake();
+  readonly #reader: ChunkReader;
+  readonly #writer = new ChunkWriter();
+  #received = 0;
+  #acknowledged = 0;
+  #window = WINDOW_BYTES;
+
+  constructor(limits: ChunkLimits, write: (pieces: readonly Buffer[]) => void, events: ServerConnectionEvents) {
+    this.#write = write;
+    this.#events = events;
+    this.#reader = new ChunkReader(limits, (message) => this.#message(message));
+  }
+
+  get shookHands(): boolean {
+    return this.#handshake.done;
+  }
+
+  /** Bytes that came, the handshake's included. */
+  get received(): number {
+    return this.#received;
+  }
+
+  setLimits(limits: ChunkLimits): void {
+    this.#reader.setLimits(limits);
+  }
+
+  /** @throws RtmpError when the client breaks the protocol or a limit; the connection is then of no more use */
+  receive(data: Buffer): void {
+    this.#received += data.length;
+    let rest = data;
+    if (!this.#handshake.done) {
+      const { taken, answer } = this.#handshake.push(data);
+      if (answer !== undefined) this.#write([answer]);
+      rest = data.subarray(taken);
+    }
+    if (rest.length > 0) this.#reader.push(rest);
+    if (this.#received - this.#acknowledged >= this.#window) {
+      this.#acknowledged = this.#received;
+      this.#control(MessageType.Acknowledgement, encodeNumber(this.#received % 2 ** 32));
+    }
+  }
+
+  /** What a server sends in front of its answer to `connect`. */
+  sendWindows(): void {
+    this.#control(MessageType.WindowAckSize, encodeNumber(WINDOW_BYTES));
+    this.#control(MessageType.SetPeerBandwidth, encodePeerBandwidth(WINDOW_BYTES));
+    this.#write(this.#writer.setChunkSize(OUT_CHUNK_SIZE));
+  }
+
+  /** A command on the connection itself, answers (`_result`, `_error`) included. */
+  call(name: string, transactionId: number, ...rest: AmfValue[]): void {
+    const body = encodeCommand(name, transactionId, ...rest);
+    this.#write(this.#writer.message(ChunkStream.Command, MessageType.CommandAmf0, 0, 0, body));
+  }
+
+  /** `onStatus` on a message stream. */
+  status(streamId: number, info: AmfObject): void {
+    const body = encodeCommand('onStatus', 0, null, info);
+    this.#write(this.#writer.message(ChunkStream.Status, MessageType.CommandAmf0, streamId, 0, body));
+  }
+
+  streamBegin(streamId: number): void {
+    this.#control(MessageType.UserControl, encodeUserControl(UserControl.StreamBegin, streamId));
+  }
+
+  #control(type: number, body: Buffer): void {
+    this.#write(this.#writer.message(ChunkStream.Control, type, 0, 0, body));
+  }
+
+  #message(message: RtmpMessage): void {
+    const { type, payload, timestamp, streamId } = message;
+    switch (type) {
+      case MessageType.Video:
+        return this.#events.video(payload, timestamp);
+      case MessageType.Audio:
+        return this.#events.audio(payload, timestamp);
+      case MessageType.Aggregate:
+        for (const part of splitAggregate(message)) this.#message(part);
+        return;
+      case MessageType.CommandAmf0:
+      case MessageType.CommandAmf3:
+        return this.#events.command(decodeCommand(message), streamId);
+      case MessageType.DataAmf0:
+      case MessageType.DataAmf3:
+        return this.#events.data(decodeData(message));
+      case MessageType.WindowAckSize:
+        this.#window = Math.max(MIN_WINDOW_BYTES, decodeNumber(message));
+        return;
+      case MessageType.UserControl:
+        return this.#userControl(payload);
+      default:
+        // Acknowledgements, bandwidths and shared objects ask for nothing here.
+    }
+  }
+
+  #userControl(payload: Buffer): void {
+    if (payload.length < 6 || payload.readUInt16BE(0) !== UserControl.PingRequest) return;
+    this.#control(MessageType.UserControl, encodeUserControl(UserControl.PingResponse, payload.readUInt32BE(2)));
+  }
+}

@@ -1,0 +1,95 @@
+import { pino } from 'pino';
+import type { VirtualHostConfig, RtmpProviderConfig } from '../../src/config/model.ts';
+import { Registry } from '../../src/core/registry.ts';
+import type { Packet } from '../../src/core/packet.ts';
+import type { InputStream } from '../../src/core/stream.ts';
+import type { Track } from '../../src/core/track.ts';
+import { RtmpServer } from '../../src/providers/rtmp/server.ts';
+
+export interface RtmpSetup {
+  readonly rtmp?: Partial<RtmpProviderConfig>;
+  readonly hostNames?: readonly string[];
+  readonly extended?: boolean;
+  readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+}
+
+/** An input stream that was announced, with all it brought. */
+export interface Recording {
+  readonly input: InputStream;
+  readonly packets: Packet[];
+  /** Each set of tracks that was announced. */
+  readonly tracks: (readonly Track[])[];
+  closed: string | undefined;
+}
+
+/** A registry with one virtual host, `app` taking RTMP and `closed` taking none, and a server on a free port. */
+export async function startRtmp(setup: RtmpSetup = {}) {
+  const registry = new Registry();
+  const rtmp = {
+    maxConnection: 0, timestampMode: 'Auto', packetSilenceTimeoutMs: 0, firstMediaWaitTimeoutMs: 0,
+    blockDuplicateStreamName: true, passthroughOutputProfile: false, ...setup.rtmp,
+  };
+  const config = {
+    name: 'default',
+    signedPolicy: setup.signedPolicy,
+    host: { names: setup.hostNames ?? ['*'] },
+    applications: [
+      { name: 'app', type: 'live', providers: { rtmp }, publishers: {} },
+      { name: 'closed', type: 'live', providers: {}, publishers: {} },
+    ],
+  };
+  registry.createVhost(config as unknown as VirtualHostConfig, true);
+  const recordings: Recording[] = [];
+  const waiting = new Set<() => void>();
+  const wake = () => {
+    for (const resume of waiting) resume();
+    waiting.clear();
+  };
+  registry.on('input', (input) => {
+    const recording: Recording = { input, packets: [], tracks: [input.tracks], closed: undefined };
+    recordings.push(recording);
+    input.on('tracks', (tracks) => recording.tracks.push(tracks));
+    input.read({
+      packet: (packet) => {
+        recording.packets.push(packet);
+        wake();
+      },
+      close: (reason) => {
+        recording.closed = reason;
+        wake();
+      },
+    });
+    wake();
+  });
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const server = await RtmpServer.listen({
+    registry, log, host: '127.0.0.1', port: 0, extended: setup.extended ?? true,
+  });
+  return {
+    registry,
+    server,
+    port: server.port,
+    recordings,
+    /** Lines of the log. */
+    lines,
+    /** Waits for a state. @throws when it does not come within 30 seconds */
+    async until(reached: () => boolean, what: string): Promise<void> {
+      const deadline = Date.now() + 30_000;
+      while (!reached()) {
+        if (Date.now() > deadline) throw new Error(`not within 30 seconds: ${what}`);
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, 50);
+          waiting.add(() => {
+            clearTimeout(timer);
+            resolve();
+          });
+        });
+      }
+    },
+    async close(): Promise<void> {
+      await server.close();
+      registry.close('the test is over');
+    },
+  };
+}
