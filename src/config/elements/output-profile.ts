@@ -38,7 +38,7 @@ const MAX_KEY_FRAME_INTERVAL = { frame: 600, time: 10_000 };
 function videoRule(video: VideoEncode, fail: Fail): void {
   needsCodec(video, fail);
   const max = MAX_KEY_FRAME_INTERVAL[video.keyFrameIntervalType];
-  if (video.keyFrameInterval > max) fail(['keyFrameInterval'], `is not an integer (0..${max})`);
+  if (video.keyFrameInterval > max) fail(['keyFrameInterval'], `${video.keyFrameInterval} is not an integer (0..${max})`);
 }
 
 const MAX_SIDE = 16_384;

@@ -69,8 +69,8 @@ const Llhls = optional(
     drm: optional({ enable: flag(false), infoFile: text({ default: '' }) }),
   },
   {
-    rule: (llhls: Llhls, fail: Fail) => {
-      if (llhls.chunkDuration > llhls.segmentDuration) fail(['chunkDuration'], 'is longer than SegmentDuration');
+    rule: ({ chunkDuration: chunk, segmentDuration: segment }: Llhls, fail: Fail) => {
+      if (chunk > segment) fail(['chunkDuration'], `${chunk} is longer than SegmentDuration, ${segment}`);
     },
     complete: (llhls: Llhls) => {
       if (llhls.partHoldBack === 0) llhls.partHoldBack = HOLD_BACK_CHUNKS * llhls.chunkDuration;
@@ -88,7 +88,7 @@ const PlayoutDelay = optional(
   },
   {
     rule: ({ min, max }: { min: number; max: number }, fail: Fail) => {
-      if (min > max) fail(['min'], 'is more than Max');
+      if (min > max) fail(['min'], `${min} is more than Max, ${max}`);
     },
   },
 );

@@ -1,0 +1,46 @@
+import test from 'ava';
+import { application, load, profile, serverXml, vhost } from './support.ts';
+
+const warningsOf = async (t: Parameters<typeof load>[0], ...parts: Parameters<typeof serverXml>): Promise<string[]> => {
+  const { warnings } = await load(t, serverXml(...parts));
+  return warnings.map((line) => line.split(' is not available')[0] as string);
+};
+
+test('modules that are not there warn once each, wherever and however often they are configured', async (t) => {
+  const providers = '<Providers><SRT/><WebRTC/><RTSPPull/></Providers>';
+  const publishers = '<Publishers><HLS><DVR><Enable>true</Enable></DVR></HLS><OVT/><Push/></Publishers>';
+  t.deepEqual(
+    await warningsOf(t, {
+      bind: '<Providers><SRT><Port>9999</Port></SRT></Providers><Publishers><HLS><Port>3333</Port></HLS></Publishers>',
+      server: '<Alert><Url>http://127.0.0.1/</Url></Alert>',
+      apps: application(providers + publishers, 'a') + application(providers + publishers, 'b'),
+    }),
+    [
+      'SRT provider', 'WebRTC provider', 'RTSPPull provider', 'OVT publisher', 'HLS publisher', 'Push publisher', 'DVR',
+      'Alert',
+    ],
+  );
+});
+
+test('access control says that it stays shut', async (t) => {
+  const { warnings } = await load(t, serverXml({
+    vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>'),
+  }));
+  t.deepEqual(warnings, [
+    'AdmissionWebhooks is not available: the providers and publishers that it enables refuse every client',
+  ]);
+});
+
+test('only encodes that need an encoder warn', async (t) => {
+  const encodes = (body: string): string => `<Encodes>${body}</Encodes>`;
+  const audio = '<Codec>opus</Codec><Bitrate>128000</Bitrate>';
+  const bypassed = `<Video><Bypass>true</Bypass></Video><Audio>${audio}<BypassIfMatch><Codec>eq</Codec></BypassIfMatch></Audio>`;
+  t.deepEqual(await warningsOf(t, { apps: profile('', encodes(bypassed)) }), []);
+  t.deepEqual(await warningsOf(t, { apps: profile('', encodes(`<Audio>${audio}</Audio>`)) }), ['Encoding']);
+  t.deepEqual(await warningsOf(t, { apps: profile('', encodes('<Image><Codec>png</Codec></Image>')) }), ['Encoding']);
+});
+
+test('what is switched off does not warn', async (t) => {
+  const body = '<TranscodeWebhook><Enable>false</Enable></TranscodeWebhook><Publishers><LLHLS><DVR/><DRM/></LLHLS></Publishers>';
+  t.deepEqual(await warningsOf(t, { apps: application(body), server: '<Modules><P2P/></Modules>' }), []);
+});

@@ -1,0 +1,252 @@
+import test from 'ava';
+import { ConfigError } from '../../../src/config/config-error.ts';
+import { application, load, profile, serverXml, vhost } from './support.ts';
+
+const APP = 'Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]';
+const PROFILE = `${APP}/OutputProfiles/OutputProfile[1]`;
+const MANAGERS = '<Managers><Host><Names><Name>*</Name></Names></Host></Managers>';
+const API = '<Managers><API><Port>8081</Port></API></Managers>';
+
+const llhls = (body: string): string => serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
+const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
+const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
+const cluster = (body: string): string =>
+  serverXml({ server: `<Cluster>${body}<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node></Cluster>` });
+
+/** What is wrong, and the first line of the refusal. */
+const refusals: Record<string, [xml: string, line: string]> = {
+  'no version': ['<Server/>', 'Server/@version: is missing (8 is understood)'],
+  'older version': ['<Server version="7"/>', 'Server/@version: "7" is too old: only version 8 is understood'],
+  'newer version': ['<Server version="9"/>', 'Server/@version: "9" is too new: only version 8 is understood'],
+  'version that is none': ['<Server version="eight"/>', 'Server/@version: "eight" is not a version number'],
+  'other root': ['<Logger version="8"/>', 'Logger: the root element must be Server'],
+  'no type': ['<Server version="8"><IP>*</IP></Server>', 'Server/Type: is missing'],
+  'wrong type': [serverXml().replace('origin', 'relay'), 'Server/Type: "relay" is not one of origin, edge'],
+  'no address': [serverXml().replace('<IP>*</IP>', ''), 'Server/IP: is missing'],
+  'wrong address': [serverXml().replace('<IP>*</IP>', '<IP>any</IP>'), 'Server/IP[1]: "any" is not *, :: or an IP address'],
+  'no bind': ['<Server version="8"><Type>origin</Type><IP>*</IP></Server>', 'Server/Bind: is missing'],
+  'port in letters': [serverXml({ bind: rtmp('abc') }), 'Server/Bind/Providers/RTMP/Port: "abc" is not a port (1..65535)'],
+  'port 0': [serverXml({ bind: rtmp('0') }), 'Server/Bind/Providers/RTMP/Port: "0" is not a port (1..65535)'],
+  'port 65536': [serverXml({ bind: rtmp('65536') }), 'Server/Bind/Providers/RTMP/Port: "65536" is not a port (1..65535)'],
+  'empty port': [serverXml({ bind: rtmp('') }), 'Server/Bind/Providers/RTMP/Port: "" is not a port (1..65535)'],
+  'port of the other transport': [
+    serverXml({ bind: rtmp('1935/udp') }), 'Server/Bind/Providers/RTMP/Port: "1935/udp" is not a port (1..65535)',
+  ],
+  'port list': [
+    serverXml({ bind: '<Providers><SRT><Port>9999,x</Port></SRT></Providers>' }),
+    'Server/Bind/Providers/SRT/Port: "9999,x" is not a list of ports (1..65535), such as 4000-4003,4005',
+  ],
+  'backward range': [
+    serverXml({ bind: '<Providers><MPEGTS><Port>4003-4000/udp</Port></MPEGTS></Providers>' }),
+    'Server/Bind/Providers/MPEGTS/Port: "4003-4000/udp" is not a list of ports (1..65535), such as 4000-4003,4005',
+  ],
+  'ICE candidate without protocol': [
+    serverXml({
+      bind: '<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>' +
+        '<IceCandidates><IceCandidate>*:10000</IceCandidate></IceCandidates></WebRTC></Publishers>',
+    }),
+    'Server/Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]: "*:10000" is not an ICE candidate (IP:port[-port]/udp|tcp)',
+  ],
+  'port given twice to RTMP and the API': [
+    serverXml({ bind: `<Managers><API><Port>1935</Port></API></Managers>${rtmp('1935')}`, server: MANAGERS }),
+    'Server/Bind/Providers/RTMP/Port: "1935" is also the TCP port of Server/Bind/Managers/API/Port',
+  ],
+  'HTTP and HTTPS on one port': [
+    serverXml({
+      bind: '<Publishers><LLHLS><Port>3333</Port></LLHLS><HLS><TLSPort>3333</TLSPort></HLS></Publishers>',
+    }),
+    'Server/Bind/Publishers/HLS/TLSPort: "3333" is also the TCP port of Server/Bind/Publishers/LLHLS/Port',
+  ],
+  'SRT in and out on one port': [
+    serverXml({
+      bind: '<Providers><SRT><Port>9999</Port></SRT></Providers><Publishers><SRT><Port>9990-9999</Port></SRT></Publishers>',
+    }),
+    'Server/Bind/Publishers/SRT/Port: "9999" is also the UDP port of Server/Bind/Providers/SRT/Port',
+  ],
+  'RTMP inside the TCP range of ICE': [
+    serverXml({
+      bind: `${rtmp('10002')}<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>` +
+        '<IceCandidates><IceCandidate>*:10000-10004/tcp</IceCandidate></IceCandidates></WebRTC></Publishers>',
+    }),
+    'Server/Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]: "10002" is also the TCP port of Server/Bind/Providers/RTMP/Port',
+  ],
+  'the API without managers': [serverXml({ bind: API }), 'Server/Managers: is missing: Bind/Managers/API is configured'],
+  'the API with TLS and no certificate': [
+    serverXml({ bind: '<Managers><API><TLSPort>8082</TLSPort></API></Managers>', server: MANAGERS }),
+    'Server/Managers/Host/TLS: is missing: Bind/Managers/API/TLSPort is configured',
+  ],
+  'boolean': [
+    serverXml({ server: '<PrivacyProtection>maybe</PrivacyProtection>' }),
+    'Server/PrivacyProtection: "maybe" is not true or false',
+  ],
+  'networks': [
+    serverXml({ server: '<Modules><ProxyProtocol><Networks>10.0.0.0/33</Networks></ProxyProtocol></Modules>' }),
+    'Server/Modules/ProxyProtocol/Networks: "10.0.0.0/33" is not a comma list of networks, such as 10.0.0.0/8,::1',
+  ],
+  'element given twice': [
+    serverXml({ server: '<Name>a</Name><Name>b</Name>' }), 'Server/Name: is given twice',
+  ],
+  'vhost without name': [
+    serverXml({ vhosts: '<VirtualHost><Host><Names><Name>*</Name></Names></Host></VirtualHost>' }),
+    'Server/VirtualHosts/VirtualHost[1]/Name: is missing',
+  ],
+  'vhost with an empty name': [
+    serverXml({ vhosts: vhost('', '') }),
+    'Server/VirtualHosts/VirtualHost[1]/Name: "" is not a text of at least one character',
+  ],
+  'vhost without host names': [
+    serverXml({ vhosts: '<VirtualHost><Name>a</Name><Host/></VirtualHost>' }),
+    'Server/VirtualHosts/VirtualHost[1]/Host/Names: is missing',
+  ],
+  'vhost name twice': [
+    serverXml({ vhosts: vhost() + vhost() }), 'Server/VirtualHosts/VirtualHost[2]/Name: "default" is given twice',
+  ],
+  'application name twice': [
+    serverXml({ apps: application() + application() }),
+    'Server/VirtualHosts/VirtualHost[1]/Applications/Application[2]/Name: "app" is given twice',
+  ],
+  'application type': [
+    serverXml({ apps: application().replace('live', 'tape') }), `${APP}/Type: "tape" is not one of live, vod`,
+  ],
+  'signed policy without key': [
+    serverXml({
+      vhosts: vhost('<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName>' +
+        '<SignatureQueryKeyName>s</SignatureQueryKeyName></SignedPolicy>'),
+    }),
+    'Server/VirtualHosts/VirtualHost[1]/SignedPolicy/SecretKey: is missing',
+  ],
+  'webhook URL': [
+    serverXml({ vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>ftp://x</ControlServerUrl></AdmissionWebhooks>') }),
+    'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/ControlServerUrl: "ftp://x" is not an http or https URL',
+  ],
+  'origin without URL': [
+    serverXml({
+      vhosts: vhost('<Origins><Origin><Location>/a</Location><Pass><Scheme>ovt</Scheme><Urls/></Pass></Origin></Origins>'),
+    }),
+    'Server/VirtualHosts/VirtualHost[1]/Origins/Origin[1]/Pass/Urls/Url: is missing',
+  ],
+  'provider option': [
+    serverXml({ apps: application('<Providers><RTMP><TimestampMode>Now</TimestampMode></RTMP></Providers>') }),
+    `${APP}/Providers/RTMP/TimestampMode: "Now" is not one of Auto, ZeroBased, Original`,
+  ],
+  'negative count': [
+    serverXml({ apps: application('<Providers><RTMP><MaxConnection>-1</MaxConnection></RTMP></Providers>') }),
+    `${APP}/Providers/RTMP/MaxConnection: -1 is not an integer of at least 0`,
+  ],
+  'fraction for an integer': [
+    llhls('<SegmentCount>4.5</SegmentCount>'), `${APP}/Publishers/LLHLS/SegmentCount: 4.5 is not an integer (3..10000)`,
+  ],
+  'two segments': [
+    llhls('<SegmentCount>2</SegmentCount>'), `${APP}/Publishers/LLHLS/SegmentCount: 2 is not an integer (3..10000)`,
+  ],
+  'chunk longer than segment': [
+    llhls('<ChunkDuration>3</ChunkDuration><SegmentDuration>2</SegmentDuration>'),
+    `${APP}/Publishers/LLHLS/ChunkDuration: 3 is longer than SegmentDuration, 2`,
+  ],
+  'playout delay backward': [
+    serverXml({
+      apps: application('<Publishers><WebRTC><PlayoutDelay><Min>5</Min><Max>4</Max></PlayoutDelay></WebRTC></Publishers>'),
+    }),
+    `${APP}/Publishers/WebRTC/PlayoutDelay/Min: 5 is more than Max, 4`,
+  ],
+  'playout delay too long': [
+    serverXml({
+      apps: application('<Publishers><WebRTC><PlayoutDelay><Max>40951</Max></PlayoutDelay></WebRTC></Publishers>'),
+    }),
+    `${APP}/Publishers/WebRTC/PlayoutDelay/Max: 40951 is not an integer (0..40950)`,
+  ],
+  'profile name twice': [
+    serverXml({ apps: profile('').replace(/<OutputProfile>.*<\/OutputProfile>/, '$&$&') }),
+    `${APP}/OutputProfiles/OutputProfile[2]/Name: "p" is given twice`,
+  ],
+  'profile without encodes': [serverXml({ apps: profile('', '') }), `${PROFILE}/Encodes: is missing`],
+  'encode without codec': [
+    video('<Bitrate>1M</Bitrate>'), `${PROFILE}/Encodes/Video[1]/Codec: is missing (Bypass is not set)`,
+  ],
+  'encode without bitrate': [
+    video('<Codec>h264</Codec>'), `${PROFILE}/Encodes/Video[1]/Bitrate: is missing (Bypass is not set)`,
+  ],
+  'bitrate 0': [
+    video('<Codec>h264</Codec><Bitrate>0</Bitrate>'),
+    `${PROFILE}/Encodes/Video[1]/Bitrate: 0 is not a bitrate (above 0, K or M may follow)`,
+  ],
+  'bitrate unit': [
+    video('<Codec>h264</Codec><Bitrate>1G</Bitrate>'),
+    `${PROFILE}/Encodes/Video[1]/Bitrate: "1G" is not a bitrate (above 0, K or M may follow)`,
+  ],
+  'key-frame interval in frames': [
+    video('<Bypass>true</Bypass><KeyFrameInterval>601</KeyFrameInterval>'),
+    `${PROFILE}/Encodes/Video[1]/KeyFrameInterval: 601 is not an integer (0..600)`,
+  ],
+  'key-frame interval in time': [
+    video('<Bypass>true</Bypass><KeyFrameIntervalType>time</KeyFrameIntervalType><KeyFrameInterval>10001</KeyFrameInterval>'),
+    `${PROFILE}/Encodes/Video[1]/KeyFrameInterval: 10001 is not an integer (0..10000)`,
+  ],
+  'B-frames': [
+    video('<Bypass>true</Bypass><BFrames>17</BFrames>'), `${PROFILE}/Encodes/Video[1]/BFrames: 17 is not an integer (0..16)`,
+  ],
+  'skipped frames': [
+    video('<Bypass>true</Bypass><SkipFrames>121</SkipFrames>'),
+    `${PROFILE}/Encodes/Video[1]/SkipFrames: 121 is not an integer (-1..120)`,
+  ],
+  'bypass rule': [
+    video('<Bypass>true</Bypass><BypassIfMatch><Codec>lte</Codec></BypassIfMatch>'),
+    `${PROFILE}/Encodes/Video[1]/BypassIfMatch/Codec: "lte" is not eq`,
+  ],
+  'bitrate as bypass rule': [
+    video('<Bypass>true</Bypass><BypassIfMatch><Bitrate>eq</Bitrate></BypassIfMatch>'),
+    `${PROFILE}/Encodes/Video[1]/BypassIfMatch/Bitrate: "eq" is not allowed: a bitrate cannot be matched`,
+  ],
+  'playlist without file name': [
+    serverXml({ apps: profile('<Playlist><Name>a</Name></Playlist>') }), `${PROFILE}/Playlist[1]/FileName: is missing`,
+  ],
+  'playlist called playlist': [
+    serverXml({ apps: profile('<Playlist><FileName>my_playlist</FileName></Playlist>') }),
+    `${PROFILE}/Playlist[1]/FileName: "my_playlist" is not a file name without "playlist" and "chunklist"`,
+  ],
+  'playlist outside': [
+    serverXml({ apps: profile('<Playlist><FileName>../x</FileName></Playlist>') }),
+    `${PROFILE}/Playlist[1]/FileName: "../x" is not a file name without "playlist" and "chunklist"`,
+  ],
+  'playlist file name twice': [
+    serverXml({ apps: profile('<Playlist><FileName>a</FileName></Playlist>'.repeat(2)) }),
+    `${PROFILE}/Playlist[2]/FileName: "a" is given twice`,
+  ],
+  'empty track set': [
+    serverXml({ apps: profile('<TrackSet><Name>t</Name></TrackSet>') }), `${PROFILE}/TrackSet[1]: names no track`,
+  ],
+  'cluster without secret': [cluster('<Redis><Url>redis://h:1</Url></Redis>'), 'Server/Cluster/Secret: is missing'],
+  'cluster with an empty secret': [
+    cluster('<Secret>${env:KILN_NO_SUCH_VARIABLE}</Secret><Redis><Url>redis://h:1</Url></Redis>'),
+    'Server/Cluster/Secret: "" is not a text of at least one character',
+  ],
+  'cluster without Redis': [cluster('<Secret>s</Secret>'), 'Server/Cluster/Redis: is missing'],
+  'cluster with an empty Redis': [cluster('<Secret>s</Secret><Redis/>'), 'Server/Cluster/Redis: needs Url or Sentinels'],
+  'cluster with another database': [
+    cluster('<Secret>s</Secret><Redis><Url>http://h:1</Url></Redis>'),
+    'Server/Cluster/Redis/Url: "http://h:1" is not a redis:// or rediss:// URL',
+  ],
+};
+
+for (const [name, [xml, line]] of Object.entries(refusals)) {
+  test(`refused: ${name}`, async (t) => {
+    const error = await t.throwsAsync(load(t, xml), { instanceOf: ConfigError });
+    t.is(error?.message.split('\n')[0], `DIR/Server.xml: ${line}`);
+  });
+}
+
+test('a cluster needs an access token of its own', async (t) => {
+  const node = '<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node>';
+  const body = `<Cluster><Secret>s</Secret><Redis><Url>redis://h</Url></Redis>${node}</Cluster>${MANAGERS}`;
+  const error = await t.throwsAsync(load(t, serverXml({ bind: API, server: body })), { instanceOf: ConfigError });
+  t.is(
+    error?.message,
+    'DIR/Server.xml: Server/Managers/API/AccessToken: is empty: a cluster needs one, the same on every node',
+  );
+});
+
+test('every problem gets a line', async (t) => {
+  const xml = serverXml({ bind: rtmp('abc'), server: '<PrivacyProtection>7</PrivacyProtection>' });
+  const error = await t.throwsAsync(load(t, xml), { instanceOf: ConfigError });
+  t.is((error as ConfigError).lines.length, 2);
+});

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import test from 'ava';
+import { ConfigError } from '../../../src/config/config-error.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { parseXml, readXml } from '../../../src/config/xml.ts';
+import { application, load, serverXml, vhost } from './support.ts';
+
+const refused = (xml: string): string => {
+  try {
+    parseXml(xml, 'x.xml');
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'taken';
+};
+
+test('elements, attributes, entities, comments and CDATA', (t) => {
+  const xml = '\ufeff<?xml version="1.0"?><!-- <!DOCTYPE --><A x="1&lt;2"> a&amp;&#66;&#x43;<B/>' +
+    '<![CDATA[<!DOCTYPE &amp;]]></A>';
+  t.like(parseXml(xml, 'f'), {
+    name: 'A',
+    file: 'f',
+    attributes: { x: '1<2' },
+    text: 'a&BC<!DOCTYPE &amp;',
+    children: [{ name: 'B', text: '', children: [] }],
+  });
+});
+
+test('malformed XML is refused with its line', (t) => {
+  t.regex(refused('<A>\n<B>\n</A>'), /^x\.xml:3: .*B/);
+  t.regex(refused('<A'), /^x\.xml:1: /);
+  t.regex(refused(''), /^x\.xml:1: /);
+  t.regex(refused('no element'), /^x\.xml:1: /);
+  t.is(refused('<A/><B/>'), 'x.xml: needs one root element');
+});
+
+test('document types and what they bring are refused', (t) => {
+  const bomb = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;">]><a>&b;</a>';
+  t.is(refused(bomb), 'x.xml: a document type is not allowed');
+  t.is(refused('<!doctype a SYSTEM "file:///etc/passwd"><a/>'), 'x.xml: a document type is not allowed');
+});
+
+test('deep nesting and reserved names are refused', (t) => {
+  t.regex(refused('<a>'.repeat(1000) + '</a>'.repeat(1000)), /^x\.xml: /);
+  t.regex(refused('<a><__proto__>1</__proto__></a>'), /^x\.xml: /);
+  t.is(({} as Record<string, unknown>)['polluted'], undefined);
+});
+
+test('files that are missing, too big or not UTF-8', async (t) => {
+  t.throws(() => readXml(join(import.meta.dirname, 'none.xml')), { instanceOf: ConfigError, message: /none\.xml: ENOENT/ });
+  await t.throwsAsync(load(t, `<Server>${' '.repeat(5 * 1024 * 1024)}</Server>`), { message: /larger than/ });
+  await t.throwsAsync(loadConfig(process.execPath, { env: {} }), { instanceOf: ConfigError });
+});
+
+test('unknown elements and attributes warn once, with their path', async (t) => {
+  const apps = application('<Providers><RTMP><Colour>red</Colour><Colour>blue</Colour></RTMP><Zoom/></Providers>');
+  const { warnings } = await load(t, serverXml({ apps, server: '<Name lang="en">x<B/></Name>' }));
+  const at = 'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]/Providers';
+  t.deepEqual(warnings, [
+    'DIR/Server.xml: Server/Name/@lang: is unknown and has no effect',
+    'DIR/Server.xml: Server/Name/B: is unknown and has no effect',
+    `${at}/RTMP/Colour: is unknown and has no effect`,
+    `${at}/Zoom: is unknown and has no effect`,
+  ]);
+});
+
+test('deprecated elements warn and mean nothing', async (t) => {
+  const { config, warnings } = await load(t, serverXml({ apps: application('<HWAccels><Decoder/></HWAccels>') }));
+  t.deepEqual(warnings, [
+    'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]/HWAccels: has no effect any more',
+  ]);
+  t.false('hwaccels' in (config.virtualHosts[0]?.applications[0] ?? {}));
+});
+
+test('includes, in the order of names, nested, relative to their file', async (t) => {
+  const { config, warnings } = await load(t, {
+    'Server.xml': serverXml({ vhosts: '<VirtualHost include="${env:HOSTS}/*.xml"/>' }),
+    'hosts/b.xml': vhost('<Applications><Application include="apps/x.xml"/></Applications>', 'b'),
+    'hosts/a.xml': vhost('', '${env:NAME:a}'),
+    'hosts/apps/x.xml': application('', 'x'),
+  }, { HOSTS: 'hosts' });
+  t.deepEqual(config.virtualHosts.map(({ name }) => name), ['a', 'b']);
+  t.is(config.virtualHosts[1]?.applications[0]?.name, 'x');
+  t.deepEqual(warnings, []);
+});
+
+test('a problem in an included file names that file', async (t) => {
+  const files = {
+    'Server.xml': serverXml({ vhosts: '<VirtualHost include="v.xml"/>' }),
+    'v.xml': vhost('<Distribution></Distribution>').replace('default', ''),
+  };
+  const error = await t.throwsAsync(load(t, files), { instanceOf: ConfigError });
+  t.regex(error?.message ?? '', /^DIR\/v\.xml: Server\/VirtualHosts\/VirtualHost\[1\]\/Name: ""/);
+});
+
+test('includes that match nothing warn; wrong roots and circles are refused', async (t) => {
+  const include = serverXml({ vhosts: '<VirtualHost include="v.xml"/>' });
+  const { warnings, config } = await load(t, include);
+  t.deepEqual(warnings, ['DIR/Server.xml: no file matches include="v.xml" of VirtualHost']);
+  t.deepEqual(config.virtualHosts, []);
+  await t.throwsAsync(load(t, { 'Server.xml': include, 'v.xml': application() }), {
+    message: 'DIR/v.xml: the root element is "Application", included as "VirtualHost"',
+  });
+  await t.throwsAsync(load(t, { 'Server.xml': include, 'v.xml': '<VirtualHost><VirtualHost include="v.xml"/></VirtualHost>' }), {
+    message: /includes are nested deeper than 8/,
+  });
+});
+
+test('environment macros, with and without default; other macros stay', async (t) => {
+  const server = '<Name>${env:A}-${env:B:fall back}-${env:C:}-${env:D}-${OriginStreamName}</Name>';
+  const { config } = await load(t, serverXml({ server }), { A: '${env:B}', D: '<&>' });
+  t.is(config.name, '${env:B}-fall back--<&>-${OriginStreamName}');
+});
