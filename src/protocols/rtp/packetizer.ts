@@ -1,0 +1,29 @@
+import type { Packet } from '../../core/packet.ts';
+import type { Codec } from '../../core/track.ts';
+import { Av1Packetizer } from './av1.ts';
+import { H264Packetizer } from './h264.ts';
+import { OpusPacketizer } from './opus.ts';
+import type { PayloadSink } from './sender.ts';
+import { Vp8Packetizer } from './vp8.ts';
+import { Vp9Packetizer } from './vp9.ts';
+
+/** Cuts frames of one track into RTP payloads. */
+export interface Packetizer {
+  /** @throws BitstreamError, RangeError on a frame that cannot be sent; packets of it may have left already */
+  packetize(packet: Packet, sink: PayloadSink): void;
+}
+
+const PACKETIZERS: Partial<Record<Codec, new () => Packetizer>> = {
+  H264: H264Packetizer,
+  VP8: Vp8Packetizer,
+  VP9: Vp9Packetizer,
+  AV1: Av1Packetizer,
+  OPUS: OpusPacketizer,
+};
+
+/** @throws RangeError for a codec without payload format here */
+export function createPacketizer(codec: Codec): Packetizer {
+  const Format = PACKETIZERS[codec];
+  if (Format === undefined) throw new RangeError(`${codec} has no RTP payload format`);
+  return new Format();
+}

@@ -1,0 +1,60 @@
+import { MAX_PAYLOAD, PLAYOUT_DELAY_SIZE, RTP_HEADER_SIZE, writePlayoutDelay, writeRtpHeader } from './header.ts';
+
+/** Where a packetizer puts payloads: it fills `payload` from its start, then calls `send`. */
+export interface PayloadSink {
+  /** Room for `MAX_PAYLOAD` bytes. What was there is gone after `send`. */
+  readonly payload: Buffer;
+  /** @param marker the packet ends its frame */
+  send(size: number, marker: boolean): void;
+}
+
+export interface RtpSenderOptions {
+  readonly payloadType: number;
+  readonly ssrc: number;
+  /** First sequence number. */
+  readonly sequence: number;
+  /** Bounds of the receiver's playout delay, told in each packet under the extension's id. */
+  readonly playoutDelay?: { readonly id: number; readonly minMs: number; readonly maxMs: number };
+  /**
+   * Takes one packet, in the turn in which it is made: the buffer is written again afterwards.
+   */
+  readonly output: (packet: Buffer) => void;
+}
+
+/** One RTP stream: numbers and counts its packets, all of them built in one and the same buffer. */
+export class RtpSender implements PayloadSink {
+  readonly payload: Buffer;
+  readonly ssrc: number;
+  /** RTP time of the packets sent next. */
+  timestamp = 0;
+  /** What sender reports tell: packets and payload bytes so far. */
+  packets = 0;
+  octets = 0;
+  readonly #packet: Buffer;
+  readonly #start: number;
+  readonly #output: (packet: Buffer) => void;
+  readonly #fields: { payloadType: number; marker: boolean; sequence: number; timestamp: number; ssrc: number };
+
+  constructor({ payloadType, ssrc, sequence, playoutDelay, output }: RtpSenderOptions) {
+    this.#start = RTP_HEADER_SIZE + (playoutDelay === undefined ? 0 : PLAYOUT_DELAY_SIZE);
+    this.#packet = Buffer.alloc(this.#start + MAX_PAYLOAD);
+    if (playoutDelay !== undefined) {
+      writePlayoutDelay(this.#packet, playoutDelay.id, playoutDelay.minMs, playoutDelay.maxMs);
+    }
+    this.payload = this.#packet.subarray(this.#start);
+    this.ssrc = ssrc;
+    this.#output = output;
+    this.#fields = { payloadType, marker: false, sequence, timestamp: 0, ssrc };
+  }
+
+  send(size: number, marker: boolean): void {
+    const fields = this.#fields;
+    fields.marker = marker;
+    fields.timestamp = this.timestamp;
+    writeRtpHeader(this.#packet, fields);
+    fields.sequence = (fields.sequence + 1) & 0xffff;
+    this.packets++;
+    this.octets += size;
+    this.#output(this.#packet.subarray(0, this.#start + size));
+  }
+}

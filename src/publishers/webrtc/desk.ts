@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { checkAccess } from '../../access/gate.ts';
+import type { WebrtcBindConfig } from '../../config/model.ts';
+import type { Transport } from '../../config/values.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { kilnError } from '../../errors.ts';
+import type { WorkerPool } from '../../webrtc/worker-pool.ts';
+import type { Selection } from './selection.ts';
+import { WebrtcSession, type MediaPlan } from './session.ts';
+import type { StreamPublisher } from './stream-publisher.ts';
+
+/** What a viewer's URL and host name ask for. */
+export interface ViewRequest {
+  readonly hostName: string;
+  readonly app: string;
+  readonly stream: string;
+  readonly playlist?: string;
+  readonly query: URLSearchParams;
+}
+
+/** A viewer who may come in, once it is agreed how. */
+export interface Admission {
+  readonly publisher: StreamPublisher;
+  readonly selection: Selection;
+  readonly id: string;
+  /** The only protocol to reach the viewer over; undefined for any. */
+  readonly protocol: Transport | undefined;
+}
+
+/** Sessions that have not connected yet, on this node: what strangers can make it hold. */
+const MAX_PENDING = 1000;
+const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
+
+/** Where every viewer passes, whatever the signalling: who may see what, and how many. */
+export class ViewerDesk {
+  readonly #registry: Registry;
+  readonly #pool: WorkerPool;
+  readonly #defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'];
+  readonly #publishers: ReadonlyMap<OutputStream, StreamPublisher>;
+  #pending = 0;
+
+  constructor(
+    registry: Registry,
+    pool: WorkerPool,
+    defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'],
+    publishers: ReadonlyMap<OutputStream, StreamPublisher>,
+  ) {
+    this.#registry = registry;
+    this.#pool = pool;
+    this.#defaultTransport = defaultTransport;
+    this.#publishers = publishers;
+  }
+
+  /**
+   * @throws vhostNotFound, applicationNotFound, streamNotFound, accessDenied, nothingPlayable, sessionExists,
+   * sessionRefused, tooManyConnections
+   */
+  admit({ hostName, app, stream, playlist, query }: ViewRequest): Admission {
+    const vhost = this.#registry.resolve(hostName);
+    if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
+    checkAccess(vhost, 'publishers', 'webrtc');
+    const application = vhost.application(app);
+    const output = application.outputs.get(stream);
+    const publisher = output === undefined ? undefined : this.#publishers.get(output);
+    if (publisher === undefined) throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
+    const name = query.get('session');
+    const id = name !== null && SESSION_NAME.test(name) ? name : randomUUID();
+    publisher.admit(id);
+    return {
+      publisher,
+      selection: publisher.selection(playlist),
+      id,
+      protocol: this.#protocol(query.get('transport')),
+    };
+  }
+
+  /**
+   * Opens a session that sends what `plans` tell.
+   * @throws what `admit` may for a viewer who came in between, mediaUnavailable
+   */
+  async open({ publisher, selection, id, protocol }: Admission, plans: readonly MediaPlan[]): Promise<WebrtcSession> {
+    publisher.admit(id);
+    if (publisher.stream.closed || this.#pending >= MAX_PENDING) throw kilnError('mediaUnavailable');
+    const worker = this.#pool.pick(protocol, (candidate) => publisher.feed.isFedTo(candidate));
+    const session = new WebrtcSession(id, publisher, selection, worker, protocol);
+    this.#pending++;
+    let pending = true;
+    const settled = (): void => {
+      if (pending) this.#pending--;
+      pending = false;
+    };
+    session.once('connected', settled).once('close', settled);
+    await session.open(plans);
+    return session;
+  }
+
+  /** A relay is not there: who asks for one gets what there is. */
+  #protocol(wanted: string | null): Transport | undefined {
+    const transport = (wanted ?? this.#defaultTransport).toLowerCase();
+    if (transport !== 'udp' && transport !== 'tcp') return undefined;
+    return this.#pool.workers.some((worker) => worker.candidatesOver(transport).length > 0) ? transport : undefined;
+  }
+}

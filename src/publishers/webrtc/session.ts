@@ -1,0 +1,248 @@
+import { EventEmitter } from 'node:events';
+import type { types } from 'mediasoup';
+import type { Transport } from '../../config/values.ts';
+import { Flow } from '../../core/counters.ts';
+import type { Session } from '../../core/session.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { kilnError } from '../../errors.ts';
+import type { HostCandidate } from '../../webrtc/candidate.ts';
+import { receiverCapabilities, type RtpCodec } from '../../webrtc/codecs.ts';
+import type { MediaWorker } from '../../webrtc/media-worker.ts';
+import type { PlayableRendition, Selection } from './selection.ts';
+import type { SharedOutlet } from './stream-feed.ts';
+import type { StreamPublisher } from './stream-publisher.ts';
+
+/** How a track is sent to this viewer. */
+export interface MediaPlan {
+  readonly kind: 'video' | 'audio';
+  readonly mid: string;
+  readonly codec: RtpCodec;
+  readonly extensions: readonly types.RtpHeaderExtension[];
+}
+
+interface SessionEvents {
+  /** DTLS is up: media flows. */
+  connected: [];
+  rendition: [PlayableRendition];
+  /** @param lost the media worker is gone, not the stream: the viewer can come back at once */
+  close: [reason: string, lost: boolean];
+}
+
+interface Media {
+  readonly kind: 'video' | 'audio';
+  readonly mid: string;
+  readonly outlet: SharedOutlet;
+  readonly consumer: types.Consumer;
+}
+
+/** One viewer: a transport with up to one video and one audio consumer. Listed on its stream from construction to close. */
+export class WebrtcSession extends EventEmitter<SessionEvents> implements Session {
+  readonly id: string;
+  readonly kind = 'webrtc';
+  readonly createdTime = Date.now();
+  readonly out = new Flow(this.createdTime);
+  readonly selection: Selection;
+  readonly #publisher: StreamPublisher;
+  readonly #worker: MediaWorker;
+  readonly #protocol: Transport | undefined;
+  readonly #undo: () => void;
+  readonly #media: Media[] = [];
+  #transport: types.WebRtcTransport | undefined;
+  #rendition: PlayableRendition;
+  #connected = false;
+  #polling = false;
+  #bytes = 0;
+  #closed = false;
+
+  /** @param protocol the only one that the viewer is to be reached over */
+  constructor(
+    id: string,
+    publisher: StreamPublisher,
+    selection: Selection,
+    worker: MediaWorker,
+    protocol: Transport | undefined,
+  ) {
+    super();
+    this.id = id;
+    this.selection = selection;
+    this.#publisher = publisher;
+    this.#worker = worker;
+    this.#protocol = protocol;
+    this.#rendition = selection.renditions[0] as PlayableRendition;
+    this.#worker.sessions++;
+    this.#undo = publisher.list(this);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  get stream(): OutputStream {
+    return this.#publisher.stream;
+  }
+
+  get rendition(): PlayableRendition {
+    return this.#rendition;
+  }
+
+  get media(): readonly { readonly kind: 'video' | 'audio'; readonly mid: string; readonly rtpParameters: types.RtpParameters }[] {
+    return this.#media.map(({ kind, mid, consumer }) => ({ kind, mid, rtpParameters: consumer.rtpParameters }));
+  }
+
+  get candidates(): readonly HostCandidate[] {
+    return this.#worker.candidatesOver(this.#protocol);
+  }
+
+  get iceParameters(): types.IceParameters {
+    return this.#open().iceParameters;
+  }
+
+  get fingerprint(): types.DtlsFingerprint {
+    const { fingerprints } = this.#open().dtlsParameters;
+    return fingerprints.find(({ algorithm }) => algorithm === 'sha-256') as types.DtlsFingerprint;
+  }
+
+  /**
+   * Makes the transport and its consumers, which wait for DTLS.
+   * @throws mediaUnavailable when the session or its worker has been closed meanwhile
+   */
+  async open(plans: readonly MediaPlan[]): Promise<void> {
+    try {
+      const iceConsentTimeout = Math.max(1, Math.round(this.#publisher.config.timeout / 1000));
+      const transport = await this.#worker.createWebRtcTransport({ protocol: this.#protocol, iceConsentTimeout });
+      this.#transport = transport;
+      if (this.#closed) {
+        transport.close();
+        throw kilnError('mediaUnavailable');
+      }
+      this.#listen(transport);
+      for (const plan of plans) await this.#add(transport, plan);
+    } catch (error) {
+      const lost = this.#closed || this.#worker.closed;
+      this.close('the session could not be opened');
+      throw lost ? kilnError('mediaUnavailable') : error;
+    }
+  }
+
+  /** Tells the transport the viewer's end of DTLS. @throws mediaUnavailable when the session is closed */
+  async connect(fingerprint: types.DtlsFingerprint, role: types.DtlsRole): Promise<void> {
+    await this.#open().connect({ dtlsParameters: { role, fingerprints: [fingerprint] } });
+  }
+
+  /** New ICE credentials, for a viewer whose network changed. @throws mediaUnavailable when the session is closed */
+  restartIce(): Promise<types.IceParameters> {
+    return this.#open().restartIce();
+  }
+
+  /** Stops sending what the viewer's answer has refused. */
+  drop(mid: string): void {
+    const index = this.#media.findIndex((media) => media.mid === mid);
+    const [dropped] = index < 0 ? [] : this.#media.splice(index, 1);
+    dropped?.consumer.close();
+    dropped?.outlet.release();
+  }
+
+  /** Sends what belongs to another rendition of the playlist. */
+  async changeRendition(rendition: PlayableRendition): Promise<void> {
+    this.#rendition = rendition;
+    if (this.#connected) await this.#apply();
+    if (!this.#closed) this.emit('rendition', rendition);
+  }
+
+  /** Brings the byte counts up to date. */
+  poll(): void {
+    const transport = this.#transport;
+    if (!this.#connected || this.#polling || transport === undefined) return;
+    this.#polling = true;
+    transport.getStats().then(
+      ([stats]) => {
+        this.#polling = false;
+        if (stats !== undefined) this.#count(stats.bytesSent);
+      },
+      // it fails only with the transport, which closes the session
+      () => {
+        this.#polling = false;
+      },
+    );
+  }
+
+  kick(): void {
+    this.#publisher.refuse(this.id);
+    this.close('the viewer was disconnected by the management API');
+  }
+
+  /** Idempotent. */
+  close(reason: string, lost = false): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#worker.sessions--;
+    for (const { outlet } of this.#media) outlet.release();
+    this.#transport?.close();
+    this.#undo();
+    this.emit('close', reason, lost);
+    this.removeAllListeners();
+  }
+
+  #open(): types.WebRtcTransport {
+    if (this.#closed || this.#transport === undefined) throw kilnError('mediaUnavailable');
+    return this.#transport;
+  }
+
+  #listen(transport: types.WebRtcTransport): void {
+    transport.on('routerclose', () => this.close('the media worker died', true));
+    transport.on('icestatechange', (state) => {
+      if (state === 'disconnected' || state === 'closed') this.close(`ICE is ${state}`);
+    });
+    transport.on('dtlsstatechange', (state) => {
+      if (state === 'failed' || state === 'closed') this.close(`DTLS is ${state}`);
+      if (state === 'connected') this.#start();
+    });
+  }
+
+  async #add(transport: types.WebRtcTransport, { kind, mid, codec, extensions }: MediaPlan): Promise<void> {
+    const track = this.selection[kind];
+    if (track === undefined) return;
+    const outlet = await this.#publisher.feed.outlet(track, this.#worker, codec);
+    try {
+      const consumer = await transport.consume({
+        producerId: outlet.producer.id,
+        rtpCapabilities: receiverCapabilities(codec, extensions),
+        paused: true,
+        mid,
+        enableRtx: true,
+      });
+      consumer.on('producerclose', () => this.close('the stream is not sent any more', outlet.worker.closed));
+      if (this.#closed) throw kilnError('mediaUnavailable');
+      this.#media.push({ kind, mid, outlet, consumer });
+    } catch (error) {
+      outlet.release();
+      throw error;
+    }
+  }
+
+  #start(): void {
+    this.#connected = true;
+    this.emit('connected');
+    this.#apply().catch((error: unknown) => this.close(`media could not be started: ${(error as Error).message}`));
+  }
+
+  async #apply(): Promise<void> {
+    for (const { kind, consumer } of this.#media) {
+      const wanted = this.#rendition[kind] !== undefined;
+      if (wanted && consumer.paused) await consumer.resume();
+      else if (!wanted && !consumer.paused) await consumer.pause();
+    }
+  }
+
+  #count(total: number): void {
+    const bytes = total - this.#bytes;
+    if (bytes <= 0 || this.#closed) return;
+    this.#bytes = total;
+    this.out.add(bytes, Date.now());
+    this.stream.counters.sent(bytes);
+  }
+}

@@ -1,0 +1,138 @@
+import type { WebrtcPublisherConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import { kilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { DEFAULT_PLAYLIST, defaultPlaylist, isPlayable, select, type Selection } from './selection.ts';
+import type { WebrtcSession } from './session.ts';
+import { StreamFeed } from './stream-feed.ts';
+
+/** Names of ended sessions that are remembered as refused, per stream. */
+const MAX_REFUSED = 1000;
+
+/** WebRTC's side of one output stream: its playlist, its RTP feed and its viewers. */
+export class StreamPublisher {
+  readonly stream: OutputStream;
+  readonly application: Application;
+  readonly config: WebrtcPublisherConfig;
+  readonly feed: StreamFeed;
+  readonly sessions = new Set<WebrtcSession>();
+  readonly #log: Logger;
+  readonly #refused = new Set<string>();
+  #codecs: string;
+  #warned = false;
+  #closed = false;
+
+  constructor(stream: OutputStream, application: Application, config: WebrtcPublisherConfig, log: Logger) {
+    this.stream = stream;
+    this.application = application;
+    this.config = config;
+    this.#log = log.child({ stream: `${application.internalName}/${stream.name}` });
+    this.feed = new StreamFeed(stream, config.playoutDelay, this.#log);
+    this.#codecs = codecsOf(stream.tracks);
+    if (config.createDefaultPlaylist && stream.playlist(DEFAULT_PLAYLIST) === undefined) {
+      const playlist = defaultPlaylist(stream);
+      if (playlist !== undefined) stream.addPlaylist(playlist);
+    }
+    this.#tellUnplayable();
+    stream.on('tracks', this.#onTracks);
+  }
+
+  /**
+   * What a viewer gets who asks for a playlist.
+   * @throws streamNotFound when there is no such playlist, nothingPlayable when WebRTC carries none of its tracks
+   */
+  selection(fileName: string | undefined): Selection {
+    const playlist = this.stream.playlist(fileName ?? DEFAULT_PLAYLIST);
+    if (playlist === undefined) {
+      if (fileName === undefined && this.config.createDefaultPlaylist) throw kilnError('nothingPlayable');
+      throw kilnError('streamNotFound', `${this.application.internalName}/${this.stream.name}`);
+    }
+    const selection = select(this.stream, playlist);
+    if (selection === undefined) throw kilnError('nothingPlayable');
+    return selection;
+  }
+
+  /**
+   * Checks that a viewer can be admitted under a session id.
+   * @throws sessionRefused, sessionExists, tooManyConnections
+   */
+  admit(id: string): void {
+    if (this.#refused.has(id)) throw kilnError('sessionRefused', id);
+    if (this.stream.sessions.has(id)) throw kilnError('sessionExists', id);
+    const { maxConnection } = this.config;
+    if (maxConnection > 0 && this.application.counters.publishers.webrtc >= maxConnection) {
+      throw kilnError('tooManyConnections', maxConnection);
+    }
+  }
+
+  /** Lists and counts a session; call the answer when it has gone. */
+  list(session: WebrtcSession): () => void {
+    this.sessions.add(session);
+    const undo = this.stream.addSession(session);
+    return () => {
+      this.sessions.delete(session);
+      undo();
+    };
+  }
+
+  /** Keeps a session out by its name from now on. */
+  refuse(id: string): void {
+    this.#refused.add(id);
+    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.values().next().value as string);
+  }
+
+  /** Called once a second: counts what was sent, ends sessions that never connected. */
+  tick(now: number): void {
+    for (const session of this.sessions) {
+      if (!session.connected && now - session.createdTime > this.config.timeout) {
+        session.close('the viewer did not connect in time');
+      } else {
+        session.poll();
+      }
+    }
+    if (!this.#warned && this.feed.outlets > 0) this.#warnOfBframes();
+  }
+
+  /** Ends all sessions. Idempotent. */
+  close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.stream.off('tracks', this.#onTracks);
+    this.#endSessions(reason);
+    this.feed.close();
+  }
+
+  readonly #onTracks = (tracks: readonly Track[]): void => {
+    const codecs = codecsOf(tracks);
+    if (codecs === this.#codecs) return;
+    this.#codecs = codecs;
+    this.#endSessions('the tracks of the stream have changed');
+  };
+
+  #endSessions(reason: string): void {
+    for (const session of [...this.sessions]) session.close(reason);
+  }
+
+  #tellUnplayable(): void {
+    const media = this.stream.tracks.filter((track) => track.type !== 'data');
+    const unplayable = media.filter((track) => !isPlayable(track)).map(({ codec }) => codec);
+    if (unplayable.length === 0) return;
+    if (unplayable.length === media.length) this.#log.warn({ codecs: unplayable }, 'WebRTC carries no track of this stream');
+    else this.#log.info({ codecs: unplayable }, 'WebRTC viewers get this stream without these tracks');
+  }
+
+  #warnOfBframes(): void {
+    const reordered = this.stream.tracks.some(
+      ({ type, id }) => type === 'video' && this.stream.measured(id)?.hasBframes === true,
+    );
+    if (!reordered) return;
+    this.#warned = true;
+    this.#log.warn('the video has B-frames: WebRTC players show it unsteadily');
+  }
+}
+
+function codecsOf(tracks: readonly Track[]): string {
+  return tracks.map(({ id, codec }) => `${id}:${codec}`).join(' ');
+}

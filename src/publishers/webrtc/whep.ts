@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { allowOrigin } from '../../access/cross-domains.ts';
+import type { WebrtcBindConfig } from '../../config/model.ts';
+import type { Registry } from '../../core/registry.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import { parseRemoteDescription, SdpError, type RemoteDescription } from '../../webrtc/remote-description.ts';
+import { answerTo, peerRole, planAnswer } from './description.ts';
+import type { ViewerDesk, ViewRequest } from './desk.ts';
+import { FRAGMENT_TYPE, isFragment, parseFragment, writeFragment } from './sdp-fragment.ts';
+import type { WebrtcSession } from './session.ts';
+
+const SDP_TYPE = 'application/sdp';
+const MAX_SDP = 64 * 1024;
+const ENDPOINT_METHODS = 'OPTIONS, POST';
+const RESOURCE_METHODS = 'DELETE, OPTIONS, PATCH';
+/** Other publishers answer reads under the same paths, where preflights come here. */
+const CORS_METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST';
+const CORS_MAX_AGE = '86400';
+
+interface Resource {
+  readonly session: WebrtcSession;
+  /** Path of the endpoint that made it. */
+  readonly endpoint: string;
+  etag: string;
+  remoteUfrag: string;
+}
+
+interface Path {
+  app: string;
+  stream: string;
+  name?: string;
+}
+
+type IceServers = WebrtcBindConfig['iceServers'];
+
+/**
+ * WHEP (draft-ietf-wish-whep, with the rules of RFC 9725 for what both share): an offer is posted to
+ * `/app/stream[/playlist]`, the session lives under `/app/stream/<key>`.
+ */
+export function whepRoutes(desk: ViewerDesk, registry: Registry, iceServers: IceServers): FastifyPluginAsync {
+  const resources = new Map<string, Resource>();
+  const links = iceServers.flatMap(linksOf);
+
+  return async (fastify) => {
+    fastify.removeAllContentTypeParsers();
+    fastify.addContentTypeParser([SDP_TYPE, FRAGMENT_TYPE], { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    fastify.addHook('onRequest', async (request, reply) => addCorsHeaders(registry, request, reply));
+    fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
+      const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
+      if (status === 503) reply.header('retry-after', '1');
+      if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
+      reply.code(status).type('text/plain; charset=utf-8');
+      if (status < 500 || error instanceof KilnError) return error.message;
+      reply.log.error({ err: error }, 'a WebRTC request failed');
+      return 'Internal error';
+    });
+
+    const post = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      const view = viewOf(request);
+      const direction = view.query.get('direction') ?? 'whep';
+      if (direction === 'whip' || direction === 'send') throw kilnError('webrtcIngestUnavailable');
+      requireType(request, SDP_TYPE);
+      const offer = readOffer(request.body as string);
+      const admission = desk.admit(view);
+      const session = await desk.open(admission, planAnswer(admission, offer));
+      const role = peerRole(offer.setup);
+      try {
+        await session.connect(offer.fingerprint, role);
+      } catch (error) {
+        session.close('DTLS could not be set up');
+        throw error;
+      }
+      const key = randomUUID();
+      const endpoint = `/${encodeURIComponent(view.app)}/${encodeURIComponent(view.stream)}`;
+      const resource = { session, endpoint, etag: newEtag(), remoteUfrag: offer.iceUfrag };
+      resources.set(key, resource);
+      session.once('close', () => resources.delete(key));
+      reply.code(201).type(SDP_TYPE).headers({
+        location: `${endpoint}/${key}?direction=whep`,
+        etag: resource.etag,
+        'accept-patch': FRAGMENT_TYPE,
+      });
+      if (links.length > 0) reply.header('link', links);
+      return answerTo(offer, session, role === 'server' ? 'active' : 'passive');
+    };
+
+    const patch = async (request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> => {
+      const resource = resourceOf(request);
+      requireType(request, FRAGMENT_TYPE);
+      const fragment = request.body as string;
+      const match = request.headers['if-match'];
+      if (match === undefined) throw kilnError('preconditionRequired');
+      if (match !== '*' && match !== resource.etag) throw kilnError('preconditionFailed');
+      if (!isFragment(fragment)) throw kilnError('sdpMalformed', 'it is no SDP fragment');
+      const { ufrag, pwd } = parseFragment(fragment);
+      const restart = match === '*' && ufrag !== undefined && pwd !== undefined && ufrag !== resource.remoteUfrag;
+      if (!restart) {
+        reply.code(204);
+        return undefined;
+      }
+      const ice = await resource.session.restartIce();
+      resource.remoteUfrag = ufrag;
+      resource.etag = newEtag();
+      reply.type(FRAGMENT_TYPE).header('etag', resource.etag);
+      return writeFragment(ice, resource.session.media, resource.session.candidates);
+    };
+
+    const remove = async (request: FastifyRequest): Promise<string> => {
+      resourceOf(request).session.close('the viewer left');
+      return '';
+    };
+
+    const options = async (_request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      reply.headers({ 'accept-post': SDP_TYPE, 'accept-patch': FRAGMENT_TYPE, allow: CORS_METHODS });
+      return '';
+    };
+
+    const refuse = (allowed: string) => async (request: FastifyRequest, reply: FastifyReply) => {
+      reply.header('allow', allowed);
+      throw kilnError('methodNotAllowed', request.method);
+    };
+
+    const endpoint = '/:app/:stream';
+    const named = '/:app/:stream/:name';
+    for (const url of [endpoint, named]) {
+      fastify.post(url, { bodyLimit: MAX_SDP }, post);
+      fastify.options(url, options);
+      fastify.put(url, refuse(url === endpoint ? ENDPOINT_METHODS : RESOURCE_METHODS));
+    }
+    fastify.patch(named, { bodyLimit: MAX_SDP }, patch);
+    fastify.delete(named, remove);
+    fastify.route({ method: ['PATCH', 'DELETE'], url: endpoint, handler: refuse(ENDPOINT_METHODS) });
+  };
+
+  /** @throws sessionNotFound */
+  function resourceOf(request: FastifyRequest): Resource {
+    const { app, stream, name = '' } = request.params as Path;
+    const resource = resources.get(name);
+    const endpoint = `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+    if (resource === undefined || resource.endpoint !== endpoint) throw kilnError('sessionNotFound');
+    return resource;
+  }
+}
+
+function viewOf(request: FastifyRequest): ViewRequest {
+  const { app, stream, name } = request.params as Path;
+  const mark = request.url.indexOf('?');
+  const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
+  return { hostName: request.hostname, app, stream, ...(name === undefined ? {} : { playlist: name }), query };
+}
+
+/** @throws sdpMalformed */
+function readOffer(body: string): RemoteDescription {
+  try {
+    return parseRemoteDescription(body);
+  } catch (error) {
+    if (error instanceof SdpError) throw kilnError('sdpMalformed', error.message);
+    throw error;
+  }
+}
+
+/** @throws unsupportedMediaType, also for a body without a type, which passes by the parsers */
+function requireType(request: FastifyRequest, type: string): void {
+  const given = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  if (given !== type || typeof request.body !== 'string') throw kilnError('unsupportedMediaType', type);
+}
+
+function newEtag(): string {
+  return `"${randomUUID().slice(0, 8)}"`;
+}
+
+/** Web Linking form of RFC 9725 section 4.6. */
+function linksOf({ urls, userName, credential }: IceServers[number]): string[] {
+  const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`;
+  const secret =
+    userName === undefined || credential === undefined
+      ? ''
+      : `; username=${quoted(userName)}; credential=${quoted(credential)}; credential-type="password"`;
+  return urls.map((url) => `<${url}>; rel="ice-server"${secret}`);
+}
+
+/** What the application's CrossDomains allow; everybody where it has none (facts/04-webrtc-signalling.md). */
+function addCorsHeaders(registry: Registry, request: FastifyRequest, reply: FastifyReply): void {
+  const { app } = request.params as Partial<Path>;
+  const application = registry.resolve(request.hostname)?.applications.get(app ?? '');
+  const crossDomains = application?.config.publishers.webrtc?.crossDomains ?? { url: ['*'], header: [] };
+  const allowed = allowOrigin(crossDomains)(request.headers.origin);
+  if (allowed === undefined) return;
+  reply.headers({
+    'access-control-allow-origin': allowed,
+    'access-control-expose-headers': 'Location, Link, ETag, Accept-Patch',
+  });
+  if (allowed !== '*') reply.header('vary', 'Origin');
+  if (request.method === 'OPTIONS') {
+    reply.headers({
+      'access-control-allow-methods': CORS_METHODS,
+      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? 'Content-Type, If-Match',
+      'access-control-max-age': CORS_MAX_AGE,
+      'access-control-allow-private-network': 'true',
+    });
+  }
+  for (const { key, value } of crossDomains.header) reply.header(key, value);
+}

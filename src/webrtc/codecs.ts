@@ -1,0 +1,137 @@
+import type { types } from 'mediasoup';
+import type { Codec } from '../core/track.ts';
+
+/** One codec as agreed with a peer: its payload types are what the peer sees. */
+export interface RtpCodec {
+  readonly kind: 'video' | 'audio';
+  readonly mimeType: string;
+  readonly clockRate: number;
+  readonly channels?: number;
+  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly payloadType: number;
+  readonly rtxPayloadType?: number;
+  readonly feedback: readonly types.RtcpFeedback[];
+}
+
+type Format = Pick<RtpCodec, 'kind' | 'mimeType' | 'clockRate' | 'channels' | 'parameters'>;
+
+/** What mediasoup routes, of the codecs a stream can have, with the parameters that a server's offer tells. */
+const FORMATS: Partial<Record<Codec, Format>> = {
+  H264: {
+    kind: 'video',
+    mimeType: 'video/H264',
+    clockRate: 90_000,
+    // browsers decode any profile, but take for granted only this one
+    parameters: { 'level-asymmetry-allowed': 1, 'packetization-mode': 1, 'profile-level-id': '42e01f' },
+  },
+  VP8: { kind: 'video', mimeType: 'video/VP8', clockRate: 90_000, parameters: {} },
+  VP9: { kind: 'video', mimeType: 'video/VP9', clockRate: 90_000, parameters: { 'profile-id': 0 } },
+  AV1: { kind: 'video', mimeType: 'video/AV1', clockRate: 90_000, parameters: {} },
+  OPUS: {
+    kind: 'audio',
+    mimeType: 'audio/opus',
+    clockRate: 48_000,
+    channels: 2,
+    parameters: { minptime: 10, 'sprop-stereo': 1, stereo: 1, useinbandfec: 1 },
+  },
+};
+
+/** Payload types of a server's offer, media and RTX (facts/04-webrtc-signalling.md; VP9 has none there). */
+const OFFERED: Partial<Record<Codec, readonly [media: number, rtx?: number]>> = {
+  VP8: [96, 97],
+  H264: [98, 99],
+  AV1: [102, 103],
+  VP9: [104, 105],
+  OPUS: [110],
+};
+
+/** The order in which mediasoup gives payload types to what asks for none. */
+const AUTOMATIC = [...range(100, 127), ...range(96, 99)];
+
+export function isRoutable(codec: Codec): boolean {
+  return codec in FORMATS;
+}
+
+/** @throws RangeError for a codec that mediasoup does not route */
+export function formatOf(codec: Codec): Format {
+  const format = FORMATS[codec];
+  if (format === undefined) throw new RangeError(`${codec} cannot be sent over WebRTC`);
+  return format;
+}
+
+/** The codec as a server's own offer names it. */
+export function offeredCodec(codec: Codec, rtx: boolean, estimation: 'All' | 'REMB' | 'TransportCC'): RtpCodec {
+  const format = formatOf(codec);
+  const [payloadType, rtxPayloadType] = OFFERED[codec] as readonly [number, number?];
+  if (format.kind === 'audio') return { ...format, payloadType, feedback: [] };
+  const feedback = [{ type: 'nack' }, { type: 'nack', parameter: 'pli' }, { type: 'ccm', parameter: 'fir' }];
+  if (estimation !== 'TransportCC') feedback.push({ type: 'goog-remb' });
+  if (estimation !== 'REMB') feedback.push({ type: 'transport-cc' });
+  return { ...format, payloadType, ...(rtx ? { rtxPayloadType } : {}), feedback };
+}
+
+/** Feedback that mediasoup understands, of what a peer offers. */
+export function isKnownFeedback(kind: 'video' | 'audio', { type, parameter = '' }: types.RtcpFeedback): boolean {
+  const name = `${type} ${parameter}`.trim();
+  if (kind === 'audio') return name === 'nack';
+  return ['nack', 'nack pli', 'ccm fir', 'goog-remb', 'transport-cc'].includes(name);
+}
+
+/** True where `mediaCodecs` can give a retransmission this payload type. */
+export function canBeRtx(payloadType: number): boolean {
+  return AUTOMATIC.includes(payloadType);
+}
+
+/** Equal keys can share a producer. */
+export function codecKey({ mimeType, payloadType, rtxPayloadType, parameters }: RtpCodec): string {
+  return JSON.stringify([mimeType, payloadType, rtxPayloadType, Object.entries(parameters).sort()]);
+}
+
+/**
+ * Codecs of a router whose only real one is `codec`, retransmission included. mediasoup numbers a video codec's
+ * RTX itself, by the first free number of its list: codecs that nobody uses take the numbers in front.
+ */
+export function mediaCodecs(codec: RtpCodec): types.RouterRtpCodecCapability[] {
+  const { kind, mimeType, clockRate, channels, parameters, payloadType, rtxPayloadType } = codec;
+  const occupied = rtxPayloadType === undefined ? [] : AUTOMATIC.slice(0, AUTOMATIC.indexOf(rtxPayloadType));
+  const placeholders = occupied
+    .filter((taken) => taken !== payloadType)
+    .map((taken) => ({ kind: 'audio' as const, mimeType: 'audio/PCMU', clockRate: 8000, preferredPayloadType: taken }));
+  return [
+    ...placeholders,
+    { kind, mimeType, clockRate, channels, parameters: { ...parameters }, preferredPayloadType: payloadType },
+  ];
+}
+
+/** What a peer that agreed on `codec` can receive, in mediasoup's terms. */
+export function receiverCapabilities(
+  codec: RtpCodec,
+  headerExtensions: readonly types.RtpHeaderExtension[],
+): types.RtpCapabilities {
+  const { kind, mimeType, clockRate, channels, parameters, payloadType, rtxPayloadType, feedback } = codec;
+  const codecs: types.RtpCodecCapability[] = [
+    {
+      kind,
+      mimeType,
+      clockRate,
+      channels,
+      parameters: { ...parameters },
+      preferredPayloadType: payloadType,
+      rtcpFeedback: [...feedback],
+    },
+  ];
+  if (rtxPayloadType !== undefined) {
+    codecs.push({
+      kind,
+      mimeType: `${kind}/rtx`,
+      clockRate,
+      preferredPayloadType: rtxPayloadType,
+      parameters: { apt: payloadType },
+    });
+  }
+  return { codecs, headerExtensions: headerExtensions.map((extension) => ({ ...extension })) };
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}

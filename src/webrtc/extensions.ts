@@ -1,0 +1,27 @@
+import { getSupportedRtpCapabilities } from 'mediasoup';
+import type { types } from 'mediasoup';
+import type { WebrtcPublisherConfig } from '../config/model.ts';
+
+const MID = 'urn:ietf:params:rtp-hdrext:sdes:mid';
+const SEND_TIME = 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time';
+const TRANSPORT_CC = 'http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01';
+const PLAYOUT_DELAY = 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay';
+
+type Wanted = Pick<WebrtcPublisherConfig, 'bandwidthEstimation' | 'playoutDelay'>;
+
+const all = getSupportedRtpCapabilities().headerExtensions ?? [];
+
+/** Header extensions of packets to viewers, under the identifiers that mediasoup writes them with. */
+export function senderExtensions({ bandwidthEstimation, playoutDelay }: Wanted): types.RtpHeaderExtension[] {
+  const uris = new Set([MID]);
+  if (bandwidthEstimation !== 'TransportCC') uris.add(SEND_TIME);
+  if (bandwidthEstimation !== 'REMB') uris.add(TRANSPORT_CC);
+  if (playoutDelay !== undefined) uris.add(PLAYOUT_DELAY);
+  return all.filter(({ uri, direction }) => uris.has(uri) && direction === 'sendrecv');
+}
+
+/** The extension with which packets ask for a playout delay. */
+export function playoutDelayExtension(): types.RtpHeaderExtensionParameters {
+  const { uri, preferredId } = all.find((extension) => extension.uri === PLAYOUT_DELAY) as types.RtpHeaderExtension;
+  return { uri, id: preferredId };
+}

@@ -1,0 +1,111 @@
+import { createWorker } from 'mediasoup';
+import type { types } from 'mediasoup';
+import type { Transport } from '../config/values.ts';
+import type { IceSocket } from './addresses.ts';
+import { hostCandidates, type HostCandidate } from './candidate.ts';
+import { mediaCodecs, type RtpCodec } from './codecs.ts';
+
+/** One mediasoup process with its ports and its router. Everything made on it closes with it. */
+export class MediaWorker {
+  readonly index: number;
+  readonly pid: number;
+  readonly candidates: readonly HostCandidate[];
+  /** Viewers placed here. */
+  sessions = 0;
+  readonly #worker: types.Worker;
+  readonly #server: types.WebRtcServer;
+  readonly #router: types.Router;
+
+  private constructor(
+    index: number,
+    worker: types.Worker,
+    server: types.WebRtcServer,
+    router: types.Router,
+    candidates: readonly HostCandidate[],
+  ) {
+    this.index = index;
+    this.pid = worker.pid;
+    this.candidates = candidates;
+    this.#worker = worker;
+    this.#server = server;
+    this.#router = router;
+  }
+
+  /**
+   * Starts the process and opens its ports.
+   * @param onDied called once when it ends without having been closed
+   * @throws Error when the worker cannot be started or a port not be opened
+   */
+  static async start(index: number, sockets: readonly IceSocket[], onDied: (error: Error) => void): Promise<MediaWorker> {
+    const worker = await createWorker({ logLevel: 'warn' });
+    try {
+      const listenInfos = sockets.map(({ protocol, ip, port }) => ({ protocol, ip, ...(port === 0 ? {} : { port }) }));
+      const server = await worker.createWebRtcServer({ listenInfos });
+      const router = await worker.createRouter();
+      const candidates = hostCandidates(await openedSockets(server, sockets));
+      worker.on('died', onDied);
+      return new MediaWorker(index, worker, server, router, candidates);
+    } catch (error) {
+      worker.close();
+      throw error;
+    }
+  }
+
+  get closed(): boolean {
+    return this.#worker.closed;
+  }
+
+  /** Candidates over one protocol, or all of them. */
+  candidatesOver(protocol: Transport | undefined): HostCandidate[] {
+    return this.candidates.filter((candidate) => protocol === undefined || candidate.protocol === protocol);
+  }
+
+  createWebRtcTransport(options: {
+    protocol: Transport | undefined;
+    iceConsentTimeout: number;
+  }): Promise<types.WebRtcTransport> {
+    return this.#router.createWebRtcTransport({
+      webRtcServer: this.#server,
+      enableUdp: options.protocol !== 'tcp',
+      enableTcp: options.protocol !== 'udp',
+      preferUdp: true,
+      iceConsentTimeout: options.iceConsentTimeout,
+      initialAvailableOutgoingBitrate: 1_000_000,
+    });
+  }
+
+  createDirectTransport(): Promise<types.DirectTransport> {
+    return this.#router.createDirectTransport();
+  }
+
+  /**
+   * Makes a producer whose consumers use exactly the payload types of `codec`. mediasoup takes them from
+   * the router's codecs at the moment of the call, so one router serves every choice of payload types.
+   * @param payloadType the one that packets are sent with
+   */
+  produce(
+    transport: types.DirectTransport,
+    codec: RtpCodec,
+    payloadType: number,
+    rtp: Pick<types.RtpParameters, 'encodings' | 'headerExtensions' | 'rtcp'>,
+  ): Promise<types.Producer> {
+    this.#router.updateMediaCodecs(mediaCodecs(codec));
+    const { kind, mimeType, clockRate, channels, parameters } = codec;
+    return transport.produce({
+      kind,
+      rtpParameters: { ...rtp, codecs: [{ mimeType, clockRate, channels, parameters: { ...parameters }, payloadType }] },
+    });
+  }
+
+  close(): void {
+    this.#worker.close();
+  }
+}
+
+/** The sockets with the ports that were found for those that had none. */
+async function openedSockets(server: types.WebRtcServer, sockets: readonly IceSocket[]): Promise<IceSocket[]> {
+  if (sockets.every(({ port }) => port !== 0)) return [...sockets];
+  const { udpSockets, tcpServers } = await server.dump();
+  const opened = { udp: udpSockets.values(), tcp: tcpServers.values() };
+  return sockets.map((socket) => ({ ...socket, port: opened[socket.protocol].next().value?.port ?? socket.port }));
+}

@@ -1,0 +1,79 @@
+import type { types } from 'mediasoup';
+import type { Codec } from '../core/track.ts';
+import { canBeRtx, formatOf, isKnownFeedback, type RtpCodec } from './codecs.ts';
+import type { RemoteCodec, RemoteMedia } from './remote-description.ts';
+
+/** Constrained baseline, which everything decodes; then the others from plain to rich. */
+const H264_PROFILES = ['42e0', '42c0', '4200', '4d', '64'];
+
+/** Format parameters whose offered value the answer repeats. */
+const ANSWERED_PARAMETERS = new Set([
+  'level-asymmetry-allowed', 'packetization-mode', 'profile-level-id', 'profile-id', 'profile', 'level-idx', 'tier',
+]);
+
+/**
+ * Chooses how to send `codec` to a peer whose offer is `media`: the payload type, parameters and feedback are
+ * the offer's.
+ * @param rtx retransmissions go in a stream of their own where the offer has one
+ * @returns undefined when the offer cannot take the codec
+ */
+export function negotiateCodec(codec: Codec, media: RemoteMedia, rtx: boolean): RtpCodec | undefined {
+  const { kind, mimeType, clockRate, channels } = formatOf(codec);
+  const name = mimeType.slice(mimeType.indexOf('/') + 1).toLowerCase();
+  const offered = media.codecs
+    .filter((remote) => remote.name === name && remote.clockRate === clockRate && remote.channels === (channels ?? 1))
+    .map((remote) => ({ remote, rank: rank(codec, remote) }))
+    .filter((choice) => choice.rank < Infinity)
+    .sort((a, b) => a.rank - b.rank);
+  const chosen = offered[0]?.remote;
+  if (chosen === undefined) return undefined;
+  const rtxPayloadType = rtx ? retransmissionOf(chosen, media) : undefined;
+  return {
+    kind,
+    mimeType,
+    clockRate,
+    ...(channels === undefined ? {} : { channels }),
+    parameters: codec === 'OPUS' ? formatOf(codec).parameters : pickParameters(chosen.parameters),
+    payloadType: chosen.payloadType,
+    ...(rtxPayloadType === undefined ? {} : { rtxPayloadType }),
+    feedback: chosen.feedback.filter((feedback) => isKnownFeedback(kind, feedback)),
+  };
+}
+
+/**
+ * Header extensions that a peer offers under the identifiers that mediasoup writes: those of a consumer's packets
+ * are the same for all consumers, and an answer must not give an offered identifier another meaning (RFC 8285
+ * section 6).
+ */
+export function negotiateExtensions(
+  media: RemoteMedia,
+  supported: readonly types.RtpHeaderExtension[],
+): types.RtpHeaderExtension[] {
+  return supported.filter(
+    ({ kind, uri, preferredId }) =>
+      kind === media.kind && media.extensions.some((offered) => offered.uri === uri && offered.id === preferredId),
+  );
+}
+
+function pickParameters(offered: RemoteCodec['parameters']): RtpCodec['parameters'] {
+  return Object.fromEntries(Object.entries(offered).filter(([key]) => ANSWERED_PARAMETERS.has(key)));
+}
+
+/** Lower is better, Infinity is impossible. */
+function rank(codec: Codec, { parameters }: RemoteCodec): number {
+  if (codec === 'VP9') return Number(parameters['profile-id'] ?? 0) === 0 ? 0 : Infinity;
+  if (codec === 'AV1') return Number(parameters.profile ?? 0) === 0 ? 0 : Infinity;
+  if (codec !== 'H264') return 0;
+  const mode = parameters['packetization-mode'];
+  // fragments and aggregates need mode 1; who says nothing about it nearly always takes them
+  if (mode !== undefined && mode !== 1) return Infinity;
+  const profile = String(parameters['profile-level-id'] ?? '42e01f').toLowerCase();
+  const index = H264_PROFILES.findIndex((known) => profile.startsWith(known));
+  if (!/^[0-9a-f]{6}$/.test(profile) || index < 0) return Infinity;
+  return index + (mode === undefined ? H264_PROFILES.length : 0);
+}
+
+function retransmissionOf({ payloadType }: RemoteCodec, media: RemoteMedia): number | undefined {
+  const found = media.codecs.find(({ name, parameters }) => name === 'rtx' && parameters.apt === payloadType);
+  return found !== undefined && canBeRtx(found.payloadType) ? found.payloadType : undefined;
+}

@@ -1,0 +1,146 @@
+import type { types } from 'mediasoup';
+import { parse, parseParams, type SessionDescription } from 'sdp-transform';
+import type { MediaDescription } from 'sdp-transform';
+
+/** An SDP that is malformed, or lacks what a media session needs. */
+export class SdpError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SdpError';
+  }
+}
+
+export interface RemoteCodec {
+  readonly payloadType: number;
+  /** As in `a=rtpmap`, in lower case. */
+  readonly name: string;
+  readonly clockRate: number;
+  readonly channels: number;
+  readonly parameters: Readonly<Record<string, string | number>>;
+  readonly feedback: readonly types.RtcpFeedback[];
+}
+
+export interface RemoteMedia {
+  /** `audio`, `video` or another word. */
+  readonly kind: string;
+  readonly mid: string;
+  readonly protocol: string;
+  /** The formats of the m-line, for a media section that is answered without being used. */
+  readonly formats: string;
+  /** The peer wants, and is able, to receive. */
+  readonly receives: boolean;
+  readonly codecs: readonly RemoteCodec[];
+  readonly extensions: readonly { readonly id: number; readonly uri: string }[];
+}
+
+export interface RemoteDescription {
+  readonly media: readonly RemoteMedia[];
+  readonly fingerprint: types.DtlsFingerprint;
+  readonly setup: 'actpass' | 'active' | 'passive';
+  readonly iceUfrag: string;
+}
+
+const MAX_MEDIA = 32;
+const MAX_FORMATS = 128;
+const ALGORITHMS = new Set(['sha-1', 'sha-224', 'sha-256', 'sha-384', 'sha-512']);
+const RECEIVING = new Set(['recvonly', 'sendrecv']);
+/** RFC 8285: identifiers of one-byte and two-byte header extensions. */
+const MAX_EXTENSION_ID = 255;
+
+/**
+ * Reads a browser's offer or answer, as far as a sender of media needs it.
+ * @throws SdpError
+ */
+export function parseRemoteDescription(sdp: string): RemoteDescription {
+  const session = parseSession(sdp);
+  if (session.media.length === 0) throw new SdpError('there is no media section');
+  if (session.media.length > MAX_MEDIA) throw new SdpError('there are too many media sections');
+  const mids = new Set<string>();
+  const media = session.media.map((section, index) => {
+    const parsed = parseMedia(section, session, index);
+    if (mids.has(parsed.mid)) throw new SdpError(`the mid ${parsed.mid} is used twice`);
+    mids.add(parsed.mid);
+    return parsed;
+  });
+  const secured = session.media.find(({ fingerprint }) => fingerprint !== undefined);
+  const fingerprint = secured?.fingerprint ?? session.fingerprint;
+  if (fingerprint === undefined) throw new SdpError('there is no fingerprint');
+  const iceUfrag = session.media.find((section) => section.iceUfrag !== undefined)?.iceUfrag ?? session.iceUfrag;
+  if (iceUfrag === undefined) throw new SdpError('there is no ice-ufrag');
+  return {
+    media,
+    fingerprint: parseFingerprint(fingerprint.type, fingerprint.hash),
+    setup: parseSetup(secured?.setup ?? session.setup),
+    iceUfrag: String(iceUfrag),
+  };
+}
+
+function parseSession(sdp: string): SessionDescription {
+  if (!/^v=0\s*$/m.test(sdp.slice(0, 16))) throw new SdpError('it does not begin with v=0');
+  try {
+    return parse(sdp);
+  } catch (error) {
+    throw new SdpError((error as Error).message);
+  }
+}
+
+function parseMedia(section: SessionDescription['media'][number], session: SessionDescription, index: number): RemoteMedia {
+  const mid = String(section.mid ?? index);
+  // one byte goes in front of it in a one-byte header extension, which holds 16
+  if (!/^[\x21-\x7e]{1,16}$/.test(mid)) throw new SdpError('a mid is malformed');
+  const direction = section.direction ?? session.direction ?? 'sendrecv';
+  // a section with port 0 is off, unless it is only offered within a bundle (RFC 8843 section 6)
+  const off = section.port === 0 && section.bundleOnly === undefined;
+  return {
+    kind: section.type,
+    mid,
+    protocol: section.protocol,
+    formats: String(section.payloads ?? ''),
+    receives: !off && RECEIVING.has(direction),
+    codecs: parseCodecs(section),
+    extensions: (section.ext ?? []).flatMap(({ value, uri }) =>
+      typeof value === 'number' && value >= 1 && value <= MAX_EXTENSION_ID ? [{ id: value, uri: String(uri) }] : [],
+    ),
+  };
+}
+
+function parseCodecs(section: MediaDescription): RemoteCodec[] {
+  if (section.rtp.length > MAX_FORMATS) throw new SdpError('there are too many formats');
+  return section.rtp.flatMap(({ payload, codec, rate, encoding }) => {
+    if (!(payload >= 0 && payload <= 127) || rate === undefined) return [];
+    const fmtp = section.fmtp.find((format) => format.payload === payload)?.config ?? '';
+    return [
+      {
+        payloadType: payload,
+        name: codec.toLowerCase(),
+        clockRate: rate,
+        channels: Number(encoding ?? 1),
+        parameters: parseParameters(fmtp),
+        feedback: (section.rtcpFb ?? [])
+          .filter((feedback) => feedback.payload === payload || (feedback.payload as unknown) === '*')
+          .map(({ type, subtype }) => ({ type, parameter: subtype ?? '' })),
+      },
+    ];
+  });
+}
+
+function parseParameters(fmtp: string): Record<string, string | number> {
+  const parameters: Record<string, string | number> = {};
+  for (const [key, value] of Object.entries(parseParams(fmtp))) {
+    if (key !== '' && value !== undefined) parameters[key] = value;
+  }
+  return parameters;
+}
+
+function parseFingerprint(type: string, hash: string): types.DtlsFingerprint {
+  const algorithm = String(type).toLowerCase();
+  if (!ALGORITHMS.has(algorithm) || !/^([0-9a-f]{2}:){19,63}[0-9a-f]{2}$/i.test(String(hash))) {
+    throw new SdpError('the fingerprint is malformed');
+  }
+  return { algorithm: algorithm as types.FingerprintAlgorithm, value: hash.toUpperCase() };
+}
+
+function parseSetup(setup: string | undefined): RemoteDescription['setup'] {
+  if (setup === 'active' || setup === 'passive') return setup;
+  return 'actpass';
+}

@@ -1,0 +1,106 @@
+import { availableParallelism } from 'node:os';
+import type { WebrtcBindConfig } from '../config/model.ts';
+import type { Transport } from '../config/values.ts';
+import { kilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { iceSockets, localAddresses, workerCount } from './addresses.ts';
+import { listenToMediasoup } from './log.ts';
+import { MediaWorker } from './media-worker.ts';
+
+type IceConfig = Pick<WebrtcBindConfig['iceCandidates'], 'iceCandidate' | 'enableLinkLocalAddress'>;
+
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 10_000;
+/** Viewers that a stream may have on a worker that feeds it already before an emptier worker is fed too. */
+const STICKY_SESSIONS = 50;
+
+/** The media workers of this node. One that dies is replaced; what it carried is told by mediasoup's own events. */
+export class WorkerPool {
+  readonly #config: IceConfig;
+  readonly #log: Logger;
+  readonly #workers: (MediaWorker | undefined)[];
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #closed = false;
+
+  private constructor(config: IceConfig, log: Logger, count: number) {
+    this.#config = config;
+    this.#log = log;
+    this.#workers = Array.from({ length: count });
+  }
+
+  /**
+   * Starts one worker per configured port, at most one per core.
+   * @throws Error when a worker cannot be started or a port not be opened
+   */
+  static async create(config: IceConfig, log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
+    listenToMediasoup(log);
+    const pool = new WorkerPool(config, log, workerCount(config.iceCandidate, cores));
+    const starts = await Promise.allSettled(pool.#workers.map((_, index) => pool.#start(index)));
+    const failed = starts.find((start) => start.status === 'rejected');
+    if (failed !== undefined) {
+      pool.close();
+      throw failed.reason;
+    }
+    return pool;
+  }
+
+  get workers(): readonly MediaWorker[] {
+    return this.#workers.filter((worker) => worker !== undefined && !worker.closed) as MediaWorker[];
+  }
+
+  /**
+   * The worker for one more viewer: the one with the fewest, where those that `prefer` names count as emptier.
+   * @param protocol the viewer can only be reached so
+   * @throws mediaUnavailable when no worker runs that could serve it
+   */
+  pick(protocol: Transport | undefined, prefer: (worker: MediaWorker) => boolean): MediaWorker {
+    let best: MediaWorker | undefined;
+    let least = Infinity;
+    for (const worker of this.workers) {
+      if (worker.candidatesOver(protocol).length === 0) continue;
+      const load = worker.sessions - (prefer(worker) ? STICKY_SESSIONS : 0);
+      if (load < least) [best, least] = [worker, load];
+    }
+    if (best === undefined) throw kilnError('mediaUnavailable');
+    return best;
+  }
+
+  /** Ends the processes. Idempotent. */
+  close(): void {
+    this.#closed = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    for (const worker of this.#workers) worker?.close();
+  }
+
+  async #start(index: number): Promise<void> {
+    const sockets = iceSockets(
+      this.#config.iceCandidate,
+      index,
+      localAddresses(),
+      this.#config.enableLinkLocalAddress,
+    );
+    const worker = await MediaWorker.start(index, sockets, (error) => {
+      this.#log.error({ worker: index, pid: worker.pid, err: error }, 'a media worker died: its viewers are disconnected');
+      this.#workers[index] = undefined;
+      this.#restart(index, FIRST_RETRY_MS);
+    });
+    if (this.#closed) {
+      worker.close();
+      return;
+    }
+    this.#workers[index] = worker;
+    this.#log.info({ worker: index, pid: worker.pid, candidates: worker.candidates.length }, 'media worker started');
+  }
+
+  #restart(index: number, delay: number): void {
+    if (this.#closed) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#start(index).catch((error: unknown) => {
+        this.#log.error({ worker: index, err: error }, 'a media worker could not be started again');
+        this.#restart(index, Math.min(delay * 2, LAST_RETRY_MS));
+      });
+    }, delay);
+    this.#timers.add(timer);
+  }
+}
