@@ -3,6 +3,7 @@ import { kilnError } from '../errors.ts';
 import { Application } from './application.ts';
 import { Counters } from './counters.ts';
 import type { Registry } from './registry.ts';
+import { wildcard } from './wildcard.ts';
 
 /** The name under which a virtual host keeps the template of applications made on demand. */
 const TEMPLATE = '*';
@@ -23,7 +24,7 @@ export class VirtualHost {
     this.config = config;
     this.isStatic = isStatic;
     this.counters = new Counters(registry.counters);
-    this.#hostNames = config.host.names.map(wildcard);
+    this.#hostNames = config.host.names.map((name) => wildcard(name));
     this.template = config.applications.find(({ name }) => name === TEMPLATE);
     for (const application of config.applications) {
       if (application.name !== TEMPLATE) this.createApplication(application);
@@ -64,10 +65,4 @@ export class VirtualHost {
   close(reason: string): void {
     for (const application of [...this.#applications.values()]) application.close(reason);
   }
-}
-
-/** `*` is any run of characters, `?` any one; host names know no case. */
-function wildcard(pattern: string): RegExp {
-  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*').replaceAll('?', '.');
-  return new RegExp(`^${source}$`, 'i');
 }

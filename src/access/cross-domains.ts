@@ -1,0 +1,20 @@
+import type { CrossDomainsConfig } from '../config/model.ts';
+import { wildcard } from '../core/wildcard.ts';
+
+/** What `Access-Control-Allow-Origin` says to a request's `Origin`; undefined when nothing is allowed. */
+export type AllowOrigin = (origin: string | undefined) => string | undefined;
+
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+const ANY_SCHEME = '[a-z][a-z0-9+.-]*:\\/\\/';
+
+/**
+ * Reads the CrossDomains of a configuration: `*` for everybody, `null` alone for `null`, else patterns with `*`
+ * and `?`, of every scheme when they name none (facts/01-rest-api.md, "CORS").
+ */
+export function allowOrigin(crossDomains: CrossDomainsConfig | undefined): AllowOrigin {
+  const urls = crossDomains?.url ?? [];
+  if (urls.includes('*')) return () => '*';
+  if (urls.length === 1 && urls[0] === 'null') return () => 'null';
+  const patterns = urls.map((url) => wildcard(url, SCHEME.test(url) || url === 'null' ? '' : ANY_SCHEME));
+  return (origin) => (origin !== undefined && patterns.some((pattern) => pattern.test(origin)) ? origin : undefined);
+}

@@ -1,0 +1,84 @@
+import swagger from '@fastify/swagger';
+import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { CrossDomainsConfig } from '../config/model.ts';
+import type { Registry } from '../core/registry.ts';
+import { kilnError } from '../errors.ts';
+import type { Version } from '../version.ts';
+import { requireToken } from './auth.ts';
+import { answerCors } from './cors.ts';
+import { answerError, CONTENT_TYPE } from './envelope.ts';
+import { requireHostName } from './host-names.ts';
+import { applicationRoutes } from './routes/applications.ts';
+import { outputProfileRoutes } from './routes/output-profiles.ts';
+import { statisticsRoutes } from './routes/statistics.ts';
+import { streamRoutes } from './routes/streams.ts';
+import { versionRoutes } from './routes/version.ts';
+import { vhostRoutes } from './routes/vhosts.ts';
+
+export interface ApiOptions {
+  readonly registry: Registry;
+  readonly config: {
+    readonly accessToken: string;
+    /** Hosts that the API may be called by; `*` for any. */
+    readonly hostNames: readonly string[];
+    readonly crossDomains?: CrossDomainsConfig;
+  };
+  readonly version: Version;
+}
+
+/** The management API (spec/management-api.md): register it on a port of its own. */
+export function apiRoutes({ registry, config, version }: ApiOptions): FastifyPluginAsync {
+  return async (app) => {
+    app.setErrorHandler(answerError);
+    app.setNotFoundHandler(() => {
+      throw kilnError('controllerNotFound');
+    });
+    app.setValidatorCompiler(TypeBoxValidatorCompiler);
+    takeAnyBody(app);
+
+    // In this order: CORS for every answer, refusals too; then who may ask what.
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.header('x-request-id', request.id);
+      done();
+    });
+    await answerCors(app, config.crossDomains);
+    app.addHook('onRequest', (_request, reply, done) => {
+      reply.header('content-type', CONTENT_TYPE);
+      done();
+    });
+    requireHostName(app, config.hostNames);
+    await requireToken(app, config.accessToken);
+
+    await describe(app, version);
+    await app.register(vhostRoutes(registry));
+    await app.register(applicationRoutes(registry));
+    await app.register(outputProfileRoutes(registry));
+    await app.register(streamRoutes(registry));
+    await app.register(statisticsRoutes(registry));
+    await app.register(versionRoutes(version));
+  };
+}
+
+/** A body is JSON whatever its type says, and none at all is fine: routes say what they need. */
+function takeAnyBody(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') return done(null, undefined);
+    void parse(request, body as string, done);
+  });
+}
+
+/** `/openapi.json`, made of the schemas of the routes that follow. */
+async function describe(app: FastifyInstance, { version }: Version): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Kiln management API', version },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'basic' } } },
+      security: [{ token: [] }],
+    },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+}

@@ -1,0 +1,42 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import basicAuth from '@fastify/basic-auth';
+import type { FastifyInstance } from 'fastify';
+import { kilnError, type KilnError } from '../errors.ts';
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const MAX_SHOWN = 32;
+
+/**
+ * Lets only requests pass that bear the access token as Basic credentials (RFC 7617). The token needs no colon.
+ * All else fails with one of the 401 errors of facts/01-rest-api.md, "Authentication".
+ */
+export async function requireToken(app: FastifyInstance, accessToken: string): Promise<void> {
+  const expected = digest(accessToken);
+  const isToken = (given: string): boolean => timingSafeEqual(digest(given), expected);
+
+  await app.register(basicAuth, {
+    validate: (user, password, _request, _reply, done) => {
+      done(isToken(`${user}:${password}`) ? undefined : kilnError('credentialWrong'));
+    },
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    app.basicAuth(request, reply, (refusal) => {
+      done(refusal === undefined ? undefined : explain(request.headers.authorization, isToken));
+    });
+  });
+}
+
+/** Equal digests in constant time: neither the length nor the start of the token can be felt out. */
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}
+
+/** Why a header was refused; undefined for a right token without a colon, which RFC 7617 does not know. */
+function explain(header: string | undefined, isToken: (given: string) => boolean): KilnError | undefined {
+  if (header === undefined || header === '') return kilnError('authorizationMissing');
+  const [scheme, credentials, ...rest] = header.split(' ');
+  if (!scheme || !credentials || rest.length > 0) return kilnError('authorizationMalformed');
+  if (scheme.toLowerCase() !== 'basic') return kilnError('credentialTypeUnknown', scheme.slice(0, MAX_SHOWN));
+  if (!BASE64.test(credentials)) return kilnError('credentialMalformed');
+  return isToken(Buffer.from(credentials, 'base64').toString()) ? undefined : kilnError('credentialWrong');
+}

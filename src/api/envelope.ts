@@ -1,0 +1,42 @@
+import { STATUS_CODES } from 'node:http';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import Type, { type TSchema } from 'typebox';
+import { KilnError } from '../errors.ts';
+
+export const CONTENT_TYPE = 'application/json;charset=UTF-8';
+
+const ErrorBody = Type.Object({ message: Type.String(), statusCode: Type.Integer() });
+
+/** Schemas of a route's answers: the payload in its envelope, and what every call may fail with. */
+export function answers<T extends TSchema>(payload: T) {
+  return {
+    200: Type.Object({ message: Type.String(), response: payload, statusCode: Type.Integer() }),
+    '4xx': ErrorBody,
+    '5xx': ErrorBody,
+  };
+}
+
+/** Like `answers`, of a route without payload. */
+export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
+
+/** A payload in its envelope. */
+export function ok<T>(response: T) {
+  return { message: 'OK', response, statusCode: 200 };
+}
+
+/** The envelope of a success that has nothing to tell. */
+export const done = { message: 'OK', statusCode: 200 };
+
+/**
+ * Answers whatever was thrown: entries of errors.ts with their text, requests that Fastify refused with its text,
+ * anything else as 500 without details, which are in the log.
+ */
+export function answerError(error: FastifyError | KilnError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
+  if (status >= 500) request.log.error({ err: error, method: request.method, url: request.url }, 'API call failed');
+  const known = error instanceof KilnError || (status >= 400 && status < 500);
+  const text = known ? error.message : STATUS_CODES[500];
+  if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');
+  reply.code(status).header('content-type', CONTENT_TYPE);
+  return reply.send({ message: `[HTTP] ${text} (${status})`, statusCode: status });
+}

@@ -1,0 +1,12 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import type { Version } from '../../version.ts';
+import { answers, ok } from '../envelope.ts';
+
+const VersionInfo = Type.Object({ gitVersion: Type.String(), version: Type.String() });
+
+export function versionRoutes(version: Version): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    app.get('/v1/version', { schema: { response: answers(VersionInfo) } }, () => ok(version));
+  };
+}

@@ -1,0 +1,116 @@
+import type { Measured } from '../core/meter.ts';
+import type { Connection, InputStream, OutputStream } from '../core/stream.ts';
+import type { AudioTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import { localTime } from '../stats/local-time.ts';
+import type { ConnectionInfo, OutputInfo, StreamInfo, TrackInfo } from './stream-schema.ts';
+
+const TYPE_NAMES = { video: 'Video', audio: 'Audio', data: 'Data' } as const;
+
+/** What the management API tells of a stream (spec, "Stream information" and "Track value rules"). */
+export function streamInfo(input: InputStream): StreamInfo {
+  const { source } = input;
+  const connection = source.connection?.();
+  return {
+    input: {
+      connection: connection && connectionInfo(connection),
+      createdTime: localTime(input.createdTime.getTime()),
+      sourceType: source.type,
+      sourceUrl: source.url,
+      tracks: tracksInfo(input),
+    },
+    name: input.name,
+    outputs: Array.from(input.outputs.values(), outputInfo),
+  };
+}
+
+function outputInfo(output: OutputStream): OutputInfo {
+  const playlists = output.playlists.map(({ name, fileName, options, renditions }) => ({
+    fileName,
+    name,
+    options,
+    renditions: [...renditions],
+  }));
+  return { name: output.name, playlists, tracks: tracksInfo(output) };
+}
+
+/** An address and its port are shown together or not at all. */
+function connectionInfo(connection: Connection): ConnectionInfo {
+  const { transport, protocol, localAddress, localPort, remoteAddress, remotePort } = connection;
+  return {
+    ...(localAddress !== undefined && localPort !== undefined && { localAddress, localPort }),
+    protocol,
+    ...(remoteAddress !== undefined && remotePort !== undefined && { remoteAddress, remotePort }),
+    transport,
+  };
+}
+
+function tracksInfo(stream: InputStream | OutputStream): TrackInfo[] {
+  return stream.tracks.map((track) => trackInfo(track, stream.measured(track.id)));
+}
+
+/** @param measured undefined for a track that nobody measures */
+export function trackInfo(track: Track, measured: Measured | undefined): TrackInfo {
+  const type = TYPE_NAMES[track.type];
+  const common = { id: track.id, name: track.name === '' ? type : track.name, type };
+  switch (track.type) {
+    case 'video':
+      return { ...common, video: videoInfo(track, measured) };
+    case 'audio':
+      return { ...common, audio: audioInfo(track, measured) };
+    case 'data':
+      return { ...common, data: { codec: track.codec } };
+  }
+}
+
+function videoInfo(track: VideoTrack, measured: Measured | undefined): NonNullable<TrackInfo['video']> {
+  const { width, height, framerate, keyFrameInterval } = track;
+  return {
+    ...mediaInfo(track, measured),
+    width,
+    height,
+    maxWidth: Math.max(width, measured?.maxWidth ?? 0),
+    maxHeight: Math.max(height, measured?.maxHeight ?? 0),
+    framerate: Math.fround(framerate || (measured?.framerateAvg ?? 0)),
+    framerateConf: Math.fround(framerate),
+    maxFramerate: Math.fround(Math.max(framerate, measured?.maxFramerate ?? 0)),
+    keyFrameInterval: Math.fround(keyFrameInterval || (measured?.keyFrameIntervalAvg ?? 0)),
+    keyFrameIntervalConf: Math.fround(keyFrameInterval),
+    ...(measured && {
+      framerateAvg: Math.fround(measured.framerateAvg),
+      framerateLatest: Math.fround(measured.framerateLatest),
+      keyFrameIntervalAvg: Math.fround(measured.keyFrameIntervalAvg),
+      keyFrameIntervalLatest: Math.fround(measured.keyFrameIntervalLatest),
+      hasBframes: measured.hasBframes,
+      deltaFramesSinceLastKeyFrame: measured.deltaFramesSinceLastKeyFrame,
+    }),
+  };
+}
+
+function audioInfo(track: AudioTrack, measured: Measured | undefined): NonNullable<TrackInfo['audio']> {
+  return { ...mediaInfo(track, measured), samplerate: track.samplerate, channel: track.channels };
+}
+
+/** What video and audio have in common. */
+function mediaInfo(track: MediaTrack, measured: Measured | undefined) {
+  const { bypass, codec, bitrate, language, characteristics, timebase } = track;
+  return {
+    bypass,
+    codec,
+    // No track is encoded or decoded by a module of this server: each is an input or passes by.
+    ...(bypass ? { codecStatus: 'Ready' } : { codecModule: 'none' }),
+    language: language || undefined,
+    characteristics: characteristics || undefined,
+    bitrate: bitrate || (measured?.bitrateAvg ?? 0),
+    bitrateConf: bitrate,
+    timebase: timebase.num > 0 && timebase.den > 0 ? timebase : undefined,
+    ...(measured && {
+      bitrateAvg: measured.bitrateAvg,
+      bitrateLatest: measured.bitrateLatest,
+      configChangeCount: measured.configChangeCount,
+      lastConfigChanged:
+        measured.configChangeCount > 0 && measured.lastConfigChanged
+          ? localTime(measured.lastConfigChanged.getTime())
+          : undefined,
+    }),
+  };
+}

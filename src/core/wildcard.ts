@@ -1,0 +1,8 @@
+/**
+ * Pattern of names as Server.xml writes them: `*` is any run of characters, `?` any one; case does not matter.
+ * @param before regular expression that the match begins with
+ */
+export function wildcard(pattern: string, before = ''): RegExp {
+  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll(/\*+/g, '.*').replaceAll('?', '.');
+  return new RegExp(`^${before}${source}$`, 'i');
+}

@@ -1,0 +1,14 @@
+/**
+ * `YYYY-MM-DDTHH:MM:SS.mmm±hh:mm` in the server's own zone, as the management API shows every time.
+ * @param time milliseconds since the epoch
+ */
+export function localTime(time: number): string {
+  const offset = -new Date(time).getTimezoneOffset();
+  const local = new Date(time + offset * 60_000).toISOString().slice(0, -1);
+  const minutes = Math.abs(offset);
+  return `${local}${offset < 0 ? '-' : '+'}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
+}

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+export interface Version {
+  /** `major.minor.patch` */
+  readonly version: string;
+  /** `v<version>-<count>-g<hash>` */
+  readonly gitVersion: string;
+}
+
+const ROOT = join(import.meta.dirname, '..');
+/** Written where the server is packaged without its history. */
+const PACKAGED = 'GIT_VERSION';
+const GIT_TIMEOUT_MS = 2000;
+
+/** The version of this copy of the server: of its checkout, or as noted at packaging. */
+export async function readVersion(root = ROOT): Promise<Version> {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  return { version, gitVersion: (await fromGit(root, version)) ?? (await packaged(root)) ?? `v${version}-0-g0000000` };
+}
+
+/** Commits are counted from the version's tag, from the first one where there is no tag. */
+async function fromGit(root: string, version: string): Promise<string | undefined> {
+  if (!existsSync(join(root, '.git'))) return undefined;
+  const git = async (...args: string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)('git', ['-C', root, ...args], { timeout: GIT_TIMEOUT_MS });
+    return stdout.trim();
+  };
+  const tag = `v${version}`;
+  try {
+    const tagged = await git('tag', '--list', tag);
+    const [count, hash] = await Promise.all([
+      git('rev-list', '--count', tagged === tag ? `${tag}..HEAD` : 'HEAD'),
+      git('rev-parse', '--short=7', 'HEAD'),
+    ]);
+    return `${tag}-${count}-g${hash}`;
+  } catch {
+    // No git program, or a checkout without a commit: not a reason to fail.
+    return undefined;
+  }
+}
+
+async function packaged(root: string): Promise<string | undefined> {
+  const file = join(root, PACKAGED);
+  return existsSync(file) ? (await readFile(file, 'utf8')).trim() : undefined;
+}

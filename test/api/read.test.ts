@@ -1,0 +1,169 @@
+import test from 'ava';
+import { openApi, VERSION } from '../support/api.ts';
+
+test('version', async (t) => {
+  const { call } = await openApi(t);
+  const { status, body, headers, text } = await call('GET', '/v1/version');
+  t.is(status, 200);
+  t.deepEqual(body as unknown, { message: 'OK', response: VERSION, statusCode: 200 });
+  t.is(headers['content-type'], 'application/json;charset=UTF-8');
+  t.true(text.startsWith('{"message":"OK","response":{"gitVersion":'), 'keys are in alphabetical order');
+});
+
+test('virtual hosts are listed by name', async (t) => {
+  const { call } = await openApi(t);
+  t.deepEqual((await call('GET', '/v1/vhosts')).body?.response, ['default', 'second'] as never);
+});
+
+test('a virtual host is shown as it was given, without applications, with its template and distribution', async (t) => {
+  const { call } = await openApi(t);
+  t.deepEqual((await call('GET', '/v1/vhosts/default')).body as unknown, {
+    message: 'OK',
+    response: { name: 'default', distribution: 'ovenmediaengine.com', host: { names: ['*'] } },
+    statusCode: 200,
+  });
+  t.deepEqual((await call('GET', '/v1/vhosts/second')).body?.response, {
+    name: 'second',
+    distribution: 'example.com',
+    host: { names: ['a.example.com', '*.example.org'] },
+    signedPolicy: {
+      policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'shown', enables: { providers: 'rtmp' },
+    },
+    dynamicApplicationTemplate: { name: '*', type: 'live' },
+  } as never);
+});
+
+test('applications are listed by name, without the template, those made on demand too', async (t) => {
+  const { call, registry } = await openApi(t);
+  t.deepEqual((await call('GET', '/v1/vhosts/default/apps')).body?.response, ['app', 'bare'] as never);
+  t.deepEqual((await call('GET', '/v1/vhosts/second/apps')).body?.response, [] as never);
+  const vhost = registry.vhost('second');
+  if (vhost.template === undefined) return t.fail();
+  vhost.createApplication({ ...vhost.template, name: 'made' }, true);
+  t.deepEqual((await call('GET', '/v1/vhosts/second/apps')).body?.response, ['made'] as never);
+});
+
+test('an application is shown as it was given', async (t) => {
+  const { call } = await openApi(t);
+  t.deepEqual((await call('GET', '/v1/vhosts/default/apps/bare')).body?.response, {
+    name: 'bare', type: 'live', dynamic: false,
+  } as never);
+  t.deepEqual((await call('GET', '/v1/vhosts/default/apps/app')).body?.response, {
+    name: 'app',
+    type: 'live',
+    dynamic: false,
+    providers: { rtmp: {} },
+    publishers: { llhls: { chunkDuration: 0.5 }, webrtc: {} },
+    outputProfiles: { outputProfile: [PROFILE] },
+  } as never);
+});
+
+const PROFILE = {
+  name: 'bypass',
+  outputStreamName: '${OriginStreamName}_out',
+  encodes: { videos: [{ name: 'v', bypass: true }], audios: [{ name: 'a', bypass: true }], images: [], data: [] },
+};
+
+test('output profiles', async (t) => {
+  const { call } = await openApi(t);
+  const base = '/v1/vhosts/default/apps/app/outputProfiles';
+  t.deepEqual((await call('GET', base)).body?.response, ['bypass'] as never);
+  t.deepEqual((await call('GET', `${base}/bypass`)).body?.response, PROFILE as never);
+  t.deepEqual((await call('GET', '/v1/vhosts/default/apps/bare/outputProfiles')).body?.response, ['default'] as never);
+  const { body } = await call('GET', '/v1/vhosts/default/apps/bare/outputProfiles/default');
+  t.like(body?.response, { name: 'default', encodes: { videos: [{ name: 'bypass_video', bypass: true }], images: [] } } as never);
+});
+
+test('what is not there is told of in order: virtual host, application, then the rest', async (t) => {
+  const { call } = await openApi(t);
+  const cases: [path: string, text: string][] = [
+    ['/v1/vhosts/x', 'Could not find the virtual host: [x]'],
+    ['/v1/vhosts/x/apps', 'Could not find the virtual host: [x]'],
+    ['/v1/vhosts/x/apps/y', 'Could not find the virtual host: [x]'],
+    ['/v1/vhosts/x/apps/y/streams/z', 'Could not find the virtual host: [x]'],
+    ['/v1/vhosts/default/apps/y', 'Could not find the application: [default/y]'],
+    ['/v1/vhosts/default/apps/y/outputProfiles', 'Could not find the application: [default/y]'],
+    ['/v1/vhosts/default/apps/y/streams', 'Could not find the application: [default/y]'],
+    ['/v1/vhosts/default/apps/y/streams/z', 'Could not find the application: [default/y]'],
+    ['/v1/vhosts/default/apps/app/outputProfiles/z', 'Could not find the output profile: [default/app/z]'],
+    ['/v1/vhosts/default/apps/app/streams/z', 'Could not find the stream: [default/#default#app/z]'],
+    ['/v1/stats/current/vhosts/x', 'Could not find the virtual host: [x]'],
+    ['/v1/stats/current/vhosts/default/apps/y', 'Could not find the application: [default/y]'],
+    ['/v1/stats/current/vhosts/default/apps/app/streams/z', 'Could not find the stream: [default/#default#app/z]'],
+    ['/v1/vhosts/second/apps/*', 'Could not find the application: [second/*]'],
+    ['/v1/vhosts/%C3%A4%23%2F%20', 'Could not find the virtual host: [ä#/ ]'],
+    ['/v1/vhosts/__proto__', 'Could not find the virtual host: [__proto__]'],
+    ['/v1/nothing', 'Controller not found'],
+    ['/v1/vhosts/', 'Could not find the virtual host: []'],
+    ['/v1/vhosts//apps', 'Could not find the virtual host: []'],
+    ['/V1/vhosts', 'Controller not found'],
+    ['/', 'Controller not found'],
+  ];
+  for (const [path, text] of cases) {
+    const { status, body, headers } = await call('GET', path);
+    t.is(status, 404, path);
+    t.deepEqual(body as unknown, { message: `[HTTP] ${text} (404)`, statusCode: 404 }, path);
+    t.is(headers['content-type'], 'application/json;charset=UTF-8');
+  }
+});
+
+test('a wrong method is an unknown controller, never 405', async (t) => {
+  const { call } = await openApi(t);
+  for (const [method, path] of [
+    ['PUT', '/v1/vhosts'], ['PATCH', '/v1/vhosts/default'], ['DELETE', '/v1/version'], ['POST', '/v1/version'],
+  ] as const) {
+    const { status, body } = await call(method, path, {}, method === 'DELETE' ? undefined : '{}');
+    t.is(status, 404, path);
+    t.is(body?.message, '[HTTP] Controller not found (404)');
+  }
+});
+
+test('every GET answers HEAD with the same headers and no body', async (t) => {
+  const { call } = await openApi(t);
+  for (const path of ['/v1/version', '/v1/vhosts', '/v1/vhosts/default/apps/app', '/v1/stats/current', '/v1/vhosts/x']) {
+    const get = await call('GET', path);
+    const head = await call('HEAD', path);
+    t.is(head.status, get.status, path);
+    t.is(head.text, '');
+    t.is(head.headers['content-length'], get.headers['content-length']);
+    t.is(head.headers['content-type'], get.headers['content-type']);
+  }
+});
+
+test('a malformed body is told of in the envelope', async (t) => {
+  const { call } = await openApi(t);
+  const { status, body } = await call('POST', '/v1/version', { 'content-type': 'application/json' }, '{"a":');
+  t.is(status, 400);
+  t.regex(body?.message ?? '', /^\[HTTP\] .+ \(400\)$/);
+  t.is((await call('POST', '/v1/version', {}, '{"__proto__":{"a":1}}')).status, 400);
+});
+
+test('request ids come back', async (t) => {
+  const { call } = await openApi(t);
+  t.truthy((await call('GET', '/v1/version')).headers['x-request-id']);
+});
+
+test('the OpenAPI document names every route and needs the token', async (t) => {
+  const { call, app } = await openApi(t);
+  const { status, text } = await call('GET', '/openapi.json');
+  t.is(status, 200);
+  const document = JSON.parse(text) as { openapi: string; info: object; paths: Record<string, Record<string, object>> };
+  t.is(document.openapi, '3.1.0');
+  t.deepEqual(Object.keys(document.paths).sort(), [
+    '/v1/stats/current',
+    '/v1/stats/current/vhosts/{vhost}',
+    '/v1/stats/current/vhosts/{vhost}/apps/{app}',
+    '/v1/stats/current/vhosts/{vhost}/apps/{app}/streams/{stream}',
+    '/v1/version',
+    '/v1/vhosts',
+    '/v1/vhosts/{vhost}',
+    '/v1/vhosts/{vhost}/apps',
+    '/v1/vhosts/{vhost}/apps/{app}',
+    '/v1/vhosts/{vhost}/apps/{app}/outputProfiles',
+    '/v1/vhosts/{vhost}/apps/{app}/outputProfiles/{profile}',
+    '/v1/vhosts/{vhost}/apps/{app}/streams',
+    '/v1/vhosts/{vhost}/apps/{app}/streams/{stream}',
+  ]);
+  t.deepEqual(Object.keys(document.paths['/v1/vhosts/{vhost}/apps/{app}/streams/{stream}'] ?? {}).sort(), ['delete', 'get']);
+  t.is((await app.inject({ url: '/openapi.json' })).statusCode, 401);
+});

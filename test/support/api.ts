@@ -1,0 +1,87 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { ExecutionContext } from 'ava';
+import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
+import { VirtualHost } from '../../src/config/elements/vhost.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { Registry } from '../../src/core/registry.ts';
+import type { VirtualHostConfig } from '../../src/config/model.ts';
+
+export const TOKEN = 'user-id:päss word';
+export const VERSION = { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' };
+
+/** Adds a virtual host given as in the management API, through the configuration's own checks. */
+export function createVhost(registry: Registry, json: object): void {
+  const reading = readConfig(VirtualHost, json);
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  registry.createVhost(reading.config as VirtualHostConfig, true);
+}
+
+/** `default` with `app` (one profile) and `bare` (nothing given), and `second` with a template. */
+export function sampleRegistry(): Registry {
+  const registry = new Registry();
+  createVhost(registry, {
+    name: 'default',
+    host: { names: ['*'] },
+    applications: [
+      {
+        name: 'app',
+        type: 'live',
+        providers: { rtmp: {} },
+        publishers: { llhls: { chunkDuration: 0.5 }, webrtc: {} },
+        outputProfiles: {
+          outputProfile: [
+            {
+              name: 'bypass',
+              outputStreamName: '${OriginStreamName}_out',
+              encodes: { videos: [{ name: 'v', bypass: true }], audios: [{ name: 'a', bypass: true }] },
+            },
+          ],
+        },
+      },
+      { name: 'bare', type: 'live' },
+    ],
+  });
+  createVhost(registry, {
+    name: 'second',
+    distribution: 'example.com',
+    host: { names: ['a.example.com', '*.example.org'] },
+    signedPolicy: {
+      policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'shown', enables: { providers: 'rtmp' },
+    },
+    applications: [{ name: '*', type: 'live' }],
+  });
+  return registry;
+}
+
+export type ApiConfig = ApiOptions['config'];
+
+/** The management API on an instance that does not listen. */
+export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = {}, registry = sampleRegistry()) {
+  const app = Fastify();
+  await app.register(apiRoutes({
+    registry,
+    config: { accessToken: TOKEN, hostNames: ['*'], ...config },
+    version: VERSION,
+  }));
+  t.teardown(() => app.close());
+  return { app, registry, call: caller(app) };
+}
+
+export function basic(credentials: string): string {
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
+}
+
+type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+
+/** Calls with the token; `headers` come on top. */
+function caller(app: FastifyInstance) {
+  return async (method: Method, url: string, headers: Record<string, string> = {}, payload?: string) => {
+    const response = await app.inject({ method, url, headers: { authorization: basic(TOKEN), ...headers }, payload });
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      body: response.body === '' ? undefined : (response.json() as { message: string; statusCode: number; response?: never }),
+    };
+  };
+}
