@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { acceptsGzip } from '../publishers/llhls/respond.ts';
 
 const compress = promisify(gzip);
 const HERE = new URL('./pages/', import.meta.url);
@@ -59,7 +59,7 @@ export interface Assets {
  * Pages name their files below a path with `build` in it, so that browsers may keep them for ever.
  */
 export async function loadAssets(): Promise<Assets> {
-  const hls = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.mjs');
+  const hls = new URL(import.meta.resolve('hls.js/dist/hls.min.mjs'));
   const contents = new Map<string, Buffer>([['hls.js', await readFile(hls)]]);
   for (const name of OWN) contents.set(name, await readFile(new URL(name, HERE)));
   const build = digest(Buffer.concat([...contents.values()]));
@@ -80,8 +80,4 @@ function digest(data: Buffer): string {
 function matches(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   return header.split(',').some((item) => item.trim() === '*' || item.trim().replace(/^W\//, '') === etag);
-}
-
-function acceptsGzip(header: string | string[] | undefined): boolean {
-  return /(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?:,|$)/i.test(String(header ?? ''));
 }

@@ -5,7 +5,7 @@ import { checkAccess } from '../access/gate.ts';
 import { KilnError } from '../errors.ts';
 
 /** Streams that one answer lists at most. */
-export const MAX_LISTED = 200;
+const MAX_LISTED = 200;
 
 /** The playlists that publishers add by themselves, each playable by its own publisher alone. */
 const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hls: 'hls_default' } as const;

@@ -1,7 +1,7 @@
 import type { ApplicationConfig, VirtualHostConfig } from '../../src/config/model.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
-import { Registry } from '../../src/core/registry.ts';
+import type { Registry } from '../../src/core/registry.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 
 const PLAYLIST_OPTIONS = {

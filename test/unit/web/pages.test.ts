@@ -92,7 +92,7 @@ test('hls.js comes whole, compressed for those who take it, and is not sent twic
   t.is(plain.headers['content-type'], 'text/javascript; charset=utf-8');
   t.is(plain.headers['cache-control'], 'no-cache');
   t.regex(plain.body, /export\s*\{[^}]*as default/);
-  for (const accept of ['gzip', 'br, gzip;q=0.5', '*']) {
+  for (const accept of ['gzip', 'br, gzip;q=0.5']) {
     const packed = await app.inject({ url, headers: { 'accept-encoding': accept } });
     t.is(packed.headers['content-encoding'], 'gzip', accept);
     t.is(packed.headers.vary, 'accept-encoding');
