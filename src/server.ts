@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto';
+import { BlockList } from 'node:net';
+import type { FastifyPluginAsync } from 'fastify';
+import { apiRoutes } from './api/app.ts';
+import type { ServerConfig } from './config/model.ts';
+import type { IceCandidate } from './config/values.ts';
+import { Registry } from './core/registry.ts';
+import type { Logger } from './log.ts';
+import { RtmpServer } from './providers/rtmp/server.ts';
+import { LlhlsPublisher } from './publishers/llhls/index.ts';
+import { WebrtcPublisher } from './publishers/webrtc/index.ts';
+import type { Addresses } from './summary.ts';
+import { attachOutputs } from './transcode/outputs.ts';
+import type { Version } from './version.ts';
+import { healthRoutes, type Readiness } from './web/health.ts';
+import { createHttpPort } from './web/http-port.ts';
+import { pagesRoutes } from './web/pages.ts';
+import type { PlayablePublisher } from './web/streams.ts';
+
+export interface ServerOptions {
+  readonly version: Version;
+  readonly log: Logger;
+}
+
+const STOPPED = 'the server is stopping';
+
+/** One running node: builds its parts from the configuration and stops them in the opposite order. */
+export class Server {
+  readonly registry = new Registry();
+  readonly #config: ServerConfig;
+  readonly #options: ServerOptions;
+  readonly #undo: (() => Promise<void> | void)[] = [];
+  #addresses: Addresses = { ice: [] };
+  #readiness: Readiness = { ready: false, reason: 'starting' };
+  #closed: Promise<void> | undefined;
+
+  /**
+   * @throws what kept a part from starting, such as an address in use; what had started is stopped again
+   */
+  static async start(config: ServerConfig, options: ServerOptions): Promise<Server> {
+    const server = new Server(config, options);
+    try {
+      await server.#start();
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+    return server;
+  }
+
+  private constructor(config: ServerConfig, options: ServerOptions) {
+    this.#config = config;
+    this.#options = options;
+  }
+
+  /** Where the parts listen. */
+  get addresses(): Addresses {
+    return this.#addresses;
+  }
+
+  /** Takes no new clients, ends every stream and session, and frees every port. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#stop();
+    return this.#closed;
+  }
+
+  async #start(): Promise<void> {
+    const { registry } = this;
+    const { log } = this.#options;
+    const { bind, virtualHosts } = this.#config;
+    registry.on('input', (input, application) => attachOutputs(input, application, log));
+    for (const vhost of virtualHosts) registry.createVhost(vhost, true);
+    this.#undo.push(() => registry.close(STOPPED));
+
+    const { llhls, webrtc } = bind.publishers;
+    const ports = new PortTable();
+    if (llhls?.port !== undefined) {
+      const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32) });
+      this.#undo.push(() => publisher.close());
+      ports.add(llhls.port, publisher.routes, 'llhls');
+    }
+    if (webrtc?.signalling.port !== undefined) {
+      const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log });
+      this.#undo.push(() => publisher.close());
+      ports.add(webrtc.signalling.port, publisher.routes, 'webrtc');
+      this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
+    }
+    for (const { port, routes, serves } of ports.list()) {
+      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, serves })]);
+    }
+    await this.#startApi();
+    await this.#startRtmp();
+    this.#addresses = {
+      ...this.#addresses,
+      ...(llhls?.port !== undefined && { llhls: { port: llhls.port } }),
+      ...(webrtc?.signalling.port !== undefined && { webrtc: { port: webrtc.signalling.port } }),
+    };
+    this.#readiness = { ready: true };
+  }
+
+  async #startApi(): Promise<void> {
+    const { managers, bind } = this.#config;
+    const port = bind.managers.api?.port;
+    if (managers === undefined || port === undefined) return;
+    const { accessToken, crossDomains } = managers.api;
+    const config = { accessToken, crossDomains, hostNames: managers.host.names };
+    const { registry } = this;
+    await this.#listenHttp(port, [apiRoutes({ registry, config, version: this.#options.version })]);
+    this.#addresses = { ...this.#addresses, api: { port } };
+  }
+
+  /** Publishers are let in last: whatever they bring finds its viewers' side complete. */
+  async #startRtmp(): Promise<void> {
+    const { bind, ip, modules } = this.#config;
+    const port = bind.providers.rtmp?.port;
+    if (port === undefined) return;
+    for (const host of ip) {
+      const rtmp = await RtmpServer.listen({
+        registry: this.registry,
+        log: this.#options.log,
+        host,
+        port,
+        proxyNetworks: blockList(modules.proxyProtocol?.networks),
+        extended: modules.ertmp.enable,
+      });
+      this.#undo.push(() => rtmp.close());
+    }
+    this.#addresses = { ...this.#addresses, rtmp: port };
+  }
+
+  async #listenHttp(port: number, routes: readonly FastifyPluginAsync[]): Promise<void> {
+    const { modules, ip } = this.#config;
+    const http = createHttpPort({
+      proxyNetworks: blockList(modules.proxyProtocol?.networks),
+      forwardedNetworks: blockList(modules.forwardedFor?.networks),
+      log: this.#options.log,
+    });
+    this.#undo.push(() => http.close());
+    await http.app.register(healthRoutes(() => this.#readiness));
+    for (const plugin of routes) await http.app.register(plugin);
+    await http.listen(ip, port);
+  }
+
+  async #stop(): Promise<void> {
+    this.#readiness = { ready: false, reason: 'stopping' };
+    for (const undo of this.#undo.splice(0).reverse()) await undo();
+  }
+}
+
+/** What shares an HTTP port, by port. */
+class PortTable {
+  readonly #ports = new Map<number, { port: number; routes: FastifyPluginAsync[]; serves: PlayablePublisher[] }>();
+
+  add(port: number, routes: FastifyPluginAsync, publisher: PlayablePublisher): void {
+    const entry = this.#ports.get(port) ?? { port, routes: [], serves: [] };
+    entry.routes.push(routes);
+    entry.serves.push(publisher);
+    this.#ports.set(port, entry);
+  }
+
+  list() {
+    return [...this.#ports.values()];
+  }
+}
+
+function portsOf({ first, last, protocol }: IceCandidate): string {
+  return first === last ? `${first}/${protocol}` : `${first}-${last}/${protocol}`;
+}
+
+type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
+
+function blockList(networks: Networks | undefined): BlockList | undefined {
+  if (networks === undefined) return undefined;
+  const list = new BlockList();
+  for (const { address, prefix, family } of networks) list.addSubnet(address, prefix, family);
+  return list;
+}
