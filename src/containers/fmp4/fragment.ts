@@ -1,0 +1,79 @@
+import { TRACK_ID } from './init.ts';
+
+/** One frame of a fragment. Times in ticks of the track's timebase. */
+export interface Sample {
+  readonly duration: number;
+  /** Presentation minus decode time; may be negative. */
+  readonly compositionOffset: number;
+  readonly key: boolean;
+  readonly data: Buffer;
+}
+
+const BASE_IS_MOOF = 0x020000;
+const DEFAULT_FLAGS = 0x20;
+const DATA_OFFSET = 0x1;
+const SAMPLE_DURATION = 0x100;
+const SAMPLE_SIZE = 0x200;
+const SAMPLE_FLAGS = 0x400;
+const COMPOSITION_OFFSET = 0x800;
+
+/** sample_depends_on = 2: others are not needed. */
+const INDEPENDENT = 0x02000000;
+/** sample_depends_on = 1, sample_is_non_sync_sample = 1. */
+const DEPENDENT = 0x01010000;
+
+const MFHD = 16;
+const TFHD = 20;
+const TFDT = 20;
+const TRUN = 20;
+
+/**
+ * `moof` and `mdat` of one run of samples, in one buffer: a CMAF chunk (ISO/IEC 23000-19, 7.3.2.3).
+ * @param sequence number of the fragment in its track, from 1
+ * @param baseTime decode time of the first sample in ticks, not negative
+ */
+export function fragment(type: 'video' | 'audio', sequence: number, baseTime: number, samples: readonly Sample[]): Buffer {
+  const video = type === 'video';
+  const trun = TRUN + samples.length * (video ? 16 : 8);
+  const traf = 8 + TFHD + TFDT + trun;
+  const moof = 8 + MFHD + traf;
+  let payload = 0;
+  for (const { data } of samples) payload += data.length;
+
+  // its own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
+  const bytes = Buffer.allocUnsafeSlow(moof + 8 + payload);
+  let at = header(bytes, 0, moof, 'moof');
+  at = header(bytes, at, MFHD, 'mfhd');
+  at = bytes.writeUInt32BE(0, at);
+  at = bytes.writeUInt32BE(sequence % 0x1_0000_0000, at);
+  at = header(bytes, at, traf, 'traf');
+  at = header(bytes, at, TFHD, 'tfhd');
+  at = bytes.writeUInt32BE(BASE_IS_MOOF | DEFAULT_FLAGS, at);
+  at = bytes.writeUInt32BE(TRACK_ID, at);
+  at = bytes.writeUInt32BE(video ? DEPENDENT : INDEPENDENT, at);
+  at = header(bytes, at, TFDT, 'tfdt');
+  at = bytes.writeUInt32BE(0x01000000, at);
+  at = bytes.writeUInt32BE(Math.floor(baseTime / 0x1_0000_0000), at);
+  at = bytes.writeUInt32BE(baseTime % 0x1_0000_0000, at);
+  at = header(bytes, at, trun, 'trun');
+  const perSample = SAMPLE_DURATION | SAMPLE_SIZE | (video ? SAMPLE_FLAGS | COMPOSITION_OFFSET : 0);
+  at = bytes.writeUInt32BE(0x01000000 | DATA_OFFSET | perSample, at);
+  at = bytes.writeUInt32BE(samples.length, at);
+  at = bytes.writeInt32BE(moof + 8, at);
+  for (const sample of samples) {
+    at = bytes.writeUInt32BE(sample.duration, at);
+    at = bytes.writeUInt32BE(sample.data.length, at);
+    if (!video) continue;
+    at = bytes.writeUInt32BE(sample.key ? INDEPENDENT : DEPENDENT, at);
+    at = bytes.writeInt32BE(sample.compositionOffset, at);
+  }
+  at = header(bytes, at, 8 + payload, 'mdat');
+  for (const { data } of samples) at += data.copy(bytes, at);
+  return bytes;
+}
+
+function header(bytes: Buffer, at: number, size: number, type: string): number {
+  bytes.writeUInt32BE(size, at);
+  bytes.write(type, at + 4, 'latin1');
+  return at + 8;
+}

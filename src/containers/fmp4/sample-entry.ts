@@ -1,0 +1,89 @@
+import type { AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
+import { box, fullBox, u16, u32, u8, zeros } from './box.ts';
+
+/** A track that fragmented MP4 as this server writes it has no place for. */
+export class UnsupportedTrackError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UnsupportedTrackError';
+  }
+}
+
+/** Sample entry and configuration box; parameter sets are in the entry only, never in the samples. */
+const VIDEO_ENTRIES: Partial<Record<VideoCodec, readonly [entry: string, config: string]>> = {
+  H264: ['avc1', 'avcC'],
+  H265: ['hvc1', 'hvcC'],
+  AV1: ['av01', 'av1C'],
+  VP9: ['vp09', 'vpcC'],
+};
+
+/** Whether `initSegment` can describe tracks of this codec. */
+export function isPackable({ codec }: { readonly codec: string }): boolean {
+  return codec === 'AAC' || codec === 'OPUS' || codec in VIDEO_ENTRIES;
+}
+
+/**
+ * The entry of `stsd` for a track.
+ * @throws UnsupportedTrackError for a codec without a mapping, or without a decoder configuration
+ */
+export function sampleEntry(track: MediaTrack): Buffer {
+  return track.type === 'video' ? videoEntry(track) : audioEntry(track);
+}
+
+/** ISO/IEC 14496-12, 12.1.3; 14496-15 for avcC and hvcC; the AV1 and VP9 ISOBMFF bindings. */
+function videoEntry(track: VideoTrack): Buffer {
+  const names = VIDEO_ENTRIES[track.codec];
+  if (names === undefined) throw new UnsupportedTrackError(`${track.codec} has no place in fragmented MP4`);
+  const [entry, configBox] = names;
+  return box(
+    entry,
+    zeros(6),
+    u16(1),
+    zeros(16),
+    u16(track.width, track.height),
+    u32(0x480000, 0x480000, 0),
+    u16(1),
+    zeros(32),
+    u16(24, 0xffff),
+    configBox === 'vpcC' ? fullBox(configBox, 1, 0, configuration(track)) : box(configBox, configuration(track)),
+  );
+}
+
+/** ISO/IEC 14496-12, 12.2.3. A rate that 16 bits cannot hold is left to the decoder configuration. */
+function audioEntry(track: AudioTrack): Buffer {
+  const rate = track.samplerate <= 0xffff ? track.samplerate : 0;
+  const head = [zeros(6), u16(1), zeros(8), u16(track.channels, 16, 0, 0), u32(rate * 0x10000)];
+  if (track.codec === 'AAC') return box('mp4a', ...head, esds(track));
+  if (track.codec === 'OPUS') return box('Opus', ...head, box('dOps', configuration(track)));
+  throw new UnsupportedTrackError(`${track.codec} has no place in fragmented MP4`);
+}
+
+/** Elementary stream descriptor (ISO/IEC 14496-1, 7.2.6; 14496-14, 5.6). */
+function esds(track: AudioTrack): Buffer {
+  const AUDIO_ISO_14496_3 = 0x40;
+  const AUDIO_STREAM = 0x15;
+  const decoder = descriptor(
+    4,
+    u8(AUDIO_ISO_14496_3, AUDIO_STREAM, 0, 0, 0),
+    u32(track.bitrate, track.bitrate),
+    descriptor(5, configuration(track)),
+  );
+  return fullBox('esds', 0, 0, descriptor(3, u16(0), u8(0), decoder, descriptor(6, u8(2))));
+}
+
+/** A descriptor with its size in one byte where that is enough, else in four of seven bits each. */
+function descriptor(tag: number, ...content: Uint8Array[]): Buffer {
+  const body = Buffer.concat(content);
+  const { length } = body;
+  const size =
+    length < 0x80
+      ? u8(length)
+      : u8(0x80 | (length >> 21), 0x80 | ((length >> 14) & 0x7f), 0x80 | ((length >> 7) & 0x7f), length & 0x7f);
+  return Buffer.concat([u8(tag), size, body]);
+}
+
+function configuration(track: MediaTrack): Buffer {
+  if (track.config === undefined) throw new UnsupportedTrackError(`${track.codec} track without configuration`);
+  return track.config;
+}
+

@@ -1,0 +1,85 @@
+import { parseAudioSpecificConfig } from '../codecs/aac.ts';
+import { packetSamples } from '../codecs/opus.ts';
+import type { Packet } from '../core/packet.ts';
+import type { MediaTrack } from '../core/track.ts';
+
+const DEFAULT_FRAMERATE = 30;
+const MIN_FRAMERATE = 1;
+const MAX_FRAMERATE = 240;
+/** How much one measured step moves the estimate. */
+const WEIGHT = 1 / 8;
+/** A step beyond this factor of the estimate is a hole or a new rate, told apart by whether it comes again. */
+const SURPRISE = 1.6;
+const OPUS_RATE = 48_000;
+const AAC_FRAME_SAMPLES = 1024;
+
+/**
+ * How long the newest frame of a track will last, without waiting for the next one:
+ * what the source says, what the codec fixes, else what the frames before it took.
+ */
+export class FrameDuration {
+  readonly #track: MediaTrack;
+  /** Samples of an AAC frame at the timebase; 0 for other codecs. */
+  readonly #fixed: number;
+  readonly #longest: number;
+  readonly #shortest: number;
+  #estimate: number;
+  #surprise = 0;
+  #measured = false;
+
+  constructor(track: MediaTrack) {
+    const { den } = track.timebase;
+    this.#track = track;
+    this.#fixed = fixedDuration(track);
+    this.#longest = den / MIN_FRAMERATE;
+    this.#shortest = den / MAX_FRAMERATE;
+    const framerate = track.type === 'video' && track.framerate > 0 ? track.framerate : DEFAULT_FRAMERATE;
+    this.#estimate = this.#fixed > 0 ? this.#fixed : this.#clamp(den / framerate);
+  }
+
+  /** Ticks. The last answer of `predict`, or what is expected before the first frame. */
+  get estimate(): number {
+    return this.#estimate;
+  }
+
+  /**
+   * Ticks that `packet` is expected to last.
+   * @throws BitstreamError for an Opus packet that tells no duration
+   * @param step ticks since the frame before it; undefined where there is none to compare with
+   */
+  predict(packet: Packet, step: number | undefined): number {
+    if (step !== undefined) this.#learn(step);
+    if (this.#fixed > 0) return this.#fixed;
+    if (packet.duration > 0 && packet.duration <= this.#longest) return packet.duration;
+    if (this.#track.codec === 'OPUS') return Math.round((packetSamples(packet.data) * this.#track.timebase.den) / OPUS_RATE);
+    return Math.max(1, Math.round(this.#estimate));
+  }
+
+  #learn(step: number): void {
+    if (this.#fixed > 0 || step > this.#longest) return;
+    const taken = this.#clamp(step);
+    const ratio = taken / this.#estimate;
+    if (ratio < SURPRISE && ratio > 1 / SURPRISE) {
+      this.#estimate += (taken - this.#estimate) * (this.#measured ? WEIGHT : 1 / 2);
+      this.#measured = true;
+      this.#surprise = 0;
+    } else if (Math.abs(this.#surprise - taken) < taken / 4) {
+      this.#estimate = taken;
+      this.#surprise = 0;
+    } else {
+      this.#surprise = taken;
+    }
+  }
+
+  #clamp(ticks: number): number {
+    return Math.min(this.#longest, Math.max(this.#shortest, ticks));
+  }
+}
+
+/** An AAC frame at the timebase, which counts at the output rate where SBR doubles it; 0 for other codecs. */
+function fixedDuration(track: MediaTrack): number {
+  if (track.codec !== 'AAC') return 0;
+  if (track.config === undefined) return AAC_FRAME_SAMPLES;
+  const { samplesPerFrame, samplerate } = parseAudioSpecificConfig(track.config);
+  return Math.round((samplesPerFrame * track.timebase.den) / samplerate);
+}

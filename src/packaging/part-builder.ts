@@ -1,0 +1,100 @@
+import { fragment, type Sample } from '../containers/fmp4/fragment.ts';
+import type { Packet } from '../core/packet.ts';
+
+interface Frame {
+  readonly packet: Packet;
+  readonly dts: number;
+  readonly pts: number;
+}
+
+/** A part as bytes; times in ticks. */
+export interface BuiltPart {
+  readonly data: Buffer;
+  readonly duration: number;
+  readonly independent: boolean;
+}
+
+/** `moof` grows with every frame: a source with absurd timestamps must not make one of millions. */
+const MAX_FRAMES = 4096;
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Collects the frames of one part. Decode times of successive parts touch: what the last frame of a
+ * part was predicted to last and what it did last differ by a little jitter, which the first frame
+ * of the next part takes up. Presentation times stay exact.
+ */
+export class PartBuilder {
+  readonly #type: 'video' | 'audio';
+  #frames: Frame[] = [];
+  #bytes = 0;
+  #sequence = 0;
+  #start = 0;
+  #end = 0;
+  /** Where the part before ended; undefined after a break of the timeline. */
+  #cursor: number | undefined;
+
+  constructor(type: 'video' | 'audio') {
+    this.#type = type;
+  }
+
+  get empty(): boolean {
+    return this.#frames.length === 0;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get full(): boolean {
+    return this.#frames.length >= MAX_FRAMES || this.#bytes >= MAX_BYTES;
+  }
+
+  /** Decode time of the first frame, in ticks. */
+  get start(): number {
+    return this.#start;
+  }
+
+  /** Where the newest frame is predicted to end, in ticks. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** The next part starts where its first frame says. */
+  breakTimeline(): void {
+    this.#cursor = undefined;
+  }
+
+  /** @param duration ticks that the frame is predicted to last */
+  add(packet: Packet, dts: number, pts: number, duration: number): void {
+    if (this.empty) {
+      const cursor = this.#cursor;
+      this.#start = Math.max(0, cursor !== undefined && dts <= cursor + duration ? cursor : dts);
+      this.#end = this.#start;
+    }
+    this.#frames.push({ packet, dts, pts });
+    this.#bytes += packet.data.length;
+    this.#end = Math.max(dts, this.#end - duration) + duration;
+  }
+
+  /**
+   * Makes the part and starts the next.
+   * @param end ticks where its last frame ends
+   */
+  build(end: number): BuiltPart {
+    const frames = this.#frames;
+    const first = frames[0] as Frame;
+    const samples: Sample[] = [];
+    let decode = this.#start;
+    for (let index = 0; index < frames.length; index++) {
+      const { packet, pts } = frames[index] as Frame;
+      const next = Math.max(frames[index + 1]?.dts ?? end, decode + 1);
+      samples.push({ duration: next - decode, compositionOffset: pts - decode, key: packet.key, data: packet.data });
+      decode = next;
+    }
+    const data = fragment(this.#type, ++this.#sequence, this.#start, samples);
+    this.#cursor = decode;
+    this.#frames = [];
+    this.#bytes = 0;
+    return { data, duration: decode - this.#start, independent: first.packet.key };
+  }
+}

@@ -1,0 +1,146 @@
+import type { Segment } from './segment.ts';
+import type { Window } from './window.ts';
+
+/** URIs of a track's files, relative to its chunklist. */
+export interface FileNames {
+  chunklist(): string;
+  init(version: number): string;
+  segment(msn: number): string;
+  part(msn: number, index: number): string;
+}
+
+/** How far another rendition of the stream has come. */
+export interface RenditionReport {
+  readonly uri: string;
+  readonly msn: number;
+  readonly part: number;
+}
+
+/** `legacy` knows only complete segments; `delta` leaves out what the player has (`_HLS_skip`). */
+export type ChunklistForm = 'full' | 'delta' | 'legacy';
+
+export interface ChunklistOptions {
+  /** Seconds. */
+  readonly targetDuration: number;
+  readonly partTarget: number;
+  readonly partHoldBack: number;
+  readonly preloadHint: boolean;
+  /** Whether delta updates are offered. */
+  readonly skippable: boolean;
+}
+
+/** Targets from the end of the playlist beyond which a delta update may leave segments out (RFC 8216bis 4.4.3.8). */
+const SKIP_UNTIL_TARGETS = 6;
+/** Complete segments whose parts are still listed. */
+const SEGMENTS_WITH_PARTS = 3;
+
+/**
+ * Whether a window is long enough for delta updates.
+ * @param seconds length of the playlist
+ */
+export function isSkippable(seconds: number, targetDuration: number): boolean {
+  return seconds >= SKIP_UNTIL_TARGETS * targetDuration;
+}
+
+/** Builds the media playlists of one track (RFC 8216bis 4.4), keeping the lines of segments that do not change. */
+export class ChunklistBuilder {
+  readonly #names: FileNames;
+  #lines = new WeakMap<Segment, string>();
+
+  constructor(names: FileNames) {
+    this.#names = names;
+  }
+
+  build(window: Window, form: ChunklistForm, options: ChunklistOptions, reports: readonly RenditionReport[]): string {
+    const { listed } = window;
+    const open = window.open !== undefined && window.open.parts.length > 0 ? window.open : undefined;
+    const lowLatency = form !== 'legacy';
+    const skip = form === 'delta' && options.skippable ? skippable(listed, open, options.targetDuration) : 0;
+    let text = this.#header(window, listed[0] ?? open, lowLatency, options);
+    if (skip > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skip}\n`;
+    let before = listed[skip - 1];
+    for (let index = skip; index < listed.length; index++) {
+      const segment = listed[index] as Segment;
+      text += this.#prelude(segment, before);
+      text += lowLatency && index >= listed.length - SEGMENTS_WITH_PARTS ? this.#withParts(segment) : this.#plain(segment);
+      before = segment;
+    }
+    if (!lowLatency) return text;
+    if (open !== undefined) text += this.#prelude(open, before) + this.#dated(open) + this.#parts(open);
+    if (options.preloadHint) text += this.#hint(window, open ?? before);
+    for (const { uri, msn, part } of reports) {
+      text += `#EXT-X-RENDITION-REPORT:URI="${uri}",LAST-MSN=${msn},LAST-PART=${part}\n`;
+    }
+    return text;
+  }
+
+  #header(window: Window, first: Segment | undefined, lowLatency: boolean, options: ChunklistOptions): string {
+    const { targetDuration, partTarget, partHoldBack, skippable: offered } = options;
+    let text = `#EXTM3U\n#EXT-X-VERSION:${lowLatency && offered ? 9 : 6}\n#EXT-X-TARGETDURATION:${targetDuration}\n`;
+    if (lowLatency) {
+      const until = offered ? `,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * targetDuration}` : '';
+      text += `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${decimal(partHoldBack)}${until}\n`;
+      text += `#EXT-X-PART-INF:PART-TARGET=${decimal(partTarget)}\n`;
+    }
+    text += `#EXT-X-MEDIA-SEQUENCE:${first?.msn ?? 0}\n`;
+    const { discontinuitySequence } = window;
+    return discontinuitySequence > 0 ? `${text}#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}\n` : text;
+  }
+
+  /** What stands in front of a segment because it differs from the one before. */
+  #prelude(segment: Segment, before: Segment | undefined): string {
+    const discontinuity = segment.discontinuity ? '#EXT-X-DISCONTINUITY\n' : '';
+    if (before?.init === segment.init) return discontinuity;
+    return `${discontinuity}#EXT-X-MAP:URI="${this.#names.init(segment.init.version)}"\n`;
+  }
+
+  #plain(segment: Segment): string {
+    let lines = this.#lines.get(segment);
+    if (lines === undefined) {
+      lines = this.#dated(segment) + this.#ending(segment);
+      this.#lines.set(segment, lines);
+    }
+    return lines;
+  }
+
+  #withParts(segment: Segment): string {
+    return this.#dated(segment) + this.#parts(segment) + this.#ending(segment);
+  }
+
+  #dated(segment: Segment): string {
+    return `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.wallClock).toISOString()}\n`;
+  }
+
+  #parts({ msn, parts }: Segment): string {
+    let text = '';
+    for (const { index, duration, independent } of parts) {
+      const flag = independent ? ',INDEPENDENT=YES' : '';
+      text += `#EXT-X-PART:DURATION=${decimal(duration)},URI="${this.#names.part(msn, index)}"${flag}\n`;
+    }
+    return text;
+  }
+
+  #ending({ msn, duration, gap }: Segment): string {
+    return `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${this.#names.segment(msn)}\n`;
+  }
+
+  #hint({ open }: Window, before: Segment | undefined): string {
+    if (open === undefined) return '';
+    const part = `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.#names.part(open.msn, open.parts.length)}"\n`;
+    if (before === undefined || before.init === open.init) return part;
+    return `#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="${this.#names.init(open.init.version)}"\n${part}`;
+  }
+}
+
+/** Segments that end before the skip boundary. */
+function skippable(listed: readonly Segment[], open: Segment | undefined, targetDuration: number): number {
+  let behind = open?.duration ?? 0;
+  let count = listed.length;
+  while (count > 0 && behind < SKIP_UNTIL_TARGETS * targetDuration) behind += (listed[--count] as Segment).duration;
+  return count;
+}
+
+/** At most six decimals, none needless. */
+function decimal(value: number): string {
+  return String(Number(value.toFixed(6)));
+}

@@ -1,0 +1,54 @@
+import type { MediaTrack } from '../core/track.ts';
+
+/** What decoders need before the segments that name it. */
+export interface Init {
+  /** 0 for the first configuration of a track. */
+  readonly version: number;
+  readonly track: MediaTrack;
+  readonly codec: string;
+  readonly data: Buffer;
+}
+
+export interface Part {
+  /** Position in its segment, from 0. */
+  readonly index: number;
+  /** Seconds. */
+  readonly duration: number;
+  /** Starts with a frame that decoding can start at. */
+  readonly independent: boolean;
+  readonly data: Buffer;
+}
+
+/** A run of parts with one configuration. Growing until `complete`. */
+export class Segment {
+  /** Media sequence number. */
+  readonly msn: number;
+  readonly init: Init;
+  /** The timeline or the configuration changed before it. */
+  readonly discontinuity: boolean;
+  readonly parts: Part[] = [];
+  /** Wall clock at its first presentation time, in milliseconds since the epoch. */
+  wallClock: number;
+  /** Seconds. */
+  duration = 0;
+  bytes = 0;
+  complete = false;
+
+  constructor(msn: number, init: Init, discontinuity: boolean, wallClock: number) {
+    this.msn = msn;
+    this.init = init;
+    this.discontinuity = discontinuity;
+    this.wallClock = wallClock;
+  }
+
+  /** Nothing came in its time: it stands in the playlist to keep the numbers of all tracks in step. */
+  get gap(): boolean {
+    return this.complete && this.parts.length === 0;
+  }
+
+  add(part: Part): void {
+    this.parts.push(part);
+    this.duration += part.duration;
+    this.bytes += part.data.length;
+  }
+}

@@ -1,0 +1,214 @@
+import { BitstreamError } from '../codecs/bits.ts';
+import { isPackable, UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
+import type { Packet } from '../core/packet.ts';
+import { toSeconds } from '../core/timebase.ts';
+import type { MediaTrack, Track } from '../core/track.ts';
+import type { FaultLog, Logger } from '../log.ts';
+import { TrackPackager, type Anchor, type Cut } from './track-packager.ts';
+
+export interface SegmenterOptions {
+  /** Seconds. */
+  readonly chunkDuration: number;
+  /** Seconds after which a segment ends at the next key frame. */
+  readonly segmentDuration: number;
+  /** Complete segments in a playlist. */
+  readonly segmentCount: number;
+  /** Media sequence number of the first segment. */
+  readonly firstMsn: number;
+}
+
+/** A segment without key frames ends here all the same, so that memory stays bounded. */
+const MAX_SEGMENT_SECONDS = 30;
+const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** Beyond this the wall clock and the source's clock have parted, and the anchor is set anew. */
+const MAX_DRIFT_MS = 1000;
+/** Parts, but for the last of a segment, must last 85 % of the target (RFC 8216bis 4.4.4.9). */
+const MIN_PART_SHARE = 0.85;
+/** Share of a frame that a part may last longer than asked, where that makes whole frames fit. */
+const ROUND_UP = 0.1;
+
+/**
+ * Cuts the tracks of one stream. One track leads: segments begin at its key frames (or by duration,
+ * where there is only sound), and the others follow, so that a media sequence number means the same
+ * time, and a discontinuity is the same, on all of them.
+ */
+export class Segmenter {
+  readonly #options: SegmenterOptions;
+  readonly #log: Logger;
+  readonly #faults: FaultLog;
+  readonly #packagers = new Map<number, TrackPackager>();
+  readonly #refused = new Set<number>();
+  readonly #maxSeconds: number;
+  #leader: TrackPackager | undefined;
+  #started = false;
+  #anchor: Anchor = { wall: 0, media: 0 };
+  #cut: Cut | undefined;
+  #shift = 0;
+  #partTarget = 0;
+  #targetDuration: number;
+
+  constructor(options: SegmenterOptions, log: Logger, faults: FaultLog) {
+    this.#options = options;
+    this.#log = log;
+    this.#faults = faults;
+    this.#maxSeconds = Math.max(MAX_SEGMENT_SECONDS, 3 * options.segmentDuration);
+    this.#targetDuration = Math.max(1, Math.round(options.segmentDuration));
+  }
+
+  get packagers(): ReadonlyMap<number, TrackPackager> {
+    return this.#packagers;
+  }
+
+  /** Seconds that no part is longer than (PART-TARGET). */
+  get partTarget(): number {
+    return this.#partTarget > 0 ? this.#partTarget : this.#fittingTarget();
+  }
+
+  /** EXT-X-TARGETDURATION. It grows only if key frames are further apart than the configuration foresees. */
+  get targetDuration(): number {
+    return this.#targetDuration;
+  }
+
+  /**
+   * Tells which tracks there are.
+   * @returns packagers of tracks that are new, by track id
+   */
+  setTracks(tracks: readonly Track[]): TrackPackager[] {
+    for (const id of this.#packagers.keys()) {
+      if (!tracks.some((track) => track.id === id)) this.#packagers.delete(id);
+    }
+    const added: TrackPackager[] = [];
+    for (const track of tracks) {
+      if (track.type === 'data' || this.#packagers.has(track.id)) continue;
+      const packager = this.#package(track);
+      if (packager !== undefined) added.push(packager);
+    }
+    const all = [...this.#packagers.values()];
+    const leader = all.find(({ track }) => track.type === 'video') ?? all[0];
+    const known = this.#leader;
+    this.#leader = leader;
+    if (this.#started && this.#cut !== undefined && known !== undefined) {
+      for (const packager of added) packager.start(known.msn, this.#cut, this.#shift);
+    }
+    return added;
+  }
+
+  /** Takes a packet of any track; those of tracks it does not package are left out. */
+  push(packet: Packet): void {
+    const packager = this.#packagers.get(packet.track.id);
+    if (packager === undefined || packet.track.type === 'data') return;
+    if (!this.#started && !this.#start(packager, packet)) return;
+    const finding = packager.inspect(packet);
+    if (finding === 'late') {
+      this.#faults.count('HLS: a packet is not later than the one before it, left out');
+      return;
+    }
+    try {
+      if (finding === 'discontinuity') this.#break(packager, packet);
+      else if (this.#due(packager, packet)) this.#cutAt(packager, packet, !packet.key || packager !== this.#leader);
+      packager.push(packet);
+    } catch (error) {
+      if (!(error instanceof BitstreamError || error instanceof UnsupportedTrackError)) throw error;
+      this.#faults.count(`HLS: a packet cannot be packaged, left out: ${error.message}`);
+    }
+  }
+
+  #package(track: MediaTrack): TrackPackager | undefined {
+    if (this.#refused.has(track.id)) return undefined;
+    try {
+      if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} has no place in HLS`);
+      const packager = new TrackPackager(track, {
+        segmentCount: this.#options.segmentCount,
+        partTarget: () => this.partTarget,
+      });
+      packager.window.on('part', (_, { duration }) => this.#notePart(packager, duration));
+      packager.window.on('complete', ({ duration }) => this.#noteSegment(duration));
+      this.#packagers.set(track.id, packager);
+      return packager;
+    } catch (error) {
+      if (!(error instanceof BitstreamError || error instanceof UnsupportedTrackError)) throw error;
+      this.#refused.add(track.id);
+      this.#log.warn({ track: track.id, codec: track.codec, reason: error.message }, 'HLS leaves a track out');
+      return undefined;
+    }
+  }
+
+  /** The first key frame of the leader starts every track. */
+  #start(packager: TrackPackager, packet: Packet): boolean {
+    if (packager !== this.#leader || !packet.key) return false;
+    const time = seconds(packet);
+    this.#started = true;
+    this.#shift = shiftFor(time);
+    this.#anchor = { wall: Date.now(), media: presentation(packet) };
+    this.#cut = { time, discontinuity: false, forced: false, anchor: this.#anchor };
+    for (const one of this.#packagers.values()) one.start(this.#options.firstMsn, this.#cut, this.#shift);
+    return true;
+  }
+
+  #due(packager: TrackPackager, packet: Packet): boolean {
+    const elapsed = packager.elapsed(packet);
+    if (elapsed >= this.#maxSeconds || packager.openBytes + packet.data.length > MAX_SEGMENT_BYTES) return true;
+    if (packager !== this.#leader || !packet.key) return false;
+    const tolerance = packager.frameSeconds * (packager.track.type === 'video' ? 1 : 0.5);
+    return elapsed >= this.#options.segmentDuration - tolerance;
+  }
+
+  #break(packager: TrackPackager, packet: Packet): void {
+    const time = seconds(packet);
+    this.#shift = shiftFor(time);
+    if (!packager.awaitsDiscontinuity) {
+      this.#anchor = { wall: Date.now(), media: presentation(packet) };
+      this.#cutAll({ time, discontinuity: true, forced: true, anchor: this.#anchor });
+    }
+    packager.break(this.#shift);
+  }
+
+  #cutAt(packager: TrackPackager, packet: Packet, forced: boolean): void {
+    if (packager === this.#leader) this.#checkDrift(packet);
+    this.#cutAll({ time: seconds(packet), discontinuity: false, forced, anchor: this.#anchor });
+  }
+
+  #cutAll(cut: Cut): void {
+    this.#cut = cut;
+    for (const packager of this.#packagers.values()) packager.cut(cut);
+  }
+
+  #checkDrift(packet: Packet): void {
+    const media = presentation(packet);
+    const wall = Date.now();
+    const expected = this.#anchor.wall + (media - this.#anchor.media) * 1000;
+    if (Math.abs(wall - expected) > MAX_DRIFT_MS) this.#anchor = { wall, media };
+  }
+
+  /** The nearest to ChunkDuration that whole frames of the leader fill. */
+  #fittingTarget(): number {
+    const { chunkDuration } = this.#options;
+    const leader = this.#leader;
+    if (leader === undefined || leader.track.type !== 'video') return chunkDuration;
+    const frame = leader.frameSeconds;
+    const fitting = Math.max(1, Math.floor(chunkDuration / frame + ROUND_UP)) * frame;
+    return fitting > chunkDuration || fitting < MIN_PART_SHARE * chunkDuration ? fitting : chunkDuration;
+  }
+
+  #notePart(packager: TrackPackager, duration: number): void {
+    if (packager === this.#leader && this.#partTarget === 0) this.#partTarget = this.#fittingTarget();
+    if (this.#partTarget > 0 && duration > this.#partTarget) this.#partTarget = duration;
+  }
+
+  #noteSegment(duration: number): void {
+    this.#targetDuration = Math.max(this.#targetDuration, Math.round(duration));
+  }
+}
+
+/** Whole seconds that make a time positive: decode times in MP4 know no sign. */
+function shiftFor(time: number): number {
+  return time >= 0 ? 0 : Math.ceil(-time);
+}
+
+function seconds({ dts, track }: Packet): number {
+  return toSeconds(dts, track.timebase);
+}
+
+function presentation({ pts, track }: Packet): number {
+  return toSeconds(pts, track.timebase);
+}

@@ -1,0 +1,103 @@
+import { EventEmitter } from 'node:events';
+import type { Init, Part, Segment } from './segment.ts';
+
+interface WindowEvents {
+  part: [segment: Segment, part: Part];
+  complete: [segment: Segment];
+  /** Neither listed nor kept any more. */
+  evicted: [segment: Segment];
+  init: [init: Init];
+}
+
+/** A segment stays one segment's time after it left the playlist, for readers that are late. */
+const GRACE_SEGMENTS = 1;
+const MAX_BYTES = 256 * 1024 * 1024;
+
+/** The segments of one track that players can ask for: a number of complete ones and the growing one. */
+export class Window extends EventEmitter<WindowEvents> {
+  readonly #count: number;
+  readonly #maxBytes: number;
+  readonly #complete: Segment[] = [];
+  #open: Segment | undefined;
+  #bytes = 0;
+  #listedFrom = 0;
+  #discontinuities = 0;
+
+  /** @param count complete segments in a playlist */
+  constructor(count: number, maxBytes = MAX_BYTES) {
+    super();
+    this.#count = count;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Complete segments of the playlist, oldest first. */
+  get listed(): readonly Segment[] {
+    return this.#complete.slice(this.#listedFrom);
+  }
+
+  /** Complete segments that are still there, listed or not, oldest first. */
+  get kept(): readonly Segment[] {
+    return this.#complete;
+  }
+
+  /** The growing segment; undefined before the first. */
+  get open(): Segment | undefined {
+    return this.#open;
+  }
+
+  /** Discontinuities in front of segments that have left the playlist (EXT-X-DISCONTINUITY-SEQUENCE). */
+  get discontinuitySequence(): number {
+    return this.#discontinuities;
+  }
+
+  /** Bytes of media held. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The last number and part index there is; undefined before the first part. */
+  get last(): { readonly msn: number; readonly part: number } | undefined {
+    const open = this.#open;
+    if (open !== undefined && open.parts.length > 0) return { msn: open.msn, part: open.parts.length - 1 };
+    const complete = this.#complete.at(-1);
+    return complete === undefined ? undefined : { msn: complete.msn, part: Math.max(0, complete.parts.length - 1) };
+  }
+
+  start(segment: Segment): void {
+    this.#open = segment;
+  }
+
+  add(part: Part): void {
+    const segment = this.#open as Segment;
+    segment.add(part);
+    this.#bytes += part.data.length;
+    this.emit('part', segment, part);
+  }
+
+  /** Ends the growing segment; the oldest ones leave. */
+  complete(): void {
+    const segment = this.#open;
+    if (segment === undefined) return;
+    segment.complete = true;
+    this.#open = undefined;
+    this.#complete.push(segment);
+    while (this.#complete.length - this.#listedFrom > this.#count) this.#unlist();
+    while (this.#listedFrom > GRACE_SEGMENTS || (this.#bytes > this.#maxBytes && this.#complete.length > 1)) {
+      this.#evict();
+    }
+    this.emit('complete', segment);
+  }
+
+  #unlist(): void {
+    const gone = this.#complete[this.#listedFrom++] as Segment;
+    if (gone.discontinuity) this.#discontinuities++;
+  }
+
+  #evict(): void {
+    if (this.#listedFrom === 0) this.#unlist();
+    const gone = this.#complete.shift() as Segment;
+    this.#listedFrom--;
+    this.#bytes -= gone.bytes;
+    this.emit('evicted', gone);
+  }
+}

@@ -1,0 +1,93 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { isPackable } from '../../containers/fmp4/sample-entry.ts';
+import type { Application } from '../../core/application.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Logger } from '../../log.ts';
+import { Cors } from './cors.ts';
+import { llhlsRoutes } from './routes.ts';
+import { LlhlsStream } from './stream.ts';
+
+export interface LlhlsPublisherOptions {
+  readonly registry: Registry;
+  readonly log: Logger;
+  /** Secret that session tokens are made with, the same on every node. */
+  readonly tokenKey: Buffer;
+}
+
+/** Packages every output stream of applications with LL-HLS, and serves it over HTTP. */
+export class LlhlsPublisher {
+  readonly routes: FastifyPluginAsync;
+  readonly #options: LlhlsPublisherOptions;
+  readonly #streams = new Map<OutputStream, LlhlsStream>();
+  readonly #cors = new WeakMap<Application, Cors>();
+  readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
+
+  constructor(options: LlhlsPublisherOptions) {
+    this.#options = options;
+    options.registry.on('output', this.#attach);
+    this.routes = llhlsRoutes({
+      registry: options.registry,
+      stream: (application, name) => {
+        const output = application.outputs.get(name);
+        return output === undefined ? undefined : this.#streams.get(output);
+      },
+      cors: (application) => this.#corsOf(application),
+    });
+  }
+
+  /** Ends every stream's packaging and every request that waits. Idempotent. */
+  close(): void {
+    this.#options.registry.off('output', this.#attach);
+    for (const stream of this.#streams.values()) stream.close();
+    this.#streams.clear();
+  }
+
+  #open(output: OutputStream, application: Application): void {
+    const config = application.config.publishers.llhls;
+    if (config === undefined || output.closed) return;
+    if (config.createDefaultPlaylist) addDefaultPlaylist(output);
+    const { log, tokenKey } = this.#options;
+    const bound = log.child({ publisher: 'llhls', stream: `${application.internalName}/${output.name}` });
+    const stream = new LlhlsStream(output, application, config, bound, tokenKey);
+    this.#streams.set(output, stream);
+    output.once('close', () => {
+      this.#streams.delete(output);
+      stream.close();
+    });
+  }
+
+  #corsOf(application: Application): Cors | undefined {
+    const crossDomains = application.config.publishers.llhls?.crossDomains;
+    if (crossDomains === undefined) return undefined;
+    let cors = this.#cors.get(application);
+    if (cors === undefined) {
+      cors = new Cors(crossDomains);
+      this.#cors.set(application, cors);
+    }
+    return cors;
+  }
+}
+
+const DEFAULT_PLAYLIST = 'llhls_default';
+const DEFAULT_FILE_NAME = 'llhls';
+
+/** `llhls.m3u8`: every picture with the first sound (facts/05-hls.md). One that was configured under that name stays. */
+function addDefaultPlaylist(output: OutputStream): void {
+  if (output.playlist(DEFAULT_FILE_NAME) !== undefined) return;
+  const packable = output.tracks.filter(isPackable);
+  const audioVariantName = packable.find(({ type }) => type === 'audio')?.name;
+  const videos = new Set(packable.filter(({ type }) => type === 'video').map(({ name }) => name));
+  const renditions =
+    videos.size === 0
+      ? [{ name: 'default', audioVariantName }]
+      : [...videos].map((videoVariantName) => ({ name: videoVariantName, videoVariantName, audioVariantName }));
+  const playlist: Playlist = {
+    name: DEFAULT_PLAYLIST,
+    fileName: DEFAULT_FILE_NAME,
+    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
+    renditions,
+  };
+  output.addPlaylist(playlist);
+}

@@ -1,0 +1,85 @@
+import type { FastifyReply } from 'fastify';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  /** Sent one behind the other. */
+  readonly body: readonly Buffer[];
+}
+
+/**
+ * Writes an answer from memory, past the framework's serialization; the headers that hooks set are kept.
+ * @param onSent told how many bytes of body went out, once they have
+ */
+export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: number) => void): void {
+  reply.hijack();
+  const { raw } = reply;
+  let length = 0;
+  for (const part of answer.body) length += part.length;
+  raw.writeHead(answer.status, {
+    ...(reply.getHeaders() as Record<string, string>),
+    ...answer.headers,
+    'content-length': length,
+  });
+  if (reply.request.method === 'HEAD' || length === 0) {
+    raw.end();
+    return;
+  }
+  if (onSent !== undefined) raw.once('finish', () => onSent(length));
+  if (answer.body.length === 1) {
+    raw.end(answer.body[0]);
+    return;
+  }
+  raw.cork();
+  for (const part of answer.body) raw.write(part);
+  raw.end();
+  raw.uncork();
+}
+
+/** Value of Cache-Control for a configured age (facts/02-config.md, CacheControl); undefined for no header. */
+export function cacheControl(maxAge: number): string | undefined {
+  if (maxAge < 0) return undefined;
+  return maxAge === 0 ? 'no-cache, no-store' : `max-age=${maxAge}`;
+}
+
+/** A client that names gzip and does not rule it out. */
+export function acceptsGzip(accept: string | undefined): boolean {
+  if (accept === undefined) return false;
+  const at = accept.indexOf('gzip');
+  return at >= 0 && !/^gzip\s*;\s*q=0(\.0*)?\s*(,|$)/.test(accept.slice(at));
+}
+
+/** First and last byte of a range, or that none of it exists. */
+export type ByteRange = { readonly first: number; readonly last: number } | 'unsatisfiable';
+
+/**
+ * The one range that a Range header asks for; undefined where the header is to be ignored:
+ * other units, several ranges, malformed (RFC 9110 section 14.2).
+ */
+export function byteRange(header: string | undefined, length: number): ByteRange | undefined {
+  const match = header === undefined ? null : /^bytes=(\d*)-(\d*)$/.exec(header);
+  if (match === null) return undefined;
+  const [, from = '', to = ''] = match;
+  if (from === '') {
+    if (to === '') return undefined;
+    const count = Math.min(Number(to), length);
+    return count === 0 ? 'unsatisfiable' : { first: length - count, last: length - 1 };
+  }
+  const first = Number(from);
+  const last = to === '' ? length - 1 : Math.min(Number(to), length - 1);
+  if (to !== '' && Number(to) < first) return undefined;
+  return first >= length ? 'unsatisfiable' : { first, last };
+}
+
+/** The bytes of a range within buffers that stand one behind the other, as slices. */
+export function sliceRange(body: readonly Buffer[], first: number, last: number): Buffer[] {
+  const slices: Buffer[] = [];
+  let at = 0;
+  for (const part of body) {
+    const start = Math.max(0, first - at);
+    const end = Math.min(part.length, last + 1 - at);
+    if (start < end) slices.push(part.subarray(start, end));
+    at += part.length;
+  }
+  return slices;
+}

@@ -1,0 +1,277 @@
+import { randomBytes } from 'node:crypto';
+import type { LlhlsPublisherConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { Reader } from '../../core/reader.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import { isSkippable, type ChunklistForm, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
+import { Segmenter } from '../../packaging/segmenter.ts';
+import type { Part, Segment } from '../../packaging/segment.ts';
+import type { TrackPackager } from '../../packaging/track-packager.ts';
+import { buildMaster, playlistRenditions } from './master.ts';
+import { fileNames } from './names.ts';
+import { Rendition, type ChunklistContext } from './rendition.ts';
+import { Players } from './session.ts';
+import type { Text } from './text.ts';
+import type { Outcome } from './waiters.ts';
+
+/** What a child file name stands for. */
+export type Resource =
+  | { readonly kind: 'chunklist'; readonly rendition: Rendition }
+  | { readonly kind: 'part' | 'segment' | 'init'; readonly type: 'video' | 'audio'; readonly body: readonly Buffer[] }
+  /** The part that comes next: it is told of before it exists. */
+  | { readonly kind: 'hint'; readonly rendition: Rendition; readonly msn: number; readonly part: number };
+
+const TICK_MS = 500;
+/** Targets after which a request that waits is given up, and a silent player counts as gone. */
+const PATIENCE_TARGETS = 3;
+const MAX_PATIENCE_MS = 60_000;
+const MAX_WAITING = 20_000;
+
+/** LL-HLS of one output stream: its files by name, its playlists, its players. */
+export class LlhlsStream {
+  readonly output: OutputStream;
+  readonly application: Application;
+  readonly config: LlhlsPublisherConfig;
+  readonly players: Players;
+  readonly #segmenter: Segmenter;
+  readonly #faults: FaultLog;
+  readonly #reader: Reader;
+  readonly #timer: NodeJS.Timeout;
+  readonly #streamKey: string;
+  readonly #query: string;
+  readonly #renditions = new Map<number, Rendition>();
+  readonly #files = new Map<string, Resource>();
+  #edition = 0;
+  #closed = false;
+  readonly #setTracks = (tracks: readonly Track[]) => this.#update(tracks);
+
+  constructor(output: OutputStream, application: Application, config: LlhlsPublisherConfig, log: Logger, tokenKey: Buffer) {
+    this.output = output;
+    this.application = application;
+    this.config = config;
+    this.players = new Players(output, tokenKey, `${application.internalName}/${output.name}`);
+    this.#faults = new FaultLog(log);
+    this.#streamKey = config.originMode ? nameHash(output.name) : randomKey();
+    this.#query = defaultQuery(config);
+    const { chunkDuration, segmentDuration, segmentCount } = config;
+    const firstMsn = config.serverTimeBasedSegmentNumbering ? Math.floor(Date.now() / (segmentDuration * 1000)) : 0;
+    this.#segmenter = new Segmenter({ chunkDuration, segmentDuration, segmentCount, firstMsn }, log, this.#faults);
+    this.#update(output.tracks);
+    output.on('tracks', this.#setTracks);
+    this.#reader = output.read({ packet: (packet) => this.#segmenter.push(packet) });
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
+  }
+
+  /** What a child file name stands for; undefined for none of this stream's. */
+  file(name: string): Resource | undefined {
+    return this.#files.get(name);
+  }
+
+  /** Whether every track of a playlist has its first part, so that players can start; false for one without tracks. */
+  started(playlist: Playlist): boolean {
+    const renditions = playlistRenditions(playlist, this.#renditions.values());
+    return renditions.length > 0 && renditions.every((rendition) => rendition.started);
+  }
+
+  /**
+   * A master playlist for one player.
+   * @param token the player's path element; undefined for children without one
+   * @param query what the player asked with, without `?`, handed on to the children
+   */
+  master(playlist: Playlist, token: string | undefined, query: string): string {
+    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.application.name, this.output.name);
+    const path = token === undefined ? prefix : `${prefix}${token}/`;
+    const handedOn = query === '' ? '' : `${this.#query === '' ? '?' : '&'}${query}`;
+    return buildMaster(playlist, this.#renditions.values(), this.output, (rendition) => {
+      return `${path}${rendition.names.chunklist()}${handedOn}`;
+    });
+  }
+
+  chunklist(rendition: Rendition, form: ChunklistForm): Text {
+    return rendition.chunklist(form, this.#context());
+  }
+
+  /** Whether a player asks for something further ahead than it has reason to. */
+  tooFar(rendition: Rendition, msn: number, part: number | undefined): boolean {
+    return rendition.tooFar(msn, part, this.#segmenter.partTarget);
+  }
+
+  /**
+   * Waits until a rendition has come so far.
+   * @returns undefined when too many wait already
+   */
+  wait(
+    rendition: Rendition,
+    ready: () => boolean,
+    onCancel: (cancel: () => void) => void,
+  ): Promise<Outcome> | undefined {
+    let waiting = 0;
+    for (const { waiters } of this.#renditions.values()) waiting += waiters.size;
+    if (waiting >= MAX_WAITING) return undefined;
+    return rendition.waiters.wait(ready, Math.min(this.#patienceMs, MAX_PATIENCE_MS), onCancel);
+  }
+
+  /** Ends every player and every wait. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#reader.close();
+    this.output.off('tracks', this.#setTracks);
+    for (const rendition of this.#renditions.values()) rendition.close();
+    this.players.close();
+    this.#faults.close();
+    this.#files.clear();
+  }
+
+  get #patienceMs(): number {
+    return PATIENCE_TARGETS * this.#segmenter.targetDuration * 1000;
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    for (const { waiters } of this.#renditions.values()) waiters.expire(now);
+    this.players.expire(now - this.#patienceMs);
+  }
+
+  #update(tracks: readonly Track[]): void {
+    for (const [id, rendition] of this.#renditions) {
+      if (!tracks.some((track) => track.id === id)) this.#drop(id, rendition);
+    }
+    for (const packager of this.#segmenter.setTracks(tracks)) this.#add(packager);
+    this.#edition++;
+  }
+
+  #add(packager: TrackPackager): void {
+    const { track, window } = packager;
+    const names = fileNames(track.id, track.type, this.#streamKey, this.#query);
+    const rendition = new Rendition(packager, names);
+    this.#renditions.set(track.id, rendition);
+    this.#put(names.chunklist(), { kind: 'chunklist', rendition });
+    this.#put(names.init(0), { kind: 'init', type: track.type, body: [packager.init.data] });
+    window.on('init', ({ version, data }) => this.#put(names.init(version), { kind: 'init', type: track.type, body: [data] }));
+    window.on('part', (segment, part) => this.#onPart(rendition, segment, part));
+    window.on('complete', (segment) => this.#onComplete(rendition, segment));
+    window.on('evicted', (segment) => this.#onEvicted(rendition, segment));
+  }
+
+  #drop(id: number, rendition: Rendition): void {
+    this.#renditions.delete(id);
+    rendition.packager.window.removeAllListeners();
+    rendition.close();
+    for (const [name, resource] of this.#files) {
+      const owner = 'rendition' in resource ? resource.rendition : undefined;
+      if (owner === rendition) this.#files.delete(name);
+    }
+    const { window } = rendition.packager;
+    for (const segment of window.kept) this.#onEvicted(rendition, segment);
+    if (window.open !== undefined) this.#onEvicted(rendition, window.open);
+  }
+
+  #onPart({ names, packager, waiters }: Rendition, { msn }: Segment, { index, data }: Part): void {
+    const { type } = packager.track;
+    this.#put(names.part(msn, index), { kind: 'part', type, body: [data] });
+    this.#putHint(packager, msn, index + 1);
+    this.#edition++;
+    waiters.check();
+  }
+
+  #onComplete({ names, packager, waiters }: Rendition, { msn, parts, gap }: Segment): void {
+    const { type } = packager.track;
+    this.#files.delete(pathOf(names.part(msn, parts.length)));
+    if (!gap) this.#put(names.segment(msn), { kind: 'segment', type, body: parts.map(({ data }) => data) });
+    this.#putHint(packager, msn + 1, 0);
+    this.#edition++;
+    waiters.check();
+  }
+
+  #onEvicted({ names, packager: { window } }: Rendition, { msn, parts, init }: Segment): void {
+    this.#files.delete(pathOf(names.segment(msn)));
+    for (const { index } of parts) this.#files.delete(pathOf(names.part(msn, index)));
+    const inUse = window.open?.init === init || window.kept.some((segment) => segment.init === init);
+    if (!inUse) this.#files.delete(pathOf(names.init(init.version)));
+  }
+
+  #putHint(packager: TrackPackager, msn: number, part: number): void {
+    const rendition = this.#renditions.get(packager.track.id);
+    if (rendition === undefined) return;
+    this.#put(rendition.names.part(msn, part), { kind: 'hint', rendition, msn, part });
+  }
+
+  #put(name: string, resource: Resource): void {
+    this.#files.set(pathOf(name), resource);
+  }
+
+  #context(): ChunklistContext {
+    return {
+      edition: this.#edition,
+      options: this.#options(),
+      reports: (except) => {
+        const reports: RenditionReport[] = [];
+        for (const rendition of this.#renditions.values()) {
+          const report = rendition === except ? undefined : rendition.report();
+          if (report !== undefined) reports.push(report);
+        }
+        return reports;
+      },
+    };
+  }
+
+  #options(): ChunklistOptions {
+    const { chunkDuration, partHoldBack, segmentDuration, segmentCount, enablePreloadHint } = this.config;
+    const { targetDuration, partTarget } = this.#segmenter;
+    const target = Math.ceil(partTarget * 1000 - 1e-6) / 1000;
+    const holdBack = partHoldBack ?? 3 * chunkDuration;
+    return {
+      targetDuration,
+      partTarget: target,
+      partHoldBack: Math.max(holdBack, Math.max(2, Math.min(3, holdBack / chunkDuration)) * target),
+      preloadHint: enablePreloadHint,
+      skippable: isSkippable(segmentDuration * segmentCount, targetDuration),
+    };
+  }
+}
+
+/** A file's name without the query that stands behind it in playlists. */
+function pathOf(name: string): string {
+  const query = name.indexOf('?');
+  return query < 0 ? name : name.slice(0, query);
+}
+
+/** In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). */
+function childPrefix(depth: number, application: string, stream: string): string {
+  const app = encodeURIComponent(application);
+  const name = encodeURIComponent(stream);
+  switch (depth) {
+    case 0:
+      return '';
+    case 1:
+      return `../${name}/`;
+    case 2:
+      return `../../${app}/${name}/`;
+    default:
+      return `/${app}/${name}/`;
+  }
+}
+
+function defaultQuery({ defaultQueryString }: LlhlsPublisherConfig): string {
+  const pairs = defaultQueryString.map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+const KEY_CHARS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678901';
+
+/** Eight characters that tell one run of a stream from the next. */
+function randomKey(): string {
+  return Array.from(randomBytes(8), (byte) => KEY_CHARS[byte % KEY_CHARS.length]).join('');
+}
+
+/** FNV-1a of the stream's name: the same on every origin. */
+function nameHash(name: string): string {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return String(hash);
+}

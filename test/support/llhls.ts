@@ -1,0 +1,73 @@
+import type { ExecutionContext } from 'ava';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { VirtualHost } from '../../src/config/elements/vhost.ts';
+import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { readConfig } from '../../src/config/read.ts';
+import type { Application } from '../../src/core/application.ts';
+import type { Playlist } from '../../src/core/playlist.ts';
+import { Registry } from '../../src/core/registry.ts';
+import type { InputStream, OutputStream } from '../../src/core/stream.ts';
+import type { Track } from '../../src/core/track.ts';
+import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+
+export interface LlhlsSetup {
+  /** As in the management API. */
+  readonly llhls?: object;
+  readonly vhost?: object;
+  readonly playlists?: readonly Playlist[];
+}
+
+/** One application `app` with LL-HLS behind HTTP that does not listen yet. */
+export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
+  const reading = readConfig(VirtualHost, {
+    name: 'default',
+    host: { names: ['*'] },
+    applications: [{ name: 'app', type: 'live', publishers: { llhls: setup.llhls ?? {} } }],
+    ...setup.vhost,
+  });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  const registry = new Registry();
+  const vhost = registry.createVhost(reading.config as VirtualHostConfig, true);
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const publisher = new LlhlsPublisher({ registry, log, tokenKey: Buffer.alloc(32, 7) });
+  const app: FastifyInstance = Fastify();
+  await app.register(publisher.routes);
+  const application = vhost.application('app');
+  t.teardown(async () => {
+    registry.close('the test is over');
+    publisher.close();
+    await app.close();
+  });
+  return {
+    registry,
+    application,
+    publisher,
+    app,
+    /** Lines of the log. */
+    lines,
+    goLive: (tracks: readonly Track[], name = 'stream') => goLive(application, name, tracks, setup.playlists ?? []),
+    get: (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers }),
+    /** URLs of the children of a master playlist, in order: sound first. */
+    children: async (master = '/app/stream/llhls.m3u8') => {
+      const { body } = await app.inject(master);
+      return [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
+    },
+  };
+}
+
+function goLive(
+  application: Application,
+  name: string,
+  tracks: readonly Track[],
+  playlists: readonly Playlist[],
+): { input: InputStream; output: OutputStream } {
+  const input = application.publish(name, { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+  input.setTracks(tracks);
+  const output = application.addOutput(input, name);
+  output.setTracks(tracks);
+  for (const playlist of playlists) output.addPlaylist(playlist);
+  application.announce(output);
+  return { input, output };
+}
