@@ -1,0 +1,188 @@
+import test from 'ava';
+import { MILLISECONDS, VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
+import { Timeline, type SourceClock } from '../../../src/core/timeline.ts';
+
+const RTMP: SourceClock = { timebase: MILLISECONDS, bits: 32 };
+const MPEG_TS: SourceClock = { timebase: VIDEO_TIMEBASE, bits: 33 };
+const AUDIO_48K = { num: 1, den: 48_000 };
+
+/** Milliseconds of video dts. */
+const ms = (ticks: number) => ticks / 90;
+
+test('a zero-based timeline begins at its first timestamp, whatever it is', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const video = timeline.track(VIDEO_TIMEBASE);
+  t.deepEqual([5000, 5033, 5067].map((at) => video.next(at)), [0, 2970, 6030]);
+});
+
+test('an original timeline keeps the times of the source', (t) => {
+  const video = new Timeline(RTMP, false).track(VIDEO_TIMEBASE);
+  t.deepEqual([5000, 5040].map((at) => video.next(at)), [450_000, 453_600]);
+});
+
+test('a start in front of the first packet keeps the earlier track at or after zero', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  timeline.start(980);
+  t.is(timeline.track(VIDEO_TIMEBASE).next(1000), 1800);
+  t.is(timeline.track(AUDIO_48K).nextFrame(980, 1024), 0);
+});
+
+test('times go on through a wrap of 32 bits, and of 33', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  const stamps = [0xffff_ffd0, 0xffff_fff8, 0x20, 0x48];
+  t.deepEqual(stamps.map((at) => ms(video.next(at))), [0, 40, 80, 120]);
+  const transport = new Timeline(MPEG_TS, true).track(VIDEO_TIMEBASE);
+  t.deepEqual([2 ** 33 - 3600, 0, 3600].map((at) => transport.next(at)), [0, 3600, 7200]);
+});
+
+test('a wrap between the tracks keeps them together', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+  t.is(ms(video.next(0xffff_fff0)), 0);
+  t.is(audio.nextFrame(4, 1024), 20 * 48);
+  t.is(ms(video.next(24)), 40);
+});
+
+test('fractions of a millisecond count', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  t.deepEqual([0, 33.333333, 66.666667].map((at) => video.next(at)), [0, 3000, 6000]);
+});
+
+test('decoding times are strictly increasing when the source repeats or steps back a little', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  const out = [0, 40, 40, 30, 80].map((at) => video.next(at));
+  t.deepEqual(out, [0, 3600, 3601, 3602, 7200]);
+});
+
+test('a pause that is not too long stays a pause', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  t.deepEqual([0, 40, 8040].map((at) => ms(video.next(at))), [0, 40, 8040]);
+});
+
+test('a jump ahead of the clock is no pause: the stream goes on at its own pace', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  t.deepEqual([0, 40, 3_600_000, 3_600_040].map((at) => ms(video.next(at))), [0, 40, 80, 120]);
+});
+
+test('a track may pause for long while another goes on', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+  video.next(0);
+  for (let at = 0; at <= 30_000; at += 20) audio.nextFrame(at, 960);
+  t.is(ms(video.next(30_000)), 30_000);
+});
+
+test('a restart of the clock keeps both tracks in step, whichever hears of it first', (t) => {
+  for (const firstToJump of ['video', 'audio'] as const) {
+    const timeline = new Timeline(RTMP, true);
+    const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+    for (let at = 0; at < 10_000; at += 40) {
+      video.next(at);
+      audio.nextFrame(at, 1920);
+      audio.nextFrame(at + 20, 960);
+    }
+    const order = firstToJump === 'video' ? [video, audio] : [audio, video];
+    const times: number[] = [];
+    for (const at of [0, 40, 80]) {
+      for (const track of order) times.push(track === video ? ms(video.next(at)) : audio.nextFrame(at, 1920) / 48);
+    }
+    for (let i = 0; i < times.length; i += 2) {
+      t.true(Math.abs((times[i] as number) - (times[i + 1] as number)) <= 60, `${firstToJump} first: ${times}`);
+    }
+    t.true((times[0] as number) >= 9960 && (times[0] as number) <= 10_100, `${firstToJump} first: ${times}`);
+  }
+});
+
+test('packets from before a restart that come after it stay where they belong', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+  for (let at = 0; at <= 2000; at += 40) {
+    video.next(at);
+    audio.nextFrame(at - at % 20, 1920);
+  }
+  t.is(ms(video.next(0)), 2040);
+  t.is(audio.nextFrame(2040, 1920) / 48, 2040);
+  t.is(ms(video.next(40)), 2080);
+  t.is(audio.nextFrame(40, 1920) / 48, 2080);
+  t.is(ms(video.next(80)), 2120);
+});
+
+test('a restart by less than the tolerance in one track is followed by it too', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+  for (const at of [0, 40, 80, 120, 160, 200, 240]) video.next(at);
+  for (const at of [0, 40, 80, 120, 160]) audio.nextFrame(at, 1920);
+  t.is(ms(video.next(0)), 280);
+  t.true(audio.nextFrame(0, 1920) / 48 >= 200);
+  t.is(ms(video.next(40)), 320);
+});
+
+test('a track on a clock of its own is put beside the others', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+  t.is(ms(video.next(0)), 0);
+  t.is(ms(video.next(40)), 40);
+  t.is(audio.nextFrame(50_000_000, 1024), 40 * 48);
+  t.is(ms(video.next(80)), 80);
+  t.is(audio.nextFrame(50_000_021, 1024), 40 * 48 + 1024);
+});
+
+test('audio frames follow each other to the sample while milliseconds round', (t) => {
+  const audio = new Timeline(RTMP, true).track({ num: 1, den: 44_100 });
+  for (let frame = 0; frame < 1000; frame++) {
+    t.is(audio.nextFrame(Math.round((frame * 1024_000) / 44_100), 1024), frame * 1024);
+  }
+});
+
+test('audio that drifts from its clock is set anew, forward and back, and never repeats a time', (t) => {
+  for (const pace of [1.02, 0.98]) {
+    const audio = new Timeline(RTMP, true).track(AUDIO_48K);
+    let last = -1;
+    for (let frame = 0; frame < 3000; frame++) {
+      const source = Math.round((frame * 1024 * pace) / 48);
+      const dts = audio.nextFrame(source, 1024);
+      t.true(dts > last);
+      t.true(Math.abs(dts / 48 - source) <= 85, `frame ${frame} is ${dts / 48 - source} ms off`);
+      last = dts;
+    }
+  }
+});
+
+test('a gap in the sound shows as a gap', (t) => {
+  const audio = new Timeline(RTMP, true).track(AUDIO_48K);
+  t.deepEqual([0, 20, 40, 1040, 1060].map((at) => audio.nextFrame(at, 960)), [0, 960, 1920, 49_920, 50_880]);
+});
+
+test('a track whose sampling rate changes goes on from where it was', (t) => {
+  const audio = new Timeline(RTMP, true).track(AUDIO_48K);
+  audio.nextFrame(0, 960);
+  audio.nextFrame(20, 960);
+  audio.setTimebase({ num: 1, den: 44_100 });
+  t.is(audio.nextFrame(40, 1024), 1764);
+  t.is(audio.nextFrame(63, 1024), 2788);
+});
+
+test('any sequence of timestamps comes out increasing and not negative', (t) => {
+  let seed = 12345;
+  const random = () => (seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0);
+  for (let run = 0; run < 50; run++) {
+    const timeline = new Timeline(RTMP, run % 2 === 0);
+    const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+    let [lastVideo, lastAudio] = [-1, -1];
+    let clock = random();
+    for (let i = 0; i < 500; i++) {
+      clock = random() % 50 === 0 ? random() : (clock + (random() % 60) - 10) >>> 0;
+      if (random() % 2 === 0) {
+        const dts = video.next(clock);
+        t.true(dts > lastVideo && Number.isSafeInteger(dts));
+        lastVideo = dts;
+      } else {
+        const dts = audio.nextFrame(clock, 1024);
+        t.true(dts > lastAudio && Number.isSafeInteger(dts));
+        lastAudio = dts;
+      }
+    }
+    // jumps do not pile up: 500 packets stay within what 500 longest pauses of their pace could take
+    if (run % 2 === 0) t.true(ms(lastVideo) < 500 * 10_000);
+  }
+});
