@@ -31,7 +31,11 @@ export const done = { message: 'OK', statusCode: 200 };
  * Answers whatever was thrown: entries of errors.ts with their text, requests that Fastify refused with its text,
  * anything else as 500 without details, which are in the log.
  */
-export function answerError(error: FastifyError | KilnError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function answerError(
+  error: FastifyError | KilnError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
   if (status >= 500) request.log.error({ err: error, method: request.method, url: request.url }, 'API call failed');
   const known = error instanceof KilnError || (status >= 400 && status < 500);

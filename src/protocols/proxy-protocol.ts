@@ -52,7 +52,8 @@ function parseV1(bytes: Buffer): ProxyHeader | undefined {
     return undefined;
   }
   const consumed = end + 2;
-  const [, family, source, destination, sourcePort, destinationPort, ...rest] = bytes.toString('latin1', 0, end).split(' ');
+  const words = bytes.toString('latin1', 0, end).split(' ');
+  const [, family, source, destination, sourcePort, destinationPort, ...rest] = words;
   if (family === 'UNKNOWN') return { peer: undefined, consumed };
   const isAddress = family === 'TCP4' ? isIPv4 : family === 'TCP6' ? isIPv6 : undefined;
   if (isAddress === undefined) throw new ProxyProtocolError('version 1 header of an unknown family');
@@ -96,9 +97,9 @@ function parseV2(bytes: Buffer): ProxyHeader | undefined {
   const ports = V2_FIXED_BYTES + 2 * addressBytes;
   return {
     peer: {
-      remoteAddress: address(bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes)),
+      remoteAddress: addressText(bytes.subarray(V2_FIXED_BYTES, V2_FIXED_BYTES + addressBytes)),
       remotePort: bytes.readUInt16BE(ports),
-      localAddress: address(bytes.subarray(V2_FIXED_BYTES + addressBytes, ports)),
+      localAddress: addressText(bytes.subarray(V2_FIXED_BYTES + addressBytes, ports)),
       localPort: bytes.readUInt16BE(ports + 2),
     },
     consumed,
@@ -106,7 +107,7 @@ function parseV2(bytes: Buffer): ProxyHeader | undefined {
 }
 
 /** Text form of an address of 4 or 16 bytes. */
-function address(bytes: Buffer): string {
+function addressText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.');
   return canonicalAddress(Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(2 * i).toString(16)).join(':'));
 }

@@ -5,7 +5,7 @@ import { canonicalAddress, parseProxyHeader, type Peer, type ProxyHeader } from 
 export type { Peer };
 
 export interface AcceptOptions {
-  /** Proxies that begin each connection with a PROXY protocol header; a connection from there without one is refused. */
+  /** Proxies that begin each connection with a PROXY protocol header; from there, one without it is refused. */
   readonly proxyNetworks?: BlockList;
   /** Hears of refused headers and failed accepts. */
   readonly log?: Logger;

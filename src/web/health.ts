@@ -7,7 +7,10 @@ export type Readiness =
   | { readonly ready: false; readonly reason: string };
 
 const Live = Type.Object({ status: Type.Literal('ok') });
-const Ready = Type.Object({ status: Type.Union([Type.Literal('ready'), Type.Literal('not ready')]), reason: Type.Optional(Type.String()) });
+const Ready = Type.Object({
+  status: Type.Union([Type.Literal('ready'), Type.Literal('not ready')]),
+  reason: Type.Optional(Type.String()),
+});
 
 /**
  * `/livez`: the process answers. `/readyz`: 200 while it takes new publishers and viewers, else 503 with the reason.

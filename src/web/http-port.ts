@@ -146,7 +146,10 @@ function errorBody(status: number): string {
 }
 
 /** Answers what cannot be read as HTTP, unless another answer is under way: the connection is of no more use. */
-function answerMalformed(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+function answerMalformed(
+  error: NodeJS.ErrnoException,
+  socket: Socket & { _httpMessage?: ServerResponse | null },
+): void {
   if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
     socket.destroy();
     return;

@@ -34,7 +34,8 @@ for (const [name, [header, text]] of Object.entries(refused)) {
     const { app } = await openApi(t);
     for (const method of ['GET', 'POST', 'DELETE'] as const) {
       for (const url of ['/v1/version', '/v1/vhosts/default/apps/app/streams/s', '/nothing', '/openapi.json']) {
-        const response = await app.inject({ method, url, headers: header === undefined ? {} : { authorization: header } });
+        const headers = header === undefined ? {} : { authorization: header };
+        const response = await app.inject({ method, url, headers });
         t.is(response.statusCode, 401);
         t.deepEqual(response.json(), { message: `[HTTP] ${text} (401)`, statusCode: 401 });
         t.is(response.headers['www-authenticate'], 'Basic realm="Kiln"');

@@ -22,7 +22,8 @@ async function listen(t: ExecutionContext) {
 }
 
 async function call(agent: Agent, port: number, method: string, path: string, headers: Record<string, string> = {}) {
-  const outgoing = request({ agent, host: '127.0.0.1', port, method, path, headers: { authorization, ...headers } }).end();
+  const options = { agent, host: '127.0.0.1', port, method, path, headers: { authorization, ...headers } };
+  const outgoing = request(options).end();
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   let text = '';
   for await (const chunk of response) text += String(chunk);
@@ -66,7 +67,8 @@ test('nonsense of every kind leaves the server answering', async (t) => {
   let seed = 7;
   const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
   const whole = Buffer.from(
-    `GET /v1/vhosts/default/apps/app HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\nContent-Length: 2\r\n\r\n{}`,
+    `GET /v1/vhosts/default/apps/app HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
+      'Content-Length: 2\r\n\r\n{}',
   );
   const send = async (bytes: Buffer): Promise<void> => {
     const socket = connect(port, '127.0.0.1');

@@ -46,7 +46,10 @@ export function sampleRegistry(): Registry {
     distribution: 'example.com',
     host: { names: ['a.example.com', '*.example.org'] },
     signedPolicy: {
-      policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'shown', enables: { providers: 'rtmp' },
+      policyQueryKeyName: 'policy',
+      signatureQueryKeyName: 'signature',
+      secretKey: 'shown',
+      enables: { providers: 'rtmp' },
     },
     applications: [{ name: '*', type: 'live' }],
   });
@@ -71,17 +74,19 @@ export function basic(credentials: string): string {
   return `Basic ${Buffer.from(credentials).toString('base64')}`;
 }
 
+interface Envelope {
+  message: string;
+  statusCode: number;
+  response?: unknown;
+}
+
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /** Calls with the token; `headers` come on top. */
 function caller(app: FastifyInstance) {
   return async (method: Method, url: string, headers: Record<string, string> = {}, payload?: string) => {
     const response = await app.inject({ method, url, headers: { authorization: basic(TOKEN), ...headers }, payload });
-    return {
-      status: response.statusCode,
-      headers: response.headers,
-      text: response.body,
-      body: response.body === '' ? undefined : (response.json() as { message: string; statusCode: number; response?: never }),
-    };
+    const { statusCode: status, headers: answered, body: text } = response;
+    return { status, headers: answered, text, body: text === '' ? undefined : response.json<Envelope>() };
   };
 }

@@ -15,7 +15,8 @@ export function outputProfileRoutes(registry: Registry): FastifyPluginAsyncTypeb
       ok(findApplication(registry, params).config.outputProfiles.outputProfile.map(({ name }) => name)),
     );
 
-    app.get(`${BASE}/:profile`, { schema: { params: ProfilePath, response: answers(Type.Unknown()) } }, ({ params }) => {
+    const schema = { params: ProfilePath, response: answers(Type.Unknown()) };
+    app.get(`${BASE}/:profile`, { schema }, ({ params }) => {
       const profiles = findApplication(registry, params).config.outputProfiles.outputProfile;
       const profile = profiles.find(({ name }) => name === params.profile);
       if (profile === undefined) {

@@ -10,8 +10,8 @@ async function localTimeIn(zone: string, times: number[]): Promise<string[]> {
   const module = new URL('../../../src/stats/local-time.ts', import.meta.url).href;
   const script = `const { localTime } = await import(${JSON.stringify(module)});
     console.log(JSON.stringify(${JSON.stringify(times)}.map(localTime)));`;
-  const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { env: { ...process.env, TZ: zone } });
+  const env = { ...process.env, TZ: zone };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { env });
   return JSON.parse(stdout) as string[];
 }
 
