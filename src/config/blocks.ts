@@ -114,7 +114,7 @@ export function optional<T extends TProperties>(properties: T, options: Annotati
   return Type.Optional(Type.Object(properties, { ...options }));
 }
 
-/** An element that older configurations have: taken, told of once and dropped. */
+/** An element that other or older servers have a use for: taken, told of once and dropped. */
 export function ignored() {
   return Type.Optional(Type.Unsafe<undefined>({ ignored: true }));
 }

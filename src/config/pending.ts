@@ -58,9 +58,9 @@ const MODULES: readonly (readonly [name: string, configured: Anywhere, consequen
   ['Application template *', onApplication(({ name }) => name === '*'), NO_EFFECT],
   ['P2P', ({ modules }) => modules.p2p.enable, NO_EFFECT],
   ['Recovery', ({ modules }) => modules.recovery.enable, NO_EFFECT],
+  ['DynamicAppRemoval', ({ modules }) => modules.dynamicAppRemoval.enable, NO_EFFECT],
   ['Whisper', ({ modules }) => modules.whisper, NO_EFFECT],
   ['Alert', ({ alert }) => alert, NO_EFFECT],
-  ['Analytics', ({ analytics }) => analytics, NO_EFFECT],
   ['Cluster', ({ cluster }) => cluster, 'is not available: this node runs alone'],
 ];
 

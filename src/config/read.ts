@@ -35,7 +35,7 @@ class Reader {
   readonly warnings: Problem[] = [];
 
   read(schema: Described, json: unknown, path: Path): unknown {
-    if (schema.ignored === true) return this.#warn(path, 'has no effect any more');
+    if (schema.ignored === true) return this.#warn(path, 'has no effect');
     if (isListSchema(schema)) return this.#list(schema, json, path);
     if (isObjectSchema(schema)) return this.#object(schema, json, path);
     const value = schema.convert === undefined ? checked(schema, json) : schema.convert(json);

@@ -45,7 +45,7 @@ export function readXml(file: string): XmlElement {
 
 /** As `readXml`, from text. */
 export function parseXml(source: string, file: string): XmlElement {
-  const visible = source.replace(/<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>/g, '');
+  const visible = source.replace(/<!--[\s\S]*?(?:-->|$)|<!\[CDATA\[[\s\S]*?(?:\]\]>|$)/g, '');
   if (/<!DOCTYPE/i.test(visible)) throw new ConfigError([`${file}: a document type is not allowed`]);
   const valid = XMLValidator.validate(source);
   if (valid !== true) throw new ConfigError([`${file}:${valid.err.line}: ${valid.err.msg}`]);

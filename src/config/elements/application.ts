@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { choice, flag, ignored, integer, optional, repeated, text, type Fail } from '../blocks.ts';
+import { choice, flag, ignored, integer, optional, repeated, text } from '../blocks.ts';
 import { OutputProfiles } from './output-profile.ts';
 import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';

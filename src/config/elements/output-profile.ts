@@ -37,8 +37,9 @@ const MAX_KEY_FRAME_INTERVAL = { frame: 600, time: 10_000 };
 
 function videoRule(video: VideoEncode, fail: Fail): void {
   needsCodec(video, fail);
-  const max = MAX_KEY_FRAME_INTERVAL[video.keyFrameIntervalType];
-  if (video.keyFrameInterval > max) fail(['keyFrameInterval'], `${video.keyFrameInterval} is not an integer (0..${max})`);
+  const { keyFrameInterval: interval, keyFrameIntervalType: unit } = video;
+  const max = MAX_KEY_FRAME_INTERVAL[unit];
+  if (interval > max) fail(['keyFrameInterval'], `${interval} is not an integer (0..${max})`);
 }
 
 const MAX_SIDE = 16_384;

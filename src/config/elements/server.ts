@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import {
-  atLeastOne, choice, contained, flag, integer, optional, parsed, repeated, section, text, type Fail,
+  atLeastOne, choice, contained, flag, ignored, integer, optional, parsed, repeated, section, text, type Fail,
 } from '../blocks.ts';
 import { parseListenAddress, parseUrl } from '../values.ts';
 import { unique } from '../rules.ts';
@@ -71,8 +71,7 @@ export const Server = Type.Object({
   modules: Modules,
   managers: Managers,
   alert: Alert,
-  /** Not in use here; taken as it is. */
-  analytics: optional({}),
+  analytics: ignored(),
   defaults: section({ crossDomains: crossDomains() }),
   virtualHosts: contained(VirtualHost, 'VirtualHost', {
     rule: (vhosts: { name: string }[], fail: Fail) => unique(vhosts, 'name', [], fail),

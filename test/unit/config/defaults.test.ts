@@ -46,7 +46,8 @@ test('a module without a port is off', async (t) => {
 test('listeners', async (t) => {
   const bind =
     '<Providers><SRT><Port>9999</Port></SRT><MPEGTS><Port>4000-4001/udp</Port></MPEGTS></Providers>' +
-    '<Publishers><LLHLS><TLSPort>443</TLSPort></LLHLS><WebRTC><Signalling><Port>3333</Port></Signalling></WebRTC></Publishers>';
+    '<Publishers><LLHLS><TLSPort>443</TLSPort></LLHLS>' +
+    '<WebRTC><Signalling><Port>3333</Port></Signalling></WebRTC></Publishers>';
   const { config } = await load(t, serverXml({ bind }));
   t.deepEqual(config.bind.providers, {
     srt: { port: [{ first: 9999, last: 9999 }], streamMap: [], options: [], threadPerSocket: false },
@@ -75,12 +76,14 @@ test('virtual host', async (t) => {
       '<SecretKey>k</SecretKey><Enables/></SignedPolicy>' +
       '<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>' +
       '<Origins><Origin><Location>/a</Location><Pass><Scheme>OVT</Scheme><Urls><Url>h/a</Url></Urls></Pass></Origin>' +
-      '<Origin><Location>/b</Location><Pass><Scheme>rtsp</Scheme><Urls><Url>h/b</Url></Urls></Pass></Origin></Origins>' +
+      '<Origin><Location>/b</Location><Pass><Scheme>rtsp</Scheme><Urls><Url>h/b</Url></Urls></Pass></Origin>' +
+      '</Origins>' +
       '<OriginMapStore><RedisServer><Host>127.0.0.1:6379</Host></RedisServer></OriginMapStore>',
     ),
   }));
+  const pass = (scheme: string, url: string) => ({ scheme, urls: { url: [url] }, forwardQueryParams: true });
   const origin = { persistent: false, failback: false, strictLocation: false, ignoreRtcpSRTimestamp: false };
-  t.deepEqual(config.virtualHosts[0], {
+  t.deepEqual<unknown, unknown>(config.virtualHosts[0], {
     name: 'default',
     distribution: 'ovenmediaengine.com',
     host: { names: ['*'] },
@@ -93,8 +96,8 @@ test('virtual host', async (t) => {
         noInputFailoverTimeout: 3000, unusedStreamDeletionTimeout: 60000, streamFailbackTimeout: 3000, retryCount: 0,
       },
       origin: [
-        { location: '/a', pass: { scheme: 'ovt', urls: { url: ['h/a'] }, forwardQueryParams: true }, ...origin, relay: true },
-        { location: '/b', pass: { scheme: 'rtsp', urls: { url: ['h/b'] }, forwardQueryParams: true }, ...origin, relay: false },
+        { location: '/a', pass: pass('ovt', 'h/a'), ...origin, relay: true },
+        { location: '/b', pass: pass('rtsp', 'h/b'), ...origin, relay: false },
       ],
     },
     originMapStore: { redisServer: { host: '127.0.0.1:6379' } },
@@ -115,7 +118,8 @@ test('providers', async (t) => {
   const silence = { packetSilenceTimeoutMs: 0 };
   t.deepEqual<unknown, unknown>(providers, {
     rtmp: {
-      ...common, ...silence, firstMediaWaitTimeoutMs: 0, blockDuplicateStreamName: true, passthroughOutputProfile: false,
+      ...common, ...silence, firstMediaWaitTimeoutMs: 0, blockDuplicateStreamName: true,
+      passthroughOutputProfile: false,
     },
     srt: { ...common, ...silence, blockDuplicateStreamName: true, audioMap: [] },
     mpegts: { ...common, packetSilenceTimeoutMs: 1500, streams: [], audioMap: [], packetReordering: false },
@@ -134,7 +138,8 @@ test('providers', async (t) => {
 
 test('publishers', async (t) => {
   const body =
-    '<Publishers><WebRTC><PlayoutDelay/></WebRTC><LLHLS><DVR/><DRM/></LLHLS><HLS/><FILE/><Push/><Thumbnail/><SRT/><OVT/></Publishers>';
+    '<Publishers><WebRTC><PlayoutDelay/></WebRTC><LLHLS><DVR/><DRM/></LLHLS><HLS/><FILE/><Push/><Thumbnail/>' +
+    '<SRT/><OVT/></Publishers>';
   const { publishers } = await only(t, serverXml({ apps: application(body) }));
   const common = { appWorkerCount: 1, streamWorkerCount: 8, delayBufferTimeMs: 0, maxConnection: 0 };
   const hls = {
@@ -264,8 +269,9 @@ test('speech to text', async (t) => {
 
 test('cluster', async (t) => {
   const server =
-    '<Cluster><Secret>s</Secret><Redis><Sentinels><Sentinel>a:26379</Sentinel><Sentinel>b:26379</Sentinel></Sentinels>' +
-    '</Redis><Node><Id>n</Id><AdvertiseAddress>10.0.0.1</AdvertiseAddress><Port>7946</Port></Node></Cluster>';
+    '<Cluster><Secret>s</Secret><Redis><Sentinels><Sentinel>a:26379</Sentinel><Sentinel>b:26379</Sentinel>' +
+    '</Sentinels></Redis>' +
+    '<Node><Id>n</Id><AdvertiseAddress>10.0.0.1</AdvertiseAddress><Port>7946</Port></Node></Cluster>';
   const { config } = await load(t, serverXml({ server }));
   t.deepEqual(config.cluster, {
     name: 'kiln',

@@ -54,7 +54,10 @@ test('what an application was given never holds the default profile; the profile
   if (!reading.ok) return t.fail();
   t.deepEqual(explicit(reading.config), app);
   const [byDefault] = reading.config.outputProfiles.outputProfile;
-  t.like(explicit(byDefault as object), { name: 'default', encodes: { videos: [{ name: 'bypass_video', bypass: true }] } });
+  t.like(explicit(byDefault as object), {
+    name: 'default',
+    encodes: { videos: [{ name: 'bypass_video', bypass: true }] },
+  });
 });
 
 test('a virtual host shows its distribution, keeps its secrets, and nests applications', (t) => {
@@ -89,6 +92,14 @@ test('everything that comes out is frozen, all the way down', (t) => {
   }
 });
 
+test('inherited keys are not given, and words are taken in any case', (t) => {
+  t.is(problem(Object.create(app)), 'name: is missing');
+  const reading = readConfig(Application, { ...app, providers: { rtmp: { timestampMode: 'zerobased' } } });
+  if (!reading.ok) return t.fail();
+  t.is(reading.config.providers.rtmp?.timestampMode, 'ZeroBased');
+  t.deepEqual(explicit(reading.config.providers), { rtmp: { timestampMode: 'ZeroBased' } });
+});
+
 test('two readings share nothing that one could change', (t) => {
   const one = readConfig(Application, app);
   const other = readConfig(Application, app);
@@ -99,7 +110,8 @@ test('two readings share nothing that one could change', (t) => {
 
 test('both spellings of webRtcAutoAbr are one option', (t) => {
   for (const key of ['webRtcAutoAbr', 'webrtcAutoAbr']) {
-    const reading = readConfig(OutputProfile, { ...profile, playlists: [{ fileName: 'a', options: { [key]: false } }] });
+    const playlist = { fileName: 'a', options: { [key]: false } };
+    const reading = readConfig(OutputProfile, { ...profile, playlists: [playlist] });
     if (!reading.ok) return t.fail();
     t.false(reading.config.playlists[0]?.options.webRtcAutoAbr);
     t.deepEqual(reading.warnings, []);
@@ -119,7 +131,10 @@ const refusals: readonly (readonly [json: unknown, line: string])[] = [
   [{ ...app, type: ['live'] }, 'type: a list is not one of live, vod'],
   [{ ...app, providers: [] }, 'providers: a list is not an object'],
   [{ ...app, providers: { rtmp: true } }, 'providers.rtmp: true is not an object'],
-  [{ ...app, providers: { rtmp: { maxConnection: '5' } } }, 'providers.rtmp.maxConnection: "5" is not an integer of at least 0'],
+  [
+    { ...app, providers: { rtmp: { maxConnection: '5' } } },
+    'providers.rtmp.maxConnection: "5" is not an integer of at least 0',
+  ],
   [
     { ...app, providers: { rtmp: { blockDuplicateStreamName: 'true' } } },
     'providers.rtmp.blockDuplicateStreamName: "true" is not true or false',

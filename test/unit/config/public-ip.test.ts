@@ -37,7 +37,9 @@ test('other messages have none', (t) => {
   t.is(mappedAddress(short, transaction), undefined);
 });
 
-async function stunServer(t: ExecutionContext, answer: (socket: Socket, request: Buffer, port: number) => void): Promise<number> {
+type Answer = (socket: Socket, request: Buffer, port: number) => void;
+
+async function stunServer(t: ExecutionContext, answer: Answer): Promise<number> {
   const socket = createSocket('udp4');
   socket.on('message', (request, { port }) => answer(socket, request, port));
   socket.bind(0, '127.0.0.1');
@@ -56,7 +58,8 @@ test('${PublicIP} is what the STUN server says', async (t) => {
     socket.send('noise', to, '127.0.0.1');
     socket.send(reply, to, '127.0.0.1');
   });
-  const { config, warnings } = await load(t, serverXml({ bind: relayAs, server: `<StunServer>127.0.0.1:${port}</StunServer>` }));
+  const server = `<StunServer>127.0.0.1:${port}</StunServer>`;
+  const { config, warnings } = await load(t, serverXml({ bind: relayAs, server }));
   t.is(config.bind.publishers.webrtc?.iceCandidates.iceCandidate[0]?.address, '192.0.2.1');
   t.deepEqual(config.stunServer, { host: '127.0.0.1', port });
   t.deepEqual(warnings, []);
@@ -70,7 +73,8 @@ test('without a STUN server it is an address of this machine', async (t) => {
 test('a STUN server that does not answer', async (t) => {
   const port = await stunServer(t, () => {});
   await t.throwsAsync(askStun({ host: '127.0.0.1', port }, 50), { message: 'no answer in 50 ms' });
-  const { config, warnings } = await load(t, serverXml({ bind: relayAs, server: '<StunServer>kiln.invalid:1</StunServer>' }));
+  const server = '<StunServer>kiln.invalid:1</StunServer>';
+  const { config, warnings } = await load(t, serverXml({ bind: relayAs, server }));
   t.true(isIPv4(config.bind.publishers.webrtc?.iceCandidates.iceCandidate[0]?.address ?? ''));
   t.is(warnings.length, 1);
   t.regex(warnings[0] ?? '', /^StunServer kiln\.invalid:1: .*\$\{PublicIP\} is/);

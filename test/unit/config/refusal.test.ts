@@ -2,16 +2,18 @@ import test from 'ava';
 import { ConfigError } from '../../../src/config/config-error.ts';
 import { application, load, profile, serverXml, vhost } from './support.ts';
 
+const ICE = 'Server/Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]';
 const APP = 'Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]';
 const PROFILE = `${APP}/OutputProfiles/OutputProfile[1]`;
 const MANAGERS = '<Managers><Host><Names><Name>*</Name></Names></Host></Managers>';
 const API = '<Managers><API><Port>8081</Port></API></Managers>';
 
-const llhls = (body: string): string => serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
+const llhls = (body: string): string =>
+  serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
 const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
 const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
-const cluster = (body: string): string =>
-  serverXml({ server: `<Cluster>${body}<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node></Cluster>` });
+const NODE = '<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node>';
+const cluster = (body: string): string => serverXml({ server: `<Cluster>${body}${NODE}</Cluster>` });
 
 /** What is wrong, and the first line of the refusal. */
 const refusals: Record<string, [xml: string, line: string]> = {
@@ -23,11 +25,20 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'no type': ['<Server version="8"><IP>*</IP></Server>', 'Server/Type: is missing'],
   'wrong type': [serverXml().replace('origin', 'relay'), 'Server/Type: "relay" is not one of origin, edge'],
   'no address': [serverXml().replace('<IP>*</IP>', ''), 'Server/IP: is missing'],
-  'wrong address': [serverXml().replace('<IP>*</IP>', '<IP>any</IP>'), 'Server/IP[1]: "any" is not *, :: or an IP address'],
+  'wrong address': [
+    serverXml().replace('<IP>*</IP>', '<IP>any</IP>'),
+    'Server/IP[1]: "any" is not *, :: or an IP address',
+  ],
   'no bind': ['<Server version="8"><Type>origin</Type><IP>*</IP></Server>', 'Server/Bind: is missing'],
-  'port in letters': [serverXml({ bind: rtmp('abc') }), 'Server/Bind/Providers/RTMP/Port: "abc" is not a port (1..65535)'],
+  'port in letters': [
+    serverXml({ bind: rtmp('abc') }),
+    'Server/Bind/Providers/RTMP/Port: "abc" is not a port (1..65535)',
+  ],
   'port 0': [serverXml({ bind: rtmp('0') }), 'Server/Bind/Providers/RTMP/Port: "0" is not a port (1..65535)'],
-  'port 65536': [serverXml({ bind: rtmp('65536') }), 'Server/Bind/Providers/RTMP/Port: "65536" is not a port (1..65535)'],
+  'port 65536': [
+    serverXml({ bind: rtmp('65536') }),
+    'Server/Bind/Providers/RTMP/Port: "65536" is not a port (1..65535)',
+  ],
   'empty port': [serverXml({ bind: rtmp('') }), 'Server/Bind/Providers/RTMP/Port: "" is not a port (1..65535)'],
   'port of the other transport': [
     serverXml({ bind: rtmp('1935/udp') }), 'Server/Bind/Providers/RTMP/Port: "1935/udp" is not a port (1..65535)',
@@ -45,7 +56,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
       bind: '<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>' +
         '<IceCandidates><IceCandidate>*:10000</IceCandidate></IceCandidates></WebRTC></Publishers>',
     }),
-    'Server/Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]: "*:10000" is not an ICE candidate (IP:port[-port]/udp|tcp)',
+    `${ICE}: "*:10000" is not an ICE candidate (IP:port[-port]/udp|tcp)`,
   ],
   'port given twice to RTMP and the API': [
     serverXml({ bind: `<Managers><API><Port>1935</Port></API></Managers>${rtmp('1935')}`, server: MANAGERS }),
@@ -59,7 +70,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'SRT in and out on one port': [
     serverXml({
-      bind: '<Providers><SRT><Port>9999</Port></SRT></Providers><Publishers><SRT><Port>9990-9999</Port></SRT></Publishers>',
+      bind: '<Providers><SRT><Port>9999</Port></SRT></Providers>' +
+        '<Publishers><SRT><Port>9990-9999</Port></SRT></Publishers>',
     }),
     'Server/Bind/Publishers/SRT/Port: "9999" is also the UDP port of Server/Bind/Providers/SRT/Port',
   ],
@@ -68,9 +80,12 @@ const refusals: Record<string, [xml: string, line: string]> = {
       bind: `${rtmp('10002')}<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>` +
         '<IceCandidates><IceCandidate>*:10000-10004/tcp</IceCandidate></IceCandidates></WebRTC></Publishers>',
     }),
-    'Server/Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]: "10002" is also the TCP port of Server/Bind/Providers/RTMP/Port',
+    `${ICE}: "10002" is also the TCP port of Server/Bind/Providers/RTMP/Port`,
   ],
-  'the API without managers': [serverXml({ bind: API }), 'Server/Managers: is missing: Bind/Managers/API is configured'],
+  'the API without managers': [
+    serverXml({ bind: API }),
+    'Server/Managers: is missing: Bind/Managers/API is configured',
+  ],
   'the API with TLS and no certificate': [
     serverXml({ bind: '<Managers><API><TLSPort>8082</TLSPort></API></Managers>', server: MANAGERS }),
     'Server/Managers/Host/TLS: is missing: Bind/Managers/API/TLSPort is configured',
@@ -121,7 +136,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'origin without URL': [
     serverXml({
-      vhosts: vhost('<Origins><Origin><Location>/a</Location><Pass><Scheme>ovt</Scheme><Urls/></Pass></Origin></Origins>'),
+      vhosts: vhost('<Origins><Origin><Location>/a</Location><Pass><Scheme>ovt</Scheme><Urls/></Pass></Origin>' +
+        '</Origins>'),
     }),
     'Server/VirtualHosts/VirtualHost[1]/Origins/Origin[1]/Pass/Urls/Url: is missing',
   ],
@@ -145,7 +161,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'playout delay backward': [
     serverXml({
-      apps: application('<Publishers><WebRTC><PlayoutDelay><Min>5</Min><Max>4</Max></PlayoutDelay></WebRTC></Publishers>'),
+      apps: application('<Publishers><WebRTC><PlayoutDelay><Min>5</Min><Max>4</Max></PlayoutDelay></WebRTC>' +
+        '</Publishers>'),
     }),
     `${APP}/Publishers/WebRTC/PlayoutDelay/Min: 5 is more than Max, 4`,
   ],
@@ -179,11 +196,13 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${PROFILE}/Encodes/Video[1]/KeyFrameInterval: 601 is not an integer (0..600)`,
   ],
   'key-frame interval in time': [
-    video('<Bypass>true</Bypass><KeyFrameIntervalType>time</KeyFrameIntervalType><KeyFrameInterval>10001</KeyFrameInterval>'),
+    video('<Bypass>true</Bypass><KeyFrameIntervalType>TIME</KeyFrameIntervalType>' +
+      '<KeyFrameInterval>10001</KeyFrameInterval>'),
     `${PROFILE}/Encodes/Video[1]/KeyFrameInterval: 10001 is not an integer (0..10000)`,
   ],
   'B-frames': [
-    video('<Bypass>true</Bypass><BFrames>17</BFrames>'), `${PROFILE}/Encodes/Video[1]/BFrames: 17 is not an integer (0..16)`,
+    video('<Bypass>true</Bypass><BFrames>17</BFrames>'),
+    `${PROFILE}/Encodes/Video[1]/BFrames: 17 is not an integer (0..16)`,
   ],
   'skipped frames': [
     video('<Bypass>true</Bypass><SkipFrames>121</SkipFrames>'),
@@ -221,7 +240,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
     'Server/Cluster/Secret: "" is not a text of at least one character',
   ],
   'cluster without Redis': [cluster('<Secret>s</Secret>'), 'Server/Cluster/Redis: is missing'],
-  'cluster with an empty Redis': [cluster('<Secret>s</Secret><Redis/>'), 'Server/Cluster/Redis: needs Url or Sentinels'],
+  'cluster with an empty Redis': [
+    cluster('<Secret>s</Secret><Redis/>'),
+    'Server/Cluster/Redis: needs Url or Sentinels',
+  ],
   'cluster with another database': [
     cluster('<Secret>s</Secret><Redis><Url>http://h:1</Url></Redis>'),
     'Server/Cluster/Redis/Url: "http://h:1" is not a redis:// or rediss:// URL',
@@ -236,8 +258,7 @@ for (const [name, [xml, line]] of Object.entries(refusals)) {
 }
 
 test('a cluster needs an access token of its own', async (t) => {
-  const node = '<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node>';
-  const body = `<Cluster><Secret>s</Secret><Redis><Url>redis://h</Url></Redis>${node}</Cluster>${MANAGERS}`;
+  const body = `<Cluster><Secret>s</Secret><Redis><Url>redis://h</Url></Redis>${NODE}</Cluster>${MANAGERS}`;
   const error = await t.throwsAsync(load(t, serverXml({ bind: API, server: body })), { instanceOf: ConfigError });
   t.is(
     error?.message,

@@ -4,23 +4,32 @@ import * as values from '../../../src/config/values.ts';
 test('ports', (t) => {
   t.is(values.parsePort('1'), 1);
   t.is(values.parsePort('65535'), 65535);
-  for (const bad of ['', '0', '65536', '-1', '1.5', '0x10', ' 1', '99999999999']) t.is(values.parsePort(bad), undefined);
+  for (const bad of ['', '0', '65536', '-1', '1.5', '0x10', ' 1', '99999999999']) {
+    t.is(values.parsePort(bad), undefined, bad);
+  }
   t.is(values.parsePortOf('1935/TCP', 'tcp'), 1935);
   t.is(values.parsePortOf('1935/udp', 'tcp'), undefined);
   t.is(values.parsePortOf('1935/tcp/tcp', 'tcp'), undefined);
 });
 
 test('port ranges', (t) => {
-  t.deepEqual(values.parsePortRanges('4000-4003,4005/udp', 'udp'), [{ first: 4000, last: 4003 }, { first: 4005, last: 4005 }]);
-  t.deepEqual(values.parsePortRanges('4000/udp, 4002/udp', 'udp'), [{ first: 4000, last: 4000 }, { first: 4002, last: 4002 }]);
+  const range = (first: number, last = first) => ({ first, last });
+  t.deepEqual(values.parsePortRanges('4000-4003,4005/udp', 'udp'), [range(4000, 4003), range(4005)]);
+  t.deepEqual(values.parsePortRanges('4000/udp, 4002/udp', 'udp'), [range(4000), range(4002)]);
   for (const bad of ['', ',', '4000,', '1-2-3', '5-4', '4000/tcp']) t.is(values.parsePortRanges(bad, 'udp'), undefined);
 });
 
 test('ICE candidates', (t) => {
-  t.deepEqual(values.parseIceCandidate('*:10000-10004/udp'), { address: '*', first: 10000, last: 10004, protocol: 'udp' });
-  t.deepEqual(values.parseIceCandidate('1.2.3.4:3478/TCP'), { address: '1.2.3.4', first: 3478, last: 3478, protocol: 'tcp' });
-  t.deepEqual(values.parseIceCandidate('[2001:db8::1]:1/udp'), { address: '2001:db8::1', first: 1, last: 1, protocol: 'udp' });
-  for (const bad of ['', '*', '*:1', '*:1/sctp', 'host.example:1/udp', '[1.2.3.4]:1/udp', '::1:1/udp', '*:2-1/udp', '*:1/udp/udp']) {
+  const good: [text: string, address: string, first: number, last: number, protocol: 'udp' | 'tcp'][] = [
+    ['*:10000-10004/udp', '*', 10000, 10004, 'udp'],
+    ['1.2.3.4:3478/TCP', '1.2.3.4', 3478, 3478, 'tcp'],
+    ['[2001:db8::1]:1/udp', '2001:db8::1', 1, 1, 'udp'],
+  ];
+  for (const [text, address, first, last, protocol] of good) {
+    t.deepEqual(values.parseIceCandidate(text), { address, first, last, protocol });
+  }
+  const wrong = ['*', '*:1', '*:1/sctp', 'host.example:1/udp', '[1.2.3.4]:1/udp', '::1:1/udp', '*:2-1/udp'];
+  for (const bad of ['', '*:1/udp/udp', ...wrong]) {
     t.is(values.parseIceCandidate(bad), undefined, bad);
   }
 });
@@ -29,7 +38,9 @@ test('endpoints', (t) => {
   t.deepEqual(values.parseEndpoint('stun.example.com:3478'), { host: 'stun.example.com', port: 3478 });
   t.deepEqual(values.parseEndpoint('*:3478'), { host: '*', port: 3478 });
   t.deepEqual(values.parseEndpoint('[::1]:80'), { host: '::1', port: 80 });
-  for (const bad of ['', 'host', 'host:', ':1', 'a b:1', 'host:0', '::1:80']) t.is(values.parseEndpoint(bad), undefined, bad);
+  for (const bad of ['', 'host', 'host:', ':1', 'a b:1', 'host:0', '::1:80']) {
+    t.is(values.parseEndpoint(bad), undefined, bad);
+  }
 });
 
 test('networks', (t) => {

@@ -41,6 +41,12 @@ test('document types and what they bring are refused', (t) => {
   t.is(refused('<!doctype a SYSTEM "file:///etc/passwd"><a/>'), 'x.xml: a document type is not allowed');
 });
 
+test('large malformed files take no longer than large good ones', (t) => {
+  for (const junk of ['<!--', '<![CDATA[', '<a ', '</a>', '&amp;', '<!', '<?x ', '${env:']) {
+    t.regex(refused(`<A>${junk.repeat(250_000)}`), /^x\.xml/);
+  }
+});
+
 test('deep nesting and reserved names are refused', (t) => {
   t.regex(refused('<a>'.repeat(1000) + '</a>'.repeat(1000)), /^x\.xml: /);
   t.regex(refused('<a><__proto__>1</__proto__></a>'), /^x\.xml: /);
@@ -48,7 +54,8 @@ test('deep nesting and reserved names are refused', (t) => {
 });
 
 test('files that are missing, too big or not UTF-8', async (t) => {
-  t.throws(() => readXml(join(import.meta.dirname, 'none.xml')), { instanceOf: ConfigError, message: /none\.xml: ENOENT/ });
+  const absent = join(import.meta.dirname, 'none.xml');
+  t.throws(() => readXml(absent), { instanceOf: ConfigError, message: /none\.xml: ENOENT/ });
   await t.throwsAsync(load(t, `<Server>${' '.repeat(5 * 1024 * 1024)}</Server>`), { message: /larger than/ });
   await t.throwsAsync(loadConfig(process.execPath, { env: {} }), { instanceOf: ConfigError });
 });
@@ -65,10 +72,12 @@ test('unknown elements and attributes warn once, with their path', async (t) => 
   ]);
 });
 
-test('deprecated elements warn and mean nothing', async (t) => {
-  const { config, warnings } = await load(t, serverXml({ apps: application('<HWAccels><Decoder/></HWAccels>') }));
+test('elements without a use here warn and mean nothing', async (t) => {
+  const apps = application('<HWAccels><Decoder/></HWAccels>');
+  const { config, warnings } = await load(t, serverXml({ apps, server: '<Analytics><A/></Analytics>' }));
   t.deepEqual(warnings, [
-    'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]/HWAccels: has no effect any more',
+    'DIR/Server.xml: Server/Analytics: has no effect',
+    'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]/HWAccels: has no effect',
   ]);
   t.false('hwaccels' in (config.virtualHosts[0]?.applications[0] ?? {}));
 });
@@ -102,7 +111,8 @@ test('includes that match nothing warn; wrong roots and circles are refused', as
   await t.throwsAsync(load(t, { 'Server.xml': include, 'v.xml': application() }), {
     message: 'DIR/v.xml: the root element is "Application", included as "VirtualHost"',
   });
-  await t.throwsAsync(load(t, { 'Server.xml': include, 'v.xml': '<VirtualHost><VirtualHost include="v.xml"/></VirtualHost>' }), {
+  const circle = '<VirtualHost><VirtualHost include="v.xml"/></VirtualHost>';
+  await t.throwsAsync(load(t, { 'Server.xml': include, 'v.xml': circle }), {
     message: /includes are nested deeper than 8/,
   });
 });
