@@ -10,6 +10,8 @@ const MAX_FRAMERATE = 240;
 const WEIGHT = 1 / 8;
 /** A step beyond this factor of the estimate is a hole or a new rate, told apart by whether it comes again. */
 const SURPRISE = 1.6;
+/** How far the measured from the declared frame duration may be: timestamps in milliseconds make it waver. */
+const AGREEMENT = 0.02;
 const OPUS_RATE = 48_000;
 const AAC_FRAME_SAMPLES = 1024;
 
@@ -21,6 +23,8 @@ export class FrameDuration {
   readonly #track: MediaTrack;
   /** Samples of an AAC frame at the timebase; 0 for other codecs. */
   readonly #fixed: number;
+  /** What the track declares; 0 for nothing. */
+  readonly #declared: number;
   readonly #longest: number;
   readonly #shortest: number;
   #estimate: number;
@@ -33,13 +37,14 @@ export class FrameDuration {
     this.#fixed = fixedDuration(track);
     this.#longest = den / MIN_FRAMERATE;
     this.#shortest = den / MAX_FRAMERATE;
-    const framerate = track.type === 'video' && track.framerate > 0 ? track.framerate : DEFAULT_FRAMERATE;
-    this.#estimate = this.#fixed > 0 ? this.#fixed : this.#clamp(den / framerate);
+    this.#declared = track.type === 'video' && track.framerate > 0 ? this.#clamp(den / track.framerate) : 0;
+    this.#estimate = this.#fixed || this.#declared || den / DEFAULT_FRAMERATE;
   }
 
-  /** Ticks. The last answer of `predict`, or what is expected before the first frame. */
+  /** Ticks, not whole. What was declared rules as long as what is measured does not contradict it. */
   get estimate(): number {
-    return this.#estimate;
+    const agrees = Math.abs(this.#estimate - this.#declared) < this.#declared * AGREEMENT;
+    return agrees ? this.#declared : this.#estimate;
   }
 
   /**
@@ -52,7 +57,7 @@ export class FrameDuration {
     if (this.#fixed > 0) return this.#fixed;
     if (packet.duration > 0 && packet.duration <= this.#longest) return packet.duration;
     if (this.#track.codec === 'OPUS') return Math.round((packetSamples(packet.data) * this.#track.timebase.den) / OPUS_RATE);
-    return Math.max(1, Math.round(this.#estimate));
+    return Math.max(1, Math.round(this.estimate));
   }
 
   #learn(step: number): void {

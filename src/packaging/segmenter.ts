@@ -4,7 +4,7 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack, Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
-import { TrackPackager, type Anchor, type Cut } from './track-packager.ts';
+import { HAIR_SECONDS, MIN_PART_SHARE, TrackPackager, type Anchor, type Cut } from './track-packager.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -22,9 +22,7 @@ const MAX_SEGMENT_SECONDS = 30;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Beyond this the wall clock and the source's clock have parted, and the anchor is set anew. */
 const MAX_DRIFT_MS = 1000;
-/** Parts, but for the last of a segment, must last 85 % of the target (RFC 8216bis 4.4.4.9). */
-const MIN_PART_SHARE = 0.85;
-/** Share of a frame that a part may last longer than asked, where that makes whole frames fit. */
+/** Share of a frame that parts may last longer than asked, where that makes whole frames fit. */
 const ROUND_UP = 0.1;
 
 /**
@@ -44,8 +42,11 @@ export class Segmenter {
   #anchor: Anchor = { wall: 0, media: 0 };
   #cut: Cut | undefined;
   #shift = 0;
+  /** Fixed with the leader's first part. */
   #partTarget = 0;
   #targetDuration: number;
+  #lastKey = -Infinity;
+  #firstInterval: number | undefined;
 
   constructor(options: SegmenterOptions, log: Logger, faults: FaultLog) {
     this.#options = options;
@@ -59,9 +60,11 @@ export class Segmenter {
     return this.#packagers;
   }
 
-  /** Seconds that no part is longer than (PART-TARGET). */
+  /** Seconds that the longest part of any track can last. */
   get partTarget(): number {
-    return this.#partTarget > 0 ? this.#partTarget : this.#fittingTarget();
+    let longest = 0;
+    for (const { partTarget } of this.#packagers.values()) longest = Math.max(longest, partTarget);
+    return longest;
   }
 
   /** EXT-X-TARGETDURATION. It grows only if key frames are further apart than the configuration foresees. */
@@ -98,6 +101,7 @@ export class Segmenter {
     const packager = this.#packagers.get(packet.track.id);
     if (packager === undefined || packet.track.type === 'data') return;
     if (!this.#started && !this.#start(packager, packet)) return;
+    if (packager === this.#leader && packet.key && packet.track.type === 'video') this.#noteKeyFrame(packet);
     const finding = packager.inspect(packet);
     if (finding === 'late') {
       this.#faults.count('HLS: a packet is not later than the one before it, left out');
@@ -119,9 +123,11 @@ export class Segmenter {
       if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} has no place in HLS`);
       const packager = new TrackPackager(track, {
         segmentCount: this.#options.segmentCount,
-        partTarget: () => this.partTarget,
+        partTarget: () => this.#partTarget || this.#fittingTarget(),
       });
-      packager.window.on('part', (_, { duration }) => this.#notePart(packager, duration));
+      packager.window.on('part', () => {
+        if (packager === this.#leader) this.#partTarget ||= this.#fittingTarget();
+      });
       packager.window.on('complete', ({ duration }) => this.#noteSegment(duration));
       this.#packagers.set(track.id, packager);
       return packager;
@@ -149,7 +155,7 @@ export class Segmenter {
     const elapsed = packager.elapsed(packet);
     if (elapsed >= this.#maxSeconds || packager.openBytes + packet.data.length > MAX_SEGMENT_BYTES) return true;
     if (packager !== this.#leader || !packet.key) return false;
-    const tolerance = packager.frameSeconds * (packager.track.type === 'video' ? 1 : 0.5);
+    const tolerance = packager.track.type === 'video' ? packager.frameSeconds : HAIR_SECONDS;
     return elapsed >= this.#options.segmentDuration - tolerance;
   }
 
@@ -190,9 +196,17 @@ export class Segmenter {
     return fitting > chunkDuration || fitting < MIN_PART_SHARE * chunkDuration ? fitting : chunkDuration;
   }
 
-  #notePart(packager: TrackPackager, duration: number): void {
-    if (packager === this.#leader && this.#partTarget === 0) this.#partTarget = this.#fittingTarget();
-    if (this.#partTarget > 0 && duration > this.#partTarget) this.#partTarget = duration;
+  /** Key frames that do not fit SegmentDuration make segments longer: the target must say so early. */
+  #noteKeyFrame(packet: Packet): void {
+    const time = seconds(packet);
+    const interval = time - this.#lastKey;
+    this.#lastKey = time;
+    if (!(interval > 0 && interval <= this.#maxSeconds)) return;
+    const { segmentDuration } = this.#options;
+    const frame = this.#leader?.frameSeconds ?? 0;
+    if (interval > segmentDuration) this.#noteSegment(interval);
+    else if (this.#firstInterval === undefined) this.#noteSegment(Math.ceil((segmentDuration - frame) / interval) * interval);
+    this.#firstInterval ??= interval;
   }
 
   #noteSegment(duration: number): void {

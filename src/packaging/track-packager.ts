@@ -27,12 +27,21 @@ export interface Cut {
 export interface PackagerLimits {
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
-  /** Seconds that a part may last at most. */
+  /** Seconds that parts of the stream are to last. */
   readonly partTarget: () => number;
 }
 
+/** Parts, but for the last of a segment, must last this share of PART-TARGET (RFC 8216bis 4.4.4.9). */
+export const MIN_PART_SHARE = 0.85;
+/** Share of a part by which its start may be behind the grid without its end moving on. */
+const GRID_TOLERANCE = 0.25;
+
 export type Finding = 'next' | 'late' | 'discontinuity';
 
+/** Part of a frame by which a part may be longer than the target before it is made shorter by a frame. */
+const SLACK = 8;
+/** Times of two tracks that differ by less are the same. */
+export const HAIR_SECONDS = 0.001;
 const BACK_SECONDS = 1;
 const JUMP_SECONDS = 10;
 
@@ -51,6 +60,7 @@ export class TrackPackager {
   /** Seconds added to the source's times, to keep decode times from being negative. */
   #shift = 0;
   #needKey: boolean;
+  #longestPart = 0;
   /** The next frame belongs to what follows the pending cut, whatever its time. */
   #broken = false;
 
@@ -80,6 +90,13 @@ export class TrackPackager {
   /** Seconds that a frame is expected to last. */
   get frameSeconds(): number {
     return this.#durations.estimate / this.#track.timebase.den;
+  }
+
+  /** Seconds that no part is longer than (PART-TARGET). */
+  get partTarget(): number {
+    const target = this.#limits.partTarget();
+    const bound = this.#gridded ? Math.floor(target / this.frameSeconds + 1 - 1e-6) * this.frameSeconds : target;
+    return Math.max(bound, this.#longestPart);
   }
 
   get awaitsDiscontinuity(): boolean {
@@ -145,7 +162,7 @@ export class TrackPackager {
     const pending = this.#pending;
     if (pending !== undefined) {
       const allowed = packet.key || pending.forced;
-      if (this.#broken || (allowed && this.#reaches(pending, time))) this.#startSegment(pending);
+      if (this.#broken || (allowed && this.#reaches(pending, time))) this.#startSegment(pending, packet.dts);
     }
     this.#needKey = false;
     this.#append(packet);
@@ -158,9 +175,9 @@ export class TrackPackager {
     const dts = packet.dts + offset;
     const pts = (this.#track.type === 'audio' ? packet.dts : packet.pts) + offset;
     const duration = this.#durations.predict(packet, this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts);
-    const target = Math.floor(this.#limits.partTarget() * den + 1e-6);
-    const slack = duration / 8;
-    if (!builder.empty && dts + duration - builder.start > target + slack) {
+    if (!builder.empty && !this.#fits(dts, duration)) {
+      // a hole, or slower frames than foreseen: the last frame lasts until this one, where it can
+      const target = this.#limits.partTarget() * den;
       this.#closePart(dts <= builder.start + target && dts > builder.end - duration ? dts : builder.end);
     }
     this.#lastDts = packet.dts;
@@ -169,27 +186,52 @@ export class TrackPackager {
       segment.wallClock = wallClock((this.#current as Cut).anchor, pts / den - this.#shift);
     }
     builder.add(packet, dts, pts, duration);
-    if (builder.end + duration - builder.start > target + slack || builder.full) {
-      this.#closePart(builder.end - builder.start <= target + slack ? Math.min(builder.end, builder.start + target) : builder.end);
-    }
+    if (builder.full || !this.#fits(builder.end, duration)) this.#closePart(builder.end);
+  }
+
+  /** Whether the growing part may take a frame of some ticks at a decode time. */
+  #fits(dts: number, duration: number): boolean {
+    const { den } = this.#track.timebase;
+    const target = this.#limits.partTarget() * den;
+    const { start } = this.#builder;
+    if (!this.#gridded) return dts + duration - start <= target + duration / SLACK;
+    const begin = ((this.#current as Cut).time + this.#shift) * den;
+    const end = begin + (Math.floor((start - begin) / target + GRID_TOLERANCE) + 1) * target;
+    return dts < end - HAIR_SECONDS * den && dts + duration - start <= this.partTarget * den + 0.5;
+  }
+
+  /**
+   * Sound is cut at the first frame behind where parts of equal length end, so that its parts come with those
+   * of the picture; where its frames are too long for that, parts are as long as whole frames fit.
+   */
+  get #gridded(): boolean {
+    const target = this.#limits.partTarget();
+    return this.#track.type === 'audio' && this.frameSeconds < target * (1 - MIN_PART_SHARE) * 0.5;
   }
 
   #closePart(end: number): void {
     if (this.#builder.empty) return;
-    const { data, duration, independent } = this.#builder.build(end);
+    const builder = this.#builder;
+    const { den } = this.#track.timebase;
+    const most = builder.start + Math.floor(this.#limits.partTarget() * den + 1e-6);
+    // the jitter of timestamps must not make a part a hair longer than the target
+    const hair = this.#durations.estimate / SLACK;
+    const built = builder.build(!this.#gridded && end > most && end <= most + hair ? most : end);
+    const duration = built.duration / den;
+    this.#longestPart = Math.max(this.#longestPart, duration);
     const index = this.window.open?.parts.length ?? 0;
-    this.window.add({ index, duration: duration / this.#track.timebase.den, independent, data });
+    this.window.add({ index, duration, independent: built.independent, data: built.data });
   }
 
-  #startSegment(cut: Cut): void {
+  /** @param next decode time of the frame that begins it, if that is there */
+  #startSegment(cut: Cut, next?: number): void {
     const builder = this.#builder;
     const { den } = this.#track.timebase;
     if (!builder.empty) {
-      const at = Math.round((cut.time + this.#shift) * den);
+      const at = (next ?? Infinity) + this.#shift * den;
       const target = this.#limits.partTarget() * den;
-      const frame = this.#durations.estimate;
       // the last frame ends where the next begins, if that is a place where it can
-      const exact = !this.#broken && Math.abs(at - builder.end) < frame && at - builder.start <= target;
+      const exact = !this.#broken && Math.abs(at - builder.end) < this.#durations.estimate && at - builder.start <= target;
       this.#closePart(exact ? at : builder.end);
     }
     const open = this.window.open;
@@ -223,7 +265,7 @@ export class TrackPackager {
   }
 
   #reaches(cut: Cut, time: number): boolean {
-    return time >= cut.time - this.frameSeconds / 2;
+    return time >= cut.time - (this.#track.type === 'audio' ? HAIR_SECONDS : this.frameSeconds / 2);
   }
 
   #seconds(packet: Packet): number {

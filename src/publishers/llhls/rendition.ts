@@ -7,7 +7,7 @@ import { Waiters } from './waiters.ts';
 export interface ChunklistContext {
   /** Grows with every change in any rendition of the stream. */
   readonly edition: number;
-  readonly options: ChunklistOptions;
+  readonly options: Omit<ChunklistOptions, 'partTarget'>;
   reports(except: Rendition): RenditionReport[];
 }
 
@@ -42,8 +42,9 @@ export class Rendition {
       this.#texts = {};
       this.#edition = context.edition;
     }
+    const { window, partTarget } = this.packager;
     return (this.#texts[form] ??= new Text(
-      this.#builder.build(this.packager.window, form, context.options, context.reports(this)),
+      this.#builder.build(window, form, { ...context.options, partTarget: ceiling(partTarget) }, context.reports(this)),
     ));
   }
 
@@ -60,8 +61,8 @@ export class Rendition {
   }
 
   /** Whether a player asks for something further ahead than it has reason to. */
-  tooFar(msn: number, part: number | undefined, partTarget: number): boolean {
-    const last = this.packager.window.last;
+  tooFar(msn: number, part: number | undefined): boolean {
+    const { partTarget, window: { last } } = this.packager;
     const msnNow = last?.msn ?? this.packager.msn;
     if (msn > msnNow + MAX_SEGMENTS_AHEAD) return true;
     if (part === undefined || msn < msnNow) return false;
@@ -77,4 +78,9 @@ export class Rendition {
   close(): void {
     this.waiters.close();
   }
+}
+
+/** Seconds, up to the next millisecond: playlists must not promise less than there is. */
+export function ceiling(seconds: number): number {
+  return Math.ceil(seconds * 1000 - 1e-6) / 1000;
 }

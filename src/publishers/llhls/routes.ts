@@ -156,7 +156,7 @@ function serveChunklist(
     return sendText(stream, stream.chunklist(rendition, form), age, viewer, request, reply);
   };
   if (msn === undefined || rendition.has(msn, wanted)) return send();
-  if (stream.tooFar(rendition, msn, part)) throw kilnError('playlistDirective', 'too far ahead');
+  if (rendition.tooFar(msn, part)) throw kilnError('playlistDirective', 'too far ahead');
   const waiting = stream.wait(rendition, () => rendition.has(msn, wanted), whenGone(reply));
   if (waiting === undefined) throw kilnError('tooManyWaiting');
   return waiting.then((outcome) => {

@@ -12,7 +12,7 @@ import type { Part, Segment } from '../../packaging/segment.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import { buildMaster, playlistRenditions } from './master.ts';
 import { fileNames } from './names.ts';
-import { Rendition, type ChunklistContext } from './rendition.ts';
+import { ceiling, Rendition, type ChunklistContext } from './rendition.ts';
 import { Players } from './session.ts';
 import type { Text } from './text.ts';
 import type { Outcome } from './waiters.ts';
@@ -92,11 +92,6 @@ export class LlhlsStream {
 
   chunklist(rendition: Rendition, form: ChunklistForm): Text {
     return rendition.chunklist(form, this.#context());
-  }
-
-  /** Whether a player asks for something further ahead than it has reason to. */
-  tooFar(rendition: Rendition, msn: number, part: number | undefined): boolean {
-    return rendition.tooFar(msn, part, this.#segmenter.partTarget);
   }
 
   /**
@@ -220,14 +215,13 @@ export class LlhlsStream {
     };
   }
 
-  #options(): ChunklistOptions {
+  #options(): Omit<ChunklistOptions, 'partTarget'> {
     const { chunkDuration, partHoldBack, segmentDuration, segmentCount, enablePreloadHint } = this.config;
     const { targetDuration, partTarget } = this.#segmenter;
-    const target = Math.ceil(partTarget * 1000 - 1e-6) / 1000;
+    const target = ceiling(partTarget);
     const holdBack = partHoldBack ?? 3 * chunkDuration;
     return {
       targetDuration,
-      partTarget: target,
       partHoldBack: Math.max(holdBack, Math.max(2, Math.min(3, holdBack / chunkDuration)) * target),
       preloadHint: enablePreloadHint,
       skippable: isSkippable(segmentDuration * segmentCount, targetDuration),

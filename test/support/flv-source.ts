@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { parseAudioSpecificConfig } from '../../src/codecs/aac.ts';
+import { parseAvcConfig, parseSps } from '../../src/codecs/h264.ts';
+import { parseAudioTag } from '../../src/containers/flv/audio.ts';
+import { parseVideoTag } from '../../src/containers/flv/video.ts';
+import type { Packet } from '../../src/core/packet.ts';
+import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
+import { Timeline } from '../../src/core/timeline.ts';
+import type { AudioTrack, Track, VideoTrack } from '../../src/core/track.ts';
+
+const MEDIA_TYPES = { 8: 'audio', 9: 'video' } as const;
+const MAX_OUTPUT = 256 * 1024 * 1024;
+
+/** H.264 and AAC made by ffmpeg, with the timestamps that RTMP would carry, as the packets of a source. */
+export function encode(args: readonly string[]): { tracks: Track[]; packets: Packet[] } {
+  const { stdout, stderr, status } = spawnSync('ffmpeg', ['-v', 'error', ...args, '-f', 'flv', '-'], { maxBuffer: MAX_OUTPUT });
+  if (status !== 0) throw new Error(`ffmpeg: ${stderr.toString()}`);
+  const timeline = new Timeline({ timebase: { num: 1, den: 1000 }, bits: 32 }, true);
+  const video = timeline.track(VIDEO_TIMEBASE);
+  let audio: ReturnType<typeof timeline.track> | undefined;
+  let videoTrack: VideoTrack | undefined;
+  let audioTrack: AudioTrack | undefined;
+  const packets: Packet[] = [];
+  for (let at = 13; at + 15 <= stdout.length; ) {
+    const type = MEDIA_TYPES[stdout[at] as 8 | 9] as 'audio' | 'video' | undefined;
+    const size = stdout.readUIntBE(at + 1, 3);
+    const time = stdout.readUIntBE(at + 4, 3) + (stdout[at + 7] as number) * 0x1000000;
+    const body = stdout.subarray(at + 11, at + 11 + size);
+    at += 11 + size + 4;
+    if (type === 'video') {
+      const tag = parseVideoTag(body);
+      if (tag?.packet === 'config') videoTrack = h264Track(tag.data);
+      if (tag?.packet !== 'frame' || videoTrack === undefined) continue;
+      const dts = video.next(time);
+      const pts = dts + tag.compositionTime * 90;
+      packets.push({ track: videoTrack, dts, pts, duration: 0, key: tag.key, data: tag.data });
+    } else if (type === 'audio') {
+      const tag = parseAudioTag(body);
+      if (tag?.packet === 'config') {
+        audioTrack = aacTrack(tag.data);
+        audio = timeline.track(audioTrack.timebase);
+      }
+      if (tag?.packet !== 'frame' || audioTrack === undefined || audio === undefined) continue;
+      const dts = audio.nextFrame(time, 1024);
+      packets.push({ track: audioTrack, dts, pts: dts, duration: 1024, key: true, data: tag.data });
+    }
+  }
+  return { tracks: [videoTrack, audioTrack].filter((track) => track !== undefined), packets };
+}
+
+function h264Track(config: Buffer): VideoTrack {
+  const { width, height } = parseSps(parseAvcConfig(config).sps[0] as Buffer);
+  return {
+    id: 0, name: 'video', type: 'video', codec: 'H264', timebase: VIDEO_TIMEBASE, bypass: true, config,
+    width, height, bitrate: 0, framerate: 0, keyFrameInterval: 0,
+  };
+}
+
+function aacTrack(config: Buffer): AudioTrack {
+  const { samplerate, channels } = parseAudioSpecificConfig(config);
+  return {
+    id: 1, name: 'audio', type: 'audio', codec: 'AAC', timebase: { num: 1, den: samplerate }, bypass: true, config,
+    samplerate, channels, bitrate: 0,
+  };
+}
