@@ -20,16 +20,12 @@ export type ApplicationConfig = Frozen<Static<typeof Application>>;
 export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
 export type PlaylistConfig = Frozen<Static<typeof Playlist>>;
 
-export type ModulesConfig = ServerConfig['modules'];
-export type ManagersConfig = NonNullable<ServerConfig['managers']>;
-export type ClusterConfig = NonNullable<ServerConfig['cluster']>;
 export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];
 export type AudioEncodeConfig = OutputProfileConfig['encodes']['audios'][number];
 
 type Providers = ApplicationConfig['providers'];
 type Publishers = ApplicationConfig['publishers'];
-export type ProviderName = keyof Providers;
 export type RtmpProviderConfig = NonNullable<Providers['rtmp']>;
 export type LlhlsPublisherConfig = NonNullable<Publishers['llhls']>;
 export type WebrtcPublisherConfig = NonNullable<Publishers['webrtc']>;
