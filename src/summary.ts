@@ -33,7 +33,8 @@ export function wantsColor(stream: { readonly isTTY?: boolean }, env: NodeJS.Pro
 type Row = readonly [label: string, value: string, hint?: string];
 
 /** What `npm start` prints: what listens where, how to publish and how to play. */
-export function summary(config: ServerConfig, addresses: Addresses, { version, token, demo, color }: SummaryOptions): string {
+export function summary(config: ServerConfig, addresses: Addresses, options: SummaryOptions): string {
+  const { version, token, demo, color } = options;
   const paint = painter(color);
   const names = example(config, demo);
   const sections: readonly (readonly [title: string, rows: readonly Row[]])[] = [
@@ -45,7 +46,9 @@ export function summary(config: ServerConfig, addresses: Addresses, { version, t
   const width = Math.max(0, ...shown.flatMap(([, rows]) => rows.map(([label]) => label.length)));
   const lines = ['', `  ${paint('accent', 'Kiln')} ${version}`, ''];
   const page = pageUrl(addresses, names);
-  if (demo !== undefined && page !== undefined) lines.push(`    ${paint('bold', 'Open')}  ${paint('accent', `${page}?mode=both`)}`, '');
+  if (demo !== undefined && page !== undefined) {
+    lines.push(`    ${paint('bold', 'Open')}  ${paint('accent', `${page}?mode=both`)}`, '');
+  }
   for (const [title, rows] of shown) {
     lines.push(`    ${paint('bold', title)}`);
     for (const [label, value, hint] of rows) {

@@ -67,7 +67,8 @@ export function pagesRoutes({ registry, serves }: PagesOptions): FastifyPluginAs
       const vhost = registry.resolve(request.hostname);
       if (vhost === undefined) return notFound(request, reply);
       const { app: application, stream } = request.query;
-      const only = typeof application === 'string' && typeof stream === 'string' ? { app: application, stream } : undefined;
+      const named = typeof application === 'string' && typeof stream === 'string';
+      const only = named ? { app: application, stream } : undefined;
       reply.header('cache-control', 'no-store');
       return listStreams(vhost, serves, only);
     });

@@ -13,6 +13,14 @@ const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hl
 /** Publishers that the player page plays. */
 export type PlayablePublisher = 'llhls' | 'webrtc';
 
+interface ShownVideo {
+  readonly codec: string;
+  readonly width: number;
+  readonly height: number;
+  /** Frames per second, 0 while unknown. */
+  readonly framerate: number;
+}
+
 /** What a viewer may know of a live stream: nothing of its source, sessions or configuration. */
 export interface LiveStream {
   readonly app: string;
@@ -20,7 +28,7 @@ export interface LiveStream {
   /** Start of the stream, in milliseconds since the epoch: another start, another value. */
   readonly since: number;
   readonly viewers: number;
-  readonly video?: { readonly codec: string; readonly width: number; readonly height: number; readonly framerate: number };
+  readonly video?: ShownVideo;
   readonly audio?: { readonly codec: string };
   /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
   readonly llhls: readonly string[];
@@ -71,7 +79,10 @@ function* everyOutput(vhost: VirtualHost): IterableIterator<[Application, Output
   }
 }
 
-function oneOutput(vhost: VirtualHost, { app, stream }: { app: string; stream: string }): [Application, OutputStream][] {
+function oneOutput(
+  vhost: VirtualHost,
+  { app, stream }: { app: string; stream: string },
+): [Application, OutputStream][] {
   const application = vhost.applications.get(app);
   const output = application?.outputs.get(stream);
   return application === undefined || output === undefined || output.tracks.length === 0 ? [] : [[application, output]];

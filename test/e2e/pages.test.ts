@@ -18,9 +18,9 @@ test.before(async () => {
   const { path } = await findFfmpeg();
   await promisify(execFile)(path, [
     '-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=25:duration=20',
-    '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-b:v', '200k', '-g', '25', '-f', 'hls', '-hls_time', '1',
-    '-hls_list_size', '0', '-hls_flags', 'omit_endlist', '-hls_segment_type', 'fmp4', '-master_pl_name', 'llhls.m3u8',
-    join(media, 'media.m3u8'),
+    '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-b:v', '200k', '-g', '25',
+    '-f', 'hls', '-hls_time', '1', '-hls_list_size', '0', '-hls_flags', 'omit_endlist', '-hls_segment_type', 'fmp4',
+    '-master_pl_name', 'llhls.m3u8', join(media, 'media.m3u8'),
   ]);
 });
 test.after.always(async () => {

@@ -26,10 +26,9 @@ test('the one that the environment names goes first', async (t) => {
 });
 
 test('a named one that does not run, or is something else, is refused and not passed over', async (t) => {
-  const absent = join(folder, 'absent');
-  await t.throwsAsync(findFfmpeg({ ...process.env, KILN_FFMPEG: absent }), { instanceOf: FfmpegError, message: /KILN_FFMPEG.*ENOENT/ });
-  const other = await program('other', 'echo "imagemagick version 7"');
-  await t.throwsAsync(findFfmpeg({ ...process.env, KILN_FFMPEG: other }), { instanceOf: FfmpegError, message: /KILN_FFMPEG/ });
-  const broken = await program('broken', 'echo "ffmpeg version 5.1"; exit 1');
-  await t.throwsAsync(findFfmpeg({ ...process.env, KILN_FFMPEG: broken }), { instanceOf: FfmpegError });
+  const refused = (path: string, message: RegExp) =>
+    t.throwsAsync(findFfmpeg({ ...process.env, KILN_FFMPEG: path }), { instanceOf: FfmpegError, message });
+  await refused(join(folder, 'absent'), /KILN_FFMPEG.*ENOENT/);
+  await refused(await program('other', 'echo "imagemagick version 7"'), /KILN_FFMPEG.*does not tell a version/);
+  await refused(await program('broken', 'echo "ffmpeg version 5.1"; exit 1'), /KILN_FFMPEG/);
 });

@@ -56,7 +56,8 @@ test('tells of nothing that does not listen, and no token that was configured', 
 test('shows a host name that is one, and escapes names in addresses', (t) => {
   const [vhost] = config.virtualHosts;
   if (vhost === undefined) return t.fail();
-  const named = { ...config, virtualHosts: [{ ...vhost, host: { ...vhost.host, names: ['*.example', 'live.example'] } }] };
+  const host = { ...vhost.host, names: ['*.example', 'live.example'] };
+  const named = { ...config, virtualHosts: [{ ...vhost, host }] };
   const text = summary(named, EVERYTHING, { version: '1', demo: { app: 'app', stream: 'a b' }, color: false });
   t.regex(text, /http:\/\/live\.example:3333\/app\/a%20b\/llhls\.m3u8/);
 });

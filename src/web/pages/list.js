@@ -46,7 +46,8 @@ function show({ streams, more, restricted }) {
     rows.delete(key);
   }
   const count = streams.length;
-  byId('count').textContent = more ? `the first ${count} streams` : count > 0 ? `${count} stream${count > 1 ? 's' : ''}` : '';
+  const noun = count === 1 ? 'stream' : 'streams';
+  byId('count').textContent = more ? `the first ${count} ${noun}` : count > 0 ? `${count} ${noun}` : '';
   byId('empty').hidden = count > 0;
   if (restricted) say('Streams are not listed here', 'Watching needs a link from the people who publish.');
   else say('Nothing is live right now', 'This page looks again by itself.');

@@ -1,6 +1,9 @@
-/** A stall or pause beyond this many seconds behind the wanted latency ends in a jump to the live edge. */
-const TOO_FAR_BEHIND = 6;
+/** Whoever is more seconds than this behind the wanted latency jumps there; less is caught up by playing faster. */
+const TOO_FAR_BEHIND = 2;
+const JUMP_PAUSE_MS = 8000;
 const RATE_WINDOW_SECONDS = 4;
+/** hls.js plays nothing before the first whole segment; its own next try would come late. */
+const NO_SEGMENT_YET = 'levelEmptyError';
 
 /**
  * Plays an LL-HLS master playlist in a video element, by hls.js or, where there is no
@@ -12,6 +15,7 @@ export class LlhlsPlayer {
   #failed;
   #hls;
   #closed = false;
+  #jumpedAt = -Infinity;
   /** Bytes and seconds of the newest video and audio fragments, to tell the bitrate. */
   #loads = { main: [], audio: [] };
 
@@ -31,7 +35,7 @@ export class LlhlsPlayer {
       lowLatencyMode: true,
       enableWorker: false,
       backBufferLength: 20,
-      maxLiveSyncPlaybackRate: 1.2,
+      maxLiveSyncPlaybackRate: 1.1,
       // The panel starts again by itself: one layer retries.
       manifestLoadPolicy: {
         default: { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 15_000, timeoutRetry: null, errorRetry: null },
@@ -39,17 +43,18 @@ export class LlhlsPlayer {
     });
     this.#hls = hls;
     hls.on(Hls.Events.ERROR, (_event, error) => {
-      if (error.fatal) this.#fail(reasonOf(error));
+      if (error.fatal || error.details === NO_SEGMENT_YET) this.#fail(reasonOf(error));
     });
     hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
     hls.attachMedia(this.#video);
     hls.loadSource(url);
   }
 
-  /** Latency in seconds, bitrate in bit/s, dropped frames; what is not known is undefined. */
-  stats(serverNow) {
+  /** Latency in seconds, bitrate in bit/s, frames and when they were counted (ms); what is not known is undefined. */
+  async stats(serverNow) {
     const quality = this.#video.getVideoPlaybackQuality?.();
     return {
+      at: performance.now(),
       latency: this.#latency(serverNow),
       latencyMeaning: 'From the server receiving a picture to this screen showing it, by the times in the playlist',
       bitrate: this.#bitrate(),
@@ -58,10 +63,14 @@ export class LlhlsPlayer {
     };
   }
 
-  /** Goes on at the live edge after a pause or a long stall. */
+  /** Goes on at the live edge after a pause, a stall, or a start while there was little to choose from. */
   catchUp() {
-    const edge = this.#hls?.liveSyncPosition;
-    if (edge != null && edge - this.#video.currentTime > TOO_FAR_BEHIND) this.#video.currentTime = edge;
+    const wanted = this.#hls?.liveSyncPosition;
+    const now = performance.now();
+    if (wanted == null || now - this.#jumpedAt < JUMP_PAUSE_MS) return;
+    if (wanted - this.#video.currentTime < TOO_FAR_BEHIND) return;
+    this.#jumpedAt = now;
+    this.#video.currentTime = wanted;
   }
 
   close() {
@@ -127,7 +136,7 @@ function reasonOf({ type, details, response }) {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };
   }
   // The server answers 201 without a body until the first picture is there.
-  if (details.startsWith('manifest')) return { reason: undefined, final: false };
+  if (details.startsWith('manifest') || details === NO_SEGMENT_YET) return { reason: undefined, final: false };
   if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };
   return { reason: 'The picture could not be decoded', final: false };
 }

@@ -3,7 +3,9 @@ import { element, serverNow } from './common.js';
 /** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
 const FIRST_PICTURE_MS = 30_000;
 const STALL_MS = 8000;
-const RETRY_MS = [500, 1000, 2000, 4000];
+/** So many starts may fail before a viewer is told why: a stream that has just begun is not all there. */
+const QUIET_ATTEMPTS = 3;
+const RETRY_MS = [500, 500, 500, 1000, 2000, 4000];
 
 /** One way to play: a picture with its state on top and its figures below. Plays again by itself after a fault. */
 export class Panel {
@@ -18,6 +20,7 @@ export class Panel {
   #target;
   #attempts = 0;
   #retry;
+  #shown = false;
   #startedAt = 0;
   #progressAt = 0;
   #position = 0;
@@ -57,6 +60,7 @@ export class Panel {
     this.#note.textContent = note;
     this.#note.hidden = note === '';
     this.#attempts = 0;
+    this.#shown = false;
     this.#start();
   }
 
@@ -79,15 +83,16 @@ export class Panel {
   tick() {
     if (this.#player === undefined) return;
     const now = performance.now();
-    const stats = this.#player.stats(serverNow());
     const playing = this.#cover.element.hidden;
     if (this.#video.currentTime !== this.#position || (this.#video.paused && playing)) {
       this.#position = this.#video.currentTime;
       this.#progressAt = now;
     }
     if (playing) {
-      this.#fill(stats, now);
-      if (!document.hidden && now - this.#progressAt > STALL_MS) this.#failed({ reason: 'The picture stopped coming', final: false });
+      this.#refresh(this.#player);
+      if (!this.#video.paused) this.#player.catchUp();
+      const stalled = !document.hidden && now - this.#progressAt > STALL_MS;
+      if (stalled) this.#failed({ reason: 'The picture stopped coming', final: false });
     } else if (this.#cover.button.hidden && now - this.#startedAt > FIRST_PICTURE_MS) {
       this.#failed({ reason: 'No picture came', final: false });
     }
@@ -100,9 +105,9 @@ export class Panel {
       this.#cover.element.hidden = true;
       this.#progressAt = performance.now();
       this.#attempts = 0;
+      this.#shown = true;
       this.#showSound();
     });
-    // Only a viewer's wish shows here: the player's own pauses come without a picture.
     video.addEventListener('play', () => this.#player?.catchUp());
     video.addEventListener('loadedmetadata', () => this.#begin());
     video.addEventListener('volumechange', () => {
@@ -121,7 +126,9 @@ export class Panel {
     this.#progressAt = this.#startedAt;
     this.#frames = undefined;
     this.#player = this.#makePlayer(this.#video, (failure) => this.#failed(failure));
-    this.#player.start(this.#target.url).catch(() => this.#failed({ reason: 'The player could not be loaded', final: false }));
+    this.#player
+      .start(this.#target.url)
+      .catch(() => this.#failed({ reason: 'The player could not be loaded', final: false }));
   }
 
   #begin() {
@@ -141,7 +148,8 @@ export class Panel {
       this.#show(reason, '', false);
       return;
     }
-    this.#show(reason ?? 'Starting', reason === undefined ? 'Waiting for the first picture' : 'Trying again', true);
+    const quiet = reason === undefined || (!this.#shown && this.#attempts < QUIET_ATTEMPTS);
+    this.#show(quiet ? 'Starting' : reason, quiet ? 'Waiting for the first picture' : 'Trying again', true);
     const wait = RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)];
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#start(), wait);
@@ -165,7 +173,12 @@ export class Panel {
     for (const cell of Object.values(this.#figures)) cell.textContent = '–';
   }
 
-  #fill({ latency, latencyMeaning, bitrate, frames, dropped }, now) {
+  async #refresh(player) {
+    const stats = await player.stats(serverNow());
+    if (player === this.#player && this.#cover.element.hidden) this.#fill(stats);
+  }
+
+  #fill({ at, latency, latencyMeaning, bitrate, frames, dropped }) {
     const { videoWidth, videoHeight } = this.#video;
     const { Latency, Picture, 'Frame rate': rate, Bitrate, Dropped } = this.#figures;
     Latency.textContent = latency === undefined ? '–' : seconds(latency);
@@ -174,10 +187,11 @@ export class Panel {
     Bitrate.textContent = bitrate === undefined ? '–' : bits(bitrate);
     Dropped.textContent = dropped === undefined ? '–' : `${dropped}`;
     const before = this.#frames;
-    if (frames !== undefined && frames !== before?.count) this.#frames = { count: frames, at: now };
-    if (before !== undefined && this.#frames !== before) {
-      rate.textContent = `${Math.max(0, ((frames - before.count) * 1000) / (now - before.at)).toFixed(0)} fps`;
-    }
+    if (frames === undefined || at === before?.at) return;
+    this.#frames = { count: frames, at };
+    if (before === undefined) return;
+    const perSecond = ((frames - before.count) * 1000) / (at - before.at);
+    rate.textContent = `${Math.round(Math.max(0, perSecond))} fps`;
   }
 }
 

@@ -55,7 +55,8 @@ function shownWays() {
 function notes(way) {
   const codec = live.audio?.codec;
   const silent = way === 'webrtc' && codec !== undefined && codec !== 'OPUS';
-  return { hasSound: codec !== undefined && !silent, note: silent ? `No sound by WebRTC: it needs Opus, this stream has ${codec}.` : '' };
+  const note = silent ? `No sound by WebRTC: it needs Opus, this stream has ${codec}.` : '';
+  return { hasSound: codec !== undefined && !silent, note };
 }
 
 function render() {
@@ -85,7 +86,9 @@ function render() {
 }
 
 function absence() {
-  if (live !== undefined && shownWays().length === 0) return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
+  if (live !== undefined && shownWays().length === 0) {
+    return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
+  }
   if (refused > 0) return ['The server cannot be reached', 'Trying again', true];
   return everLive
     ? ['The stream has ended', 'If it comes back, it plays here by itself.', true]
@@ -95,8 +98,8 @@ function absence() {
 function renderModes(ways) {
   for (const input of byId('modes').elements) {
     const { value } = input;
-    const offered = live === undefined || (value === 'both' ? WAYS.every((way) => live[way].length > 0) : live[value].length > 0);
-    input.disabled = !offered;
+    const needed = value === 'both' ? WAYS : [value];
+    input.disabled = live !== undefined && needed.some((way) => live[way].length === 0);
     input.checked = ways.length > 1 ? value === 'both' : value === ways[0];
   }
 }

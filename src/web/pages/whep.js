@@ -12,7 +12,6 @@ export class WhepPlayer {
   #closed = false;
   #abort = new AbortController();
   #last;
-  #stats = {};
 
   constructor(video, failed) {
     this.#video = video;
@@ -32,12 +31,11 @@ export class WhepPlayer {
     }
   }
 
-  /** Latency in seconds, bitrate in bit/s, dropped frames; what is not known is undefined. */
-  stats() {
-    this.#peer?.getStats().then((report) => this.#read(report), () => undefined);
+  /** Latency in seconds, bitrate in bit/s, frames and when they were counted (ms); what is not known is undefined. */
+  async stats() {
     return {
       latencyMeaning: 'Half the round trip to the server, plus buffering and decoding in this browser',
-      ...this.#stats,
+      ...(this.#peer && this.#read(await this.#peer.getStats())),
     };
   }
 
@@ -101,17 +99,17 @@ export class WhepPlayer {
       }
       if (entry.type === 'candidate-pair' && entry.nominated) rtt = entry.currentRoundTripTime ?? rtt;
     }
-    if (video === undefined) return;
-    const now = { at: video.timestamp, bytes, delay: delayOf(video), count: video.framesDecoded };
+    if (video === undefined) return undefined;
+    const now = { at: video.timestamp, bytes, delay: delayOf(video), frames: video.framesDecoded };
     const last = this.#last;
     this.#last = now;
-    if (last === undefined || now.at <= last.at) return;
-    const frames = now.count - last.count;
-    this.#stats = {
+    const counted = { at: now.at, frames: now.frames, dropped: video.framesDropped };
+    if (last === undefined || now.at <= last.at) return counted;
+    const frames = now.frames - last.frames;
+    return {
+      ...counted,
       latency: frames > 0 && rtt !== undefined ? rtt / 2 + (now.delay - last.delay) / frames : undefined,
       bitrate: ((now.bytes - last.bytes) * 8000) / (now.at - last.at),
-      frames: video.framesDecoded,
-      dropped: video.framesDropped,
     };
   }
 }

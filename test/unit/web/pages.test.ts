@@ -59,7 +59,9 @@ test('unknown virtual hosts and applications get a page that says so', async (t)
   const at = (url: string, host = 'live.example') => app.inject({ url, headers: { host } });
   t.is((await at('/')).statusCode, 200);
   t.is((await at('/app/stream')).statusCode, 200);
-  for (const url of ['/', '/app/stream', '/-/streams.json']) t.is((await at(url, 'other.example:3333')).statusCode, 404);
+  for (const url of ['/', '/app/stream', '/-/streams.json']) {
+    t.is((await at(url, 'other.example:3333')).statusCode, 404);
+  }
   const answer = await at('/other/stream');
   t.is(answer.statusCode, 404);
   t.regex(answer.body, /nothing at this address/);
