@@ -73,7 +73,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
     const present = this.#inputs.get(name);
     if (present !== undefined && !options.replace) throw kilnError('streamExists');
-    if (present === undefined && options.maxConnections > 0 && this.#sources(source) >= options.maxConnections) {
+    if (options.maxConnections > 0 && this.#others(source, present) >= options.maxConnections) {
       throw kilnError('tooManyConnections', options.maxConnections);
     }
     present?.close('another publisher took over the name');
@@ -90,9 +90,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
 
   /**
    * Makes an output stream of `input`; publishers hear of it by `announce`.
-   * @throws streamExists when another stream of the application puts out that name
+   * @throws streamExists when another stream of the application puts out that name, streamNotFound when
+   * `input` has ended
    */
   addOutput(input: InputStream, name: string): OutputStream {
+    if (input.closed) throw kilnError('streamNotFound', `${this.internalName}/${input.name}`);
     if (this.#outputs.has(name)) throw kilnError('streamExists');
     const output = input.addOutput(name);
     this.#outputs.set(name, output);
@@ -114,9 +116,10 @@ export class Application extends EventEmitter<ApplicationEvents> {
     this.removeAllListeners();
   }
 
-  #sources(source: Source): number {
+  /** Streams from the same kind of source, but for the one to be replaced. */
+  #others(source: Source, replaced: InputStream | undefined): number {
     let count = 0;
-    for (const input of this.#inputs.values()) if (input.source.kind === source.kind) count++;
+    for (const input of this.#inputs.values()) if (input !== replaced && input.source.kind === source.kind) count++;
     return count;
   }
 }

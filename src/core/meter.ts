@@ -28,14 +28,14 @@ const JUMP_SECONDS = 10;
 /** Measures one track (all its successive configurations) at a few additions a packet. */
 export class TrackMeter {
   #track: Track;
+  /** Of the packets whose time until the next one is known: `#seconds` and the open window in all. */
   #bytes = 0;
   #frames = 0;
   #seconds = 0;
-  #lastDts: number | undefined;
-  #lastPts = -Infinity;
+  #last: Packet | undefined;
   #windowBytes = 0;
   #windowFrames = 0;
-  #windowSeconds = 0;
+  #windowTicks = 0;
   #bitrateLatest = 0;
   #framerateLatest = 0;
   #gopFrames = 0;
@@ -57,30 +57,20 @@ export class TrackMeter {
 
   /** Called when the track is replaced by another configuration with the same id. */
   configChanged(track: Track): void {
+    this.#seconds += this.#resetWindow();
     this.#track = track;
     this.#changes++;
     this.#changed = new Date();
-    this.#lastDts = undefined;
-    this.#lastPts = -Infinity;
+    this.#last = undefined;
+    this.#hasBframes = false;
     this.#noteSize(track);
   }
 
   add(packet: Packet): void {
-    if (this.#lastDts !== undefined) {
-      const step = toSeconds(packet.dts - this.#lastDts, this.#track.timebase);
-      if (step >= 0 && step < JUMP_SECONDS) {
-        this.#seconds += step;
-        this.#windowSeconds += step;
-      }
-      if (this.#windowSeconds >= WINDOW_SECONDS) this.#closeWindow();
-    }
-    this.#lastDts = packet.dts;
-    this.#bytes += packet.data.length;
-    this.#frames++;
+    if (this.#last !== undefined) this.#step(this.#last, packet);
+    this.#last = packet;
     this.#windowBytes += packet.data.length;
     this.#windowFrames++;
-    if (packet.pts < this.#lastPts) this.#hasBframes = true;
-    this.#lastPts = packet.pts;
     if (!packet.key) {
       this.#gopFrames++;
     } else {
@@ -95,16 +85,17 @@ export class TrackMeter {
   }
 
   read(): Measured {
-    const { type } = this.#track;
+    const { type, timebase } = this.#track;
+    const seconds = this.#seconds + toSeconds(this.#windowTicks, timebase);
     return {
-      bitrateAvg: this.#seconds > 0 ? Math.round((this.#bytes * 8) / this.#seconds) : 0,
+      bitrateAvg: seconds > 0 ? Math.round((this.#bytes * 8) / seconds) : 0,
       bitrateLatest: this.#bitrateLatest,
-      framerateAvg: this.#seconds > 0 ? (this.#frames - 1) / this.#seconds : 0,
+      framerateAvg: seconds > 0 ? this.#frames / seconds : 0,
       framerateLatest: this.#framerateLatest,
       keyFrameIntervalAvg: this.#gops > 0 ? this.#gopFramesTotal / this.#gops : 0,
       keyFrameIntervalLatest: this.#gopLatest,
       hasBframes: this.#hasBframes,
-      deltaFramesSinceLastKeyFrame: type === 'video' ? Math.max(0, this.#gopFrames - 1) : 0,
+      deltaFramesSinceLastKeyFrame: type === 'video' ? this.#gopFrames - Number(this.#sawKey) : 0,
       configChangeCount: this.#changes,
       lastConfigChanged: this.#changed,
       maxWidth: this.#maxWidth,
@@ -113,13 +104,33 @@ export class TrackMeter {
     };
   }
 
+  #step(last: Packet, packet: Packet): void {
+    const ticks = packet.dts - last.dts;
+    const { timebase } = this.#track;
+    if (ticks < 0 || toSeconds(ticks, timebase) >= JUMP_SECONDS) return;
+    this.#bytes += last.data.length;
+    this.#frames++;
+    if (packet.pts < last.pts) this.#hasBframes = true;
+    this.#windowTicks += ticks;
+    if (toSeconds(this.#windowTicks, timebase) >= WINDOW_SECONDS) this.#closeWindow();
+  }
+
   #closeWindow(): void {
-    this.#bitrateLatest = Math.round((this.#windowBytes * 8) / this.#windowSeconds);
-    this.#framerateLatest = this.#windowFrames / this.#windowSeconds;
+    const [bytes, frames] = [this.#windowBytes, this.#windowFrames];
+    const seconds = this.#resetWindow();
+    this.#seconds += seconds;
+    this.#bitrateLatest = Math.round((bytes * 8) / seconds);
+    this.#framerateLatest = frames / seconds;
     this.#maxFramerate = Math.max(this.#maxFramerate, this.#framerateLatest);
+  }
+
+  /** @returns its seconds */
+  #resetWindow(): number {
+    const seconds = toSeconds(this.#windowTicks, this.#track.timebase);
     this.#windowBytes = 0;
     this.#windowFrames = 0;
-    this.#windowSeconds = 0;
+    this.#windowTicks = 0;
+    return seconds;
   }
 
   #noteSize(track: Track): void {

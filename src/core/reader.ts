@@ -21,8 +21,8 @@ const DEFAULT_LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 5 };
 
 /**
  * One consumer's view of a stream. A consumer that keeps up is called in the writer's own turn:
- * no queue, no delay. One that does not is queued for within limits of bytes and media time;
- * beyond them the queue is dropped and delivery goes on at the next video key frame, counted.
+ * no queue, no delay. One that does not is queued for within limits of bytes and media time; beyond them
+ * what is queued in front of its newest video key frame is dropped, counted, or all of it up to the next one.
  * It never holds up the writer or another reader.
  */
 export class Reader {
@@ -30,6 +30,8 @@ export class Reader {
   readonly #limits: ReaderLimits;
   readonly #detach: (reader: Reader) => void;
   #queue: Packet[] = [];
+  /** Packets at the start of the queue that were delivered. */
+  #taken = 0;
   #queuedBytes = 0;
   #paused = false;
   #draining = false;
@@ -68,7 +70,7 @@ export class Reader {
     }
     this.#queue.push(packet);
     this.#queuedBytes += packet.data.length;
-    if (this.#overLimit(packet)) this.#dropQueue();
+    if (this.#overLimit(packet)) this.#shed(packet);
   }
 
   /** Called by the consumer when it can take packets again. */
@@ -76,22 +78,23 @@ export class Reader {
     this.#paused = false;
     if (this.#draining) return;
     this.#draining = true;
-    let taken = 0;
-    while (!this.#paused && !this.#closed && taken < this.#queue.length) {
-      const packet = this.#queue[taken++] as Packet;
-      this.#queuedBytes -= packet.data.length;
-      if (this.#consumer.packet(packet) === false) this.#paused = true;
+    try {
+      while (!this.#paused && this.#taken < this.#queue.length) {
+        const packet = this.#queue[this.#taken++] as Packet;
+        this.#queuedBytes -= packet.data.length;
+        if (this.#consumer.packet(packet) === false) this.#paused = true;
+      }
+    } finally {
+      this.#keep(this.#queue.slice(this.#taken));
+      this.#draining = false;
     }
-    this.#queue.splice(0, taken);
-    this.#draining = false;
   }
 
   /** Stops delivery. Idempotent; the consumer's `close` is not called. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    this.#keep([]);
     this.#detach(this);
   }
 
@@ -104,17 +107,34 @@ export class Reader {
 
   #overLimit(newest: Packet): boolean {
     if (this.#queuedBytes > this.#limits.bytes) return true;
-    const oldest = this.#queue[0] as Packet;
+    const oldest = this.#queue[this.#taken] as Packet;
     const seconds =
       toSeconds(newest.dts, newest.track.timebase) - toSeconds(oldest.dts, oldest.track.timebase);
     return seconds > this.#limits.seconds;
   }
 
-  #dropQueue(): void {
-    const video = this.#queue.some((packet) => packet.track.type === 'video');
-    this.#dropped += this.#queue.length;
-    this.#queue = [];
-    this.#queuedBytes = 0;
-    this.#waitForKey = video;
+  #shed(newest: Packet): void {
+    const queued = this.#queue.length - this.#taken;
+    const key = this.#queue.findLastIndex(isVideoKey);
+    this.#waitForKey = this.#queue.some(isVideo);
+    this.#keep(key > this.#taken ? this.#queue.slice(key) : []);
+    if (this.#queue.length > 0 && this.#overLimit(newest)) this.#keep([]);
+    if (this.#queue.length > 0) this.#waitForKey = false;
+    this.#dropped += queued - this.#queue.length;
   }
+
+  #keep(packets: Packet[]): void {
+    this.#queue = packets;
+    this.#taken = 0;
+    this.#queuedBytes = 0;
+    for (const packet of packets) this.#queuedBytes += packet.data.length;
+  }
+}
+
+function isVideo({ track }: Packet): boolean {
+  return track.type === 'video';
+}
+
+function isVideoKey(packet: Packet): boolean {
+  return packet.key && isVideo(packet);
 }

@@ -17,15 +17,14 @@ interface StreamEvents {
  * Packets from one writer to many readers. Knows no protocol.
  * The first `setTracks` makes it live; `close` ends every reader.
  */
-export class Stream<Events extends Record<keyof Events, unknown[]> = Record<never, never>> extends EventEmitter<
-  StreamEvents & Events
-> {
+export class Stream extends EventEmitter<StreamEvents> {
   readonly name: string;
   readonly createdTime = new Date();
   readonly counters: Counters;
   #tracks: readonly Track[] = [];
   readonly #meters = new Map<number, TrackMeter>();
-  readonly #readers = new Set<Reader>();
+  /** Replaced, never changed: a reader that comes during a write begins with the next packet. */
+  #readers: readonly Reader[] = [];
   #closed = false;
 
   constructor(name: string, counters: Counters) {
@@ -44,7 +43,7 @@ export class Stream<Events extends Record<keyof Events, unknown[]> = Record<neve
   }
 
   get readers(): number {
-    return this.#readers.size;
+    return this.#readers.length;
   }
 
   /** Runtime measurement of a track; undefined for an unknown id. */
@@ -67,7 +66,7 @@ export class Stream<Events extends Record<keyof Events, unknown[]> = Record<neve
       if (!tracks.some((track) => track.id === id)) this.#meters.delete(id);
     }
     this.#tracks = Object.freeze([...tracks]);
-    (this as EventEmitter<StreamEvents>).emit('tracks', this.#tracks);
+    this.emit('tracks', this.#tracks);
   }
 
   /** Hands a packet of one of the current tracks to every reader, in this turn. */
@@ -79,22 +78,30 @@ export class Stream<Events extends Record<keyof Events, unknown[]> = Record<neve
 
   /** Attaches a consumer, from the next packet on. On a closed stream it is told so at once. */
   read(consumer: Consumer, limits?: ReaderLimits): Reader {
-    const reader = new Reader(consumer, (gone) => this.#readers.delete(gone), limits);
+    const reader = new Reader(consumer, (gone) => this.#detach(gone), limits);
     if (this.#closed) {
       reader.end('the stream has ended');
       return reader;
     }
-    this.#readers.add(reader);
+    this.#readers = [...this.#readers, reader];
     return reader;
   }
 
-  /** Ends every reader. Idempotent. */
+  /** Ends what hangs on the stream and every reader. Idempotent. */
   close(reason: string): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const reader of [...this.#readers]) reader.end(reason);
-    (this as EventEmitter<StreamEvents>).emit('close', reason);
+    this.closeChildren(reason);
+    for (const reader of this.#readers) reader.end(reason);
+    this.emit('close', reason);
     this.removeAllListeners();
+  }
+
+  /** Called once, when the stream counts as closed already. */
+  protected closeChildren(_reason: string): void {}
+
+  #detach(gone: Reader): void {
+    this.#readers = this.#readers.filter((reader) => reader !== gone);
   }
 }
 
@@ -122,7 +129,7 @@ export interface Source {
 }
 
 /** What a provider writes into. It hears `close` when others end the stream and must then disconnect. */
-export class InputStream extends Stream<{ output: [OutputStream] }> {
+export class InputStream extends Stream {
   readonly source: Source;
   readonly #outputs = new Map<string, OutputStream>();
 
@@ -143,17 +150,17 @@ export class InputStream extends Stream<{ output: [OutputStream] }> {
     return output;
   }
 
-  override close(reason: string): void {
+  protected override closeChildren(reason: string): void {
     for (const output of [...this.#outputs.values()]) output.close(reason);
-    super.close(reason);
   }
 }
 
 /** What publishers read. Shares the counters of its input: the API measures by input stream. */
-export class OutputStream extends Stream<{ session: [Session] }> {
+export class OutputStream extends Stream {
   readonly input: InputStream;
   #playlists: readonly Playlist[] = [];
   readonly #sessions = new Map<string, Session>();
+  readonly #departures = new Set<() => void>();
 
   constructor(name: string, input: InputStream) {
     super(name, input.counters);
@@ -177,13 +184,21 @@ export class OutputStream extends Stream<{ session: [Session] }> {
     return this.#playlists.find((playlist) => playlist.fileName === fileName);
   }
 
-  /** Lists and counts a viewer; call the answer when it has gone. */
+  /** Lists and counts a viewer until its answer is called or the stream ends, whichever comes first. */
   addSession(session: Session): () => void {
+    if (this.closed) return () => {};
     const uncount = this.counters.viewer(session.kind);
     this.#sessions.set(session.id, session);
-    return () => {
+    const depart = () => {
       if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
+      this.#departures.delete(depart);
       uncount();
     };
+    this.#departures.add(depart);
+    return depart;
+  }
+
+  protected override closeChildren(): void {
+    for (const depart of [...this.#departures]) depart();
   }
 }

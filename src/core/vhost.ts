@@ -18,6 +18,7 @@ export class VirtualHost {
   readonly template: ApplicationConfig | undefined;
   readonly #applications = new Map<string, Application>();
   readonly #hostNames: readonly RegExp[];
+  #closed = false;
 
   constructor(registry: Registry, config: VirtualHostConfig, isStatic: boolean) {
     this.registry = registry;
@@ -51,8 +52,9 @@ export class VirtualHost {
     return application;
   }
 
-  /** @throws applicationExists */
+  /** @throws applicationExists, vhostNotFound (the virtual host is closed) */
   createApplication(config: ApplicationConfig, dynamic = false): Application {
+    if (this.#closed) throw kilnError('vhostNotFound', this.name);
     if (this.#applications.has(config.name)) throw kilnError('applicationExists', this.name, config.name);
     const application = new Application(this, config, dynamic);
     this.#applications.set(config.name, application);
@@ -62,7 +64,9 @@ export class VirtualHost {
     return application;
   }
 
+  /** Closes every application. Idempotent. */
   close(reason: string): void {
+    this.#closed = true;
     for (const application of [...this.#applications.values()]) application.close(reason);
   }
 }

@@ -1,11 +1,16 @@
-/** Longer than any host name or origin; what a stranger sends beyond it matches nothing and costs nothing. */
-const MAX_LENGTH = 512;
-
 /**
  * Pattern of names as Server.xml writes them: `*` is any run of characters, `?` any one; case does not matter.
+ * Matching takes time in proportion to the text, whatever the pattern: strangers choose the text.
  * @param before regular expression that the match begins with
  */
 export function wildcard(pattern: string, before = ''): RegExp {
-  const source = pattern.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll(/\*+/g, '.*').replaceAll('?', '.');
-  return new RegExp(`^(?=.{0,${MAX_LENGTH}}$)${before}${source}$`, 'i');
+  const [start = '', ...parts] = pattern.split(/\*+/).map(literal);
+  const end = parts.pop();
+  // what a lookahead captured is not tried again elsewhere: the first place of each part is as good as any
+  const middle = parts.map((part, index) => `(?=(?<part${index}>.*?${part}))\\k<part${index}>`).join('');
+  return new RegExp(`^${before}${start}${middle}${end === undefined ? '' : `.*${end}`}$`, 'i');
+}
+
+function literal(text: string): string {
+  return text.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('?', '.');
 }

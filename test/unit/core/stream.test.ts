@@ -1,0 +1,193 @@
+import test from 'ava';
+import { Counters, Flow } from '../../../src/core/counters.ts';
+import type { Reader } from '../../../src/core/reader.ts';
+import type { Session } from '../../../src/core/session.ts';
+import { InputStream, type OutputStream } from '../../../src/core/stream.ts';
+import { AUDIO, audio, RTMP, Sink, VIDEO, video } from './support.ts';
+
+const openInput = (parent = new Counters()) => new InputStream('live', RTMP, parent);
+
+function session(id: string): Session {
+  return { id, kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {} };
+}
+
+test('every reader gets every packet, the same object, in the writer\'s turn', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO, AUDIO]);
+  const sinks = [new Sink(), new Sink()];
+  for (const sink of sinks) stream.read(sink);
+  const packets = [video(0, true), audio(0), video(0.04, false)];
+  for (const packet of packets) stream.write(packet);
+  for (const sink of sinks) t.deepEqual(sink.packets, packets);
+  t.is(sinks[0]?.packets[0], packets[0]);
+  t.is(stream.readers, 2);
+});
+
+test('a slow reader drops to a key frame and holds up nobody', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO]);
+  const [slow, quick] = [new Sink(), new Sink()];
+  slow.open = false;
+  const reader = stream.read(slow, { bytes: 500, seconds: 60 });
+  stream.read(quick);
+  for (let i = 0; i < 30; i++) stream.write(video(i / 10, i % 10 === 0));
+  t.is(quick.packets.length, 30);
+  t.is(slow.packets.length, 1);
+  slow.open = true;
+  reader.resume();
+  stream.write(video(3, true));
+  stream.write(video(3.1, false));
+  const resumed = slow.packets.slice(1);
+  t.true(resumed[0]?.key);
+  t.is(reader.dropped + slow.packets.length, 32);
+  t.is(quick.packets.length, 32);
+});
+
+test('readers that come and go during a write', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO]);
+  const late = new Sink();
+  const last = new Sink();
+  let own: Reader | undefined;
+  let calls = 0;
+  own = stream.read({
+    packet: () => {
+      calls++;
+      stream.read(late);
+      own?.close();
+    },
+  });
+  stream.read(last);
+  stream.write(video(0, true));
+  t.is(late.packets.length, 0, 'a reader begins with the next packet');
+  t.is(last.packets.length, 1, 'one that goes takes nothing from the others');
+  stream.write(video(0.04, false));
+  t.deepEqual([calls, late.packets.length, last.packets.length], [1, 1, 2]);
+});
+
+test('a stream that is closed by a reader during a write', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO]);
+  stream.read({ packet: () => stream.close('enough') });
+  const sink = new Sink();
+  stream.read(sink);
+  stream.write(video(0, true));
+  t.deepEqual([sink.packets.length, sink.reasons], [0, ['enough']]);
+});
+
+test('a change of configuration is a new track with the same id', (t) => {
+  const stream = openInput();
+  const heard: number[] = [];
+  stream.on('tracks', (tracks) => heard.push(tracks.length));
+  stream.setTracks([VIDEO, AUDIO]);
+  stream.write(video(0, true));
+  const changed = { ...VIDEO, width: 640 };
+  stream.setTracks([changed, AUDIO]);
+  stream.write(video(0.04, true, 100, changed));
+  t.deepEqual(heard, [2, 2]);
+  t.is(stream.tracks[0], changed);
+  t.like(stream.measured(0), { configChangeCount: 1, maxWidth: 1280 });
+  t.is(stream.measured(1)?.configChangeCount, 0, 'the same object is no change');
+  t.true(Object.isFrozen(stream.tracks));
+});
+
+test('a track that leaves takes its measurement along', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO, AUDIO]);
+  stream.setTracks([AUDIO]);
+  t.is(stream.measured(0), undefined);
+  t.notThrows(() => stream.write(video(0, true)));
+  stream.setTracks([VIDEO, AUDIO]);
+  t.is(stream.measured(0)?.configChangeCount, 0);
+});
+
+test('a closed stream takes and gives nothing', (t) => {
+  const stream = openInput();
+  const reasons: string[] = [];
+  stream.on('close', (reason) => reasons.push(reason));
+  const early = new Sink();
+  stream.read(early);
+  stream.close('source gone');
+  stream.close('again');
+  stream.setTracks([VIDEO]);
+  stream.write(video(0, true));
+  const late = new Sink();
+  stream.read(late);
+  t.deepEqual(reasons, ['source gone']);
+  t.deepEqual(early.reasons, ['source gone']);
+  t.deepEqual(late.reasons, ['the stream has ended']);
+  t.is(stream.tracks.length, 0);
+  t.is(stream.readers, 0);
+  t.is(stream.listenerCount('close'), 0);
+});
+
+test('outputs end with their input, first', (t) => {
+  const input = openInput();
+  const order: string[] = [];
+  const output = input.addOutput('live_out');
+  const sink = new Sink();
+  output.read(sink);
+  output.on('close', (reason) => order.push(`output: ${reason}, input closed: ${input.closed}`));
+  input.on('close', (reason) => order.push(`input: ${reason}`));
+  input.close('done');
+  t.deepEqual(order, ['output: done, input closed: true', 'input: done']);
+  t.deepEqual(sink.reasons, ['done']);
+  t.is(input.outputs.size, 0);
+});
+
+test('an output that ends leaves its input alone', (t) => {
+  const input = openInput();
+  const output = input.addOutput('live_out');
+  t.is(input.outputs.get('live_out'), output);
+  output.close('no longer');
+  t.is(input.outputs.size, 0);
+  t.false(input.closed);
+});
+
+test('sessions are listed and counted until they leave', (t) => {
+  const application = new Counters();
+  const output: OutputStream = openInput(application).addOutput('live');
+  const leave = output.addSession(session('a'));
+  output.addSession(session('b'));
+  t.deepEqual([...output.sessions.keys()], ['a', 'b']);
+  t.is(application.publishers.webrtc, 2);
+  leave();
+  leave();
+  t.deepEqual([...output.sessions.keys()], ['b']);
+  t.is(application.totalConnections, 1);
+});
+
+test('a session that took the id of another stays when the other leaves', (t) => {
+  const output = openInput().addOutput('live');
+  const leave = output.addSession(session('a'));
+  const second = session('a');
+  output.addSession(second);
+  leave();
+  t.is(output.sessions.get('a'), second);
+  t.is(output.counters.totalConnections, 1);
+});
+
+test('sessions leave with their stream, once', (t) => {
+  const application = new Counters();
+  const input = openInput(application);
+  const output = input.addOutput('live');
+  const leave = output.addSession(session('a'));
+  input.close('gone');
+  t.is(output.sessions.size, 0);
+  t.is(application.totalConnections, 0);
+  leave();
+  output.addSession(session('b'))();
+  t.deepEqual([application.totalConnections, application.maxTotalConnections], [0, 1]);
+});
+
+test('playlists by the name that clients ask for', (t) => {
+  const output = openInput().addOutput('live');
+  const options = {
+    webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: 0, enableTsPackaging: false,
+  };
+  output.addPlaylist({ name: 'Low latency', fileName: 'abr', options, renditions: [] });
+  output.addPlaylist({ name: 'Master', fileName: 'master', options, renditions: [] });
+  t.is(output.playlist('master')?.name, 'Master');
+  t.is(output.playlist('other'), undefined);
+  t.is(output.playlists.length, 2);
+});
