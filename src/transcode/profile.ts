@@ -32,15 +32,11 @@ export function planTracks(profile: OutputProfileConfig, inputs: readonly Track[
     if (bypass) tracks.push({ from, variantName, key: `${from.type}/${variantName}/${from.id}` });
     else encoded.push(variantName);
   };
-  for (const [index, encode] of profile.encodes.videos.entries()) {
-    for (const input of inputs) {
-      if (input.type === 'video') add(input, encode.name ?? `video_${index}`, bypassesVideo(encode, input));
-    }
+  for (const encode of profile.encodes.videos) {
+    for (const input of inputs) if (input.type === 'video') add(input, encode.name, bypassesVideo(encode, input));
   }
-  for (const [index, encode] of profile.encodes.audios.entries()) {
-    for (const input of inputs) {
-      if (input.type === 'audio') add(input, encode.name ?? `audio_${index}`, bypassesAudio(encode, input));
-    }
+  for (const encode of profile.encodes.audios) {
+    for (const input of inputs) if (input.type === 'audio') add(input, encode.name, bypassesAudio(encode, input));
   }
   return { tracks, encoded };
 }

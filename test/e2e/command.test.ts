@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { Kiln, serverXml } from '../support/kiln.ts';
+import { freePorts } from '../support/ports.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+
+/** Runs the server's command until it ends by itself. */
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  return new Promise<{ code: number | string | null | undefined; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : error.code, stdout, stderr });
+    });
+  });
+}
+
+test('--version and --help tell and end', async (t) => {
+  const version = await run(['--version']);
+  t.is(version.code, 0);
+  t.regex(version.stdout, /^Kiln \d+\.\d+\.\d+ \(v\d+\.\d+\.\d+-\d+-g[0-9a-f]{7,}\)\n$/);
+  const help = await run(['--help']);
+  t.is(help.code, 0);
+  for (const option of ['--config', '--demo', '--check', '--version']) t.true(help.stdout.includes(option));
+});
+
+test('an unknown option ends with 2 and names it', async (t) => {
+  const { code, stderr } = await run(['--nonsense']);
+  t.is(code, 2);
+  t.true(stderr.includes('--nonsense'));
+});
+
+test('--check takes the samples and refuses a wrong value in one line', async (t) => {
+  for (const sample of ['config/Server.xml', 'config/minimal.xml']) {
+    const { code, stdout } = await run(['--check', '--config', sample]);
+    t.is(code, 0);
+    t.is(stdout, `${sample} is valid\n`);
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'Server.xml');
+  const xml = serverXml({ rtmp: 1935, http: 3333, api: 8081, ice: [10000, 10001] });
+  await writeFile(file, xml.replace('<Port>1935</Port>', '<Port>many</Port>'));
+  for (const args of [['--check'], []]) {
+    const { code, stderr } = await run([...args, '--config', file]);
+    t.is(code, 2);
+    t.is(stderr.split('\n').length, 2, stderr);
+    t.true(stderr.startsWith(`${file}: Server/Bind/Providers/RTMP/Port:`), stderr);
+    t.true(stderr.includes('"many"'));
+  }
+});
+
+test('a missing file is a wrong configuration', async (t) => {
+  const { code, stderr } = await run(['--config', '/nowhere/Server.xml']);
+  t.is(code, 2);
+  t.true(stderr.includes('/nowhere/Server.xml'));
+});
+
+test('a port in use ends the start with an error that names it, and leaves nothing running', async (t) => {
+  const kiln = await Kiln.start();
+  t.teardown(() => kiln.stop());
+  const [http, api, ice, ice2] = (await freePorts(4)) as [number, number, number, number];
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-busy-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp: kiln.ports.rtmp, http, api, ice: [ice, ice2] }));
+  const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });
+  t.is(code, 1);
+  t.true(stderr.includes('EADDRINUSE') && stderr.includes(String(kiln.ports.rtmp)), stderr);
+});
+
+test('a generated token is told once and works; a given one is never printed', async (t) => {
+  const generated = await Kiln.start({ env: { KILN_ACCESS_TOKEN: undefined } });
+  t.teardown(() => generated.stop());
+  const token = /[0-9a-f]{32}/.exec(generated.stdout)?.[0];
+  t.truthy(token, generated.stdout);
+  const answer = await fetch(`http://127.0.0.1:${generated.ports.api}/v1/version`, {
+    headers: { authorization: `Basic ${Buffer.from(token ?? '').toString('base64')}` },
+  });
+  t.is(answer.status, 200);
+  t.false(generated.log.includes(token ?? '-'));
+
+  const given = await Kiln.start({ env: { KILN_ACCESS_TOKEN: 'a-secret-token' } });
+  t.teardown(() => given.stop());
+  t.false(given.stdout.includes('a-secret-token') || given.log.includes('a-secret-token'));
+});
+
+test('SIGTERM ends it with 0 and frees its ports', async (t) => {
+  const kiln = await Kiln.start();
+  kiln.signal('SIGTERM');
+  t.is(await kiln.exited(), 0);
+  await t.throwsAsync(fetch(kiln.httpUrl('/')));
+  await kiln.stop();
+});

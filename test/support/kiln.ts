@@ -1,0 +1,176 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePorts } from './ports.ts';
+import { until } from './until.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+export const TOKEN = 'test-token';
+
+export interface KilnPorts {
+  readonly rtmp: number;
+  readonly http: number;
+  readonly api: number;
+  readonly ice: readonly [number, number];
+}
+
+export interface KilnOptions {
+  /** Inner XML of the application's `LLHLS` element. */
+  readonly llhls?: string;
+  /** Inner XML of `RTMP` in the application's providers. */
+  readonly rtmp?: string;
+  /** Inner XML of `WebRTC` in the application's publishers. */
+  readonly webrtc?: string;
+  /** Elements after the application's `Publishers`. */
+  readonly application?: string;
+  /** Elements of `VirtualHost` before its applications. */
+  readonly vhost?: string;
+  /** Address of the ICE candidates. */
+  readonly iceAddress?: string;
+  readonly args?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** A Server.xml on given ports of the loopback interface. */
+export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
+  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', iceAddress = '127.0.0.1' } = options;
+  const [firstIce, lastIce] = ports.ice;
+  const candidates = [firstIce, lastIce]
+    .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
+    .join('');
+  return `<?xml version="1.0"?>
+<Server version="8">
+  <Name>test</Name><Type>origin</Type><IP>127.0.0.1</IP>
+  <Bind>
+    <Managers><API><Port>${ports.api}</Port></API></Managers>
+    <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
+    <Publishers>
+      <LLHLS><Port>${ports.http}</Port></LLHLS>
+      <WebRTC><Signalling><Port>${ports.http}</Port></Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
+    </Publishers>
+  </Bind>
+  <Modules><ERTMP><Enable>true</Enable></ERTMP></Modules>
+  <Managers>
+    <Host><Names><Name>*</Name></Names></Host>
+    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken></API>
+  </Managers>
+  <VirtualHosts>
+    <VirtualHost>
+      <Name>default</Name><Host><Names><Name>*</Name></Names></Host>${vhost}
+      <Applications>
+        <Application>
+          <Name>app</Name><Type>live</Type>
+          <Providers><RTMP>${rtmp}</RTMP></Providers>
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC></Publishers>${application}
+        </Application>
+      </Applications>
+    </VirtualHost>
+  </VirtualHosts>
+</Server>
+`;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  // What an endpoint answers is the test's business.
+  readonly body: { statusCode: number; message: string; response?: any };
+}
+
+/** A server process of its own, on free ports. */
+export class Kiln {
+  readonly ports: KilnPorts;
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+  #stdout = '';
+  #stderr = '';
+
+  private constructor(child: ChildProcess, ports: KilnPorts, folder: string) {
+    this.#child = child;
+    this.ports = ports;
+    this.#folder = folder;
+    child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
+  }
+
+  /** Starts a server and waits until it is ready. */
+  static async start(options: KilnOptions = {}): Promise<Kiln> {
+    const [rtmp, http, api, firstIce, lastIce] = (await freePorts(5)) as [number, number, number, number, number];
+    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce] };
+    const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
+    const file = join(folder, 'Server.xml');
+    await writeFile(file, serverXml(ports, options));
+    const child = spawn(process.execPath, [MAIN, '--config', file, ...(options.args ?? [])], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...options.env },
+    });
+    const kiln = new Kiln(child, ports, folder);
+    await until('the server is ready', async () => {
+      if (child.exitCode !== null) throw new Error(`the server ended: ${kiln.#stderr}`);
+      const answer = await fetch(`http://127.0.0.1:${api}/readyz`).catch(() => undefined);
+      return answer?.status === 200;
+    });
+    return kiln;
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** What it wrote on standard output, and its log. */
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get log(): string {
+    return this.#stderr;
+  }
+
+  rtmpUrl(stream: string, app = 'app'): string {
+    return `rtmp://127.0.0.1:${this.ports.rtmp}/${app}/${stream}`;
+  }
+
+  httpUrl(path: string): string {
+    return `http://127.0.0.1:${this.ports.http}${path}`;
+  }
+
+  async api(path: string, method = 'GET'): Promise<ApiAnswer> {
+    const answer = await fetch(`http://127.0.0.1:${this.ports.api}${path}`, {
+      method,
+      headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
+    });
+    return { status: answer.status, body: (await answer.json()) as ApiAnswer['body'] };
+  }
+
+  /** The information of a stream of the application `app`, once it is live. */
+  async liveStream(name: string): Promise<any> {
+    return until(`stream ${name} is live`, async () => {
+      const { status, body } = await this.api(`/v1/vhosts/default/apps/app/streams/${name}`);
+      return status === 200 && body.response.outputs.length > 0 && body.response;
+    });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** @returns the exit code, null after a signal ended it */
+  async exited(): Promise<number | null> {
+    if (this.running) await once(this.#child, 'exit');
+    return this.#child.exitCode;
+  }
+
+  /** Ends the process, at once if it must, and removes its files. */
+  async stop(): Promise<void> {
+    if (this.running) this.signal('SIGTERM');
+    const kill = setTimeout(() => this.signal('SIGKILL'), 15_000);
+    await this.exited();
+    clearTimeout(kill);
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,21 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+const EVERY_MS = 50;
+
+/**
+ * Waits until `probe` answers something else than undefined or false, and answers it.
+ * @throws Error naming `what` when it takes longer than `withinMs`
+ */
+export async function until<T>(
+  what: string,
+  probe: () => Promise<T | undefined | false> | T | undefined | false,
+  withinMs = 30_000,
+): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const value = await probe();
+    if (value !== undefined && value !== false) return value;
+    if (performance.now() > end) throw new Error(`not in time: ${what}`);
+    await delay(EVERY_MS);
+  }
+}
