@@ -8,6 +8,7 @@ import { ChunkStream, ChunkWriter } from '../../src/protocols/rtmp/chunk-writer.
 import { decodeCommand, encodeCommand, type Command } from '../../src/protocols/rtmp/command.ts';
 import { HANDSHAKE_BYTES, signFirst, type DigestScheme } from '../../src/protocols/rtmp/handshake.ts';
 import { MessageType, type RtmpMessage } from '../../src/protocols/rtmp/message.ts';
+import { until } from './until.ts';
 
 export interface RtmpClientOptions {
   readonly port: number;
@@ -41,7 +42,6 @@ export class RtmpClient {
   streamId = 0;
   readonly #writer = new ChunkWriter();
   readonly #reader: ChunkReader;
-  readonly #waiting = new Set<() => void>();
   #toShake = 1 + 2 * HANDSHAKE_BYTES;
   #transaction = 0;
   #ended = false;
@@ -55,11 +55,8 @@ export class RtmpClient {
     );
     socket.setNoDelay(true);
     socket.on('data', (data) => this.#receive(data));
-    socket.on('error', () => this.#wake());
-    socket.on('close', () => {
-      this.#ended = true;
-      this.#wake();
-    });
+    socket.on('error', () => {});
+    socket.on('close', () => (this.#ended = true));
   }
 
   /** Connects and shakes hands, no more. */
@@ -74,7 +71,7 @@ export class RtmpClient {
       signFirst(c1, 'player', digest);
     }
     socket.write(Buffer.concat([Buffer.of(3), c1]));
-    await client.until(() => client.#toShake === 0, 'handshake');
+    await client.until('handshake', () => client.#toShake === 0);
     socket.write(Buffer.concat(client.serverHandshake).subarray(1, 1 + HANDSHAKE_BYTES));
     return client;
   }
@@ -103,7 +100,7 @@ export class RtmpClient {
     this.streamId = args[0] as number;
     this.command('publish', ++this.#transaction, null, key, 'live');
     const before = this.statuses().length;
-    await this.until(() => this.statuses().length > before, 'answer to publish');
+    await this.until('answer to publish', () => this.statuses().length > before);
     const status = this.statuses().at(-1);
     if (status?.code !== 'NetStream.Publish.Start') throw new Error(`${status?.code}: ${status?.description}`);
   }
@@ -115,7 +112,7 @@ export class RtmpClient {
     const answer = () => this.heard.find(
       (command) => command.transactionId === transaction && /^_(result|error)$/.test(command.name),
     );
-    await this.until(() => answer() !== undefined, `answer to ${name}`);
+    await this.until(`answer to ${name}`, () => answer() !== undefined);
     const found = answer() as Command;
     if (found.name === '_error') {
       const info = found.args.find((value) => isAmfObject(value)) as AmfObject | undefined;
@@ -155,20 +152,13 @@ export class RtmpClient {
     return this.heard.filter(({ name }) => name === 'onStatus').map(({ args }) => args[0] as AmfObject);
   }
 
-  /** Waits for a state that messages bring about. @throws when the connection ends or ten seconds pass first */
-  async until(reached: () => boolean, what: string): Promise<void> {
-    const deadline = Date.now() + 10_000;
-    while (!reached()) {
+  /** Waits for a state that messages bring about. @throws when the connection ends first */
+  async until(what: string, reached: () => boolean): Promise<void> {
+    await until(what, () => {
+      if (reached()) return true;
       if (this.#ended) throw new Error(`connection ended before: ${what}`);
-      if (Date.now() > deadline) throw new Error(`not within ten seconds: ${what}`);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 500);
-        this.#waiting.add(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
-    }
+      return false;
+    });
   }
 
   async ended(): Promise<void> {
@@ -184,16 +174,10 @@ export class RtmpClient {
     if (taken > 0) this.serverHandshake.push(data.subarray(0, taken));
     this.#toShake -= taken;
     if (taken < data.length) this.#reader.push(data.subarray(taken));
-    this.#wake();
   }
 
   #message(message: RtmpMessage): void {
     if (message.type === MessageType.CommandAmf0) this.heard.push(decodeCommand(message));
     else this.messages.push(message);
-  }
-
-  #wake(): void {
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
   }
 }

@@ -40,26 +40,16 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   };
   registry.createVhost(config as unknown as VirtualHostConfig, true);
   const recordings: Recording[] = [];
-  const waiting = new Set<() => void>();
-  const wake = () => {
-    for (const resume of waiting) resume();
-    waiting.clear();
-  };
   registry.on('input', (input) => {
     const recording: Recording = { input, packets: [], tracks: [input.tracks], closed: undefined };
     recordings.push(recording);
     input.on('tracks', (tracks) => recording.tracks.push(tracks));
     input.read({
-      packet: (packet) => {
-        recording.packets.push(packet);
-        wake();
-      },
+      packet: (packet) => void recording.packets.push(packet),
       close: (reason) => {
         recording.closed = reason;
-        wake();
       },
     });
-    wake();
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -73,20 +63,6 @@ export async function startRtmp(setup: RtmpSetup = {}) {
     recordings,
     /** Lines of the log. */
     lines,
-    /** Waits for a state. @throws when it does not come within 30 seconds */
-    async until(reached: () => boolean, what: string): Promise<void> {
-      const deadline = Date.now() + 30_000;
-      while (!reached()) {
-        if (Date.now() > deadline) throw new Error(`not within 30 seconds: ${what}`);
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, 50);
-          waiting.add(() => {
-            clearTimeout(timer);
-            resolve();
-          });
-        });
-      }
-    },
     async close(): Promise<void> {
       await server.close();
       registry.close('the test is over');

@@ -1,0 +1,339 @@
+import { pino } from 'pino';
+import test, { type ExecutionContext } from 'ava';
+import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
+import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
+import type { RtmpProviderConfig } from '../../../../src/config/model.ts';
+import { buildAudioTag, buildVideoTag } from '../../../../src/containers/flv/build.ts';
+import { Counters } from '../../../../src/core/counters.ts';
+import type { Packet } from '../../../../src/core/packet.ts';
+import { InputStream } from '../../../../src/core/stream.ts';
+import type { AudioTrack, Track, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
+import { FaultLog } from '../../../../src/log.ts';
+import { Ingest } from '../../../../src/providers/rtmp/ingest.ts';
+import { NOTHING_DECLARED, readMetadata } from '../../../../src/providers/rtmp/metadata.ts';
+import { aac, h264 } from '../../../support/flv-media.ts';
+import { until } from '../../../support/until.ts';
+import { box, ivfFrames, samples, vector } from '../../codecs/vectors.ts';
+
+function setUp(t: ExecutionContext, rtmp: Partial<RtmpProviderConfig> = {}) {
+  const input = new InputStream('live', { type: 'Rtmp', kind: 'rtmp' }, new Counters());
+  const tracks: (readonly Track[])[] = [];
+  const packets: Packet[] = [];
+  const failures: string[] = [];
+  input.on('tracks', (set) => tracks.push(set));
+  input.read({ packet: (packet) => void packets.push(packet) });
+  const faults = new FaultLog(pino({ level: 'silent' }));
+  const ingest = new Ingest(input, {
+    config: { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, firstMediaWaitTimeoutMs: 0, ...rtmp } as RtmpProviderConfig,
+    extended: true,
+    faults,
+    onFailure: (reason) => failures.push(reason),
+  });
+  t.teardown(() => {
+    ingest.close();
+    faults.close();
+  });
+  return { input, ingest, tracks, packets, failures };
+}
+
+const BOTH = { ...NOTHING_DECLARED, announced: { video: true, audio: true } };
+const ONLY_VIDEO = { ...NOTHING_DECLARED, announced: { video: true, audio: false } };
+
+const video = h264();
+const sound = aac();
+const frame = (i: number) => video.frames[i % 2] as Buffer;
+const tone = (i: number) => sound.frames[i % 10] as Buffer;
+
+function tag(codec: VideoCodec, packet: 'config' | 'frame', data: Buffer, key = true): Buffer {
+  return buildVideoTag({ codec, packet, key, data });
+}
+
+test('the stream begins when both media are known, with all that came before', (t) => {
+  const { ingest, tracks, packets } = setUp(t);
+  ingest.video(video.config, 0);
+  ingest.video(frame(0), 100);
+  ingest.video(frame(1), 140);
+  t.is(tracks.length, 0);
+  ingest.audio(sound.config, 0);
+  t.is(tracks.length, 1);
+  t.is(packets.length, 2);
+  ingest.audio(tone(0), 110);
+  t.deepEqual(packets.map(({ track, dts }) => [track.type, dts]), [['video', 0], ['video', 3600], ['audio', 480]]);
+});
+
+test('the earliest packet that was held back is the beginning of time', (t) => {
+  const { ingest, packets } = setUp(t);
+  ingest.audio(sound.config, 0);
+  ingest.audio(tone(0), 120);
+  ingest.audio(tone(1), 100);
+  ingest.video(video.config, 0);
+  ingest.video(frame(0), 140);
+  t.is(packets.at(-1)?.dts, 3600);
+});
+
+test('a medium that is not announced is not waited for', (t) => {
+  const { ingest, tracks } = setUp(t);
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  t.is(tracks.length, 1);
+});
+
+test('a medium that is announced but does not come is waited for only so long', async (t) => {
+  const { ingest, tracks, packets } = setUp(t);
+  ingest.metadata(BOTH);
+  ingest.video(video.config, 0);
+  ingest.video(frame(0), 0);
+  t.is(tracks.length, 0);
+  await until('the stream', () => tracks.length === 1);
+  t.is(packets.length, 1);
+});
+
+test('so much media is held back and no more', (t) => {
+  const { ingest, packets, tracks } = setUp(t);
+  ingest.metadata(BOTH);
+  ingest.video(video.config, 0);
+  let sent = 0;
+  for (; tracks.length === 0 && sent < 1000; sent++) ingest.video(frame(sent), sent * 40);
+  t.true(sent < 500);
+  t.is(packets.length, sent);
+});
+
+test('a medium of a codec that is not taken is not waited for', (t) => {
+  const { ingest, tracks, packets } = setUp(t);
+  ingest.metadata(BOTH);
+  ingest.audio(Buffer.of(0xb2, 0), 0);
+  ingest.video(video.config, 0);
+  ingest.video(frame(0), 0);
+  t.deepEqual(tracks.map((set) => set.map(({ type }) => type)), [['video']]);
+  t.is(packets.length, 1);
+});
+
+test('a medium that comes late joins the tracks, in time', (t) => {
+  const { ingest, tracks, packets } = setUp(t);
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  for (let i = 0; i < 10; i++) ingest.video(frame(i), i * 40);
+  ingest.audio(sound.config, 360);
+  t.is(tracks.length, 1);
+  ingest.audio(tone(0), 380);
+  t.deepEqual(tracks.map((set) => set.map(({ id }) => id)), [[0], [0, 1]]);
+  t.is(packets.at(-1)?.dts, 380 * 48);
+});
+
+test('an identical header again is no change', (t) => {
+  const { ingest, input, tracks } = setUp(t);
+  ingest.video(video.config, 0);
+  ingest.audio(sound.config, 0);
+  for (let i = 0; i < 4; i++) {
+    ingest.video(video.config, i * 40);
+    ingest.audio(sound.config, i * 40);
+    ingest.video(frame(i), i * 40);
+    ingest.audio(tone(i), i * 21);
+  }
+  t.is(tracks.length, 1);
+  t.is(input.measured(0)?.configChangeCount, 0);
+});
+
+test('another header is a new track with the same id, from its first packet on', (t) => {
+  const { ingest, input, tracks, packets } = setUp(t);
+  const other = h264('h264-high-bframes.mp4');
+  ingest.video(video.config, 0);
+  ingest.audio(sound.config, 0);
+  ingest.video(frame(0), 0);
+  ingest.video(other.config, 40);
+  t.is(tracks.length, 1);
+  ingest.video(other.frames[0] as Buffer, 40);
+  t.is(tracks.length, 2);
+  const [before, after] = [packets[0]?.track, packets[1]?.track] as [VideoTrack, VideoTrack];
+  t.is(before.id, after.id);
+  t.deepEqual([before.width, after.width], [66, 1920]);
+  t.is(tracks[1]?.[0], after);
+  t.is(input.measured(0)?.configChangeCount, 1);
+});
+
+test('another sampling rate goes on in its own timebase', (t) => {
+  const { ingest, packets } = setUp(t);
+  ingest.metadata({ ...BOTH, announced: { video: false, audio: true } });
+  ingest.audio(sound.config, 0);
+  ingest.audio(tone(0), 0);
+  ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.of(0x12, 0x10) }), 1000);
+  ingest.audio(tone(1), 1000);
+  t.deepEqual(packets.map(({ track, dts }) => [(track as AudioTrack).samplerate, dts]), [[48_000, 0], [44_100, 44_100]]);
+});
+
+test('another codec in mid-stream', (t) => {
+  const { ingest, packets, tracks } = setUp(t);
+  const hevc = vector('h265-main.mp4');
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  ingest.video(frame(0), 0);
+  ingest.video(tag('H265', 'config', box(hevc, 'hvcC')), 40);
+  ingest.video(tag('H265', 'frame', samples(hevc)[0] as Buffer), 40);
+  t.deepEqual(packets.map(({ track }) => track.codec), ['H264', 'H265']);
+  t.is(tracks.length, 2);
+});
+
+test('parameter sets in the stream leave it and change the configuration when they differ', (t) => {
+  const { ingest, packets, tracks } = setUp(t);
+  const mp4 = vector('h264-high-bframes.mp4');
+  const { sps, pps } = parseAvcConfig(box(mp4, 'avcC'));
+  const [picture] = samples(mp4) as [Buffer];
+  const known = parseAvcConfig(video.config.subarray(5));
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  const inBand = (sets: readonly Buffer[], data: Buffer) => tag('H264', 'frame', Buffer.concat([joinNals(sets), data]));
+  const bare = frame(0).subarray(5);
+  ingest.video(inBand([...known.sps, ...known.pps], bare), 0);
+  t.is(tracks.length, 1);
+  ingest.video(inBand([...sps, ...pps], picture), 40);
+  t.is(tracks.length, 2);
+  t.deepEqual(packets.map(({ track }) => (track as VideoTrack).width), [66, 1920]);
+  for (const { data } of packets) for (const nal of nalUnits(data)) t.false([7, 8].includes((nal[0] as number) & 31));
+});
+
+test('a source that sends parameter sets in the stream alone, with start codes', (t) => {
+  const { ingest, packets, tracks } = setUp(t);
+  const { sps, pps } = parseAvcConfig(video.config.subarray(5));
+  const nals = [...sps, ...pps, ...nalUnits(frame(0).subarray(5))];
+  const annexB = Buffer.concat(nals.flatMap((nal) => [Buffer.of(0, 0, 0, 1), nal]));
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(tag('H264', 'frame', annexB), 0);
+  t.like(tracks[0]?.[0], { codec: 'H264', width: 66, height: 50 });
+  t.true(packets[0]?.key);
+  t.true([...nalUnits(packets[0]?.data as Buffer)].length > 0);
+});
+
+test('lengths of two bytes become lengths of four', (t) => {
+  const { ingest, packets, tracks } = setUp(t);
+  const config = Buffer.from(video.config);
+  config[5 + 4] = 0xfd;
+  const body = frame(0).subarray(5);
+  const short = Buffer.concat([...nalUnits(body)].flatMap((nal) => [Buffer.of(nal.length >> 8, nal.length & 255), nal]));
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(config, 0);
+  ingest.video(tag('H264', 'frame', short), 0);
+  t.deepEqual([...nalUnits(packets[0]?.data as Buffer)], [...nalUnits(body)].filter((nal) => ![7, 8, 9].includes((nal[0] as number) & 31)));
+  t.is(parseAvcConfig((tracks[0]?.[0] as VideoTrack).config as Buffer).lengthSize, 4);
+});
+
+test('frames are not copied on their way', (t) => {
+  const { ingest, packets } = setUp(t);
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  ingest.video(frame(1), 0);
+  t.is(packets[0]?.data.buffer, frame(1).buffer);
+});
+
+test('presentation times are those of the tags, and never before decoding', (t) => {
+  const { ingest, packets } = setUp(t);
+  const body = frame(1).subarray(5);
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  for (const [i, compositionTime] of [80, 160, 0, -40].entries()) {
+    ingest.video(buildVideoTag({ codec: 'H264', packet: 'frame', key: false, compositionTime, data: body }), i * 40);
+  }
+  t.deepEqual(packets.map(({ dts, pts }) => [dts, pts]), [[0, 7200], [3600, 18_000], [7200, 7200], [10_800, 10_800]]);
+});
+
+for (const [codec, config, frames, size] of [
+  ['H265', box(vector('h265-main.mp4'), 'hvcC'), samples(vector('h265-main.mp4')), [1920, 1080]],
+  ['AV1', box(vector('av1-svt.mp4'), 'av1C'), samples(vector('av1-svt.mp4')), [1280, 720]],
+  ['VP9', box(vector('vp9-profile0.mp4'), 'vpcC'), samples(vector('vp9-profile0.mp4')), undefined],
+  ['VP8', undefined, ivfFrames(vector('vp8.ivf')), undefined],
+] as const) {
+  test(`${codec} by Enhanced RTMP`, (t) => {
+    const { ingest, packets, tracks } = setUp(t);
+    ingest.metadata(ONLY_VIDEO);
+    if (config !== undefined) ingest.video(tag(codec, 'config', config), 0);
+    for (const [i, data] of frames.entries()) ingest.video(tag(codec, 'frame', data, i === 0), i * 40);
+    t.is(packets.length, frames.length);
+    t.is(tracks.length, 1);
+    t.true(packets[0]?.key);
+    const track = tracks[0]?.[0] as VideoTrack;
+    t.is(track.codec, codec);
+    t.true(track.width > 0 && track.height > 0);
+    if (size !== undefined) t.deepEqual([track.width, track.height], [...size]);
+  });
+}
+
+test('AV1 whose configuration comes with its key frame', (t) => {
+  const { ingest, tracks } = setUp(t);
+  const mp4 = vector('av1-svt.mp4');
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(tag('AV1', 'config', box(mp4, 'av1C').subarray(0, 4)), 0);
+  t.is(tracks.length, 0);
+  ingest.video(tag('AV1', 'frame', samples(mp4)[0] as Buffer), 0);
+  t.like(tracks[0]?.[0], { codec: 'AV1', width: 1280, height: 720 });
+});
+
+test('Opus by Enhanced RTMP, with its header and without', (t) => {
+  for (const head of [Buffer.from('4f7075734865616401023801 80bb0000 000000'.replaceAll(' ', ''), 'hex'), undefined]) {
+    const { ingest, packets } = setUp(t);
+    ingest.metadata({ ...BOTH, announced: { video: false, audio: true } });
+    if (head !== undefined) ingest.audio(buildAudioTag({ codec: 'OPUS', packet: 'config', data: head }), 0);
+    // 20 ms of stereo CELT a packet.
+    for (let i = 0; i < 3; i++) {
+      ingest.audio(buildAudioTag({ codec: 'OPUS', packet: 'frame', data: Buffer.of(0xfc, i, i) }), i * 20);
+    }
+    t.deepEqual(packets.map(({ dts, duration }) => [dts, duration]), [[0, 960], [960, 960], [1920, 960]]);
+    t.like(packets[0]?.track, { codec: 'OPUS', samplerate: 48_000, channels: 2 });
+    t.truthy((packets[0]?.track as AudioTrack).config);
+  }
+});
+
+test('of several tracks the first is taken', (t) => {
+  const { ingest, packets, tracks } = setUp(t);
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  const second = Buffer.concat([Buffer.from('9601', 'hex'), Buffer.from('avc1'), Buffer.of(1), Buffer.alloc(3), Buffer.from('junk')]);
+  ingest.video(second, 0);
+  ingest.video(frame(0), 0);
+  t.is(packets.length, 1);
+  t.is(tracks.length, 1);
+});
+
+test('a nanosecond offset counts', (t) => {
+  const { ingest, packets } = setUp(t);
+  const mp4 = vector('av1-svt.mp4');
+  const [first, second] = samples(mp4) as [Buffer, Buffer];
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(tag('AV1', 'config', box(mp4, 'av1C')), 0);
+  ingest.video(tag('AV1', 'frame', first), 0);
+  const offset = Buffer.concat([Buffer.from('a702', 'hex'), Buffer.from('051615', 'hex'), Buffer.of(1), Buffer.from('av01'), second]);
+  ingest.video(offset, 33);
+  t.is(packets[1]?.dts, 3000);
+});
+
+test('an original timeline keeps the times of the source', (t) => {
+  const { ingest, packets } = setUp(t, { timestampMode: 'Original' });
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(video.config, 0);
+  ingest.video(frame(0), 5000);
+  t.is(packets[0]?.dts, 450_000);
+});
+
+test('malformed tags are lost, one by one, and the stream goes on', (t) => {
+  const { ingest, packets, failures } = setUp(t);
+  ingest.video(video.config, 0);
+  ingest.audio(sound.config, 0);
+  ingest.video(frame(0), 0);
+  for (const bytes of ['17', '1701000000000000ff00', '19', '90', 'af', '17000000000164']) ingest.video(Buffer.from(bytes, 'hex'), 40);
+  ingest.audio(Buffer.from('af00', 'hex'), 40);
+  ingest.audio(Buffer.alloc(0), 40);
+  ingest.video(frame(1), 80);
+  t.is(packets.length, 2);
+  t.deepEqual(failures, []);
+});
+
+test('onMetaData as encoders send it', (t) => {
+  const declared = readMetadata(['@setDataFrame', 'onMetaData', {
+    videocodecid: 'avc1', audiocodecid: 10, width: 1280, height: 720, framerate: 29.97, videodatarate: 2500, audiodatarate: 160,
+  }]);
+  t.deepEqual(declared, {
+    announced: { video: true, audio: true }, width: 1280, height: 720, framerate: 29.97, videoBitrate: 2_500_000, audioBitrate: 160_000,
+  });
+  t.deepEqual(readMetadata(['onMetaData', { width: -1, height: NaN, framerate: 'x', videocodecid: 0 }]), NOTHING_DECLARED);
+  t.is(readMetadata(['onTextData', {}]), undefined);
+  t.is(readMetadata(['onMetaData']), undefined);
+  t.is(readMetadata([]), undefined);
+});

@@ -1,0 +1,346 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import test, { type ExecutionContext } from 'ava';
+import { encodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
+import { isAmfObject, type AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
+import { ChunkStream } from '../../../../src/protocols/rtmp/chunk-writer.ts';
+import { encodeNumber, encodeUserControl, MessageType, UserControl } from '../../../../src/protocols/rtmp/message.ts';
+import { aac, h264 } from '../../../support/flv-media.ts';
+import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
+import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
+import { until } from '../../../support/until.ts';
+
+async function setUp(t: ExecutionContext, setup: RtmpSetup = {}) {
+  const server = await startRtmp(setup);
+  t.teardown(() => server.close());
+  const clients: RtmpClient[] = [];
+  t.teardown(() => clients.forEach((client) => client.close()));
+  const keep = (client: RtmpClient) => {
+    clients.push(client);
+    return client;
+  };
+  return {
+    ...server,
+    open: async () => keep(await RtmpClient.open(server)),
+    connect: async (options: Partial<RtmpClientOptions> = {}) => keep(await RtmpClient.connect({ ...server, ...options })),
+    publish: async (key = 'live', options: Partial<RtmpClientOptions> = {}) =>
+      keep(await RtmpClient.publish(key, { ...server, ...options })),
+    /** The reasons for which sessions were closed. */
+    reasons: () => server.lines.map(({ msg }) => String(msg)).filter((msg) => msg.startsWith('RTMP session closed')),
+  };
+}
+
+/** Two seconds of what OBS sends. */
+function sendMedia(client: RtmpClient, start = 0): void {
+  const [video, audio] = [h264(), aac()];
+  client.metadata({ videocodecid: 7, audiocodecid: 10, width: 66, height: 50, framerate: 25, videodatarate: 2500, audiodatarate: 160 });
+  client.video(video.config, start);
+  client.audio(audio.config, start);
+  for (let i = 0; i < 50; i++) {
+    client.video(video.frames[i % 2] as Buffer, start + i * 40);
+    client.audio(audio.frames[i % 10] as Buffer, start + Math.round((i * 1024) / 48));
+  }
+}
+
+test('an encoder that speaks like OBS becomes a stream with two tracks', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('live?token=secret');
+  sendMedia(client);
+  const { recordings } = server;
+  await until('all packets', () => recordings[0]?.packets.length === 100);
+  const { input, packets, tracks } = recordings[0] as (typeof recordings)[number];
+  t.is(input.name, 'live');
+  t.is(tracks.length, 1);
+  t.like(input.tracks[0], { id: 0, name: 'Video', codec: 'H264', width: 66, height: 50, framerate: 25, bitrate: 2_500_000, bypass: false });
+  t.like(input.tracks[1], { id: 1, name: 'Audio', codec: 'AAC', samplerate: 48_000, channels: 2, bitrate: 160_000 });
+  const video = packets.filter(({ track }) => track.type === 'video');
+  t.deepEqual(video.slice(0, 3).map(({ dts, key }) => [dts, key]), [[0, true], [3600, false], [7200, true]]);
+  const audio = packets.filter(({ track }) => track.type === 'audio');
+  t.deepEqual(audio.map(({ dts }) => dts), Array.from({ length: 50 }, (_, i) => i * 1024));
+  t.true(input.counters.in.totalBytes > 5000);
+  t.is(input.counters.providers.rtmp, 1);
+  t.is(input.source.url, `rtmp://127.0.0.1:${server.port}/app/live`);
+  t.deepEqual(input.source.connection?.(), {
+    transport: 'TCP', protocol: 'TCP', localAddress: '127.0.0.1', localPort: server.port,
+    remoteAddress: '127.0.0.1', remotePort: client.socket.localPort,
+  });
+  client.close();
+  await until('the stream ends', () => recordings[0]?.closed !== undefined);
+  await until('the session is gone', () => server.server.sessions === 0);
+  t.false(server.lines.some((line) => JSON.stringify(line).includes('secret')));
+});
+
+test('the answers of connect and publish are those that encoders wait for', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect();
+  const answer = client.heard.find(({ name }) => name === '_result');
+  t.true(answer !== undefined && 'fmsVer' in answer.object);
+  t.like(answer?.args[0], { code: 'NetConnection.Connect.Success', level: 'status', objectEncoding: 0 });
+  t.true((answer?.object.fourCcList as string[]).includes('hvc1'));
+  t.deepEqual(client.messages.map(({ type }) => type).slice(0, 2), [MessageType.WindowAckSize, MessageType.SetPeerBandwidth]);
+  await client.publish('live');
+  const named = client.heard.find(({ name }) => name === 'onFCPublish');
+  t.like(named?.args[0], { code: 'NetStream.Publish.Start', description: 'live' });
+  t.like(client.statuses()[0], { code: 'NetStream.Publish.Start', level: 'status' });
+  t.true(client.messages.some(({ type, payload }) => type === MessageType.UserControl && payload.readUInt16BE(0) === UserControl.StreamBegin));
+});
+
+test('Enhanced RTMP is neither offered nor taken when it is off', async (t) => {
+  const server = await setUp(t, { extended: false });
+  const client = await server.publish();
+  t.false('fourCcList' in (client.heard.find(({ name }) => name === '_result')?.object ?? {}));
+  client.video(Buffer.from('90687663310102', 'hex'), 0);
+  await client.ended();
+  t.regex(server.reasons()[0] ?? '', /Enhanced RTMP, which is off/);
+});
+
+for (const digest of [0, 1] as const) {
+  test(`a handshake with a digest of scheme ${digest}`, async (t) => {
+    const server = await setUp(t);
+    const client = await server.publish('live', { digest });
+    sendMedia(client);
+    await until('the stream', () => server.recordings.length === 1);
+    t.pass();
+  });
+}
+
+for (const chunkSize of [1, 128, 60_000]) {
+  test(`chunks of ${chunkSize} bytes`, async (t) => {
+    const server = await setUp(t);
+    const client = await server.publish('live', { chunkSize });
+    sendMedia(client);
+    await until('all packets', () => server.recordings[0]?.packets.length === 100);
+    t.pass();
+  });
+}
+
+test('commands of AMF3 encoding', async (t) => {
+  const server = await setUp(t);
+  const client = await server.open();
+  const connectBody = Buffer.concat([
+    Buffer.of(0), encodeAmf0('connect', 1),
+    Buffer.from('110a0b0107617070060761707001', 'hex'),
+  ]);
+  client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, connectBody);
+  await client.until('answer', () => client.heard.some(({ name }) => name === '_result'));
+  client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, Buffer.concat([Buffer.of(0), encodeAmf0('createStream', 2, null)]));
+  await client.until('stream', () => client.heard.some(({ name, transactionId }) => name === '_result' && transactionId === 2));
+  client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, Buffer.concat([Buffer.of(0), encodeAmf0('publish', 3, null, 'live', 'live')]));
+  await client.until('status', () => client.statuses().some(({ code }) => code === 'NetStream.Publish.Start'));
+  t.pass();
+});
+
+test('pings are answered and bytes acknowledged', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish();
+  client.message(ChunkStream.Control, MessageType.WindowAckSize, 0, encodeNumber(5000));
+  client.message(ChunkStream.Control, MessageType.UserControl, 0, encodeUserControl(UserControl.PingRequest, 77));
+  sendMedia(client);
+  const pong = encodeUserControl(UserControl.PingResponse, 77);
+  await client.until('pong', () => client.messages.some(({ payload }) => payload.equals(pong)));
+  await client.until('acknowledgement', () => client.messages.some(({ type }) => type === MessageType.Acknowledgement));
+  t.pass();
+});
+
+test('commands that ask for answers get them, unknown ones an error', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect();
+  t.is((await client.call('_checkbw', null)).name, '_result');
+  t.deepEqual((await client.call('getStreamLength', null, 'live')).args, [0]);
+  await t.throwsAsync(client.call('toString', null), { message: /NetConnection.Call.Failed: Method not found: toString/ });
+  await t.throwsAsync(client.call('makeCoffee', null), { message: /Method not found: makeCoffee/ });
+  await client.publish('live');
+});
+
+test('an aggregate message is taken apart', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish();
+  const [video, audio] = [h264(), aac()];
+  const part = (type: number, time: number, body: Buffer) => {
+    const head = Buffer.alloc(11);
+    head[0] = type;
+    head.writeUIntBE(body.length, 1, 3);
+    head.writeUIntBE(time, 4, 3);
+    return Buffer.concat([head, body, encodeNumber(body.length + 11)]);
+  };
+  client.message(ChunkStream.Video, MessageType.Aggregate, 1000, Buffer.concat([
+    part(9, 50, video.config), part(8, 50, audio.config),
+    part(9, 50, video.frames[0] as Buffer), part(8, 50, audio.frames[0] as Buffer), part(9, 90, video.frames[1] as Buffer),
+  ]));
+  await until('packets', () => server.recordings[0]?.packets.length === 3);
+  t.deepEqual(server.recordings[0]?.packets.map(({ dts }) => dts), [0, 0, 3600]);
+});
+
+const REFUSALS: readonly (readonly [string, Partial<RtmpClientOptions>, RtmpSetup, RegExp])[] = [
+  ['an application that is not there', { app: 'nothing' }, {}, /Connect.Rejected: Could not find the application: \[default\/nothing\]/],
+  ['an application without RTMP', { app: 'closed' }, {}, /Connect.Rejected: RTMP is not enabled: \[#default#closed\]/],
+  ['a host name that no virtual host has', { host: 'elsewhere.test' }, { hostNames: ['live.test'] }, /virtual host: \[elsewhere.test\]/],
+  [
+    'everyone where access is controlled', {},
+    { signedPolicy: { enables: { providers: 'srt, RTMP', publishers: '' } } as RtmpSetup['signedPolicy'] },
+    /Connect.Rejected: Access control/,
+  ],
+];
+
+for (const [name, options, setup, message] of REFUSALS) {
+  test(`refuse ${name}`, async (t) => {
+    const server = await setUp(t, setup);
+    await t.throwsAsync(server.connect(options), { message });
+    await until('the session is gone', () => server.server.sessions === 0);
+    t.is(server.reasons().length, 1);
+  });
+}
+
+test('the virtual host is chosen by the host of the URL', async (t) => {
+  const server = await setUp(t, { hostNames: ['live.test'] });
+  await server.publish('live', { host: 'LIVE.test' });
+  t.is(server.server.sessions, 1);
+});
+
+test('a name that is taken is refused', async (t) => {
+  const server = await setUp(t);
+  await server.publish('live');
+  await t.throwsAsync(server.publish('live'), { message: 'NetStream.Publish.BadName: Stream already exists' });
+  await server.publish('other');
+  t.is(server.recordings.length, 0);
+});
+
+test('a name that is taken changes hands where duplicates are not blocked', async (t) => {
+  const server = await setUp(t, { rtmp: { blockDuplicateStreamName: false } });
+  const first = await server.publish('live');
+  sendMedia(first);
+  await until('the first stream', () => server.recordings.length === 1);
+  const second = await server.publish('live');
+  sendMedia(second);
+  await first.ended();
+  t.like(first.statuses().at(-1), { level: 'error', code: 'NetStream.Publish.Failed' });
+  await until('the second stream', () => server.recordings[1]?.packets.length === 100);
+  t.truthy(server.recordings[0]?.closed);
+  t.is(server.recordings[1]?.closed, undefined);
+});
+
+test('no more publishers than the application takes', async (t) => {
+  const server = await setUp(t, { rtmp: { maxConnection: 1 } });
+  const first = await server.publish('one');
+  await t.throwsAsync(server.publish('two'), { message: /NetStream.Publish.Failed: Too many connections: 1/ });
+  first.close();
+  await until('the session is gone', () => server.server.sessions === 0);
+  await server.publish('two');
+});
+
+test('a key that is no name is refused', async (t) => {
+  const server = await setUp(t);
+  await t.throwsAsync(server.publish('a/b?c=secret'), { message: 'NetStream.Publish.BadName: Not a name for a stream: [a/b]' });
+});
+
+test('playing is refused in so many words', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect();
+  client.command('play', 0, null, 'live');
+  await client.until('refusal', () => client.statuses().length > 0);
+  t.like(client.statuses()[0], { level: 'error', code: 'NetStream.Play.Failed' });
+  await client.ended();
+});
+
+test('a stream that is deleted elsewhere tells its publisher and hangs up', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish();
+  sendMedia(client);
+  await until('the stream', () => server.recordings.length === 1);
+  server.recordings[0]?.input.close('deleted by the API');
+  await client.ended();
+  t.like(client.statuses().at(-1), { code: 'NetStream.Publish.Failed', description: 'deleted by the API' });
+  t.is(server.reasons().length, 1);
+});
+
+test('an encoder may end its stream and publish again on the same connection', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('one');
+  sendMedia(client);
+  await until('the stream', () => server.recordings[0]?.packets.length === 100);
+  client.command('FCUnpublish', 9, null, 'one');
+  client.command('deleteStream', 10, null, client.streamId);
+  await until('its end', () => server.recordings[0]?.closed !== undefined);
+  t.true(client.statuses().some(({ code }) => code === 'NetStream.Unpublish.Success'));
+  await client.publish('two');
+  sendMedia(client);
+  await until('the other stream', () => server.recordings[1]?.packets.length === 100);
+  t.is(server.server.sessions, 1);
+});
+
+test('a second stream on a connection that publishes is refused, the first goes on', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('one');
+  await t.throwsAsync(client.publish('two'), { message: /publishes already/ });
+  sendMedia(client);
+  await until('the stream', () => server.recordings[0]?.packets.length === 100);
+  t.is(server.recordings[0]?.input.name, 'one');
+});
+
+test('silence longer than is allowed ends the session', async (t) => {
+  const server = await setUp(t, { rtmp: { packetSilenceTimeoutMs: 200 } });
+  const client = await server.publish();
+  sendMedia(client);
+  await client.ended();
+  t.regex(server.reasons()[0] ?? '', /no packet for 200 ms/);
+  t.is(server.recordings[0]?.packets.length, 100);
+});
+
+test('a publisher that never sends media is dropped', async (t) => {
+  const server = await setUp(t, { rtmp: { firstMediaWaitTimeoutMs: 100 } });
+  const client = await server.publish();
+  client.metadata({ videocodecid: 7 });
+  await client.ended();
+  t.regex(server.reasons()[0] ?? '', /no playable audio or video within 100 ms/);
+  t.is(server.recordings.length, 0);
+});
+
+test('the server closes every session with it', async (t) => {
+  const server = await setUp(t);
+  const [publisher, idle] = [await server.publish(), await server.connect()];
+  await server.server.close();
+  await Promise.all([publisher.ended(), idle.ended()]);
+  await until('no session', () => server.server.sessions === 0);
+  t.pass();
+});
+
+const MISBEHAVIOUR: readonly (readonly [string, (client: RtmpClient) => void, RegExp])[] = [
+  ['a command before connect', (client) => client.command('createStream', 1, null), /createStream before connect/],
+  ['a message that is too long before publishing', (client) => client.send([Buffer.from('0600000001000109000000000000', 'hex')]), /message of 65537 bytes/],
+  ['a body that is no AMF', (client) => client.message(ChunkStream.Command, MessageType.CommandAmf0, 0, Buffer.of(0x1f)), /unknown AMF0 marker/],
+  [
+    'endless data without publishing',
+    (client) => {
+      for (let i = 0; i < 300; i++) client.message(ChunkStream.Video, MessageType.Video, 0, Buffer.alloc(1000));
+    },
+    /bytes without publishing/,
+  ],
+];
+
+for (const [name, misbehave, reason] of MISBEHAVIOUR) {
+  test(`${name} ends the session, and the log says why once`, async (t) => {
+    const server = await setUp(t);
+    const client = await server.open();
+    misbehave(client);
+    await client.ended();
+    t.is(server.reasons().length, 1);
+    t.regex(server.reasons()[0] ?? '', reason);
+  });
+}
+
+test('what is no RTMP at all ends the session', async (t) => {
+  const server = await setUp(t);
+  const socket = connect(server.port, '127.0.0.1');
+  socket.on('error', () => {}).resume();
+  socket.write('GET / HTTP/1.1\r\n\r\n');
+  await once(socket, 'close');
+  t.regex(server.reasons()[0] ?? '', /version 71/);
+});
+
+test('the connect object may hold anything', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect({
+    properties: { app: 'app', audioCodecs: 3575, pageUrl: undefined, nested: { deep: [1, null] }, when: new Date(0) } as AmfObject,
+  });
+  t.true(client.heard.some(({ args }) => isAmfObject(args[0])));
+});
