@@ -1,5 +1,4 @@
 import swagger from '@fastify/swagger';
-import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
@@ -15,6 +14,7 @@ import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
+import { checkBySchema } from './validation.ts';
 
 export interface ApiOptions {
   readonly registry: Registry;
@@ -34,7 +34,7 @@ export function apiRoutes({ registry, config, version }: ApiOptions): FastifyPlu
     app.setNotFoundHandler(() => {
       throw kilnError('controllerNotFound');
     });
-    app.setValidatorCompiler(TypeBoxValidatorCompiler);
+    app.setValidatorCompiler(checkBySchema);
     takeAnyBody(app);
 
     // In this order: CORS for every answer, refusals too; then who may ask what.
