@@ -49,6 +49,7 @@ export function parseAdtsHeader(data: Buffer): AdtsHeader {
 
 /**
  * The frames of whole ADTS data with their raw payload, as slices.
+ * @public
  * @throws BitstreamError when a frame is cut off or holds more than one raw data block
  */
 export function* adtsFrames(data: Buffer): IterableIterator<{ header: AdtsHeader; payload: Buffer }> {
@@ -64,6 +65,7 @@ export function* adtsFrames(data: Buffer): IterableIterator<{ header: AdtsHeader
 
 /**
  * The 7 bytes in front of one raw frame.
+ * @public
  * @param payloadLength bytes of the raw frame
  * @throws BitstreamError when ADTS cannot tell the format or the length
  */

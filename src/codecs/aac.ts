@@ -1,7 +1,8 @@
 import { CHANNELS, SAMPLERATES } from './aac-tables.ts';
 import { BitReader, BitstreamError, BitWriter } from './bits.ts';
 
-export { adtsFrames, buildAdtsHeader, parseAdtsHeader, type AdtsHeader } from './aac-adts.ts';
+/** @public */
+export { adtsFrames, buildAdtsHeader } from './aac-adts.ts';
 
 /** What an AudioSpecificConfig tells (ISO/IEC 14496-3 1.6.2.1). */
 export interface AacConfig {
@@ -68,6 +69,7 @@ export function parseAudioSpecificConfig(config: Buffer): AacConfig {
 /**
  * Writes an AudioSpecificConfig of AAC frames with a standard channel configuration.
  * SBR and PS, when told, are told in the hierarchical form.
+ * @public
  * @throws BitstreamError when no channel configuration has that many channels
  */
 export function buildAudioSpecificConfig(

@@ -2,9 +2,9 @@ import { BitReader } from './bits.ts';
 import { OBU, obus, writeLeb128, type Obu } from './av1-obu.ts';
 import { parseSequenceHeader } from './av1-sequence.ts';
 
-export { buildAv1Config, codecString, parseAv1Config, type Av1Config } from './av1-config.ts';
+export { buildAv1Config, codecString, parseAv1Config } from './av1-config.ts';
 export { OBU, obus, type Obu } from './av1-obu.ts';
-export { parseSequenceHeader, type Av1SequenceHeader } from './av1-sequence.ts';
+export { parseSequenceHeader } from './av1-sequence.ts';
 
 const KEY_FRAME = 0;
 

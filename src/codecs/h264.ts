@@ -45,7 +45,7 @@ export function isKeyAccessUnit(data: Buffer): boolean {
   let recovers = false;
   for (const nal of nalUnits(data)) {
     const type = nalType(nal);
-    if (type === NAL.idr) return true;
+    if (isKeyNal(nal)) return true;
     if (type === NAL.slice || type === NAL.partitionA) return recovers && isIntraSlice(nal);
     if (type === NAL.sei && recoversAtOnce(nal)) recovers = true;
   }
@@ -83,9 +83,10 @@ function recoversAtOnce(nal: Buffer): boolean {
   while (at + 2 < data.length) {
     let type = 0;
     let size = 0;
-    while (data[at] === 0xff) (type += 255), at++;
+    // each is the sum of bytes up to the first that is not 0xff
+    for (; data[at] === 0xff; at++) type += 255;
     type += data[at++] ?? 0;
-    while (data[at] === 0xff) (size += 255), at++;
+    for (; data[at] === 0xff; at++) size += 255;
     size += data[at++] ?? 0;
     if (at + size > data.length) throw new BitstreamError('an SEI message is longer than its NAL unit');
     if (type === RECOVERY_POINT) return new BitReader(data.subarray(at, at + size)).ue() === 0;

@@ -49,7 +49,10 @@ export function parseOpusHead(head: Buffer): OpusConfig {
   return { channels, preSkip, inputSamplerate, outputGain, ...readMapping(reader, channels) };
 }
 
-/** Writes an identification header (RFC 7845 section 5.1). */
+/**
+ * Writes an identification header (RFC 7845 section 5.1).
+ * @public
+ */
 export function buildOpusHead(config: OpusConfig): Buffer {
   const head = Buffer.alloc(MAGIC.length + 11);
   MAGIC.copy(head);
@@ -64,6 +67,7 @@ export function buildOpusHead(config: OpusConfig): Buffer {
 
 /**
  * Reads a dOps payload ("Encapsulation of Opus in ISO Base Media File Format" 4.3.2).
+ * @public
  * @throws BitstreamError
  */
 export function parseOpusConfig(record: Buffer): OpusConfig {

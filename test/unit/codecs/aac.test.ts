@@ -1,4 +1,5 @@
 import test from 'ava';
+import * as adts from '../../../src/codecs/aac-adts.ts';
 import * as aac from '../../../src/codecs/aac.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import { box, samples, vector } from './vectors.ts';
@@ -82,29 +83,29 @@ test('configs that are no AAC this server carries are refused', (t) => {
 
 test('the judge\'s ADTS and raw frames are the same', (t) => {
   const data = vector('aac-stereo.adts');
-  const frames = [...aac.adtsFrames(data)];
+  const frames = [...adts.adtsFrames(data)];
   t.deepEqual(frames.map(({ payload }) => payload), samples(vector('aac-stereo.mp4')));
   t.deepEqual(frames[0]?.header, {
     objectType: 2, samplerate: 44_100, channelConfiguration: 2, channels: 2, headerLength: 7, frameLength: 80,
     blocks: 1,
   });
-  const again = frames.flatMap(({ header, payload }) => [aac.buildAdtsHeader(header, payload.length), payload]);
+  const again = frames.flatMap(({ header, payload }) => [adts.buildAdtsHeader(header, payload.length), payload]);
   t.deepEqual(Buffer.concat(again), data);
   const esds = box(vector('aac-stereo.mp4'), 'esds');
-  t.true(esds.includes(aac.buildAudioSpecificConfig(frames[0]?.header as aac.AdtsHeader)));
+  t.true(esds.includes(aac.buildAudioSpecificConfig(frames[0]?.header as adts.AdtsHeader)));
 });
 
 test('an ADTS checksum is no part of the frame', (t) => {
-  const header = aac.buildAdtsHeader({ objectType: 2, samplerate: 48_000, channelConfiguration: 1 }, 4);
+  const header = adts.buildAdtsHeader({ objectType: 2, samplerate: 48_000, channelConfiguration: 1 }, 4);
   header[1] = 0xf0;
-  const [frame] = [...aac.adtsFrames(Buffer.concat([header, Buffer.of(0xaa, 0xbb, 1, 2)]))];
+  const [frame] = [...adts.adtsFrames(Buffer.concat([header, Buffer.of(0xaa, 0xbb, 1, 2)]))];
   t.is(frame?.header.headerLength, 9);
   t.deepEqual(frame?.payload, Buffer.of(1, 2));
 });
 
 test('wrong ADTS is refused', (t) => {
   const format = { objectType: 2, samplerate: 48_000, channelConfiguration: 2 };
-  const good = Buffer.concat([aac.buildAdtsHeader(format, 2), Buffer.alloc(2)]);
+  const good = Buffer.concat([adts.buildAdtsHeader(format, 2), Buffer.alloc(2)]);
   const wrong: [string, (data: Buffer) => unknown][] = [
     ['sync', (data) => (data[0] = 0xfe)],
     ['layer', (data) => (data[1] = 0xf3)],
@@ -115,13 +116,13 @@ test('wrong ADTS is refused', (t) => {
   for (const [what, spoil] of wrong) {
     const data = Buffer.from(good);
     spoil(data);
-    t.throws(() => [...aac.adtsFrames(data)], { instanceOf: BitstreamError }, what);
+    t.throws(() => [...adts.adtsFrames(data)], { instanceOf: BitstreamError }, what);
   }
   for (let size = 1; size < good.length; size++) {
-    t.throws(() => [...aac.adtsFrames(good.subarray(0, size))], { instanceOf: BitstreamError }, `${size} bytes`);
+    t.throws(() => [...adts.adtsFrames(good.subarray(0, size))], { instanceOf: BitstreamError }, `${size} bytes`);
   }
   for (const fields of [{ samplerate: 37_800 }, { objectType: 5 }, { channelConfiguration: 8 }]) {
-    t.throws(() => aac.buildAdtsHeader({ ...format, ...fields }, 1), { instanceOf: BitstreamError });
+    t.throws(() => adts.buildAdtsHeader({ ...format, ...fields }, 1), { instanceOf: BitstreamError });
   }
-  t.throws(() => aac.buildAdtsHeader(format, 8185), { instanceOf: BitstreamError });
+  t.throws(() => adts.buildAdtsHeader(format, 8185), { instanceOf: BitstreamError });
 });

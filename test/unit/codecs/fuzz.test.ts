@@ -1,4 +1,5 @@
 import test from 'ava';
+import * as adts from '../../../src/codecs/aac-adts.ts';
 import * as aac from '../../../src/codecs/aac.ts';
 import * as av1 from '../../../src/codecs/av1.ts';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
@@ -58,7 +59,7 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
     aac.parseAudioSpecificConfig,
     ['1210', '2b920800', 'eb8a0800', '139056e5a0', '118004c8000000000000'].map((hex) => Buffer.from(hex, 'hex')),
   ],
-  ADTS: [(data) => [...aac.adtsFrames(data)].length, [vector('aac-stereo.adts')]],
+  ADTS: [(data) => [...adts.adtsFrames(data)].length, [vector('aac-stereo.adts')]],
   'Opus packet': [opus.packetSamples, samples(vector('opus-stereo.mp4'))],
   OpusHead: [(data) => opus.buildOpusConfig(opus.parseOpusHead(data)), [vector('opus-51.ogg').subarray(28, 55)]],
   'Opus record': [(data) => opus.buildOpusHead(opus.parseOpusConfig(data)), [box(vector('opus-51.mp4'), 'dOps')]],

@@ -11,6 +11,8 @@ test('stars, question marks, case, and characters that mean something elsewhere'
     ['a*b*c', ['abc', 'aXbYc', 'abbcc', 'abcbc'], ['acb', 'ab', 'abcd']],
     ['*a*', ['a', 'bab'], ['bbb', '']],
     ['a**b', ['ab', 'acb'], ['a']],
+    ['', [''], ['a']],
+    ['[ab]', ['[ab]'], ['a']],
     ['e?ge', ['edge', 'e.ge'], ['ege', 'eddge']],
     ['*?', ['a', 'ab'], ['']],
     ['x[1]+(a|b)$^{2}\\', ['x[1]+(a|b)$^{2}\\'], ['x1a']],
@@ -25,6 +27,7 @@ test('what the match begins with', (t) => {
   const pattern = wildcard('*.example.com', '[a-z]+:\\/\\/');
   t.true(pattern.test('https://a.example.com'));
   t.false(pattern.test('a.example.com'));
+  t.false(pattern.test('1https://a.example.com'));
 });
 
 test('the same answers as a plain regular expression', (t) => {
