@@ -1,5 +1,5 @@
-import { buildAudioTag, buildVideoTag } from '../../src/containers/flv/build.ts';
 import { box, samples, vector } from '../unit/codecs/vectors.ts';
+import { buildAudioTag, buildVideoTag } from './flv-build.ts';
 
 /** Real coded data as bodies of RTMP messages. */
 export interface FlvMedia {

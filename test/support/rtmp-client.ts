@@ -47,7 +47,7 @@ export class RtmpClient {
   #ended = false;
   readonly serverHandshake: Buffer[] = [];
 
-  constructor(socket: Socket) {
+  private constructor(socket: Socket) {
     this.socket = socket;
     this.#reader = new ChunkReader(
       { messageBytes: 1 << 20, partialBytes: 1 << 20, chunkStreams: 64 },

@@ -1,6 +1,7 @@
 import type { AudioTag } from '../../containers/flv/audio.ts';
 import type { AudioCodec, AudioTrack } from '../../core/track.ts';
-import { audioState, type AudioFormat, type AudioState } from './audio-format.ts';
+import { audioState, type AudioFormat } from './audio-format.ts';
+import { CodecStates } from './codec-states.ts';
 import type { AudioUnit } from './media-unit.ts';
 import { NOTHING_DECLARED, type Declared } from './metadata.ts';
 
@@ -10,8 +11,7 @@ const NANOS_PER_MS = 1_000_000;
 export class AudioSource {
   declared: Declared = NOTHING_DECLARED;
   readonly #id: number;
-  #codec: AudioCodec | undefined;
-  #state: AudioState | undefined;
+  readonly #states = new CodecStates(audioState);
   #format: AudioFormat | undefined;
   #track: AudioTrack | undefined;
 
@@ -30,19 +30,9 @@ export class AudioSource {
    * @throws BitstreamError when the tag's data is malformed
    */
   accept(tag: AudioTag, timestamp: number): AudioUnit | undefined {
-    if (this.#state === undefined || this.#codec !== tag.codec) {
-      this.#state = audioState(tag.codec);
-      this.#codec = tag.codec;
-      this.#format = undefined;
-    }
-    if (tag.packet === 'end') return undefined;
-    if (tag.packet === 'config') {
-      this.#state.configure(tag.data);
-      this.#follow(tag.codec, this.#state.format);
-      return undefined;
-    }
-    const duration = this.#state.samples(tag.data);
-    this.#follow(tag.codec, this.#state.format);
+    const state = this.#states.take(tag);
+    const duration = tag.packet === 'frame' ? state.samples(tag.data) : 0;
+    this.#follow(tag.codec, state.format);
     if (duration === 0 || this.#track === undefined) return undefined;
     return { track: this.#track, data: tag.data, time: timestamp + tag.nanos / NANOS_PER_MS, duration };
   }

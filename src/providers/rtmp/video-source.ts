@@ -1,9 +1,10 @@
 import type { VideoTag } from '../../containers/flv/video.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { VideoCodec, VideoTrack } from '../../core/track.ts';
+import { CodecStates } from './codec-states.ts';
 import { NOTHING_DECLARED, type Declared } from './metadata.ts';
 import type { VideoUnit } from './media-unit.ts';
-import { videoState, type VideoFormat, type VideoState } from './video-format.ts';
+import { videoState, type VideoFormat } from './video-format.ts';
 
 const NANOS_PER_MS = 1_000_000;
 
@@ -11,8 +12,7 @@ const NANOS_PER_MS = 1_000_000;
 export class VideoSource {
   declared: Declared = NOTHING_DECLARED;
   readonly #id: number;
-  #codec: VideoCodec | undefined;
-  #state: VideoState | undefined;
+  readonly #states = new CodecStates(videoState);
   #format: VideoFormat | undefined;
   #track: VideoTrack | undefined;
 
@@ -31,19 +31,9 @@ export class VideoSource {
    * @throws BitstreamError when the tag's data is malformed
    */
   accept(tag: VideoTag, timestamp: number): VideoUnit | undefined {
-    if (this.#state === undefined || this.#codec !== tag.codec) {
-      this.#state = videoState(tag.codec);
-      this.#codec = tag.codec;
-      this.#format = undefined;
-    }
-    if (tag.packet === 'end') return undefined;
-    if (tag.packet === 'config') {
-      this.#state.configure(tag.data);
-      this.#follow(tag.codec, this.#state.format);
-      return undefined;
-    }
-    const frame = this.#state.frame(tag.data);
-    this.#follow(tag.codec, this.#state.format);
+    const state = this.#states.take(tag);
+    const frame = tag.packet === 'frame' ? state.frame(tag.data) : undefined;
+    this.#follow(tag.codec, state.format);
     if (frame === undefined || this.#track === undefined) return undefined;
     return {
       track: this.#track, data: frame.data, key: frame.key,

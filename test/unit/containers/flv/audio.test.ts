@@ -1,7 +1,7 @@
 import test from 'ava';
 import { isExtendedAudio, parseAudioTag, type AudioTag } from '../../../../src/containers/flv/audio.ts';
-import { buildAudioTag } from '../../../../src/containers/flv/build.ts';
 import { FlvError } from '../../../../src/containers/flv/error.ts';
+import { buildAudioTag } from '../../../support/flv-build.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const OPUS = '4f707573';

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { buildVideoTag } from '../../../../src/containers/flv/build.ts';
 import { FlvError } from '../../../../src/containers/flv/error.ts';
 import { isExtendedVideo, parseVideoTag, type VideoTag } from '../../../../src/containers/flv/video.ts';
+import { buildVideoTag } from '../../../support/flv-build.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const AVC1 = '61766331';

@@ -3,7 +3,6 @@ import test, { type ExecutionContext } from 'ava';
 import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
 import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
 import type { RtmpProviderConfig } from '../../../../src/config/model.ts';
-import { buildAudioTag, buildVideoTag } from '../../../../src/containers/flv/build.ts';
 import { Counters } from '../../../../src/core/counters.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { InputStream } from '../../../../src/core/stream.ts';
@@ -11,6 +10,7 @@ import type { AudioTrack, Track, VideoCodec, VideoTrack } from '../../../../src/
 import { FaultLog } from '../../../../src/log.ts';
 import { Ingest } from '../../../../src/providers/rtmp/ingest.ts';
 import { NOTHING_DECLARED, readMetadata } from '../../../../src/providers/rtmp/metadata.ts';
+import { buildAudioTag, buildVideoTag } from '../../../support/flv-build.ts';
 import { aac, h264 } from '../../../support/flv-media.ts';
 import { until } from '../../../support/until.ts';
 import { box, ivfFrames, samples, vector } from '../../codecs/vectors.ts';

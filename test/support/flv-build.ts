@@ -1,8 +1,8 @@
-import type { AudioCodec, VideoCodec } from '../../core/track.ts';
-import { AUDIO_FOUR_CC } from './audio.ts';
-import { FlvError } from './error.ts';
-import { PacketType } from './extended.ts';
-import { VIDEO_FOUR_CC } from './video.ts';
+import type { AudioCodec, VideoCodec } from '../../src/core/track.ts';
+import { AUDIO_FOUR_CC } from '../../src/containers/flv/audio.ts';
+import { FlvError } from '../../src/containers/flv/error.ts';
+import { PacketType } from '../../src/containers/flv/extended.ts';
+import { VIDEO_FOUR_CC } from '../../src/containers/flv/video.ts';
 
 export interface VideoTagOptions {
   readonly codec: VideoCodec;
