@@ -6,6 +6,19 @@ export class BitstreamError extends Error {
   }
 }
 
+/**
+ * What `read` answers, or undefined when its data is malformed: for what only informs (VUI, SEI).
+ * Decoders play streams whose senders get it wrong, and so they pass here.
+ */
+export function tolerant<Info>(read: () => Info): Info | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof BitstreamError) return undefined;
+    throw error;
+  }
+}
+
 /** Reads bits, most significant first. Every method throws BitstreamError past the end. */
 export class BitReader {
   readonly #data: Uint8Array;

@@ -1,6 +1,6 @@
-import { BitReader, BitstreamError } from './bits.ts';
+import { BitReader, BitstreamError, tolerant } from './bits.ts';
 import { unescapeNal } from './nal.ts';
-import { readVuiHead, tolerant, type Colour, type Ratio, type VuiHead } from './vui.ts';
+import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
 
 export interface H264Sps {
   readonly id: number;

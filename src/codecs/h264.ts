@@ -1,4 +1,4 @@
-import { BitReader, BitstreamError } from './bits.ts';
+import { BitReader, tolerant } from './bits.ts';
 import { canonicalizeNals, nalUnits, unescapeNal, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
 
 export { buildAvcConfig, codecString, parseAvcConfig, withParameterSets, type AvcConfig } from './h264-config.ts';
@@ -39,7 +39,7 @@ export function isParameterSet(nal: Buffer): boolean {
  * Whether decoding can start at an access unit of 4-byte length-prefixed NAL units: an IDR picture,
  * or an intra picture behind a recovery point that recovers at once (open GOP). A gradual refresh,
  * which shows a whole picture only frames later, is none.
- * @throws BitstreamError when the unit is malformed before its first slice
+ * @throws BitstreamError when the unit is malformed up to its first slice
  */
 export function isKeyAccessUnit(data: Buffer): boolean {
   let recovers = false;
@@ -75,7 +75,7 @@ function isIntraSlice(nal: Buffer): boolean {
   return type === 2 || type === 4;
 }
 
-/** SEI messages: H.264 7.3.2.3.1; recovery point: D.1.8. */
+/** SEI messages: H.264 7.3.2.3.1; recovery point: D.1.8. One that is cut off tells nothing. */
 function recoversAtOnce(nal: Buffer): boolean {
   const data = unescapeNal(nal);
   let at = 1;
@@ -88,8 +88,10 @@ function recoversAtOnce(nal: Buffer): boolean {
     type += data[at++] ?? 0;
     for (; data[at] === 0xff; at++) size += 255;
     size += data[at++] ?? 0;
-    if (at + size > data.length) throw new BitstreamError('an SEI message is longer than its NAL unit');
-    if (type === RECOVERY_POINT) return new BitReader(data.subarray(at, at + size)).ue() === 0;
+    if (type === RECOVERY_POINT) {
+      const frames = new BitReader(data.subarray(at, at + size));
+      return tolerant(() => frames.ue()) === 0;
+    }
     at += size;
   }
   return false;

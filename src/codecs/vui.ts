@@ -1,4 +1,4 @@
-import { BitstreamError, type BitReader } from './bits.ts';
+import type { BitReader } from './bits.ts';
 
 export interface Ratio {
   readonly num: number;
@@ -25,19 +25,6 @@ export interface VuiHead {
   /** 1:1 when unspecified. */
   readonly sar: Ratio;
   readonly colour: Colour | undefined;
-}
-
-/**
- * What `read` answers, or undefined when the VUI is cut off or malformed. It stands at the end of an SPS
- * and only informs: decoders play such streams, and so they pass here.
- */
-export function tolerant<Vui>(read: () => Vui): Vui | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof BitstreamError) return undefined;
-    throw error;
-  }
 }
 
 /** Reads from aspect_ratio_info_present_flag to the chroma sample location. */
