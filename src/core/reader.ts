@@ -73,6 +73,11 @@ export class Reader {
     if (this.#overLimit(packet)) this.#shed(packet);
   }
 
+  /** Called by the stream when its video is gone: there is no key frame to wait for. */
+  videoGone(): void {
+    this.#waitForKey = false;
+  }
+
   /** Called by the consumer when it can take packets again. */
   resume(): void {
     this.#paused = false;

@@ -66,6 +66,7 @@ export class Stream extends EventEmitter<StreamEvents> {
       if (!tracks.some((track) => track.id === id)) this.#meters.delete(id);
     }
     this.#tracks = Object.freeze([...tracks]);
+    if (!tracks.some(({ type }) => type === 'video')) for (const reader of this.#readers) reader.videoGone();
     this.emit('tracks', this.#tracks);
   }
 

@@ -65,6 +65,22 @@ test('readers that come and go during a write', (t) => {
   t.deepEqual([calls, late.packets.length, last.packets.length], [1, 1, 2]);
 });
 
+test('a slow reader does not wait for a key frame when the video is gone', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO, AUDIO]);
+  const sink = new Sink();
+  sink.open = false;
+  const reader = stream.read(sink, { bytes: 150, seconds: 60 });
+  for (let i = 0; i < 3; i++) stream.write(video(i / 10, i === 0));
+  sink.open = true;
+  reader.resume();
+  stream.write(audio(0.3));
+  t.is(sink.packets.length, 1);
+  stream.setTracks([AUDIO]);
+  stream.write(audio(0.4));
+  t.is(sink.packets.length, 2);
+});
+
 test('a stream that is closed by a reader during a write', (t) => {
   const stream = openInput();
   stream.setTracks([VIDEO]);
