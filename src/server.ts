@@ -24,12 +24,17 @@ export interface ServerOptions {
 
 const STOPPED = 'the server is stopping';
 
-/** One running node: builds its parts from the configuration and stops them in the opposite order. */
+/**
+ * One running node: builds its parts from the configuration, viewers' side first. Stops in the opposite order,
+ * so that whoever is connected is told why before the port goes.
+ */
 export class Server {
   readonly registry = new Registry();
   readonly #config: ServerConfig;
   readonly #options: ServerOptions;
-  readonly #undo: (() => Promise<void> | void)[] = [];
+  readonly #providers: Part[] = [];
+  readonly #publishers: Part[] = [];
+  readonly #ports: Part[] = [];
   #addresses: Addresses = { ice: [] };
   #readiness: Readiness = { ready: false, reason: 'starting' };
   #closed: Promise<void> | undefined;
@@ -70,18 +75,17 @@ export class Server {
     const { bind, virtualHosts } = this.#config;
     registry.on('input', (input, application) => attachOutputs(input, application, log));
     for (const vhost of virtualHosts) registry.createVhost(vhost, true);
-    this.#undo.push(() => registry.close(STOPPED));
 
     const { llhls, webrtc } = bind.publishers;
     const ports = new PortTable();
     if (llhls?.port !== undefined) {
       const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32) });
-      this.#undo.push(() => publisher.close());
+      this.#publishers.push(publisher);
       ports.add(llhls.port, publisher.routes, 'llhls');
     }
     if (webrtc?.signalling.port !== undefined) {
       const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log });
-      this.#undo.push(() => publisher.close());
+      this.#publishers.push(publisher);
       ports.add(webrtc.signalling.port, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
     }
@@ -123,7 +127,7 @@ export class Server {
         proxyNetworks: blockList(modules.proxyProtocol?.networks),
         extended: modules.ertmp.enable,
       });
-      this.#undo.push(() => rtmp.close());
+      this.#providers.push(rtmp);
     }
     this.#addresses = { ...this.#addresses, rtmp: port };
   }
@@ -135,7 +139,7 @@ export class Server {
       forwardedNetworks: blockList(modules.forwardedFor?.networks),
       log: this.#options.log,
     });
-    this.#undo.push(() => http.close());
+    this.#ports.push(http);
     await http.app.register(healthRoutes(() => this.#readiness));
     for (const plugin of routes) await http.app.register(plugin);
     await http.listen(ip, port);
@@ -143,8 +147,19 @@ export class Server {
 
   async #stop(): Promise<void> {
     this.#readiness = { ready: false, reason: 'stopping' };
-    for (const undo of this.#undo.splice(0).reverse()) await undo();
+    await closeAll(this.#providers);
+    this.registry.close(STOPPED);
+    await closeAll(this.#publishers);
+    await closeAll(this.#ports);
   }
+}
+
+interface Part {
+  close(): Promise<void> | void;
+}
+
+async function closeAll(parts: readonly Part[]): Promise<void> {
+  await Promise.all(parts.map((part) => part.close()));
 }
 
 /** What shares an HTTP port, by port. */

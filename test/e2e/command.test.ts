@@ -74,7 +74,7 @@ test('a port in use ends the start with an error that names it, and leaves nothi
 test('a generated token is told once and works; a given one is never printed', async (t) => {
   const generated = await Kiln.start({ env: { KILN_ACCESS_TOKEN: undefined } });
   t.teardown(() => generated.stop());
-  const token = /[0-9a-f]{32}/.exec(generated.stdout)?.[0];
+  const token = /kiln:[0-9a-f]{32}/.exec(generated.stdout)?.[0];
   t.truthy(token, generated.stdout);
   const answer = await fetch(`http://127.0.0.1:${generated.ports.api}/v1/version`, {
     headers: { authorization: `Basic ${Buffer.from(token ?? '').toString('base64')}` },
@@ -93,4 +93,18 @@ test('SIGTERM ends it with 0 and frees its ports', async (t) => {
   t.is(await kiln.exited(), 0);
   await t.throwsAsync(fetch(kiln.httpUrl('/')));
   await kiln.stop();
+});
+
+test('SIGTERM tells viewers on a WebSocket that the server goes away, and does not wait for them', async (t) => {
+  const kiln = await Kiln.start();
+  t.teardown(() => kiln.stop());
+  const socket = new WebSocket(kiln.httpUrl('/app/stream').replace('http', 'ws'));
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve);
+    socket.addEventListener('error', reject);
+  });
+  const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
+  kiln.signal('SIGTERM');
+  t.is(await closed, 1001);
+  t.is(await kiln.exited(), 0);
 });

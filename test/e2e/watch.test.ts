@@ -1,0 +1,67 @@
+import test from 'ava';
+import type { Page } from 'playwright-core';
+import { launchBrowser } from '../support/browser.ts';
+import { publishPattern } from '../support/ffmpeg.ts';
+import { Kiln } from '../support/kiln.ts';
+import { until } from '../support/until.ts';
+
+const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
+const browser = await launchBrowser();
+test.after.always(async () => {
+  await browser.close();
+  await kiln.stop();
+});
+
+/** Current times of the page's video elements. */
+const times = (page: Page) => page.locator('video').evaluateAll((videos) => videos.map((video) => (video as any).currentTime as number));
+
+async function bothPlay(page: Page): Promise<void> {
+  await until('both players show the picture', async () => {
+    const figures = await page.locator('.figures dd', { hasText: '640×360' }).count();
+    return figures === 2;
+  });
+  const before = await times(page);
+  await until('both pictures move', async () => {
+    const now = await times(page);
+    return now.length === 2 && now.every((time, index) => time > (before[index] ?? 0) + 0.5);
+  });
+}
+
+test('the player page starts by itself when the stream does, plays by LL-HLS and WebRTC, and comes back', async (t) => {
+  const page = await browser.newPage();
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  await page.goto(kiln.httpUrl('/app/live?mode=both'));
+  await page.locator('.cover strong').first().waitFor();
+
+  const first = publishPattern(kiln.rtmpUrl('live'));
+  t.teardown(() => first.stop());
+  await bothPlay(page);
+  const viewers = await until('both viewers are counted', async () => {
+    const { body } = await kiln.api('/v1/stats/current/vhosts/default/apps/app/streams/live');
+    const { webrtc, llhls } = body.response.connections;
+    return webrtc === 1 && llhls >= 1 && body.response;
+  });
+  t.is(viewers.totalConnections, viewers.connections.webrtc + viewers.connections.llhls);
+  t.true(viewers.totalBytesOut > 0);
+
+  await first.stop();
+  await until('the stream is gone', async () => (await kiln.api('/v1/vhosts/default/apps/app/streams/live')).status === 404);
+  const second = publishPattern(kiln.rtmpUrl('live'));
+  t.teardown(() => second.stop());
+  await kiln.liveStream('live');
+  await bothPlay(page);
+  t.deepEqual(errors, []);
+  t.is((await kiln.api('/v1/stats/current/vhosts/default')).body.response.connections.webrtc, 1);
+});
+
+test('the list names what is live', async (t) => {
+  const publisher = publishPattern(kiln.rtmpUrl('listed'), { size: '320x180' });
+  t.teardown(() => publisher.stop());
+  await kiln.liveStream('listed');
+  const page = await browser.newPage();
+  await page.goto(kiln.httpUrl('/'));
+  const link = page.locator('a', { hasText: 'listed' }).first();
+  await link.waitFor();
+  t.is(await link.getAttribute('href'), '/app/listed');
+});
