@@ -31,7 +31,7 @@ export interface ChunklistOptions {
 
 /** Targets from the end of the playlist beyond which a delta update may leave segments out (RFC 8216bis 4.4.3.8). */
 const SKIP_UNTIL_TARGETS = 6;
-/** Complete segments whose parts are still listed. */
+/** Segments, the growing one counted, whose parts are listed. */
 const SEGMENTS_WITH_PARTS = 3;
 
 /**
@@ -58,11 +58,12 @@ export class ChunklistBuilder {
     const skip = form === 'delta' && options.skippable ? skippable(listed, open, options.targetDuration) : 0;
     let text = this.#header(window, listed[0] ?? open, lowLatency, options);
     if (skip > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skip}\n`;
+    const partsFrom = listed.length - SEGMENTS_WITH_PARTS + (open === undefined ? 0 : 1);
     let before = listed[skip - 1];
     for (let index = skip; index < listed.length; index++) {
       const segment = listed[index] as Segment;
       text += this.#prelude(segment, before);
-      text += lowLatency && index >= listed.length - SEGMENTS_WITH_PARTS ? this.#withParts(segment) : this.#plain(segment);
+      text += lowLatency && index >= partsFrom ? this.#withParts(segment) : this.#plain(segment);
       before = segment;
     }
     if (!lowLatency) return text;
