@@ -72,11 +72,12 @@ export class Server {
   async #start(): Promise<void> {
     const { registry } = this;
     const { log } = this.#options;
-    const { bind, virtualHosts } = this.#config;
+    const { bind, modules, virtualHosts } = this.#config;
     registry.on('input', (input, application) => attachOutputs(input, application, log));
     for (const vhost of virtualHosts) registry.createVhost(vhost, true);
 
-    const { llhls, webrtc } = bind.publishers;
+    const { webrtc } = bind.publishers;
+    const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls?.port !== undefined) {
       const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32) });
