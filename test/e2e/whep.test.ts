@@ -1,0 +1,130 @@
+import test from 'ava';
+import { parseAvcConfig } from '../../src/codecs/h264.ts';
+import { nalUnits } from '../../src/codecs/nal.ts';
+import { LiveStream } from '../support/live-stream.ts';
+import { h264, ivf, opus } from '../support/webrtc-media.ts';
+import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/rtp.ts';
+import { until } from '../support/until.ts';
+import { startWebrtc } from '../support/webrtc-server.ts';
+import { PEER_TYPES, releasePeers, WhepPeer } from '../support/whep-peer.ts';
+
+test.after.always(releasePeers);
+
+const video = await h264();
+const audio = await opus();
+
+test('a WHEP viewer gets every frame as it was published, from a key frame on', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video, audio]);
+  t.teardown(() => live.close());
+  const peer = new WhepPeer();
+  t.teardown(() => peer.close());
+  await peer.play(`${url}/app/stream?direction=whep`);
+  await peer.until(({ packets }) => peer.frames().length >= 60 && packets.audio.length >= 50);
+
+  const { sps, pps } = parseAvcConfig(video.track.config as Buffer);
+  const published = video.frames.map(({ data }) => [...nalUnits(data)]);
+  const frames = peer.frames().map(({ payloads }) => depacketizeH264(payloads));
+  const first = published.findIndex((nals) => nals.at(-1)?.equals(frames[0]?.at(-1) as Buffer));
+  t.true(video.frames[first]?.key);
+  frames.forEach((nals, index) => {
+    const at = (first + index) % published.length;
+    const sets = video.frames[at]?.key ? [...sps, ...pps] : [];
+    t.deepEqual(nals, [...sets, ...(published[at] as Buffer[])], `frame ${index}`);
+  });
+  const times = peer.frames().map(({ timestamp }) => timestamp);
+  t.true(times.slice(1).every((time, i) => ((time - (times[i] as number)) >>> 0) === 3000));
+  t.true(peer.packets.video.every(({ payloadType }) => payloadType === PEER_TYPES.H264));
+  t.true(peer.packets.audio.every(({ payloadType }) => payloadType === PEER_TYPES.OPUS));
+  const sent = new Set(audio.frames.map(({ data }) => data.toString('hex')));
+  t.true(peer.packets.audio.every(({ payload }) => sent.has(payload.toString('hex'))));
+});
+
+for (const codec of ['VP8', 'VP9'] as const) {
+  test(`${codec} reaches a WHEP viewer whole`, async (t) => {
+    const media = await ivf(codec);
+    const { registry, url } = await startWebrtc(t);
+    const live = new LiveStream(registry, [media]);
+    t.teardown(() => live.close());
+    const peer = new WhepPeer({ video: codec });
+    t.teardown(() => peer.close());
+    await peer.play(`${url}/app/stream`);
+    await peer.until(() => peer.frames().length >= 40);
+    const depacketize = codec === 'VP8' ? depacketizeVp8 : depacketizeVp9;
+    const frames = peer.frames().map(({ payloads }) => depacketize(payloads).frame);
+    const first = media.frames.findIndex(({ data }) => data.equals(frames[0] as Buffer));
+    t.true(media.frames[first]?.key);
+    frames.forEach((frame, index) => {
+      t.true(media.frames[(first + index) % media.frames.length]?.data.equals(frame), `frame ${index}`);
+    });
+  });
+}
+
+test('20 viewers get every frame, one of them leaves, the others go on', async (t) => {
+  const { registry, url, publisher } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video, audio]);
+  t.teardown(() => live.close());
+  const peers = Array.from({ length: 20 }, () => new WhepPeer());
+  t.teardown(() => peers.forEach((peer) => peer.close()));
+  const responses = await Promise.all(peers.map((peer) => peer.play(`${url}/app/stream?direction=whep`)));
+  t.is(live.output.sessions.size, 20);
+  t.is(live.output.counters.publishers.webrtc, 20);
+  await Promise.all(peers.map((peer) => peer.until(() => peer.frames().length >= 30)));
+  const left = await fetch(new URL(responses[0]?.headers.get('location') as string, url), { method: 'DELETE' });
+  t.is(left.status, 200);
+  t.is(live.output.sessions.size, 19);
+  t.is(publisher.pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 19);
+  const counts = peers.slice(1).map((peer) => peer.frames().length);
+  await Promise.all(peers.slice(1).map((peer, i) => peer.until(() => peer.frames().length >= (counts[i] as number) + 15)));
+  for (const peer of peers.slice(1)) {
+    const times = peer.frames().map(({ timestamp }) => timestamp);
+    t.true(times.slice(1).every((time, i) => ((time - (times[i] as number)) >>> 0) === 3000));
+  }
+});
+
+test('a killed media worker costs its viewers their session and nobody else anything', async (t) => {
+  const { registry, url, publisher } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video, audio]);
+  t.teardown(() => live.close());
+  const first = new WhepPeer();
+  t.teardown(() => first.close());
+  await first.play(`${url}/app/stream`);
+  await first.until(() => first.frames().length >= 5);
+  const [worker] = publisher.pool.workers.filter(({ sessions }) => sessions > 0);
+  process.kill(worker?.pid as number, 'SIGKILL');
+  await until('the session ends', () => live.output.sessions.size === 0);
+  const next = new WhepPeer();
+  t.teardown(() => next.close());
+  await next.play(`${url}/app/stream`);
+  await next.until(() => next.frames().length >= 5);
+  t.true(next.frames().length >= 5);
+  await until('the worker is replaced', () => publisher.pool.workers.some(({ index, pid }) => index === worker?.index && pid !== worker?.pid));
+});
+
+test('nothing is read from a stream that nobody watches', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video, audio]);
+  t.teardown(() => live.close());
+  t.is(live.output.readers, 0);
+  const peer = new WhepPeer();
+  const response = await peer.play(`${url}/app/stream`);
+  await peer.until(() => peer.frames().length >= 5);
+  t.is(live.output.readers, 1);
+  await until('bytes are counted', () => live.output.counters.out.totalBytes > 0);
+  await fetch(new URL(response.headers.get('location') as string, url), { method: 'DELETE' });
+  peer.close();
+  await until('the feed is released', () => live.output.readers === 0);
+});
+
+test('the end of a stream ends its sessions', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video]);
+  const peer = new WhepPeer({ audio: false });
+  t.teardown(() => peer.close());
+  const response = await peer.play(`${url}/app/stream`);
+  await peer.until(() => peer.frames().length >= 5);
+  live.close();
+  await peer.until(({ state }) => state === 'disconnected' || state === 'failed' || state === 'closed');
+  const gone = await fetch(new URL(response.headers.get('location') as string, url), { method: 'DELETE' });
+  t.is(gone.status, 404);
+});
