@@ -1,0 +1,541 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import test, { type ExecutionContext } from 'ava';
+import HLS from 'hls-parser';
+import type { OutputStream } from '../../../../src/core/stream.ts';
+import type { Playlist } from '../../../../src/core/playlist.ts';
+import { parseFragment } from '../../../support/boxes.ts';
+import { openLlhls, type LlhlsSetup } from '../../../support/llhls.ts';
+import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
+
+const MASTER = '/app/stream/llhls.m3u8';
+const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };
+const VIDEO = videoTrack();
+const AUDIO = audioTrack();
+
+/** A stream of picture and sound and a function that brings it on to a media time, in seconds. */
+async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
+  const server = await openLlhls(t, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
+  const { input, output } = server.goLive([VIDEO, AUDIO]);
+  return { ...server, input, output, advance: feeder(output) };
+}
+
+function feeder(output: OutputStream) {
+  let from = 0;
+  return (to: number) => {
+    const span = { from, to };
+    for (const packet of interleaved(videoPackets(VIDEO, span), audioPackets(AUDIO, span))) output.write(packet);
+    from = to;
+  };
+}
+
+function uris(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, uri]) => uri as string);
+}
+
+const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('/'))}/${name}`;
+
+/** An answer that is not there yet, and whether it has come. */
+function pending<T>(promise: Promise<T>): { done: boolean; promise: Promise<T> } {
+  const state = { done: false, promise };
+  promise.then(() => (state.done = true));
+  return state;
+}
+
+const turns = async () => {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('unknown host, application, stream, file: 404', async (t) => {
+  const { get, advance, children } = await live(t, { vhost: { host: { names: ['localhost'] } } });
+  advance(3);
+  t.is((await get('/other/stream/llhls.m3u8')).statusCode, 404);
+  t.is((await get('/app/other/llhls.m3u8')).statusCode, 404);
+  t.is((await get('/app/stream/other.m3u8')).statusCode, 404);
+  t.is((await get('/app/stream/other.m4s')).statusCode, 404);
+  t.is((await get('/app/stream/other.jpg')).statusCode, 404);
+  t.is((await get(MASTER, { host: 'elsewhere.example' })).statusCode, 404);
+  const [audio = ''] = await children();
+  t.is((await get(sibling(audio, 'seg_0_99_video_key_llhls.m4s'))).statusCode, 404);
+  const missing = await get('/app/other/llhls.m3u8');
+  t.is(missing.headers['cache-control'], 'no-cache, no-store');
+});
+
+test('an application without LL-HLS: 404', async (t) => {
+  const { get, advance } = await live(t, {
+    vhost: { applications: [{ name: 'app', type: 'live' }] },
+  });
+  advance(3);
+  t.is((await get(MASTER)).statusCode, 404);
+});
+
+test('a stream that has not started: 201 without a body, until every track has its first part', async (t) => {
+  const { get, output } = await live(t);
+  t.like(await get(MASTER), { statusCode: 201, body: '' });
+  for (const packet of videoPackets(VIDEO, { to: 1 })) output.write(packet);
+  t.like(await get(MASTER), { statusCode: 201, body: '' });
+  for (const packet of audioPackets(AUDIO, { to: 1 })) output.write(packet);
+  t.is((await get(MASTER)).statusCode, 200);
+});
+
+test('the master playlist names picture and sound apart, as hls-parser reads it', async (t) => {
+  const { get, advance } = await live(t);
+  advance(5);
+  const answer = await get(MASTER);
+  t.is(answer.headers['content-type'], 'application/vnd.apple.mpegurl');
+  t.is(answer.headers['cache-control'], 'no-cache, no-store');
+  HLS.setOptions({ strictMode: true });
+  const master = HLS.parse(answer.body);
+  if (!master.isMasterPlaylist) return t.fail();
+  t.is(master.version, 6);
+  t.true(master.independentSegments);
+  t.is(master.variants.length, 1);
+  const [variant] = master.variants;
+  t.deepEqual(variant?.resolution, { width: 640, height: 360 });
+  t.is(variant?.frameRate, 30);
+  t.is(variant?.codecs, 'avc1.42c01e,mp4a.40.2');
+  t.true((variant?.bandwidth ?? 0) >= (variant?.averageBandwidth ?? Infinity));
+  t.is(variant?.audio[0]?.channels, '2');
+  t.regex(variant?.uri ?? '', /^\/app\/stream\/[\w-]{40}\/chunklist_0_video_\w{8}_llhls\.m3u8$/);
+  t.regex(variant?.audio[0]?.uri ?? '', /^\/app\/stream\/[\w-]{40}\/chunklist_1_audio_\w{8}_llhls\.m3u8$/);
+});
+
+test('everything a chunklist names is there, and the segment is the sum of its parts', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(7.6);
+  for (const url of await children()) {
+    const { body: text, statusCode } = await get(url);
+    t.is(statusCode, 200);
+    HLS.setOptions({ strictMode: true });
+    t.notThrows(() => HLS.parse(text));
+    const [init = ''] = uris(text, /EXT-X-MAP:URI="([^"]+)"/g);
+    const type = url.includes('video') ? 'video/mp4' : 'audio/mp4';
+    t.like(await get(sibling(url, init)), { statusCode: 200 });
+    for (const segment of uris(text, /^(seg_.*)$/gm)) {
+      const answer = await get(sibling(url, segment));
+      t.is(answer.headers['content-type'], type);
+      t.is(answer.headers['cache-control'], undefined);
+      const msn = segment.split('_')[2];
+      const parts = uris(text, new RegExp(`EXT-X-PART:.*URI="(part_\\d_${msn}_[^"]+)"`, 'g'));
+      const bodies = await Promise.all(parts.map(async (part) => (await get(sibling(url, part))).rawPayload));
+      if (parts.length > 0) t.deepEqual(answer.rawPayload, Buffer.concat(bodies));
+      for (const body of bodies) t.notThrows(() => parseFragment(body));
+    }
+  }
+});
+
+test('segments that left the window are gone, one segment later', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(2.6);
+  const url = (await children())[1] as string;
+  const [first = ''] = uris((await get(url)).body, /^(seg_.*)$/gm);
+  advance(8.6);
+  t.is((await get(sibling(url, first))).statusCode, 200);
+  advance(10.6);
+  t.is((await get(sibling(url, first))).statusCode, 404);
+});
+
+test('a child without a token, or with a wrong one: 401 and no body', async (t) => {
+  const { get, advance, children, goLive } = await live(t);
+  advance(3);
+  const url = (await children())[1] as string;
+  const [, app, stream, token = '', file] = url.split('/');
+  t.like(await get(`/${app}/${stream}/${file}`), { statusCode: 401, body: '' });
+  t.like(await get(url.replace(token, 'x'.repeat(40))), { statusCode: 401, body: '' });
+  t.like(await get(url.replace(token, 'short')), { statusCode: 401, body: '' });
+  goLive([VIDEO], 'another');
+  t.is((await get(`/app/another/${token}/${file}`)).statusCode, 401);
+  t.is((await get(url)).statusCode, 200);
+});
+
+test('access control that cannot be checked: 401', async (t) => {
+  const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k', enables: { publishers: 'webrtc,LLHLS' } };
+  const { get, advance } = await live(t, { vhost: { signedPolicy } });
+  advance(3);
+  t.like(await get(MASTER), { statusCode: 401, body: '' });
+});
+
+test('a chunklist request is held until the part exists', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  t.is((await get(`${url}?_HLS_msn=1&_HLS_part=1`)).statusCode, 200);
+  const held = pending(get(`${url}?_HLS_msn=1&_HLS_part=2`));
+  await turns();
+  t.false(held.done);
+  advance(3.5);
+  const answer = await held.promise;
+  t.is(answer.statusCode, 200);
+  t.regex(answer.body, /part_0_1_2_video/);
+  t.is(answer.headers['cache-control'], 'max-age=60');
+});
+
+test('without a part, the whole segment is waited for; a part behind the last is the next segment', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  const whole = pending(get(`${url}?_HLS_msn=1`));
+  const beyond = pending(get(`${url}?_HLS_msn=1&_HLS_part=4`));
+  advance(4);
+  await turns();
+  t.false(whole.done);
+  advance(4.1);
+  t.regex((await whole.promise).body, /seg_0_1_video/);
+  await turns();
+  t.false(beyond.done);
+  advance(4.5);
+  t.regex((await beyond.promise).body, /part_0_2_0_video/);
+});
+
+test('too far ahead, or nonsense: 400', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  for (const query of [
+    '_HLS_msn=4&_HLS_part=0', '_HLS_msn=99999999', '_HLS_msn=1&_HLS_part=50', '_HLS_part=1', '_HLS_msn=-1', '_HLS_msn=x', '_HLS_msn=1&_HLS_part=1.5',
+  ]) {
+    t.is((await get(`${url}?${query}`)).statusCode, 400, query);
+  }
+});
+
+test('what does not come in three targets: 503', async (t) => {
+  const { get, advance, children } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } });
+  advance(3.1);
+  const url = (await children())[1] as string;
+  const [hint = ''] = uris((await get(url)).body, /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g);
+  const [late, part] = await Promise.all([get(`${url}?_HLS_msn=4`), get(sibling(url, hint))]);
+  t.is(late.statusCode, 503);
+  t.is(late.headers['retry-after'], '1');
+  t.is(part.statusCode, 503);
+});
+
+test('a part that was hinted at is held until it exists', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  const [hint = ''] = uris((await get(url)).body, /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g);
+  t.regex(hint, /^part_0_1_2_video/);
+  const held = pending(get(sibling(url, hint)));
+  await turns();
+  t.false(held.done);
+  advance(3.5);
+  const answer = await held.promise;
+  t.is(answer.statusCode, 200);
+  t.is(parseFragment(answer.rawPayload).baseTime, 3 * 90_000);
+});
+
+test('a hinted part that its segment ended without: 404', async (t) => {
+  const { get, advance, children, output } = await live(t);
+  advance(2.1);
+  const url = (await children())[1] as string;
+  for (const packet of videoPackets(VIDEO, { from: 2.1, to: 3.5, gop: 60 })) output.write(packet);
+  const held = get(sibling(url, uris((await get(url)).body, /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g)[0] as string));
+  const changed = videoTrack({ config: AVC_HIGH });
+  for (const packet of videoPackets(changed, { from: 3.5, to: 3.6, gop: 5 })) output.write(packet);
+  t.is((await held).statusCode, 404);
+});
+
+test('when the stream ends, those who wait get 404, and so does everyone after', async (t) => {
+  const { get, advance, children, input } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  const held = get(`${url}?_HLS_msn=2&_HLS_part=0`);
+  await turns();
+  input.close('done');
+  t.is((await held).statusCode, 404);
+  t.is((await get(MASTER)).statusCode, 404);
+});
+
+test('a stream that comes again has other names', async (t) => {
+  const { get, advance, children, input, goLive } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  input.close('done');
+  feeder(goLive([VIDEO, AUDIO]).output)(3.1);
+  t.is((await get(url)).statusCode, 404);
+  t.is((await get(MASTER)).statusCode, 200);
+});
+
+test('legacy players get complete segments only, and wait for the first', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(1.6);
+  const url = (await children(`${MASTER}?_HLS_legacy=YES`))[1] as string;
+  t.regex(url, /\?_HLS_legacy=YES$/);
+  const held = pending(get(url));
+  await turns();
+  t.false(held.done);
+  advance(2.1);
+  const { body } = await held.promise;
+  t.notRegex(body, /PART|SERVER-CONTROL/);
+  t.is(uris(body, /^(seg_.*)$/gm).length, 1);
+});
+
+test('a delta update where the window has six targets', async (t) => {
+  const { get, advance, children } = await live(t, { llhls: { segmentCount: 8 } });
+  advance(18.1);
+  const url = (await children())[1] as string;
+  t.regex((await get(url)).body, /CAN-SKIP-UNTIL=12/);
+  t.regex((await get(`${url}?_HLS_skip=YES`)).body, /#EXT-X-SKIP:SKIPPED-SEGMENTS=2/);
+});
+
+test('gzip for those who take it', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(3.1);
+  const [url = ''] = await children();
+  const plain = await get(url);
+  t.is(plain.headers['content-encoding'], undefined);
+  const small = await get(url, { 'accept-encoding': 'br, gzip;q=0.8' });
+  t.is(small.headers['content-encoding'], 'gzip');
+  t.is(small.headers['vary'], 'Accept-Encoding');
+  t.is(gunzipSync(small.rawPayload).toString(), plain.body);
+  t.is((await get(url, { 'accept-encoding': 'gzip;q=0, br' })).headers['content-encoding'], undefined);
+});
+
+test('HEAD has the headers of GET', async (t) => {
+  const { app, get, advance, children } = await live(t);
+  advance(3.1);
+  const [url = ''] = await children();
+  const full = await get(url);
+  const head = await app.inject({ method: 'HEAD', url });
+  t.is(head.statusCode, 200);
+  t.is(head.body, '');
+  t.is(head.headers['content-length'], full.headers['content-length']);
+});
+
+test('ranges of segments: 206, 416, and ignored where they make no sense', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(5);
+  const url = (await children())[1] as string;
+  const [name = ''] = uris((await get(url)).body, /^(seg_.*)$/gm);
+  const segment = sibling(url, name);
+  const whole = (await get(segment)).rawPayload;
+  for (const [range, from, to] of [
+    ['bytes=0-9', 0, 10], ['bytes=1500-2600', 1500, 2601], [`bytes=${whole.length - 5}-`, whole.length - 5, whole.length],
+    ['bytes=-7', whole.length - 7, whole.length], [`bytes=0-${whole.length * 2}`, 0, whole.length],
+  ] as const) {
+    const answer = await get(segment, { range });
+    t.is(answer.statusCode, 206, range);
+    t.deepEqual(answer.rawPayload, whole.subarray(from, to), range);
+    t.is(answer.headers['content-range'], `bytes ${from}-${to - 1}/${whole.length}`);
+  }
+  const beyond = await get(segment, { range: `bytes=${whole.length}-` });
+  t.is(beyond.statusCode, 416);
+  t.is(beyond.headers['content-range'], `bytes */${whole.length}`);
+  for (const range of ['bytes=5-2', 'items=0-1', 'bytes=0-1,3-4', 'bytes=-', 'bytes=x']) {
+    t.is((await get(segment, { range })).statusCode, 200, range);
+  }
+});
+
+test('OPTIONS: 200, whatever the origin; other methods: 404, never 405', async (t) => {
+  const { app, advance } = await live(t, { llhls: { crossDomains: { url: ['*.example.com'] } } });
+  advance(3);
+  const headers = { origin: 'https://a.example.com', 'access-control-request-headers': 'range' };
+  const allowed = await app.inject({ method: 'OPTIONS', url: MASTER, headers });
+  t.is(allowed.statusCode, 200);
+  t.is(allowed.headers['access-control-allow-private-network'], 'true');
+  t.is(allowed.headers['access-control-allow-origin'], 'https://a.example.com');
+  t.is(allowed.headers['access-control-allow-headers'], 'range');
+  const other = await app.inject({ method: 'OPTIONS', url: MASTER, headers: { origin: 'https://example.org' } });
+  t.is(other.statusCode, 200);
+  t.is(other.headers['access-control-allow-origin'], undefined);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    t.is((await app.inject({ method, url: MASTER })).statusCode, 404, method);
+  }
+});
+
+test('origins of CrossDomains may read every answer, errors too', async (t) => {
+  const { get, advance, children } = await live(t, {
+    llhls: { crossDomains: { url: ['*'], header: [{ key: 'x-own', value: 'yes' }] } },
+  });
+  const origin = { origin: 'http://somewhere' };
+  t.is((await get(MASTER, origin)).headers['access-control-allow-origin'], '*');
+  advance(3.1);
+  const [url = ''] = await children();
+  for (const path of [MASTER, url, '/app/stream/nothing.m3u8', '/app/nobody/llhls.m3u8', url.replace('chunklist', 'seg')]) {
+    const { headers } = await get(path, origin);
+    t.is(headers['access-control-allow-origin'], '*', path);
+    t.is(headers['x-own'], 'yes', path);
+  }
+});
+
+test('OriginMode: no tokens, and a stream key that every origin makes alike', async (t) => {
+  const first = await live(t, { llhls: { originMode: true } });
+  const second = await live(t, { llhls: { originMode: true } });
+  first.advance(3.1);
+  second.advance(3.1);
+  const children = await first.children();
+  t.deepEqual(children, await second.children());
+  t.regex(children[1] ?? '', /^\/app\/stream\/chunklist_0_video_\d+_llhls\.m3u8$/);
+  t.is((await first.get(children[1] as string)).statusCode, 200);
+  t.is((await first.get(`/app/stream/${'a'.repeat(40)}/${children[1]?.split('/').at(-1)}`)).statusCode, 404);
+  t.is(first.output.sessions.size, 0);
+});
+
+test('ServerTimeBasedSegmentNumbering: the first number is that of the wall clock', async (t) => {
+  const before = Math.floor(Date.now() / 2000);
+  const { get, advance, children } = await live(t, { llhls: { serverTimeBasedSegmentNumbering: true } });
+  advance(2.6);
+  const [, msn] = /MEDIA-SEQUENCE:(\d+)/.exec((await get((await children())[1] as string)).body) ?? [];
+  t.true(Number(msn) >= before && Number(msn) <= Math.floor(Date.now() / 2000));
+});
+
+test('the query of the master goes on to the chunklists, the default query to every child', async (t) => {
+  const { get, advance, children } = await live(t, { llhls: { defaultQueryString: [{ key: 'cdn', value: 'a b' }] } });
+  advance(3.1);
+  const urls = await children(`${MASTER}?user=7&_HLS_rewind=NO&_HLS_msn=5`);
+  t.true(urls.every((url) => url.endsWith('.m3u8?cdn=a%20b&user=7&_HLS_rewind=NO')));
+  const { body } = await get(urls[1] as string);
+  for (const uri of uris(body, /URI="([^"]+)"|^(seg_.*)$/gm)) if (uri !== undefined) t.true(uri.endsWith('?cdn=a%20b'), uri);
+  t.is((await get(sibling(urls[1] as string, uris(body, /EXT-X-MAP:URI="([^"]+)"/g)[0] as string))).statusCode, 200);
+});
+
+test('a query cannot break out of its quotes', async (t) => {
+  const { get, advance } = await live(t);
+  advance(3.1);
+  const { body } = await get(`${MASTER}?a="%0a,URI="http://evil"`);
+  t.notRegex(body, /"http:\/\/evil"/);
+});
+
+const NAMED = (hlsChunklistPathDepth: number, fileName: string): Playlist => ({
+  name: fileName, fileName,
+  options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth, enableTsPackaging: false },
+  renditions: [{ name: 'r', videoVariantName: 'video', audioVariantName: 'audio' }, { name: 'sound', audioVariantName: 'audio' }],
+});
+
+test('configured playlists, with chunklist paths as deep as they ask', async (t) => {
+  const depths = [[-1, '/app/stream/'], [0, ''], [1, '../stream/'], [2, '../../app/stream/']] as const;
+  const { advance, children, get } = await live(t, {
+    llhls: { createDefaultPlaylist: false },
+    playlists: [...depths.map(([depth]) => NAMED(depth, `depth${depth}`)), { ...NAMED(0, 'nothing'), renditions: [{ videoVariantName: 'absent' }] }],
+  });
+  advance(3.1);
+  t.is((await get(MASTER)).statusCode, 404);
+  t.is((await get('/app/stream/nothing.m3u8')).statusCode, 201);
+  for (const [depth, prefix] of depths) {
+    const master = `/app/stream/depth${depth}.m3u8`;
+    const urls = await children(master);
+    t.is(urls.length, 3);
+    for (const url of urls) {
+      t.regex(url.slice(0, prefix.length + 41), new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]{40}/$`));
+      t.is((await get(new URL(url, `http://h${master}`).pathname)).statusCode, 200);
+    }
+  }
+});
+
+test('sound alone plays by its own chunklist', async (t) => {
+  const { goLive, children, get } = await openLlhls(t, { llhls: LLHLS });
+  const { output } = goLive([AUDIO]);
+  for (const packet of audioPackets(AUDIO, { to: 5 })) output.write(packet);
+  const { body } = await get(MASTER);
+  t.notRegex(body, /EXT-X-MEDIA|RESOLUTION|FRAME-RATE|AUDIO=/);
+  t.regex(body, /CODECS="mp4a\.40\.2"/);
+  const [url = ''] = await children();
+  t.regex((await get(url)).body, /seg_1_0_audio/);
+});
+
+test('a player is counted from its first child on, and until it has been silent for three targets', async (t) => {
+  const { get, advance, children, output, app } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } });
+  advance(3.1);
+  for (let asked = 0; asked < 50; asked++) await get(MASTER);
+  t.is(output.counters.publishers.llhls, 0);
+  const urls = await children();
+  for (const url of urls) await get(url);
+  t.is(output.counters.publishers.llhls, 1);
+  const [session] = output.sessions.values();
+  t.is(session?.kind, 'llhls');
+  t.true((session?.out.totalBytes ?? 0) > 0);
+  t.true(output.counters.out.totalBytes >= (session?.out.totalBytes ?? Infinity));
+  while (output.counters.publishers.llhls > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  t.is(output.sessions.size, 0);
+  t.is((await app.inject(urls[0] as string)).statusCode, 200);
+  t.is(output.counters.publishers.llhls, 1);
+});
+
+test('a player that was thrown out stays out: 401', async (t) => {
+  const { get, advance, children, output } = await live(t);
+  advance(3.1);
+  const [url = ''] = await children();
+  const [other = ''] = await children();
+  await get(url);
+  await get(other);
+  const session = [...output.sessions.values()].find(({ id }) => url.includes(id));
+  session?.kick();
+  t.is(output.sessions.size, 1);
+  t.like(await get(url), { statusCode: 401, body: '' });
+  t.is((await get(other)).statusCode, 200);
+});
+
+test('more players than MaxConnection: 503, and those who are there go on', async (t) => {
+  const { get, advance, children } = await live(t, { llhls: { maxConnection: 1 } });
+  advance(3.1);
+  const [first = ''] = await children();
+  const [second = ''] = await children();
+  t.is((await get(first)).statusCode, 200);
+  t.is((await get(second)).statusCode, 503);
+  t.is((await get(MASTER)).statusCode, 503);
+  t.is((await get(first)).statusCode, 200);
+});
+
+test('a codec without a place in HLS is left out with one warning', async (t) => {
+  const { goLive, get, lines } = await openLlhls(t, { llhls: LLHLS });
+  const { output } = goLive([videoTrack({ codec: 'VP8', config: undefined }), AUDIO]);
+  for (const packet of audioPackets(AUDIO, { to: 3 })) output.write(packet);
+  t.regex((await get(MASTER)).body, /CODECS="mp4a\.40\.2"/);
+  t.is(lines.filter(({ msg }) => String(msg).includes('leaves a track out')).length, 1);
+});
+
+test('a track that comes later joins, one that leaves is gone', async (t) => {
+  const { get, output, goLive, children } = await (async () => {
+    const server = await openLlhls(t, { llhls: LLHLS });
+    return { ...server, ...server.goLive([VIDEO]) };
+  })();
+  t.truthy(goLive);
+  for (const packet of videoPackets(VIDEO, { to: 3 })) output.write(packet);
+  const [video = ''] = await children();
+  output.setTracks([VIDEO, AUDIO]);
+  for (const packet of interleaved(videoPackets(VIDEO, { from: 3, to: 5.1 }), audioPackets(AUDIO, { from: 3, to: 5.1 }))) output.write(packet);
+  const text = (await get(video)).body;
+  const [report = ''] = uris(text, /RENDITION-REPORT:URI="([^"]+)"/g);
+  t.regex(report, /^chunklist_1_audio/);
+  const audio = (await get(sibling(video, report))).body;
+  t.is(/MEDIA-SEQUENCE:(\d+)/.exec(audio)?.[1], '1');
+  output.setTracks([VIDEO]);
+  t.is((await get(sibling(video, report))).statusCode, 404);
+  t.notRegex((await get(video)).body, /RENDITION-REPORT/);
+});
+
+test('a client that leaves takes its held request with it', async (t) => {
+  const { app, advance, children, get } = await live(t);
+  advance(3.1);
+  const url = (await children())[1] as string;
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const closed = new Promise<void>((resolve) => {
+    app.server.once('request', (_message: IncomingMessage, response) => response.once('close', resolve));
+  });
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`GET ${url}?_HLS_msn=2&_HLS_part=0 HTTP/1.1\r\nHost: h\r\n\r\n`);
+  await once(app.server, 'request');
+  socket.destroy();
+  await closed;
+  advance(4.6);
+  t.is((await get(url)).statusCode, 200);
+});
+
+test('over a socket: keep-alive, one length for segments of several parts', async (t) => {
+  const { app, advance, children, get } = await live(t);
+  advance(5);
+  const url = (await children())[1] as string;
+  const [name = ''] = uris((await get(url)).body, /^(seg_.*)$/gm);
+  const whole = (await get(sibling(url, name))).rawPayload;
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const outgoing = request({ host: '127.0.0.1', port, path: sibling(url, name) }).end();
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer) chunks.push(chunk as Buffer);
+  t.is(answer.headers['content-length'], String(whole.length));
+  t.deepEqual(Buffer.concat(chunks), whole);
+});
