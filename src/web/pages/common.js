@@ -1,8 +1,16 @@
-/** The server's clock minus this browser's, in milliseconds; set by each answer of the server. */
-let clockOffset = 0;
+/** The server's clock minus this browser's in ms, from the answer that came quickest: it is wrong by half its time. */
+const clock = { offset: 0, took: Infinity };
+/** What was measured loses worth with every answer, so that clocks that drift are followed. */
+const CLOCK_AGING = 1.1;
 
 /** Milliseconds since the epoch by the server's clock. */
-export const serverNow = () => Date.now() + clockOffset;
+export const serverNow = () => Date.now() + clock.offset;
+
+function noteClock(now, sent, received) {
+  clock.took *= CLOCK_AGING;
+  const took = received - sent;
+  if (took <= clock.took) Object.assign(clock, { took, offset: now - (sent + received) / 2 });
+}
 
 /** Makes an element. Strings become text, never markup. */
 export function element(tag, properties = {}, ...children) {
@@ -22,8 +30,9 @@ export async function fetchStreams(query = {}) {
     signal: AbortSignal.timeout(8000),
   });
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  const received = Date.now();
   const list = await response.json();
-  clockOffset = list.now - (sent + Date.now()) / 2;
+  noteClock(list.now, sent, received);
   return list;
 }
 

@@ -2,8 +2,12 @@
 const TOO_FAR_BEHIND = 2;
 const JUMP_PAUSE_MS = 8000;
 const RATE_WINDOW_SECONDS = 4;
-/** hls.js plays nothing before the first whole segment; its own next try would come late. */
-const NO_SEGMENT_YET = 'levelEmptyError';
+const LOAD_TIMES = { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 15_000 };
+/**
+ * hls.js plays nothing before the first whole segment: until then it asks for playlists again, and must
+ * outlast a long segment. It counts the tries of video and audio together.
+ */
+const PLAYLIST_RETRY = { maxNumRetry: 80, retryDelayMs: 500, maxRetryDelayMs: 500, backoff: 'linear' };
 
 /**
  * Plays an LL-HLS master playlist in a video element, by hls.js or, where there is no
@@ -37,13 +41,12 @@ export class LlhlsPlayer {
       backBufferLength: 20,
       maxLiveSyncPlaybackRate: 1.1,
       // The panel starts again by itself: one layer retries.
-      manifestLoadPolicy: {
-        default: { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 15_000, timeoutRetry: null, errorRetry: null },
-      },
+      manifestLoadPolicy: { default: { ...LOAD_TIMES, timeoutRetry: null, errorRetry: null } },
+      playlistLoadPolicy: { default: { ...LOAD_TIMES, timeoutRetry: PLAYLIST_RETRY, errorRetry: PLAYLIST_RETRY } },
     });
     this.#hls = hls;
     hls.on(Hls.Events.ERROR, (_event, error) => {
-      if (error.fatal || error.details === NO_SEGMENT_YET) this.#fail(reasonOf(error));
+      if (error.fatal) this.#fail(reasonOf(error));
     });
     hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
     hls.attachMedia(this.#video);
@@ -136,7 +139,7 @@ function reasonOf({ type, details, response }) {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };
   }
   // The server answers 201 without a body until the first picture is there.
-  if (details.startsWith('manifest') || details === NO_SEGMENT_YET) return { reason: undefined, final: false };
+  if (details.startsWith('manifest') || details === 'levelEmptyError') return { reason: undefined, final: false };
   if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };
   return { reason: 'The picture could not be decoded', final: false };
 }

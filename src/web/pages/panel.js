@@ -16,6 +16,7 @@ export class Panel {
   #figures = {};
   #note = element('p', { className: 'note', hidden: true });
   #makePlayer;
+  #troubled;
   #player;
   #target;
   #attempts = 0;
@@ -29,9 +30,11 @@ export class Panel {
   /**
    * @param makePlayer `(video, failed) => player` with `start(url)`, `stats(serverNow)`, `catchUp()`, `close()`
    * @param unmuted called when this panel's sound is turned on
+   * @param troubled called when the picture stopped: the stream may have ended
    */
-  constructor(title, mark, makePlayer, unmuted) {
+  constructor(title, mark, makePlayer, { unmuted, troubled }) {
     this.#makePlayer = makePlayer;
+    this.#troubled = troubled;
     const picture = element('img', { src: mark, alt: '', className: 'pulse' });
     this.#cover = {
       picture,
@@ -153,6 +156,7 @@ export class Panel {
     const wait = RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)];
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#start(), wait);
+    if (this.#shown) this.#troubled();
   }
 
   #show(title, text, busy) {

@@ -3,7 +3,7 @@ import { LlhlsPlayer } from './llhls.js';
 import { Panel } from './panel.js';
 import { WhepPlayer } from './whep.js';
 
-const LIVE_POLL_MS = 3000;
+const LIVE_POLL_MS = 5000;
 const WAITING_POLL_MS = [1000, 1000, 1000, 2000, 2000, 3000];
 const HIDDEN_POLL_MS = 10_000;
 const WAYS = ['llhls', 'webrtc'];
@@ -18,10 +18,13 @@ passed.delete('mode');
 passed.delete('direction');
 
 const mark = document.querySelector('link[rel=icon]').href;
-const muteOthers = (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute());
+const heard = {
+  unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
+  troubled: () => loop(),
+};
 const panels = {
-  llhls: new Panel('LL-HLS', mark, (video, failed) => new LlhlsPlayer(video, failed), muteOthers),
-  webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), muteOthers),
+  llhls: new Panel('LL-HLS', mark, (video, failed) => new LlhlsPlayer(video, failed), heard),
+  webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), heard),
 };
 
 /** The stream as the server lists it; undefined while it is not live. */
@@ -55,8 +58,11 @@ function shownWays() {
 function notes(way) {
   const codec = live.audio?.codec;
   const silent = way === 'webrtc' && codec !== undefined && codec !== 'OPUS';
-  const note = silent ? `No sound by WebRTC: it needs Opus, this stream has ${codec}.` : '';
-  return { hasSound: codec !== undefined && !silent, note };
+  const note = live.video === undefined && !live.unlisted ? 'This stream is sound only.' : '';
+  return {
+    hasSound: !silent && (codec !== undefined || live.unlisted === true),
+    note: silent ? `No sound by WebRTC: it needs Opus, this stream has ${codec}.` : note,
+  };
 }
 
 function render() {

@@ -1,0 +1,40 @@
+import test from 'ava';
+import { launchBrowser } from '../support/browser.ts';
+import { Kiln } from '../support/kiln.ts';
+import { until } from '../support/until.ts';
+
+interface Listed {
+  readonly viewers: number;
+}
+
+test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC', async (t) => {
+  const kiln = await Kiln.start({ args: ['--demo'], iceAddress: '*', llhls: '<SegmentDuration>2</SegmentDuration>' });
+  t.teardown(() => kiln.stop());
+  let printed: string | undefined;
+  await until('the page to open is printed', () => {
+    printed = /Open +(http:\S+)/.exec(kiln.stdout)?.[1];
+    return printed !== undefined;
+  });
+
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
+  await page.goto(printed as string);
+  for (const title of ['LL-HLS', 'WebRTC']) {
+    const panel = page.locator('.panel', { has: page.getByRole('heading', { name: title }) });
+    const figure = (text: RegExp) => panel.locator('.figures dd', { hasText: text }).first().waitFor();
+    await figure(/^1280×720$/);
+    await figure(/^[1-9]\d* fps$/);
+    await figure(/^[\d.]+ m?s$/);
+    t.log(title, (await panel.locator('.figures dd').allTextContents()).join(', '));
+  }
+  await page.getByText('No sound by WebRTC').waitFor();
+  t.is(await page.locator('.cover:visible').count(), 0);
+  t.deepEqual(errors, []);
+
+  const { streams } = (await (await fetch(kiln.httpUrl('/-/streams.json'))).json()) as { streams: Listed[] };
+  t.like(streams[0], { app: 'app', stream: 'demo', video: { codec: 'H264' }, audio: { codec: 'AAC' } });
+  t.true((streams[0]?.viewers ?? 0) >= 2, 'both players are counted');
+});
