@@ -2,7 +2,6 @@ import type { Static } from 'typebox';
 import type { Application } from './elements/application.ts';
 import type { Bind } from './elements/bind.ts';
 import type { OutputProfile } from './elements/output-profile.ts';
-import type { Playlist } from './elements/playlist.ts';
 import type { Server } from './elements/server.ts';
 import type { VirtualHost } from './elements/vhost.ts';
 
@@ -18,7 +17,6 @@ export type BindConfig = Frozen<Static<typeof Bind>>;
 export type VirtualHostConfig = Frozen<Static<typeof VirtualHost>>;
 export type ApplicationConfig = Frozen<Static<typeof Application>>;
 export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
-export type PlaylistConfig = Frozen<Static<typeof Playlist>>;
 
 export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];

@@ -92,11 +92,3 @@ function show(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}..."`;
 }
-
-/** `publishers.llhls.segmentCount`, `encodes.videos[0].codec`: a path as API clients know it. */
-export function jsonPath(path: Path): string {
-  return path.reduce<string>((text, step) => {
-    if (typeof step === 'number') return `${text}[${step}]`;
-    return text === '' ? step : `${text}.${step}`;
-  }, '');
-}

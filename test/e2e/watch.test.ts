@@ -1,9 +1,13 @@
 import test from 'ava';
+import type { Static } from 'typebox';
 import type { Page } from 'playwright-core';
+import type { StatisticsV1 as Schema } from '../../src/stats/v1.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { until } from '../support/until.ts';
+
+type StatisticsV1 = Static<typeof Schema>;
 
 const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
 const browser = await launchBrowser();
@@ -13,7 +17,8 @@ test.after.always(async () => {
 });
 
 /** Current times of the page's video elements. */
-const times = (page: Page) => page.locator('video').evaluateAll((videos) => videos.map((video) => (video as any).currentTime as number));
+const times = (page: Page) =>
+  page.locator('video').evaluateAll((videos) => (videos as unknown as { currentTime: number }[]).map(({ currentTime }) => currentTime));
 
 async function bothPlay(page: Page): Promise<void> {
   await until('both players show the picture', async () => {
@@ -38,7 +43,7 @@ test('the player page starts by itself when the stream does, plays by LL-HLS and
   t.teardown(() => first.stop());
   await bothPlay(page);
   const viewers = await until('both viewers are counted', async () => {
-    const { body } = await kiln.api('/v1/stats/current/vhosts/default/apps/app/streams/live');
+    const { body } = await kiln.api<StatisticsV1>('/v1/stats/current/vhosts/default/apps/app/streams/live');
     const { webrtc, llhls } = body.response.connections;
     return webrtc === 1 && llhls >= 1 && body.response;
   });
@@ -46,13 +51,13 @@ test('the player page starts by itself when the stream does, plays by LL-HLS and
   t.true(viewers.totalBytesOut > 0);
 
   await first.stop();
-  await until('the stream is gone', async () => (await kiln.api('/v1/vhosts/default/apps/app/streams/live')).status === 404);
+  await until('the stream is gone', async () => (await kiln.stream('live')).status === 404);
   const second = publishPattern(kiln.rtmpUrl('live'));
   t.teardown(() => second.stop());
   await kiln.liveStream('live');
   await bothPlay(page);
   t.deepEqual(errors, []);
-  t.is((await kiln.api('/v1/stats/current/vhosts/default')).body.response.connections.webrtc, 1);
+  t.is((await kiln.api<StatisticsV1>('/v1/stats/current/vhosts/default')).body.response.connections.webrtc, 1);
 });
 
 test('the list names what is live', async (t) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { freePorts } from './ports.ts';
 import { until } from './until.ts';
 
@@ -72,10 +73,9 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
 `;
 }
 
-export interface ApiAnswer {
+export interface ApiAnswer<Response> {
   readonly status: number;
-  // What an endpoint answers is the test's business.
-  readonly body: { statusCode: number; message: string; response?: any };
+  readonly body: { readonly statusCode: number; readonly message: string; readonly response: Response };
 }
 
 /** A server process of its own, on free ports. */
@@ -139,18 +139,24 @@ export class Kiln {
     return `http://127.0.0.1:${this.ports.http}${path}`;
   }
 
-  async api(path: string, method = 'GET'): Promise<ApiAnswer> {
+  /** Calls the management API; the caller knows what an endpoint answers. */
+  async api<Response>(path: string, method = 'GET'): Promise<ApiAnswer<Response>> {
     const answer = await fetch(`http://127.0.0.1:${this.ports.api}${path}`, {
       method,
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
     });
-    return { status: answer.status, body: (await answer.json()) as ApiAnswer['body'] };
+    return { status: answer.status, body: (await answer.json()) as ApiAnswer<Response>['body'] };
   }
 
-  /** The information of a stream of the application `app`, once it is live. */
-  async liveStream(name: string): Promise<any> {
+  /** What the API tells of a stream of the application `app`. */
+  stream(name: string): Promise<ApiAnswer<StreamInfo>> {
+    return this.api(`/v1/vhosts/default/apps/app/streams/${name}`);
+  }
+
+  /** The same, once it is live. */
+  async liveStream(name: string): Promise<StreamInfo> {
     return until(`stream ${name} is live`, async () => {
-      const { status, body } = await this.api(`/v1/vhosts/default/apps/app/streams/${name}`);
+      const { status, body } = await this.stream(name);
       return status === 200 && body.response.outputs.length > 0 && body.response;
     });
   }

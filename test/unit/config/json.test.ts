@@ -2,8 +2,9 @@ import test from 'ava';
 import { Application } from '../../../src/config/elements/application.ts';
 import { OutputProfile } from '../../../src/config/elements/output-profile.ts';
 import { VirtualHost } from '../../../src/config/elements/vhost.ts';
-import { jsonPath, readConfig } from '../../../src/config/read.ts';
+import { readConfig } from '../../../src/config/read.ts';
 import { explicit } from '../../../src/config/resolve.ts';
+import { jsonPath } from './support.ts';
 
 const app = { name: 'app', type: 'live' };
 const encodes = { videos: [{ name: 'v', bypass: true }] };
