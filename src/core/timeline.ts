@@ -13,6 +13,8 @@ const BACKWARD_SECONDS = 0.2;
 const FORWARD_SECONDS = 10;
 /** Packets stamped before a jump of the clock come after it by less than this. */
 const LEFTOVER_SECONDS = 1;
+/** Taken for the distance of two packets until it is seen. */
+const USUAL_STEP_SECONDS = 0.02;
 /** How far the count of audio samples may be from the source's clock before it is set anew. */
 const AUDIO_TOLERANCE_SECONDS = 0.06;
 
@@ -22,7 +24,7 @@ const AUDIO_TOLERANCE_SECONDS = 0.06;
  * Source times are in ticks of its clock and may be fractions.
  */
 export class Timeline {
-  readonly clock: SourceClock;
+  readonly #clock: SourceClock;
   readonly #zeroBased: boolean;
   readonly #backward: number;
   readonly #forward: number;
@@ -37,12 +39,11 @@ export class Timeline {
 
   /** @param zeroBased the first timestamp becomes 0; else the source's own times are kept */
   constructor(clock: SourceClock, zeroBased: boolean) {
-    this.clock = clock;
+    this.#clock = clock;
     this.#zeroBased = zeroBased;
-    const ticks = (seconds: number) => (seconds * clock.timebase.den) / clock.timebase.num;
-    this.#backward = ticks(BACKWARD_SECONDS);
-    this.#forward = ticks(FORWARD_SECONDS);
-    this.#leftover = ticks(LEFTOVER_SECONDS);
+    this.#backward = this.#ticks(BACKWARD_SECONDS);
+    this.#forward = this.#ticks(FORWARD_SECONDS);
+    this.#leftover = this.#ticks(LEFTOVER_SECONDS);
   }
 
   /** Begins at a source time; without it, the first packet begins. Later calls change nothing. */
@@ -56,8 +57,8 @@ export class Timeline {
 
   /** A track of the source, whose times come out in ticks of `timebase`. */
   track(timebase: Timebase): TrackTimeline {
-    const place: Place = { source: undefined, time: 0, step: 0, offset: 0, epoch: 0 };
-    return new TrackTimeline(this.clock.timebase, timebase, (source) => this.#place(place, source));
+    const place: Place = { source: undefined, time: 0, step: this.#ticks(USUAL_STEP_SECONDS), offset: 0, epoch: 0 };
+    return new TrackTimeline(this.#clock.timebase, timebase, (source) => this.#place(place, source));
   }
 
   /** The continuous time of one timestamp of a track, in source ticks. */
@@ -73,9 +74,12 @@ export class Timeline {
       this.#followJump(place, source);
     }
     const time = source + place.offset;
-    if (place.source !== undefined && time > place.time) place.step = time - place.time;
+    const step = time - place.time;
+    if (place.source === undefined || step > 0) {
+      if (place.source !== undefined && step < this.#leftover) place.step = step;
+      place.time = time;
+    }
     place.source = source;
-    place.time = time;
     if (time > this.#latest) this.#latest = time;
     this.#latestSource = source;
     return time;
@@ -99,15 +103,21 @@ export class Timeline {
     place.epoch = ++this.#epoch;
   }
 
+  #ticks(seconds: number): number {
+    return (seconds * this.#clock.timebase.den) / this.#clock.timebase.num;
+  }
+
   #unwrap(stamp: number, near: number): number {
-    const range = 2 ** this.clock.bits;
+    const range = 2 ** this.#clock.bits;
     return stamp + Math.round((near - stamp) / range) * range;
   }
 }
 
 /** Where a track is. */
 interface Place {
+  /** Its last source time. */
   source: number | undefined;
+  /** Its furthest time, and the usual distance of two packets. */
   time: number;
   step: number;
   offset: number;

@@ -39,7 +39,7 @@ interface ChunkStreamState {
 
 /**
  * Puts messages together from chunks (RTMP specification section 5.3), whatever the pieces the bytes
- * come in; the work is linear in the bytes. A message that lies whole in one piece is a slice of it,
+ * come in; the work is linear in the bytes. A message that makes up most of one piece is a slice of it,
  * any other is copied once into its own buffer. SetChunkSize and Abort are obeyed here and not passed on.
  */
 export class ChunkReader {
@@ -195,7 +195,8 @@ export class ChunkReader {
     const state = this.#current as ChunkStreamState;
     const count = Math.min(this.#missing, data.length - at);
     const end = at + count;
-    if (state.partial === undefined && count === state.length) {
+    // A slice keeps all of `data` in memory, so one is given only when it is most of that.
+    if (state.partial === undefined && count === state.length && count * 2 >= data.length) {
       this.#current = undefined;
       this.#deliver(state, data.subarray(at, end));
       return end;

@@ -18,6 +18,9 @@ const VIDEO_ID = 0;
 const AUDIO_ID = 1;
 const TICKS_PER_MS = VIDEO_TIMEBASE.den / MILLISECONDS.den;
 const DEFAULT_FIRST_MEDIA_WAIT_MS = 10_000;
+/** Each change makes every viewer start anew: a source with more of them is broken. */
+const MAX_CHANGES = 60;
+const CHANGES_WINDOW_MS = 30_000;
 
 export interface IngestOptions {
   readonly config: RtmpProviderConfig;
@@ -52,6 +55,8 @@ export class Ingest {
   #secondMediumTimer: NodeJS.Timeout | undefined;
   #silenceTimer: NodeJS.Timeout | undefined;
   #lastMedia = performance.now();
+  #changes = 0;
+  #changesSince = 0;
   #closed = false;
 
   constructor(input: InputStream, options: IngestOptions) {
@@ -178,6 +183,11 @@ export class Ingest {
   }
 
   #announce(): void {
+    if (this.#lastMedia - this.#changesSince > CHANGES_WINDOW_MS) {
+      this.#changesSince = this.#lastMedia;
+      this.#changes = 0;
+    }
+    if (++this.#changes > MAX_CHANGES) this.#fail('the configuration of the stream changes too often');
     this.#input.setTracks([this.#videoTrack, this.#audioTrack].filter((track) => track !== undefined));
   }
 

@@ -54,6 +54,18 @@ test('decoding times are strictly increasing when the source repeats or steps ba
   t.deepEqual(out, [0, 3600, 3601, 3602, 7200]);
 });
 
+test('a clock that creeps backwards does not hold up the stream', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  let last = 0;
+  for (let at = 100_000; at > 50_000; at -= 150) last = video.next(at);
+  t.true(ms(last) > 2000, `${ms(last)} ms`);
+});
+
+test('a jump after a pause does not repeat the pause', (t) => {
+  const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
+  t.deepEqual([0, 40, 8040, 0, 40].map((at) => ms(video.next(at))), [0, 40, 8040, 8080, 8120]);
+});
+
 test('a pause that is not too long stays a pause', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
   t.deepEqual([0, 40, 8040].map((at) => ms(video.next(at))), [0, 40, 8040]);

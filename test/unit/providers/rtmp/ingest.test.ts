@@ -151,6 +151,19 @@ test('another header is a new track with the same id, from its first packet on',
   t.is(input.measured(0)?.configChangeCount, 1);
 });
 
+test('a source that changes its configuration all the time is given up', (t) => {
+  const { ingest, failures, tracks } = setUp(t);
+  const other = h264('h264-high-bframes.mp4');
+  ingest.metadata(ONLY_VIDEO);
+  for (let i = 0; i < 200; i++) {
+    const media = i % 2 === 0 ? video : other;
+    ingest.video(media.config, i * 40);
+    ingest.video(media.frames[0] as Buffer, i * 40);
+  }
+  t.deepEqual(failures, ['the configuration of the stream changes too often']);
+  t.true(tracks.length < 100);
+});
+
 test('another sampling rate goes on in its own timebase', (t) => {
   const { ingest, packets } = setUp(t);
   ingest.metadata({ ...BOTH, announced: { video: false, audio: true } });
