@@ -13,7 +13,7 @@ export function createLogger(level: string): Logger {
       transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' } },
     });
   }
-  return pino({ level }, pino.destination({ dest: 2, sync: false }));
+  return pino({ level, base: undefined }, pino.destination({ dest: 2, sync: false }));
 }
 
 const INTERVAL_MS = 1000;

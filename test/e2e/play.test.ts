@@ -51,7 +51,7 @@ test('B-frames pass through LL-HLS', async (t) => {
 
 const EXTENDED: Record<string, Picture> = {
   H265: { size: '320x180', codec: ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p'] },
-  AV1: { size: '320x180', codec: ['-c:v', 'libsvtav1', '-preset', '12', '-svtav1-params', 'pred-struct=1', '-pix_fmt', 'yuv420p'] },
+  AV1: { size: '320x180', codec: ['-c:v', 'libsvtav1', '-preset', '12', '-svtav1-params', 'pred-struct=1:rc=2', '-pix_fmt', 'yuv420p'] },
 };
 for (const [name, picture] of Object.entries(EXTENDED)) {
   test(`ffmpeg 7 publishes ${name} by Enhanced RTMP and LL-HLS decodes`, async (t) => {
