@@ -37,4 +37,13 @@ test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC',
   const { streams } = (await (await fetch(kiln.httpUrl('/-/streams.json'))).json()) as { streams: Listed[] };
   t.like(streams[0], { app: 'app', stream: 'demo', video: { codec: 'H264' }, audio: { codec: 'AAC' } });
   t.true((streams[0]?.viewers ?? 0) >= 2, 'both players are counted');
+
+  const watching = async () => {
+    const { body } = await kiln.api('/v1/stats/current/vhosts/default/apps/app/streams/demo');
+    return (body.response as { connections: { webrtc: number } }).connections.webrtc;
+  };
+  t.is(await watching(), 1);
+  await page.goto(kiln.httpUrl('/'));
+  await until('leaving the page ends its WebRTC session', async () => (await watching()) === 0, 10_000);
+  await page.getByRole('link', { name: 'app / demo' }).waitFor();
 });

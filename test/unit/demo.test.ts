@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { startDemo, type Demo } from '../../src/demo.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
@@ -38,6 +41,20 @@ test('publishes over RTMP, comes back when its connection is cut, and is gone wh
   await demo.close();
   server.close();
   t.pass();
+});
+
+test('an ffmpeg that cannot draw the clock publishes a pattern without it', async (t) => {
+  const { server, port } = await listen(t);
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-demo-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const { path } = await findFfmpeg();
+  const plain = join(folder, 'ffmpeg');
+  await writeFile(plain, `#!/bin/sh\ncase "$*" in *drawtext*) exit 1;; esac\nexec ${path} "$@"\n`, { mode: 0o755 });
+  await start(t, port, plain);
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  socket.on('error', () => undefined);
+  const [hello] = (await once(socket, 'data')) as [Buffer];
+  t.is(hello[0], 3, 'C0 of RTMP');
 });
 
 test('closing ends the waiting for a next start', async (t) => {

@@ -32,3 +32,10 @@ test('a named one that does not run, or is something else, is refused and not pa
   await refused(await program('other', 'echo "imagemagick version 7"'), /KILN_FFMPEG.*does not tell a version/);
   await refused(await program('broken', 'echo "ffmpeg version 5.1"; exit 1'), /KILN_FFMPEG/);
 });
+
+test('without any, the error says what to do', async (t) => {
+  const found = await findFfmpeg({ PATH: folder }).catch((error: unknown) => error);
+  if (!(found instanceof FfmpegError)) return t.regex((found as { path: string }).path, /ffmpeg-static/);
+  t.regex(found.message, /apt install ffmpeg/);
+  t.regex(found.message, /KILN_FFMPEG/);
+});

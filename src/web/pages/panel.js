@@ -128,10 +128,11 @@ export class Panel {
     this.#startedAt = performance.now();
     this.#progressAt = this.#startedAt;
     this.#frames = undefined;
-    this.#player = this.#makePlayer(this.#video, (failure) => this.#failed(failure));
-    this.#player
-      .start(this.#target.url)
-      .catch(() => this.#failed({ reason: 'The player could not be loaded', final: false }));
+    const player = this.#makePlayer(this.#video, (failure) => this.#failed(failure));
+    this.#player = player;
+    player.start(this.#target.url).catch(() => {
+      if (player === this.#player) this.#failed({ reason: 'The player could not be loaded', final: false });
+    });
   }
 
   #begin() {
