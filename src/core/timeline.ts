@@ -29,8 +29,9 @@ export class Timeline {
   readonly #backward: number;
   readonly #forward: number;
   readonly #leftover: number;
-  /** What is added to a source time, and how often that was changed by a jump. */
+  /** What is added to a source time, now and before the last jump, and how often that changed. */
   #offset = 0;
+  #previousOffset = 0;
   #epoch = 0;
   #started = false;
   /** Latest time given out, and latest source time, of any track. */
@@ -51,6 +52,7 @@ export class Timeline {
     if (this.#started) return;
     this.#started = true;
     this.#offset = this.#zeroBased ? -source : 0;
+    this.#previousOffset = this.#offset;
     this.#latestSource = source;
     this.#latest = source + this.#offset;
   }
@@ -87,20 +89,30 @@ export class Timeline {
 
   /** Finds out whether the clock jumped, here or in another track before, and takes the fitting offset. */
   #followJump(place: Place, source: number): void {
-    if (place.epoch !== this.#epoch) {
-      // Packets from before the jump may still come; they continue the track better on its old offset.
-      const expected = place.time + place.step;
-      const kept = Math.abs(source + place.offset - expected);
-      if (kept > this.#leftover || Math.abs(source + this.#offset - expected) <= kept) {
-        place.offset = this.#offset;
-        place.epoch = this.#epoch;
-      }
+    const expected = place.time + place.step;
+    const behind = place.time - this.#backward;
+    const distance = (offset: number) => (source + offset < behind ? Infinity : Math.abs(source + offset - expected));
+    if (place.epoch === this.#epoch && distance(place.offset) <= this.#leftover) return;
+    // Around a jump packets of both clocks mix, and a single wrong timestamp looks like one:
+    // whichever clock continues the track is right.
+    for (const offset of [this.#offset, this.#previousOffset]) {
+      const near = Math.min(this.#leftover, distance(place.offset));
+      if (offset !== place.offset && distance(offset) <= near) this.#setOffset(place, offset);
     }
+    if (place.epoch !== this.#epoch && distance(place.offset) > this.#leftover) this.#setOffset(place, this.#offset);
     const time = source + place.offset;
-    if (time >= place.time - this.#backward && time <= this.#latest + this.#forward) return;
-    place.offset = Math.max(this.#latest, place.time + place.step) - source;
-    this.#offset = place.offset;
-    place.epoch = ++this.#epoch;
+    if (time >= behind && time <= this.#latest + this.#forward) return;
+    this.#setOffset(place, Math.max(this.#latest, expected) - source);
+  }
+
+  #setOffset(place: Place, offset: number): void {
+    if (offset !== this.#offset) {
+      this.#previousOffset = this.#offset;
+      this.#offset = offset;
+      this.#epoch++;
+    }
+    place.offset = offset;
+    place.epoch = this.#epoch;
   }
 
   #ticks(seconds: number): number {

@@ -66,6 +66,35 @@ test('a jump after a pause does not repeat the pause', (t) => {
   t.deepEqual([0, 40, 8040, 0, 40].map((at) => ms(video.next(at))), [0, 40, 8040, 8080, 8120]);
 });
 
+test('one wrong timestamp does not part the tracks', (t) => {
+  for (const wrong of [0, 3000, 90_000]) {
+    const timeline = new Timeline(RTMP, true);
+    const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+    timeline.start(0);
+    for (let at = 0; at < 5000; at += 20) {
+      video.next(at);
+      audio.nextFrame(at, 960);
+    }
+    audio.nextFrame(wrong, 960);
+    let [videoTime, audioTime] = [0, 0];
+    for (let at = 5020; at < 8000; at += 20) {
+      videoTime = ms(video.next(at));
+      audioTime = audio.nextFrame(at, 960) / 48;
+    }
+    t.is(videoTime, 7980, `${wrong}`);
+    t.true(Math.abs(audioTime - 7980) <= 60, `${wrong}: ${audioTime}`);
+  }
+});
+
+test('a track that was silent while the clock restarted comes back in step', (t) => {
+  const timeline = new Timeline(RTMP, true);
+  const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+  video.next(0);
+  for (let at = 0; at <= 5000; at += 20) audio.nextFrame(at, 960);
+  for (let at = 0; at <= 5000; at += 20) audio.nextFrame(at, 960);
+  t.is(ms(video.next(5000)), 10_020);
+});
+
 test('a pause that is not too long stays a pause', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
   t.deepEqual([0, 40, 8040].map((at) => ms(video.next(at))), [0, 40, 8040]);
