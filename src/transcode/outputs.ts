@@ -24,7 +24,7 @@ class ProfileOutput {
   readonly #profile: OutputProfileConfig;
   readonly #log: Logger;
   readonly #ids = new Map<string, number>();
-  readonly #warned = new Set<string>();
+  readonly #told = new Set<string>();
   #output: OutputStream | undefined;
   #routes = new Map<Track, Track[]>();
 
@@ -40,7 +40,7 @@ class ProfileOutput {
 
   #plan(): void {
     const plan = planTracks(this.#profile, this.#input.tracks);
-    for (const name of plan.encoded) this.#warnEncoder(name);
+    for (const name of plan.encoded) this.#tellEncoder(name);
     const routes = new Map<Track, Track[]>();
     const tracks: Track[] = [];
     for (const { from, variantName, key } of plan.tracks) {
@@ -90,9 +90,9 @@ class ProfileOutput {
     return id;
   }
 
-  #warnEncoder(variantName: string): void {
-    if (this.#warned.has(variantName)) return;
-    this.#warned.add(variantName);
-    this.#log.warn({ variant: variantName }, 'this variant needs an encoder, which Kiln does not have yet: left out');
+  #tellEncoder(variantName: string): void {
+    if (this.#told.has(variantName)) return;
+    this.#told.add(variantName);
+    this.#log.info({ variant: variantName }, 'this variant needs an encoder, which Kiln does not have yet: left out');
   }
 }
