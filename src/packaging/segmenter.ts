@@ -11,6 +11,8 @@ export interface SegmenterOptions {
   readonly chunkDuration: number;
   /** Seconds after which a segment ends at the next key frame. */
   readonly segmentDuration: number;
+  /** The same for the first segment, not longer: many players start when it is complete. */
+  readonly firstSegmentDuration: number;
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
   /** Media sequence number of the first segment. */
@@ -156,7 +158,9 @@ export class Segmenter {
     if (elapsed >= this.#maxSeconds || packager.openBytes + packet.data.length > MAX_SEGMENT_BYTES) return true;
     if (packager !== this.#leader || !packet.key) return false;
     const tolerance = packager.track.type === 'video' ? packager.frameSeconds : HAIR_SECONDS;
-    return elapsed >= this.#options.segmentDuration - tolerance;
+    const { firstMsn, segmentDuration, firstSegmentDuration } = this.#options;
+    const wanted = packager.msn === firstMsn ? firstSegmentDuration : segmentDuration;
+    return elapsed >= wanted - tolerance;
   }
 
   #break(packager: TrackPackager, packet: Packet): void {

@@ -146,8 +146,8 @@ function serveChunklist(
     respond(reply, { status: 201, headers: {}, body: [] });
     return;
   }
-  // without parts there is nothing to list before the first segment is complete
-  const msn = directives.msn ?? (legacy && rendition.packager.window.kept.length === 0 ? rendition.packager.msn : undefined);
+  // many players take a playlist without a complete segment for an empty one
+  const msn = directives.msn ?? (rendition.packager.window.kept.length === 0 ? rendition.packager.msn : undefined);
   const wanted = legacy ? undefined : part;
   const send = () => {
     const { chunklistMaxAge, chunklistWithDirectivesMaxAge } = stream.config.cacheControl;

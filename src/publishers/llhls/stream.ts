@@ -28,6 +28,8 @@ const TICK_MS = 500;
 /** Targets after which a request that waits is given up, and a silent player counts as gone. */
 const PATIENCE_TARGETS = 3;
 const MAX_PATIENCE_MS = 60_000;
+/** Players that wait for a complete segment need not wait long when a stream starts. */
+const FIRST_SEGMENT_SECONDS = 1;
 const MAX_WAITING = 20_000;
 
 /** LL-HLS of one output stream: its files by name, its playlists, its players. */
@@ -58,7 +60,12 @@ export class LlhlsStream {
     this.#query = defaultQuery(config);
     const { chunkDuration, segmentDuration, segmentCount } = config;
     const firstMsn = config.serverTimeBasedSegmentNumbering ? Math.floor(Date.now() / (segmentDuration * 1000)) : 0;
-    this.#segmenter = new Segmenter({ chunkDuration, segmentDuration, segmentCount, firstMsn }, log, this.#faults);
+    const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
+    this.#segmenter = new Segmenter(
+      { chunkDuration, segmentDuration, firstSegmentDuration, segmentCount, firstMsn },
+      log,
+      this.#faults,
+    );
     this.#update(output.tracks);
     output.on('tracks', this.#setTracks);
     this.#reader = output.read({ packet: (packet) => this.#segmenter.push(packet) });

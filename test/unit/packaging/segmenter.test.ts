@@ -13,7 +13,7 @@ function start(tracks: readonly Track[], options: Partial<SegmenterOptions> = {}
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const faults = new FaultLog(log);
   const segmenter = new Segmenter(
-    { chunkDuration: 0.5, segmentDuration: 2, segmentCount: 100, firstMsn: 0, ...options },
+    { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 2, segmentCount: 100, firstMsn: 0, ...options },
     log,
     faults,
   );
@@ -73,6 +73,14 @@ test('segments begin at key frames once their time is reached', (t) => {
   t.deepEqual(segments(0).map(({ msn }) => msn), [0, 1, 2, 3, 4]);
   t.is(segmenter.targetDuration, 2);
   assertContinuous(t, segments(0), 90_000);
+});
+
+test('the first segment may end earlier than the others', (t) => {
+  const video = videoTrack();
+  const { push, segments, segmenter } = start([video], { segmentDuration: 4, firstSegmentDuration: 1 });
+  push(videoPackets(video, { to: 12, gop: 60 }));
+  t.deepEqual(durations(segments(0)), [2, 4, 4, 2]);
+  t.is(segmenter.targetDuration, 4);
 });
 
 test('a key frame interval that does not fit makes longer segments, which the target tells before they end', (t) => {
@@ -348,7 +356,7 @@ test('a second rendition cuts at its own key frames, with the same numbers', (t)
 test('wall clock times follow the media times', (t) => {
   const video = videoTrack();
   const before = Date.now();
-  const { push, segments } = start([video], { segmentDuration: 1 });
+  const { push, segments } = start([video], { segmentDuration: 1, firstSegmentDuration: 1 });
   push(videoPackets(video, { to: 1.9 }));
   const [first, second] = segments(0);
   t.true((first?.wallClock as number) >= before && (first?.wallClock as number) <= Date.now());

@@ -16,16 +16,16 @@ const VIDEO = videoTrack();
 const AUDIO = audioTrack();
 
 /** A stream of picture and sound and a function that brings it on to a media time, in seconds. */
-async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
+async function live(t: ExecutionContext, setup: LlhlsSetup = {}, gop?: number) {
   const server = await openLlhls(t, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const { input, output } = server.goLive([VIDEO, AUDIO]);
-  return { ...server, input, output, advance: feeder(output) };
+  return { ...server, input, output, advance: feeder(output, gop) };
 }
 
-function feeder(output: OutputStream) {
+function feeder(output: OutputStream, gop = 60) {
   let from = 0;
   return (to: number) => {
-    const span = { from, to };
+    const span = { from, to, gop };
     for (const packet of interleaved(videoPackets(VIDEO, span), audioPackets(AUDIO, span))) output.write(packet);
     from = to;
   };
@@ -172,6 +172,19 @@ test('a chunklist request is held until the part exists', async (t) => {
   t.is(answer.headers['cache-control'], 'max-age=60');
 });
 
+test('without directives, the first complete segment is waited for: players start with one', async (t) => {
+  const { get, advance, children } = await live(t, { llhls: { segmentDuration: 6 } }, 30);
+  advance(0.6);
+  const url = (await children())[1] as string;
+  const held = pending(get(url));
+  await turns();
+  t.false(held.done);
+  advance(1.1);
+  t.deepEqual(uris((await held.promise).body, /^#EXTINF:(.*),$/gm), ['1.000000']);
+  advance(8.1);
+  t.deepEqual(uris((await get(url)).body, /^#EXTINF:(.*),$/gm), ['1.000000', '6.000000']);
+});
+
 test('without a part, the whole segment is waited for; a part behind the last is the next segment', async (t) => {
   const { get, advance, children } = await live(t);
   advance(3.1);
@@ -201,7 +214,7 @@ test('too far ahead, or nonsense: 400', async (t) => {
 });
 
 test('what does not come in three targets: 503', async (t) => {
-  const { get, advance, children } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } });
+  const { get, advance, children } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } }, 30);
   advance(3.1);
   const url = (await children())[1] as string;
   const [hint = ''] = uris((await get(url)).body, /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g);
@@ -436,7 +449,7 @@ test('sound alone plays by its own chunklist', async (t) => {
 });
 
 test('a player is counted from its first child on, and until it has been silent for three targets', async (t) => {
-  const { get, advance, children, output, app } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } });
+  const { get, advance, children, output, app } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } }, 30);
   advance(3.1);
   for (let asked = 0; asked < 50; asked++) await get(MASTER);
   t.is(output.counters.publishers.llhls, 0);
@@ -492,10 +505,10 @@ test('a track that comes later joins, one that leaves is gone', async (t) => {
     return { ...server, ...server.goLive([VIDEO]) };
   })();
   t.truthy(goLive);
-  for (const packet of videoPackets(VIDEO, { to: 3 })) output.write(packet);
+  for (const packet of videoPackets(VIDEO, { to: 3, gop: 60 })) output.write(packet);
   const [video = ''] = await children();
   output.setTracks([VIDEO, AUDIO]);
-  for (const packet of interleaved(videoPackets(VIDEO, { from: 3, to: 5.1 }), audioPackets(AUDIO, { from: 3, to: 5.1 }))) output.write(packet);
+  for (const packet of interleaved(videoPackets(VIDEO, { from: 3, to: 5.1, gop: 60 }), audioPackets(AUDIO, { from: 3, to: 5.1 }))) output.write(packet);
   const text = (await get(video)).body;
   const [report = ''] = uris(text, /RENDITION-REPORT:URI="([^"]+)"/g);
   t.regex(report, /^chunklist_1_audio/);
