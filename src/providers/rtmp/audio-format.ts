@@ -71,8 +71,10 @@ class OpusState implements AudioState {
     const samples = packetSamples(frame);
     if (this.format === undefined) {
       const channels = ((frame[0] as number) & STEREO_BIT) === 0 ? 1 : 2;
-      const told = { channels, preSkip: 0, inputSamplerate: OPUS_RATE, outputGain: 0, mappingFamily: 0, mapping: undefined };
-      this.#adopt(buildOpusConfig(told), channels);
+      const config = buildOpusConfig({
+        channels, preSkip: 0, inputSamplerate: OPUS_RATE, outputGain: 0, mappingFamily: 0, mapping: undefined,
+      });
+      this.#adopt(config, channels);
     }
     return samples;
   }

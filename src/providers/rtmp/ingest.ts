@@ -89,7 +89,8 @@ export class Ingest {
       const unit = this.#video.accept(tag, timestamp);
       if (this.#held !== undefined) this.#hold(unit);
       else if (unit !== undefined) this.#writeVideo(unit);
-      if (unit === undefined && tag.packet === 'frame') this.#options.faults.count('video frame that cannot be decoded');
+      if (unit !== undefined || tag.packet !== 'frame') return;
+      this.#options.faults.count('video frame that cannot be decoded');
     } catch (error) {
       this.#fault('video', error);
     }

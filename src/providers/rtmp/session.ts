@@ -161,7 +161,8 @@ export class RtmpSession {
     _checkbw: (command) => this.#acknowledge(command),
     getStreamLength: ({ transactionId }) => this.#wire.call('_result', transactionId, null, 0),
     play: (_command, streamId) => {
-      this.#wire.status(streamId, statusInfo('error', 'NetStream.Play.Failed', 'Streams are not played over RTMP here'));
+      const info = statusInfo('error', 'NetStream.Play.Failed', 'Streams are not played over RTMP here');
+      this.#wire.status(streamId, info);
       this.close('the client asked to play, which RTMP is not offered for');
     },
     // Answers to what this side called, and notices.
