@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseChunklist } from '../support/load/llhls-player.ts';
+import { median } from '../support/load/statistics.ts';
+import { freePorts } from '../support/ports.ts';
+import { until } from '../support/until.ts';
+import { number, type Measurement } from './measurement.ts';
+import { withServer } from './server.ts';
+import { installed, wrk } from './wrk.ts';
+
+const ROUNDS = 3;
+const SETTLE_MS = 3000;
+
+/** LL-HLS answers, beside nginx with one worker process serving the same bytes from files. */
+export const files: Measurement = {
+  name: 'files',
+  run: async ({ clip, folder }) => {
+    const missing = ['wrk', 'nginx'].filter((program) => !installed(program));
+    if (missing.length > 0) {
+      return [{ what: 'LL-HLS answers per second', measured: `skipped: ${missing.join(' and ')} not installed` }];
+    }
+    const nginx = await startNginx(folder);
+    try {
+      return await withServer(async ({ kiln, publishers }) => {
+        await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
+        await kiln.liveStream('live');
+        await delay(SETTLE_MS);
+        const rates = { part: { ours: [] as number[], nginx: [] as number[] }, chunklist: { ours: [] as number[], nginx: [] as number[] } };
+        const bytes = { part: 0, chunklist: 0 };
+        for (let round = 0; round < ROUNDS; round++) {
+          const urls = await liveFiles(kiln.httpUrl('/app/live/llhls.m3u8'));
+          for (const kind of ['part', 'chunklist'] as const) {
+            const body = Buffer.from(await (await fetch(urls[kind])).arrayBuffer());
+            bytes[kind] = body.length;
+            await writeFile(join(nginx.root, kind), body);
+            rates[kind].ours.push(await wrk(urls[kind]));
+            rates[kind].nginx.push(await wrk(`${nginx.url}/${kind}`));
+          }
+        }
+        return (['part', 'chunklist'] as const).map((kind) => {
+          const [ours, theirs] = [median(rates[kind].ours), median(rates[kind].nginx)];
+          return {
+            what: `LL-HLS answers per second and core: ${kind}, ${number(bytes[kind] / 1000, 1)} kB`,
+            measured: `${number(ours)} /s, ${number(ours / theirs, 2)} of nginx`,
+            reference: `nginx ${number(theirs)} /s`,
+          };
+        });
+      });
+    } finally {
+      nginx.stop();
+    }
+  },
+};
+
+/** URLs of the picture's chunklist and of its newest part. */
+async function liveFiles(master: string): Promise<{ part: string; chunklist: string }> {
+  const text = await (await fetch(master)).text();
+  const chunklist = new URL(/^[^#\n].*$/m.exec(text)?.[0] ?? '', master).href;
+  const { parts } = parseChunklist(await (await fetch(chunklist)).text());
+  return { chunklist, part: new URL(parts.at(-1) ?? '', chunklist).href };
+}
+
+async function startNginx(folder: string) {
+  const [port] = await freePorts(1);
+  const root = join(folder, 'www');
+  await mkdir(root, { recursive: true });
+  const config = join(folder, 'nginx.conf');
+  await writeFile(config, `
+user root;
+daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log stderr crit;
+events { worker_connections 256; }
+http {
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000000;
+  open_file_cache max=100;
+  server { listen 127.0.0.1:${port}; root ${root}; }
+}
+`);
+  const child = spawn('nginx', ['-c', config, '-p', folder, '-e', 'stderr'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const url = `http://127.0.0.1:${port}`;
+  await until('nginx', async () => (await fetch(url).catch(() => undefined)) !== undefined);
+  return { root, url, stop: () => child.kill('SIGTERM') };
+}

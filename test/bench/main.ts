@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { encodeClip } from '../support/load/clip.ts';
+import { api } from './api.ts';
+import { files } from './files.ts';
+import { ingest } from './ingest.ts';
+import { llhls } from './llhls.ts';
+import { number, type Line, type Measurement } from './measurement.ts';
+import { opening } from './opening.ts';
+import { packets } from './packets.ts';
+import { start } from './start.ts';
+import { webrtc } from './webrtc.ts';
+
+/** `npm run bench -- [measurement ...]`: what DESIGN.md section 3 names, measured on this machine. */
+const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, api, files];
+const WIDTHS = [78, 26, 34, 28];
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !ALL.some((one) => one.name === name));
+if (unknown.length > 0) {
+  process.stderr.write(`no such measurement: ${unknown.join(', ')}; there are ${ALL.map(({ name }) => name).join(', ')}\n`);
+  process.exit(2);
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'kiln-bench-'));
+let failed = false;
+try {
+  const clip = join(folder, 'clip.flv');
+  await encodeClip(clip, { size: '1280x720', kbit: 2500 });
+  print(`${cpus().length} cores of ${cpus()[0]?.model ?? 'unknown'}, load ${number(loadavg()[0] ?? 0, 1)}; 720p30, 2.5 Mbit/s, H.264 and AAC; CPU in percent of one core`);
+  row('what', 'measured', 'beside it', 'budget', '');
+  for (const measurement of ALL.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+    try {
+      (await measurement.run({ clip, folder })).forEach(printLine);
+    } catch (error) {
+      failed = true;
+      row(measurement.name, `failed: ${(error as Error).message}`, '', '', '');
+    }
+  }
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+process.exit(failed ? 1 : 0);
+
+function printLine({ what, measured, reference = '', budget = '', met }: Line): void {
+  row(what, measured, reference, budget, met === undefined ? '' : met ? 'met' : 'MISSED');
+}
+
+function row(...cells: string[]): void {
+  print(cells.map((cell, i) => cell.padEnd(WIDTHS[i] ?? 0)).join('  ').trimEnd());
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

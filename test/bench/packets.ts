@@ -1,0 +1,128 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { createWorker } from 'mediasoup';
+import { pino } from 'pino';
+import type { Packet } from '../../src/core/packet.ts';
+import { FaultLog } from '../../src/log.ts';
+import { Segmenter } from '../../src/packaging/segmenter.ts';
+import { createPacketizer } from '../../src/protocols/rtp/packetizer.ts';
+import { RtpSender } from '../../src/protocols/rtp/sender.ts';
+import { loadClip, type Clip } from '../support/load/clip.ts';
+import { median } from '../support/load/statistics.ts';
+import { cpuSeconds } from '../support/load/usage.ts';
+import { audioTrack, videoTrack } from '../support/packets.ts';
+import { number, type Line, type Measurement } from './measurement.ts';
+
+const ROUNDS = 5;
+/** Plays of the clip in a round. */
+const PLAYS = 10;
+const SENDS = 2;
+const CODEC = {
+  kind: 'video', mimeType: 'video/H264', clockRate: 90_000,
+  parameters: { 'packetization-mode': 1, 'profile-level-id': '42e01f' },
+} as const;
+
+/** The packet path, piece by piece, in this process. */
+export const packets: Measurement = {
+  name: 'packets',
+  run: async ({ clip: file }) => {
+    const clip = await loadClip(file);
+    return [packetizing(clip), await sending(clip), packaging(clip)];
+  },
+};
+
+function packetizing(clip: Clip): Line {
+  const frames = toPackets(clip, 1).filter(({ track }) => track.type === 'video');
+  let bytes = 0;
+  const sender = newSender((packet) => (bytes += packet.length));
+  const rounds = repeat(() => packetize(frames, sender, PLAYS));
+  const each = sender.packets / ROUNDS;
+  return {
+    what: 'RTP packetizing per packet',
+    measured: `${number((median(rounds) / each) * 1000, 2)} us`,
+    reference: `${number(each / PLAYS / frames.length, 1)} packets, ${number(bytes / ROUNDS / PLAYS / frames.length / 1000, 1)} kB a frame`,
+  };
+}
+
+/** CPU time of this process and of the worker, which has nobody to send to. */
+async function sending(clip: Clip): Promise<Line> {
+  const frames = toPackets(clip, 1).filter(({ track }) => track.type === 'video');
+  const worker = await createWorker({ logLevel: 'none' });
+  const router = await worker.createRouter({ mediaCodecs: [{ ...CODEC, preferredPayloadType: 101 }] });
+  const transport = await router.createDirectTransport();
+  const { kind, ...codec } = CODEC;
+  const producer = await transport.produce({
+    kind, rtpParameters: { codecs: [{ ...codec, payloadType: 100 }], encodings: [{ ssrc: 1234 }] },
+  });
+  const sender = newSender((packet) => producer.send(packet));
+  const packetizer = createPacketizer('H264');
+  const workerStart = cpuSeconds(worker.pid);
+  const costs: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = process.cpuUsage();
+    const sentBefore = sender.packets;
+    for (let play = 0; play < SENDS; play++) {
+      for (const frame of frames) {
+        sender.timestamp = (sender.timestamp + 3000) >>> 0;
+        packetizer.packetize(frame, sender);
+        await turn();
+      }
+    }
+    const { user, system } = process.cpuUsage(before);
+    costs.push((user + system) / (sender.packets - sentBefore));
+  }
+  const workerCost = ((cpuSeconds(worker.pid) - workerStart) * 1e6) / sender.packets;
+  worker.close();
+  return {
+    what: 'RTP packetizing and DirectTransport send per packet',
+    measured: `${number(median(costs), 1)} us`,
+    reference: `${number(workerCost, 1)} us in the worker`,
+  };
+}
+
+function packaging(clip: Clip): Line {
+  const all = toPackets(clip, PLAYS);
+  const log = pino({ level: 'silent' });
+  const rounds = repeat(() => {
+    const segmenter = new Segmenter(
+      { chunkDuration: 0.5, segmentDuration: 2, segmentCount: 10, firstMsn: 0 }, log, new FaultLog(log),
+    );
+    segmenter.setTracks([...new Set(all.map(({ track }) => track))]);
+    for (const packet of all) segmenter.push(packet);
+  });
+  return { what: 'fMP4 packaging per frame', measured: `${number((median(rounds) / all.length) * 1000, 2)} us` };
+}
+
+function newSender(output: (packet: Buffer) => void): RtpSender {
+  return new RtpSender({ payloadType: 100, ssrc: 1234, sequence: 0, output });
+}
+
+function packetize(frames: readonly Packet[], sender: RtpSender, plays: number): void {
+  const packetizer = createPacketizer('H264');
+  for (let play = 0; play < plays; play++) for (const frame of frames) packetizer.packetize(frame, sender);
+}
+
+/** @returns milliseconds of each round */
+function repeat(action: () => void): number[] {
+  return Array.from({ length: ROUNDS }, () => {
+    const start = performance.now();
+    action();
+    return performance.now() - start;
+  });
+}
+
+/** Bodies of RTMP messages as packets of two tracks. */
+function toPackets(clip: Clip, plays: number): Packet[] {
+  const video = videoTrack({ config: clip.videoConfig.subarray(5), width: 1280, height: 720 });
+  const audio = audioTrack({ config: clip.audioConfig.subarray(2) });
+  const all: Packet[] = [];
+  for (let play = 0; play < plays; play++) {
+    for (const { type, time, body } of clip.units) {
+      const ms = play * clip.length + time;
+      const track = type === 'video' ? video : audio;
+      const dts = Math.round((ms * track.timebase.den) / 1000);
+      const key = type === 'audio' || (body[0] as number) >> 4 === 1;
+      all.push({ track, dts, pts: dts, duration: 0, key, data: body.subarray(type === 'video' ? 5 : 2) });
+    }
+  }
+  return all;
+}

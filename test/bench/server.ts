@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Kiln } from '../support/kiln.ts';
+import { median } from '../support/load/statistics.ts';
+import { cpuSeconds } from '../support/load/usage.ts';
+import { Program } from '../support/load/program.ts';
+import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
+import type { PublishCommands } from '../support/load/programs/publish.ts';
+import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
+
+const LLHLS = '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
+
+export interface Rig {
+  readonly kiln: Kiln;
+  readonly publishers: Program<PublishCommands>;
+  readonly webrtc: Program<WebrtcCommands>;
+  readonly llhls: Program<LlhlsCommands>;
+}
+
+/** Runs `measure` with a server as the sample configuration has it, and programs that are its clients. */
+export async function withServer<T>(measure: (rig: Rig) => Promise<T>): Promise<T> {
+  const kiln = await Kiln.start({ llhls: LLHLS, webrtc: '<Timeout>30000</Timeout>' });
+  const publishers = new Program<PublishCommands>('publish.ts');
+  const webrtc = new Program<WebrtcCommands>('watch-webrtc.ts');
+  const llhls = new Program<LlhlsCommands>('watch-llhls.ts');
+  try {
+    return await measure({ kiln, publishers, webrtc, llhls });
+  } finally {
+    await Promise.all([publishers.stop(), webrtc.stop(), llhls.stop()]);
+    await kiln.stop();
+  }
+}
+
+/** CPU time that a process and its children take, in percent of one core: median of some intervals. */
+export async function cpuPercent(pid: number, { times = 3, seconds = 4 } = {}): Promise<number> {
+  const shares: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const before = cpuSeconds(pid);
+    const start = performance.now();
+    await delay(seconds * 1000);
+    shares.push(((cpuSeconds(pid) - before) / (performance.now() - start)) * 1e5);
+  }
+  return median(shares);
+}

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { serverXml, TOKEN } from '../support/kiln.ts';
+import { median } from '../support/load/statistics.ts';
+import { residentBytes } from '../support/load/usage.ts';
+import { freePorts } from '../support/ports.ts';
+import { atMost, number, type Measurement } from './measurement.ts';
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const STARTS = 5;
+const EVERY_MS = 3;
+const IDLE_MS = 2000;
+const MIB = 1024 * 1024;
+
+/** From the command to the first connection that RTMP takes, and memory at rest. */
+export const start: Measurement = {
+  name: 'start',
+  run: async ({ folder }) => {
+    const [rtmp = 0, http = 0, api = 0, first = 0, last = 0, bare = 0] = await freePorts(6);
+    const file = join(folder, 'Server.xml');
+    await writeFile(file, serverXml({ rtmp, http, api, ice: [first, last] }));
+    const times: number[] = [];
+    const bareTimes: number[] = [];
+    const memory: number[] = [];
+    for (let i = 0; i < STARTS; i++) {
+      const server = await timed([MAIN, '--config', file], rtmp);
+      times.push(server.ms);
+      await delay(IDLE_MS);
+      memory.push(residentBytes(server.pid) / MIB);
+      await server.stop();
+      const node = await timed(['-e', `require('node:net').createServer().listen(${bare}, '127.0.0.1')`], bare);
+      bareTimes.push(node.ms);
+      await node.stop();
+    }
+    return [
+      atMost({
+        what: 'start to first accepted connection',
+        unit: 'ms', digits: 0, values: [median(times)], budget: [600],
+        reference: `node alone ${number(median(bareTimes))} ms`,
+      }),
+      atMost({
+        what: 'idle memory, workers included',
+        unit: 'MiB', digits: 0, values: [median(memory)], budget: [110],
+      }),
+    ];
+  },
+};
+
+async function timed(args: readonly string[], port: number) {
+  const begin = performance.now();
+  const child = spawn(process.execPath, args, { stdio: 'ignore', env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN } });
+  while (!(await accepts(port))) await delay(EVERY_MS);
+  const ms = performance.now() - begin;
+  return {
+    ms,
+    pid: child.pid as number,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,17 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Whether a program is on PATH. */
+export function installed(program: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+}
+
+/** Answers per second that wrk gets from a URL. @throws Error when answers were no successes */
+export async function wrk(url: string, headers: readonly string[] = []): Promise<number> {
+  const { stdout } = await run('wrk', ['-t1', '-c16', '-d2s', ...headers.flatMap((header) => ['-H', header]), url]);
+  const failed = /Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)/.exec(stdout);
+  if (failed !== null) throw new Error(`${url}: ${failed[0]}`);
+  return Number(/Requests\/sec: +([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN);
+}

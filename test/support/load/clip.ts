@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { readFile } from 'node:fs/promises';
+
+const run = promisify(execFile);
+
+/** Whole numbers of frames of 30 Hz video and of 1024 samples of sound at 48 kHz: the clip loops without a seam. */
+const SECONDS = 8;
+const FRAMERATE = 30;
+const SAMPLERATE = 48_000;
+const AAC_SAMPLES = 1024;
+
+const FLV_HEADER = 13;
+const TAG_HEADER = 11;
+const TAG_TRAILER = 4;
+const AUDIO = 8;
+const VIDEO = 9;
+
+export interface ClipOptions {
+  readonly size: string;
+  readonly kbit: number;
+}
+
+/** H.264 (key frame every second, no B-frames) and AAC, as bodies of RTMP messages. */
+export interface Clip {
+  readonly videoConfig: Buffer;
+  readonly audioConfig: Buffer;
+  /** In order of time. */
+  readonly units: readonly ClipUnit[];
+  /** Milliseconds after which it begins again. */
+  readonly length: number;
+}
+
+export interface ClipUnit {
+  readonly type: 'video' | 'audio';
+  /** Milliseconds since the start of the clip. */
+  readonly time: number;
+  readonly body: Buffer;
+}
+
+/** Encodes a clip into a file that `loadClip` reads. */
+export async function encodeClip(file: string, { size, kbit }: ClipOptions): Promise<void> {
+  await run('ffmpeg', [
+    '-nostdin', '-v', 'error', '-y', '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMERATE},noise=alls=12:allf=t`,
+    '-f', 'lavfi', '-i', `sine=frequency=440:sample_rate=${SAMPLERATE},aformat=channel_layouts=stereo`,
+    '-t', String(SECONDS + 1), '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p',
+    '-b:v', `${kbit}k`, '-maxrate', `${kbit}k`, '-bufsize', `${kbit}k`, '-g', String(FRAMERATE),
+    '-x264-params', 'sliced-threads=0:scenecut=0', '-c:a', 'aac', '-b:a', '96k', '-flvflags', 'no_duration_filesize', '-f', 'flv', file,
+  ]);
+}
+
+export async function loadClip(file: string): Promise<Clip> {
+  const flv = await readFile(file);
+  let videoConfig: Buffer | undefined;
+  let audioConfig: Buffer | undefined;
+  const video: Buffer[] = [];
+  const audio: Buffer[] = [];
+  for (let at = FLV_HEADER; at + TAG_HEADER <= flv.length; ) {
+    const size = flv.readUIntBE(at + 1, 3);
+    const body = flv.subarray(at + TAG_HEADER, at + TAG_HEADER + size);
+    if (flv[at] === VIDEO) {
+      if (body[1] === 0) videoConfig = body;
+      else if (body[1] === 1) video.push(body);
+    } else if (flv[at] === AUDIO) {
+      if (body[1] === 0) audioConfig = body;
+      else audio.push(body);
+    }
+    at += TAG_HEADER + size + TAG_TRAILER;
+  }
+  if (videoConfig === undefined || audioConfig === undefined) throw new Error(`${file} has no video or no audio`);
+  const units = [
+    ...take(video, SECONDS * FRAMERATE).map((body, i) => unit('video', (i * 1000) / FRAMERATE, body)),
+    ...take(audio, (SECONDS * SAMPLERATE) / AAC_SAMPLES).map((body, i) => unit('audio', (i * AAC_SAMPLES * 1000) / SAMPLERATE, body)),
+  ].sort((one, other) => one.time - other.time);
+  return { videoConfig, audioConfig, units, length: SECONDS * 1000 };
+}
+
+function unit(type: ClipUnit['type'], time: number, body: Buffer): ClipUnit {
+  return { type, time, body };
+}
+
+function take(bodies: readonly Buffer[], count: number): readonly Buffer[] {
+  if (bodies.length < count) throw new Error(`a clip of ${bodies.length} instead of ${count} frames`);
+  return bodies.slice(0, count);
+}

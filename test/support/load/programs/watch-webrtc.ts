@@ -1,0 +1,51 @@
+import { until } from '../../until.ts';
+import { serve } from '../program.ts';
+import { percentile } from '../statistics.ts';
+import { WhepViewer } from '../whep-viewer.ts';
+
+let viewers: WhepViewer[] = [];
+
+const commands = {
+  /** Opens viewers and waits until each has seen a frame. */
+  async start({ url, count }: { url: string; count: number }): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      const viewer = await WhepViewer.start(url);
+      viewers.push(viewer);
+      await until('the first frame of a WebRTC viewer', () => viewer.firstFrame > 0);
+    }
+  },
+
+  /** Opens one viewer, and closes it. @returns milliseconds to the first key frame */
+  async open({ url }: { url: string }): Promise<number> {
+    const viewer = await WhepViewer.start(url);
+    await until('the first key frame', () => viewer.firstFrame > 0);
+    viewer.close();
+    return viewer.firstFrame - viewer.started;
+  },
+
+  /** Forgets the delays so far. */
+  reset(_: undefined): void {
+    for (const viewer of viewers) viewer.delays = [];
+  },
+
+  /** @param lastFrame the newest frame that is counted */
+  report({ lastFrame }: { lastFrame: number }) {
+    const delays = viewers.flatMap((viewer) => viewer.delays);
+    return {
+      p50: percentile(delays, 0.5),
+      p99: percentile(delays, 0.99),
+      frames: viewers.map(({ frames }) => frames.counts(lastFrame)),
+      lost: viewers.reduce((sum, { lost }) => sum + lost, 0),
+      failed: viewers.filter(({ connected }) => !connected).length,
+    };
+  },
+
+  stop(_: undefined): void {
+    for (const viewer of viewers) viewer.close();
+    viewers = [];
+  },
+};
+
+export type WebrtcCommands = typeof commands;
+
+serve(commands);

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Ticks of the kernel's CPU accounting in a second (USER_HZ). */
+const TICKS = 100;
+const KIB = 1024;
+
+/** A process and what it has started, itself first. */
+export function processTree(pid: number): number[] {
+  const tree = [pid];
+  for (const parent of tree) {
+    for (const thread of list(`/proc/${parent}/task`)) {
+      tree.push(...read(`/proc/${parent}/task/${thread}/children`).split(' ').filter(Boolean).map(Number));
+    }
+  }
+  return tree;
+}
+
+/** Seconds of CPU time that a process and its children have used. */
+export function cpuSeconds(pid: number): number {
+  return processTree(pid).reduce((sum, each) => sum + ticks(each), 0) / TICKS;
+}
+
+/** Bytes of memory in RAM: of a process and its children. */
+export function residentBytes(pid: number): number {
+  return processTree(pid).reduce((sum, each) => {
+    const found = /^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${each}/status`));
+    return sum + Number(found?.[1] ?? 0) * KIB;
+  }, 0);
+}
+
+/** Open files and sockets of a process and its children. */
+export function openFiles(pid: number): number {
+  return processTree(pid).reduce((sum, each) => sum + list(`/proc/${each}/fd`).length, 0);
+}
+
+function ticks(pid: number): number {
+  // the name of the program, in brackets, may hold spaces
+  const fields = read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ');
+  const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
+  return user + system;
+}
+
+/** What is gone counts as nothing. */
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
