@@ -60,7 +60,8 @@ function assertComplete(t: ExecutionContext, recording: Recording): void {
 
 test('ffmpeg publishes H264 with B-frames and AAC', async (t) => {
   const recording = await publish(t, 'ffmpeg', [
-    '-v', 'error', ...PATTERN, ...TONE, ...X264, '-b:v', '400k', '-c:a', 'aac', '-b:a', '96k', '-f', 'flv', 'URL?key=secret',
+    '-v', 'error', ...PATTERN, ...TONE, ...X264, '-b:v', '400k', '-c:a', 'aac', '-b:a', '96k',
+    '-f', 'flv', 'URL?key=secret',
   ]);
   assertComplete(t, recording);
   t.is(recording.tracks.length, 1);
@@ -118,7 +119,8 @@ test('GStreamer publishes H264 and AAC by rtmp2sink', async (t) => {
     '-q', 'flvmux', 'name=mux', 'streamable=true', '!', 'rtmp2sink', 'location=URL',
     'videotestsrc', `num-buffers=${30 * SECONDS}`, '!', 'video/x-raw,width=320,height=180,framerate=30/1', '!',
     'x264enc', 'speed-preset=ultrafast', 'key-int-max=30', '!', 'h264parse', '!', 'queue', '!', 'mux.',
-    'audiotestsrc', `num-buffers=${47 * SECONDS}`, 'samplesperbuffer=1024', '!', 'audio/x-raw,rate=48000,channels=2', '!',
+    'audiotestsrc', `num-buffers=${47 * SECONDS}`, 'samplesperbuffer=1024', '!',
+    'audio/x-raw,rate=48000,channels=2', '!',
     'avenc_aac', '!', 'aacparse', '!', 'queue', '!', 'mux.',
   ]);
   const video = of(recording, 'video');

@@ -12,16 +12,46 @@ const VP09 = '76703039';
 const base = { trackId: 0, compositionTime: 0, nanos: 0 };
 
 const BOTH_WAYS: readonly (readonly [string, string, Omit<VideoTag, 'nanos' | 'trackId'>])[] = [
-  ['H264 sequence header', '17 00 000000 0164', { codec: 'H264', packet: 'config', key: true, compositionTime: 0, data: hex('0164') }],
-  ['H264 key frame', '17 01 000000 aabb', { codec: 'H264', packet: 'frame', key: true, compositionTime: 0, data: hex('aabb') }],
-  ['H264 frame that is shown later', '27 01 000050 cc', { codec: 'H264', packet: 'frame', key: false, compositionTime: 80, data: hex('cc') }],
-  ['H264 frame that is shown earlier', '27 01 ffffd8 cc', { codec: 'H264', packet: 'frame', key: false, compositionTime: -40, data: hex('cc') }],
-  ['H264 end of sequence', '17 02 000000', { codec: 'H264', packet: 'end', key: true, compositionTime: 0, data: hex('') }],
-  ['HEVC sequence start', `90 ${HVC1} 01`, { codec: 'H265', packet: 'config', key: true, compositionTime: 0, data: hex('01') }],
-  ['HEVC coded frames', `a1 ${HVC1} 000021 dd`, { codec: 'H265', packet: 'frame', key: false, compositionTime: 33, data: hex('dd') }],
-  ['AV1 sequence start', `90 ${AV01} 81`, { codec: 'AV1', packet: 'config', key: true, compositionTime: 0, data: hex('81') }],
-  ['AV1 coded frames', `91 ${AV01} ee`, { codec: 'AV1', packet: 'frame', key: true, compositionTime: 0, data: hex('ee') }],
-  ['VP9 coded frames', `a1 ${VP09} ee`, { codec: 'VP9', packet: 'frame', key: false, compositionTime: 0, data: hex('ee') }],
+  [
+    'H264 sequence header', '17 00 000000 0164',
+    { codec: 'H264', packet: 'config', key: true, compositionTime: 0, data: hex('0164') },
+  ],
+  [
+    'H264 key frame', '17 01 000000 aabb',
+    { codec: 'H264', packet: 'frame', key: true, compositionTime: 0, data: hex('aabb') },
+  ],
+  [
+    'H264 frame that is shown later', '27 01 000050 cc',
+    { codec: 'H264', packet: 'frame', key: false, compositionTime: 80, data: hex('cc') },
+  ],
+  [
+    'H264 frame that is shown earlier', '27 01 ffffd8 cc',
+    { codec: 'H264', packet: 'frame', key: false, compositionTime: -40, data: hex('cc') },
+  ],
+  [
+    'H264 end of sequence', '17 02 000000',
+    { codec: 'H264', packet: 'end', key: true, compositionTime: 0, data: hex('') },
+  ],
+  [
+    'HEVC sequence start', `90 ${HVC1} 01`,
+    { codec: 'H265', packet: 'config', key: true, compositionTime: 0, data: hex('01') },
+  ],
+  [
+    'HEVC coded frames', `a1 ${HVC1} 000021 dd`,
+    { codec: 'H265', packet: 'frame', key: false, compositionTime: 33, data: hex('dd') },
+  ],
+  [
+    'AV1 sequence start', `90 ${AV01} 81`,
+    { codec: 'AV1', packet: 'config', key: true, compositionTime: 0, data: hex('81') },
+  ],
+  [
+    'AV1 coded frames', `91 ${AV01} ee`,
+    { codec: 'AV1', packet: 'frame', key: true, compositionTime: 0, data: hex('ee') },
+  ],
+  [
+    'VP9 coded frames', `a1 ${VP09} ee`,
+    { codec: 'VP9', packet: 'frame', key: false, compositionTime: 0, data: hex('ee') },
+  ],
   ['VP8 sequence end', '92 76703038', { codec: 'VP8', packet: 'end', key: true, compositionTime: 0, data: hex('') }],
 ];
 
@@ -35,17 +65,38 @@ for (const [name, bytes, tag] of BOTH_WAYS) {
 const READ_ONLY: readonly (readonly [string, string, Partial<VideoTag>])[] = [
   ['HEVC under its old codec id', '1c 01 000000 aa', { codec: 'H265', packet: 'frame', data: hex('aa') }],
   ['H264 by FourCC', `91 ${AVC1} 000014 aa`, { codec: 'H264', compositionTime: 20, data: hex('aa') }],
-  ['coded frames without composition time', `a3 ${HVC1} aa`, { codec: 'H265', packet: 'frame', compositionTime: 0, data: hex('aa') }],
-  ['AV1 sequence start of MPEG-2 TS', `95 ${AV01} 80 04 81 05 0c e0`, { codec: 'AV1', packet: 'config', data: hex('81050c00') }],
-  ['one track of several', `96 01 ${HVC1} 02 000000 aa`, { codec: 'H265', packet: 'frame', trackId: 2, data: hex('aa') }],
-  ['the first of many tracks', `96 10 ${AV01} 01 000002 8181 02 000001 82`, { packet: 'config', trackId: 1, data: hex('8181') }],
+  [
+    'coded frames without composition time', `a3 ${HVC1} aa`,
+    { codec: 'H265', packet: 'frame', compositionTime: 0, data: hex('aa') },
+  ],
+  [
+    'AV1 sequence start of MPEG-2 TS', `95 ${AV01} 80 04 81 05 0c e0`,
+    { codec: 'AV1', packet: 'config', data: hex('81050c00') },
+  ],
+  [
+    'one track of several', `96 01 ${HVC1} 02 000000 aa`,
+    { codec: 'H265', packet: 'frame', trackId: 2, data: hex('aa') },
+  ],
+  [
+    'the first of many tracks', `96 10 ${AV01} 01 000002 8181 02 000001 82`,
+    { packet: 'config', trackId: 1, data: hex('8181') },
+  ],
   [
     'the first of many codecs', `96 20 ${AV01} 00 000001 81 ${HVC1} 01 000001 01`,
     { codec: 'AV1', packet: 'config', trackId: 0, data: hex('81') },
   ],
-  ['a nanosecond offset', `97 02 0a2c2a 01 ${AV01} aa`, { codec: 'AV1', packet: 'frame', nanos: 666_666, data: hex('aa') }],
-  ['a modifier of 256 bytes and another', `97 ff 00ff ${'00'.repeat(256)} 17 02 000001 01 ${AV01} aa`, { nanos: 1, data: hex('aa') }],
-  ['a modifier in front of several tracks', `a7 02 000064 06 01 ${HVC1} 03 000000 aa`, { trackId: 3, nanos: 100, key: false }],
+  [
+    'a nanosecond offset', `97 02 0a2c2a 01 ${AV01} aa`,
+    { codec: 'AV1', packet: 'frame', nanos: 666_666, data: hex('aa') },
+  ],
+  [
+    'a modifier of 256 bytes and another', `97 ff 00ff ${'00'.repeat(256)} 17 02 000001 01 ${AV01} aa`,
+    { nanos: 1, data: hex('aa') },
+  ],
+  [
+    'a modifier in front of several tracks', `a7 02 000064 06 01 ${HVC1} 03 000000 aa`,
+    { trackId: 3, nanos: 100, key: false },
+  ],
 ];
 
 for (const [name, bytes, tag] of READ_ONLY) {

@@ -107,7 +107,8 @@ test('every prefix and every changed byte of a real body is read or refused', (t
   const amf3 = hex('11 0a 1b 03 54 03 61 04 01 03 62 09 05 01 06 03 61 06 00 01');
   for (const whole of [body, amf3]) {
     for (let i = 0; i < whole.length; i++) {
-      for (const bytes of [whole.subarray(0, i), changed(whole, i, 0xff), changed(whole, i, 0), changed(whole, i, 0x11)]) {
+      const variants = [0xff, 0, 0x11].map((value) => changed(whole, i, value));
+      for (const bytes of [whole.subarray(0, i), ...variants]) {
         try {
           for (const value of decodeAmf0(bytes)) isAmfObject(value);
         } catch (error) {

@@ -127,7 +127,9 @@ test('any chunk size, whatever the pieces', (t) => {
 });
 
 test('a message that is most of a piece is not copied; a small one does not keep the piece', (t) => {
-  const bytes = Buffer.concat([hex('06 000000 000064 09 01000000'), pattern(100), hex('04 000000 000003 08 01000000 aabbcc')]);
+  const bytes = Buffer.concat(
+    [hex('06 000000 000064 09 01000000'), pattern(100), hex('04 000000 000003 08 01000000 aabbcc')],
+  );
   const [large, small] = read([bytes]);
   t.is(large?.payload.buffer, bytes.buffer);
   t.is(large?.payload.byteOffset, bytes.byteOffset + 12);
@@ -197,6 +199,8 @@ for (const [name, bytes, message] of REFUSED) {
 }
 
 test('the largest chunk size that the protocol can tell is taken', (t) => {
-  const bytes = Buffer.concat([hex('02 000000 000004 01 00000000 7fffffff'), hex('06 000000 000200 09 01000000'), pattern(512)]);
+  const bytes = Buffer.concat(
+    [hex('02 000000 000004 01 00000000 7fffffff'), hex('06 000000 000200 09 01000000'), pattern(512)],
+  );
   t.is(read([bytes])[0]?.payload.length, 512);
 });

@@ -62,7 +62,9 @@ test('a body that is no command is refused', (t) => {
 test('data messages of both types', (t) => {
   const body = encodeAmf0('@setDataFrame', 'onMetaData');
   t.deepEqual(decodeData(message(MessageType.DataAmf0, body)), ['@setDataFrame', 'onMetaData']);
-  t.deepEqual(decodeData(message(MessageType.DataAmf3, Buffer.concat([Buffer.of(0), body]))), ['@setDataFrame', 'onMetaData']);
+  t.deepEqual(
+    decodeData(message(MessageType.DataAmf3, Buffer.concat([Buffer.of(0), body]))), ['@setDataFrame', 'onMetaData'],
+  );
 });
 
 test('status information', (t) => {

@@ -1,7 +1,11 @@
 import test from 'ava';
 import { readAddress, streamName } from '../../../../src/providers/rtmp/address.ts';
 
-const FORMS: readonly (readonly [tcUrl: string, app: string, key: string, host: string, appName: string, name: string | undefined])[] = [
+type Form = readonly [
+  tcUrl: string, app: string, key: string, host: string, appName: string, name: string | undefined,
+];
+
+const FORMS: readonly Form[] = [
   ['rtmp://live.example.com/app', 'app', 'stream', 'live.example.com', 'app', 'stream'],
   ['rtmp://live.example.com:1935/app/', 'app/', 'stream?token=1', 'live.example.com', 'app', 'stream'],
   ['rtmp://10.0.0.1:1935/app?vhost=x', 'app?vhost=x', 'stream', '10.0.0.1', 'app', 'stream'],

@@ -19,7 +19,9 @@ const PARALLEL = 20;
 function session(key: string): Buffer {
   const writer = new ChunkWriter();
   const [video, audio] = [h264(), aac()];
-  const command = (...args: Parameters<typeof encodeCommand>) => writer.message(3, MessageType.CommandAmf0, 0, 0, encodeCommand(...args));
+  const command = (...args: Parameters<typeof encodeCommand>) => writer.message(
+    3, MessageType.CommandAmf0, 0, 0, encodeCommand(...args),
+  );
   const media = Array.from({ length: 12 }, (_, i) => [
     ...writer.message(6, MessageType.Video, 1, i * 40, video.frames[i % 2] as Buffer),
     ...writer.message(4, MessageType.Audio, 1, i * 21, audio.frames[i % 10] as Buffer),
@@ -30,7 +32,9 @@ function session(key: string): Buffer {
     ...command('createStream', 2, null),
     ...command('publish', 3, null, key, 'live'),
     ...writer.message(2, MessageType.SetChunkSize, 0, 0, encodeNumber(128)),
-    ...writer.message(4, MessageType.DataAmf0, 1, 0, encodeAmf0('@setDataFrame', 'onMetaData', { videocodecid: 7, audiocodecid: 10 })),
+    ...writer.message(
+      4, MessageType.DataAmf0, 1, 0, encodeAmf0('@setDataFrame', 'onMetaData', { videocodecid: 7, audiocodecid: 10 }),
+    ),
     ...writer.message(6, MessageType.Video, 1, 0, video.config),
     ...writer.message(4, MessageType.Audio, 1, 0, audio.config),
     ...media.flat(),
@@ -58,7 +62,9 @@ function broken(bytes: Buffer, random: () => number): Buffer {
     }
     default: {
       const from = handshake + pick(copy.length - handshake);
-      return Buffer.concat([copy.subarray(0, from), Buffer.from(Array.from({ length: pick(300) }, () => pick(256))), copy.subarray(from)]);
+      return Buffer.concat(
+        [copy.subarray(0, from), Buffer.from(Array.from({ length: pick(300) }, () => pick(256))), copy.subarray(from)],
+      );
     }
   }
 }
@@ -115,7 +121,10 @@ test('half-open clients do not pile up: the oldest that wait give way', async (t
     publisher.close();
     for (const socket of sockets) socket.destroy();
   });
-  await until('the oldest are gone', () => server.lines.filter(({ msg }) => String(msg).includes('wait to publish')).length >= 8);
+  await until(
+    'the oldest are gone',
+    () => server.lines.filter(({ msg }) => String(msg).includes('wait to publish')).length >= 8,
+  );
   await until('the rest stay', () => server.server.sessions <= 513);
   t.false(publisher.socket.destroyed);
 });

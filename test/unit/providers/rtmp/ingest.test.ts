@@ -24,7 +24,9 @@ function setUp(t: ExecutionContext, rtmp: Partial<RtmpProviderConfig> = {}) {
   input.read({ packet: (packet) => void packets.push(packet) });
   const faults = new FaultLog(pino({ level: 'silent' }));
   const ingest = new Ingest(input, {
-    config: { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, firstMediaWaitTimeoutMs: 0, ...rtmp } as RtmpProviderConfig,
+    config: {
+      timestampMode: 'Auto', packetSilenceTimeoutMs: 0, firstMediaWaitTimeoutMs: 0, ...rtmp,
+    } as RtmpProviderConfig,
     extended: true,
     faults,
     onFailure: (reason) => failures.push(reason),
@@ -171,7 +173,9 @@ test('another sampling rate goes on in its own timebase', (t) => {
   ingest.audio(tone(0), 0);
   ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.of(0x12, 0x10) }), 1000);
   ingest.audio(tone(1), 1000);
-  t.deepEqual(packets.map(({ track, dts }) => [(track as AudioTrack).samplerate, dts]), [[48_000, 0], [44_100, 44_100]]);
+  t.deepEqual(
+    packets.map(({ track, dts }) => [(track as AudioTrack).samplerate, dts]), [[48_000, 0], [44_100, 44_100]],
+  );
 });
 
 test('another codec in mid-stream', (t) => {
@@ -221,11 +225,16 @@ test('lengths of two bytes become lengths of four', (t) => {
   const config = Buffer.from(video.config);
   config[5 + 4] = 0xfd;
   const body = frame(0).subarray(5);
-  const short = Buffer.concat([...nalUnits(body)].flatMap((nal) => [Buffer.of(nal.length >> 8, nal.length & 255), nal]));
+  const short = Buffer.concat(
+    [...nalUnits(body)].flatMap((nal) => [Buffer.of(nal.length >> 8, nal.length & 255), nal]),
+  );
   ingest.metadata(ONLY_VIDEO);
   ingest.video(config, 0);
   ingest.video(tag('H264', 'frame', short), 0);
-  t.deepEqual([...nalUnits(packets[0]?.data as Buffer)], [...nalUnits(body)].filter((nal) => ![7, 8, 9].includes((nal[0] as number) & 31)));
+  t.deepEqual(
+    [...nalUnits(packets[0]?.data as Buffer)],
+    [...nalUnits(body)].filter((nal) => ![7, 8, 9].includes((nal[0] as number) & 31)),
+  );
   t.is(parseAvcConfig((tracks[0]?.[0] as VideoTrack).config as Buffer).lengthSize, 4);
 });
 
@@ -298,7 +307,9 @@ test('of several tracks the first is taken', (t) => {
   const { ingest, packets, tracks } = setUp(t);
   ingest.metadata(ONLY_VIDEO);
   ingest.video(video.config, 0);
-  const second = Buffer.concat([Buffer.from('9601', 'hex'), Buffer.from('avc1'), Buffer.of(1), Buffer.alloc(3), Buffer.from('junk')]);
+  const second = Buffer.concat(
+    [Buffer.from('9601', 'hex'), Buffer.from('avc1'), Buffer.of(1), Buffer.alloc(3), Buffer.from('junk')],
+  );
   ingest.video(second, 0);
   ingest.video(frame(0), 0);
   t.is(packets.length, 1);
@@ -312,7 +323,9 @@ test('a nanosecond offset counts', (t) => {
   ingest.metadata(ONLY_VIDEO);
   ingest.video(tag('AV1', 'config', box(mp4, 'av1C')), 0);
   ingest.video(tag('AV1', 'frame', first), 0);
-  const offset = Buffer.concat([Buffer.from('a702', 'hex'), Buffer.from('051615', 'hex'), Buffer.of(1), Buffer.from('av01'), second]);
+  const offset = Buffer.concat(
+    [Buffer.from('a702', 'hex'), Buffer.from('051615', 'hex'), Buffer.of(1), Buffer.from('av01'), second],
+  );
   ingest.video(offset, 33);
   t.is(packets[1]?.dts, 3000);
 });
@@ -330,7 +343,9 @@ test('malformed tags are lost, one by one, and the stream goes on', (t) => {
   ingest.video(video.config, 0);
   ingest.audio(sound.config, 0);
   ingest.video(frame(0), 0);
-  for (const bytes of ['17', '1701000000000000ff00', '19', '90', 'af', '17000000000164']) ingest.video(Buffer.from(bytes, 'hex'), 40);
+  for (const bytes of ['17', '1701000000000000ff00', '19', '90', 'af', '17000000000164']) {
+    ingest.video(Buffer.from(bytes, 'hex'), 40);
+  }
   ingest.audio(Buffer.from('af00', 'hex'), 40);
   ingest.audio(Buffer.alloc(0), 40);
   ingest.video(frame(1), 80);
@@ -340,12 +355,16 @@ test('malformed tags are lost, one by one, and the stream goes on', (t) => {
 
 test('onMetaData as encoders send it', (t) => {
   const declared = readMetadata(['@setDataFrame', 'onMetaData', {
-    videocodecid: 'avc1', audiocodecid: 10, width: 1280, height: 720, framerate: 29.97, videodatarate: 2500, audiodatarate: 160,
+    videocodecid: 'avc1', audiocodecid: 10, width: 1280, height: 720, framerate: 29.97,
+    videodatarate: 2500, audiodatarate: 160,
   }]);
   t.deepEqual(declared, {
-    announced: { video: true, audio: true }, width: 1280, height: 720, framerate: 29.97, videoBitrate: 2_500_000, audioBitrate: 160_000,
+    announced: { video: true, audio: true }, width: 1280, height: 720, framerate: 29.97,
+    videoBitrate: 2_500_000, audioBitrate: 160_000,
   });
-  t.deepEqual(readMetadata(['onMetaData', { width: -1, height: NaN, framerate: 'x', videocodecid: 0 }]), NOTHING_DECLARED);
+  t.deepEqual(
+    readMetadata(['onMetaData', { width: -1, height: NaN, framerate: 'x', videocodecid: 0 }]), NOTHING_DECLARED,
+  );
   t.is(readMetadata(['onTextData', {}]), undefined);
   t.is(readMetadata(['onMetaData']), undefined);
   t.is(readMetadata([]), undefined);

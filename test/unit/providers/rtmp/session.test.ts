@@ -22,7 +22,9 @@ async function setUp(t: ExecutionContext, setup: RtmpSetup = {}) {
   return {
     ...server,
     open: async () => keep(await RtmpClient.open(server)),
-    connect: async (options: Partial<RtmpClientOptions> = {}) => keep(await RtmpClient.connect({ ...server, ...options })),
+    connect: async (options: Partial<RtmpClientOptions> = {}) => keep(
+      await RtmpClient.connect({ ...server, ...options }),
+    ),
     publish: async (key = 'live', options: Partial<RtmpClientOptions> = {}) =>
       keep(await RtmpClient.publish(key, { ...server, ...options })),
     /** The reasons for which sessions were closed. */
@@ -33,7 +35,9 @@ async function setUp(t: ExecutionContext, setup: RtmpSetup = {}) {
 /** Two seconds of what OBS sends. */
 function sendMedia(client: RtmpClient, start = 0): void {
   const [video, audio] = [h264(), aac()];
-  client.metadata({ videocodecid: 7, audiocodecid: 10, width: 66, height: 50, framerate: 25, videodatarate: 2500, audiodatarate: 160 });
+  client.metadata({
+    videocodecid: 7, audiocodecid: 10, width: 66, height: 50, framerate: 25, videodatarate: 2500, audiodatarate: 160,
+  });
   client.video(video.config, start);
   client.audio(audio.config, start);
   for (let i = 0; i < 50; i++) {
@@ -51,7 +55,10 @@ test('an encoder that speaks like OBS becomes a stream with two tracks', async (
   const { input, packets, tracks } = recordings[0] as (typeof recordings)[number];
   t.is(input.name, 'live');
   t.is(tracks.length, 1);
-  t.like(input.tracks[0], { id: 0, name: 'Video', codec: 'H264', width: 66, height: 50, framerate: 25, bitrate: 2_500_000, bypass: false });
+  t.like(
+    input.tracks[0],
+    { id: 0, name: 'Video', codec: 'H264', width: 66, height: 50, framerate: 25, bitrate: 2_500_000, bypass: false },
+  );
   t.like(input.tracks[1], { id: 1, name: 'Audio', codec: 'AAC', samplerate: 48_000, channels: 2, bitrate: 160_000 });
   const video = packets.filter(({ track }) => track.type === 'video');
   t.deepEqual(video.slice(0, 3).map(({ dts, key }) => [dts, key]), [[0, true], [3600, false], [7200, true]]);
@@ -77,12 +84,18 @@ test('the answers of connect and publish are those that encoders wait for', asyn
   t.true(answer !== undefined && 'fmsVer' in answer.object);
   t.like(answer?.args[0], { code: 'NetConnection.Connect.Success', level: 'status', objectEncoding: 0 });
   t.true((answer?.object.fourCcList as string[]).includes('hvc1'));
-  t.deepEqual(client.messages.map(({ type }) => type).slice(0, 2), [MessageType.WindowAckSize, MessageType.SetPeerBandwidth]);
+  t.deepEqual(
+    client.messages.map(({ type }) => type).slice(0, 2), [MessageType.WindowAckSize, MessageType.SetPeerBandwidth],
+  );
   await client.publish('live');
   const named = client.heard.find(({ name }) => name === 'onFCPublish');
   t.like(named?.args[0], { code: 'NetStream.Publish.Start', description: 'live' });
   t.like(client.statuses()[0], { code: 'NetStream.Publish.Start', level: 'status' });
-  t.true(client.messages.some(({ type, payload }) => type === MessageType.UserControl && payload.readUInt16BE(0) === UserControl.StreamBegin));
+  t.true(
+    client.messages.some(
+      ({ type, payload }) => type === MessageType.UserControl && payload.readUInt16BE(0) === UserControl.StreamBegin,
+    ),
+  );
 });
 
 test('Enhanced RTMP is neither offered nor taken when it is off', async (t) => {
@@ -123,9 +136,17 @@ test('commands of AMF3 encoding', async (t) => {
   ]);
   client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, connectBody);
   await client.until('answer', () => client.heard.some(({ name }) => name === '_result'));
-  client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, Buffer.concat([Buffer.of(0), encodeAmf0('createStream', 2, null)]));
-  await client.until('stream', () => client.heard.some(({ name, transactionId }) => name === '_result' && transactionId === 2));
-  client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, Buffer.concat([Buffer.of(0), encodeAmf0('publish', 3, null, 'live', 'live')]));
+  client.message(
+    ChunkStream.Command, MessageType.CommandAmf3, 0,
+    Buffer.concat([Buffer.of(0), encodeAmf0('createStream', 2, null)]),
+  );
+  await client.until(
+    'stream', () => client.heard.some(({ name, transactionId }) => name === '_result' && transactionId === 2),
+  );
+  client.message(
+    ChunkStream.Command, MessageType.CommandAmf3, 0,
+    Buffer.concat([Buffer.of(0), encodeAmf0('publish', 3, null, 'live', 'live')]),
+  );
   await client.until('status', () => client.statuses().some(({ code }) => code === 'NetStream.Publish.Start'));
   t.pass();
 });
@@ -147,7 +168,9 @@ test('commands that ask for answers get them, unknown ones an error', async (t) 
   const client = await server.connect();
   t.is((await client.call('_checkbw', null)).name, '_result');
   t.deepEqual((await client.call('getStreamLength', null, 'live')).args, [0]);
-  await t.throwsAsync(client.call('toString', null), { message: /NetConnection.Call.Failed: Method not found: toString/ });
+  await t.throwsAsync(
+    client.call('toString', null), { message: /NetConnection.Call.Failed: Method not found: toString/ },
+  );
   await t.throwsAsync(client.call('makeCoffee', null), { message: /Method not found: makeCoffee/ });
   await client.publish('live');
 });
@@ -165,16 +188,23 @@ test('an aggregate message is taken apart', async (t) => {
   };
   client.message(ChunkStream.Video, MessageType.Aggregate, 1000, Buffer.concat([
     part(9, 50, video.config), part(8, 50, audio.config),
-    part(9, 50, video.frames[0] as Buffer), part(8, 50, audio.frames[0] as Buffer), part(9, 90, video.frames[1] as Buffer),
+    part(9, 50, video.frames[0] as Buffer), part(8, 50, audio.frames[0] as Buffer),
+    part(9, 90, video.frames[1] as Buffer),
   ]));
   await until('packets', () => server.recordings[0]?.packets.length === 3);
   t.deepEqual(server.recordings[0]?.packets.map(({ dts }) => dts), [0, 0, 3600]);
 });
 
 const REFUSALS: readonly (readonly [string, Partial<RtmpClientOptions>, RtmpSetup, RegExp])[] = [
-  ['an application that is not there', { app: 'nothing' }, {}, /Connect.Rejected: Could not find the application: \[default\/nothing\]/],
+  [
+    'an application that is not there', { app: 'nothing' }, {},
+    /Connect.Rejected: Could not find the application: \[default\/nothing\]/,
+  ],
   ['an application without RTMP', { app: 'closed' }, {}, /Connect.Rejected: RTMP is not enabled: \[#default#closed\]/],
-  ['a host name that no virtual host has', { host: 'elsewhere.test' }, { hostNames: ['live.test'] }, /virtual host: \[elsewhere.test\]/],
+  [
+    'a host name that no virtual host has', { host: 'elsewhere.test' }, { hostNames: ['live.test'] },
+    /virtual host: \[elsewhere.test\]/,
+  ],
   [
     'everyone where access is controlled', {},
     { signedPolicy: { enables: { providers: 'srt, RTMP', publishers: '' } } as RtmpSetup['signedPolicy'] },
@@ -230,7 +260,9 @@ test('no more publishers than the application takes', async (t) => {
 
 test('a key that is no name is refused', async (t) => {
   const server = await setUp(t);
-  await t.throwsAsync(server.publish('a/b?c=secret'), { message: 'NetStream.Publish.BadName: Not a name for a stream: [a/b]' });
+  await t.throwsAsync(
+    server.publish('a/b?c=secret'), { message: 'NetStream.Publish.BadName: Not a name for a stream: [a/b]' },
+  );
 });
 
 test('playing is refused in so many words', async (t) => {
@@ -306,8 +338,15 @@ test('the server closes every session with it', async (t) => {
 
 const MISBEHAVIOUR: readonly (readonly [string, (client: RtmpClient) => void, RegExp])[] = [
   ['a command before connect', (client) => client.command('createStream', 1, null), /createStream before connect/],
-  ['a message that is too long before publishing', (client) => client.send([Buffer.from('0600000001000109000000000000', 'hex')]), /message of 65537 bytes/],
-  ['a body that is no AMF', (client) => client.message(ChunkStream.Command, MessageType.CommandAmf0, 0, Buffer.of(0x1f)), /unknown AMF0 marker/],
+  [
+    'a message that is too long before publishing',
+    (client) => client.send([Buffer.from('0600000001000109000000000000', 'hex')]), /message of 65537 bytes/,
+  ],
+  [
+    'a body that is no AMF',
+    (client) => client.message(ChunkStream.Command, MessageType.CommandAmf0, 0, Buffer.of(0x1f)),
+    /unknown AMF0 marker/,
+  ],
   [
     'endless data without publishing',
     (client) => {
@@ -340,7 +379,9 @@ test('what is no RTMP at all ends the session', async (t) => {
 test('the connect object may hold anything', async (t) => {
   const server = await setUp(t);
   const client = await server.connect({
-    properties: { app: 'app', audioCodecs: 3575, pageUrl: undefined, nested: { deep: [1, null] }, when: new Date(0) } as AmfObject,
+    properties: {
+      app: 'app', audioCodecs: 3575, pageUrl: undefined, nested: { deep: [1, null] }, when: new Date(0),
+    } as AmfObject,
   });
   t.true(client.heard.some(({ args }) => isAmfObject(args[0])));
 });
