@@ -6,9 +6,8 @@ import { h264, ivf, opus } from '../support/webrtc-media.ts';
 import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/rtp.ts';
 import { until } from '../support/until.ts';
 import { startWebrtc } from '../support/webrtc-server.ts';
-import { PEER_TYPES, releasePeers, WhepPeer } from '../support/whep-peer.ts';
-
-test.after.always(releasePeers);
+import { PEER_TYPES } from '../support/peer-types.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
 
 const video = await h264();
 const audio = await opus();
@@ -17,10 +16,10 @@ test('a WHEP viewer gets every frame as it was published, from a key frame on', 
   const { registry, url } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
-  const peer = new WhepPeer();
+  const peer = new ViewerPeer();
   t.teardown(() => peer.close());
   await peer.play(`${url}/app/stream?direction=whep`);
-  await peer.until(({ packets }) => peer.frames().length >= 60 && packets.audio.length >= 50);
+  await peer.until(() => peer.frames().length >= 60 && peer.packets.audio.length >= 50);
 
   const { sps, pps } = parseAvcConfig(video.track.config as Buffer);
   const published = video.frames.map(({ data }) => [...nalUnits(data)]);
@@ -46,7 +45,7 @@ for (const codec of ['VP8', 'VP9'] as const) {
     const { registry, url } = await startWebrtc(t);
     const live = new LiveStream(registry, [media]);
     t.teardown(() => live.close());
-    const peer = new WhepPeer({ video: codec });
+    const peer = new ViewerPeer({ video: codec });
     t.teardown(() => peer.close());
     await peer.play(`${url}/app/stream`);
     await peer.until(() => peer.frames().length >= 40);
@@ -64,7 +63,7 @@ test('20 viewers get every frame, one of them leaves, the others go on', async (
   const { registry, url, publisher } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
-  const peers = Array.from({ length: 20 }, () => new WhepPeer());
+  const peers = Array.from({ length: 20 }, () => new ViewerPeer());
   t.teardown(() => peers.forEach((peer) => peer.close()));
   const responses = await Promise.all(peers.map((peer) => peer.play(`${url}/app/stream?direction=whep`)));
   t.is(live.output.sessions.size, 20);
@@ -86,14 +85,14 @@ test('a killed media worker costs its viewers their session and nobody else anyt
   const { registry, url, publisher } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
-  const first = new WhepPeer();
+  const first = new ViewerPeer();
   t.teardown(() => first.close());
   await first.play(`${url}/app/stream`);
   await first.until(() => first.frames().length >= 5);
   const [worker] = publisher.pool.workers.filter(({ sessions }) => sessions > 0);
   process.kill(worker?.pid as number, 'SIGKILL');
   await until('the session ends', () => live.output.sessions.size === 0);
-  const next = new WhepPeer();
+  const next = new ViewerPeer();
   t.teardown(() => next.close());
   await next.play(`${url}/app/stream`);
   await next.until(() => next.frames().length >= 5);
@@ -106,7 +105,7 @@ test('nothing is read from a stream that nobody watches', async (t) => {
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
   t.is(live.output.readers, 0);
-  const peer = new WhepPeer();
+  const peer = new ViewerPeer();
   const response = await peer.play(`${url}/app/stream`);
   await peer.until(() => peer.frames().length >= 5);
   t.is(live.output.readers, 1);
@@ -119,12 +118,12 @@ test('nothing is read from a stream that nobody watches', async (t) => {
 test('the end of a stream ends its sessions', async (t) => {
   const { registry, url } = await startWebrtc(t);
   const live = new LiveStream(registry, [video]);
-  const peer = new WhepPeer({ audio: false });
+  const peer = new ViewerPeer({ audio: false });
   t.teardown(() => peer.close());
   const response = await peer.play(`${url}/app/stream`);
   await peer.until(() => peer.frames().length >= 5);
   live.close();
-  await peer.until(({ state }) => state === 'disconnected' || state === 'failed' || state === 'closed');
+  await peer.until(() => ['disconnected', 'failed', 'closed'].includes(peer.state));
   const gone = await fetch(new URL(response.headers.get('location') as string, url), { method: 'DELETE' });
   t.is(gone.status, 404);
 });

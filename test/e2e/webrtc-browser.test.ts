@@ -1,0 +1,107 @@
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import type { Page } from 'playwright-core';
+import type { MediaTrack } from '../../src/core/track.ts';
+import { launchBrowser } from '../support/browser.ts';
+import { LiveStream } from '../support/live-stream.ts';
+import { until } from '../support/until.ts';
+import { h264, ivf, opus, type Media } from '../support/webrtc-media.ts';
+import { startWebrtc } from '../support/webrtc-server.ts';
+
+const PLAYER = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
+const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
+
+const sound = await opus();
+const picture = await h264();
+const codecs: Record<string, Media<MediaTrack>> = { H264: picture, VP8: await ivf('VP8'), VP9: await ivf('VP9'), AV1: await ivf('AV1') };
+const browser = await launchBrowser();
+
+test.after.always(() => browser.close());
+
+interface Received {
+  readonly frames: number;
+  readonly width: number;
+  readonly audioEnergy: number;
+  readonly freezes: number;
+  readonly lost: number;
+}
+
+/** A page of the server's origin that can play. */
+async function openPage(url: string): Promise<Page> {
+  const page = await browser.newPage();
+  await page.route(`${url}/page`, (route) => {
+    return route.fulfill({ contentType: 'text/html', body: '<!doctype html><div id=player></div>' });
+  });
+  await page.goto(`${url}/page`);
+  await page.addScriptTag({ path: PLAYER });
+  return page;
+}
+
+/** What has arrived once there are so many frames, and sound. */
+function watch(page: Page, frames: number): Promise<Received> {
+  return until(`${frames} frames`, async () => {
+    const counts = (await page.evaluate('received()')) as Received;
+    return counts.frames >= frames && counts.audioEnergy > 0 && counts;
+  }, 60_000);
+}
+
+for (const [codec, video] of Object.entries(codecs)) {
+  test(`Chromium plays ${codec} and Opus by WHEP`, async (t) => {
+    const { registry, url } = await startWebrtc(t);
+    const live = new LiveStream(registry, [video, sound]);
+    t.teardown(() => live.close());
+    const page = await openPage(url);
+    t.teardown(() => page.close());
+    await page.evaluate(`playWhep('${url}/app/stream?direction=whep')`);
+    const { width, lost } = await watch(page, 60);
+    t.is(width, 320);
+    t.is(lost, 0);
+  });
+}
+
+test('OvenPlayer, unchanged, plays by signalling, hears of the rendition and leaves', async (t) => {
+  const { registry, url, port } = await startWebrtc(t);
+  const live = new LiveStream(registry, [picture, sound]);
+  t.teardown(() => live.close());
+  const page = await openPage(url);
+  t.teardown(() => page.close());
+  await page.addScriptTag({ path: OVENPLAYER });
+  await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/stream')`);
+  const { width } = await watch(page, 60);
+  t.is(width, 320);
+  t.is(live.output.sessions.size, 1);
+  t.is(await page.evaluate('window.failure'), undefined);
+  t.is(await page.evaluate('player.getState()'), 'playing');
+  t.like(await page.evaluate('player.getQualityLevels()'), [{ height: 180, width: 320, label: 'default', index: 0 }]);
+  await page.evaluate('player.setCurrentQuality(0)');
+  await until('the rendition is told', () => page.evaluate('window.level !== undefined') as Promise<boolean>);
+  await page.evaluate('player.remove()');
+  await until('the session ends', () => live.output.sessions.size === 0);
+});
+
+test('OvenPlayer comes back by itself when a media worker dies', async (t) => {
+  const { registry, publisher, url, port } = await startWebrtc(t);
+  const live = new LiveStream(registry, [picture, sound]);
+  t.teardown(() => live.close());
+  const page = await openPage(url);
+  t.teardown(() => page.close());
+  await page.addScriptTag({ path: OVENPLAYER });
+  await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/stream')`);
+  await watch(page, 15);
+  const [before] = live.output.sessions.keys();
+  const worker = publisher.pool.workers.find(({ sessions }) => sessions > 0);
+  process.kill(worker?.pid as number, 'SIGKILL');
+  await until('another session', () => live.output.sessions.size === 1 && !live.output.sessions.has(before as string));
+  await watch(page, 15);
+  t.is(await page.evaluate('window.failure'), undefined);
+});
+
+test('OvenPlayer says so when there is no such stream', async (t) => {
+  const { url, port } = await startWebrtc(t);
+  const page = await openPage(url);
+  t.teardown(() => page.close());
+  await page.addScriptTag({ path: OVENPLAYER });
+  await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/nothing')`);
+  const failure = await until('an error', () => page.evaluate('window.failure') as Promise<string | undefined>);
+  t.regex(failure, /Cannot create offer/);
+});

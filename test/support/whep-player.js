@@ -1,0 +1,44 @@
+// Loaded into a page: a WHEP player, and what any player's connection has received.
+
+/** Posts an offer and plays the answer. */
+window.playWhep = async (endpoint) => {
+  const connection = new RTCPeerConnection();
+  window.connection = connection;
+  const element = document.body.appendChild(document.createElement('video'));
+  element.srcObject = new MediaStream();
+  connection.ontrack = ({ track }) => element.srcObject.addTrack(track);
+  connection.addTransceiver('audio', { direction: 'recvonly' });
+  connection.addTransceiver('video', { direction: 'recvonly' });
+  await connection.setLocalDescription();
+  const body = connection.localDescription.sdp;
+  const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body });
+  if (response.status !== 201) throw new Error(await response.text());
+  await connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+  await element.play();
+};
+
+/** Counts of `window.connection`, as its statistics tell them. */
+window.received = async () => {
+  const counts = { frames: 0, width: 0, audioEnergy: 0, freezes: 0, lost: 0 };
+  if (window.connection === undefined) return counts;
+  for (const report of (await window.connection.getStats()).values()) {
+    if (report.type !== 'inbound-rtp') continue;
+    counts.lost += report.packetsLost;
+    if (report.kind === 'audio') counts.audioEnergy = report.totalAudioEnergy;
+    else Object.assign(counts, { frames: report.framesDecoded, width: report.frameWidth, freezes: report.freezeCount });
+  }
+  return counts;
+};
+
+/** Plays by OvenPlayer, as a page of its users does. */
+window.playOven = (file) => {
+  const player = window.OvenPlayer.create('player', {
+    autoStart: true,
+    mute: false,
+    sources: [{ label: 'live', type: 'webrtc', file }],
+  });
+  player.on('peerConnectionPrepared', (connection) => (window.connection = connection));
+  player.on('error', (error) => (window.failure = JSON.stringify(error)));
+  player.on('qualityLevelChanged', (level) => (window.level = level));
+  window.player = player;
+};
