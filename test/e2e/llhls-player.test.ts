@@ -42,7 +42,7 @@ test('hls.js in Chromium plays at the live edge by parts, through a change of co
     const ticks = 8 * (packet.track as MediaTrack).timebase.den;
     return { ...packet, dts: packet.dts + ticks, pts: packet.pts + ticks };
   });
-  const { app, goLive, get } = await openLlhls(t, { llhls: { segmentDuration: 2, segmentCount: 10, chunkDuration: 0.5 } });
+  const { app, goLive, get, children } = await openLlhls(t, { llhls: { segmentDuration: 2, segmentCount: 10, chunkDuration: 0.5 } });
   app.get('/page', (_request, reply) => reply.type('text/html').send(PAGE));
   app.get('/hls.js', (_request, reply) => reply.type('text/javascript').send(readFileSync('node_modules/hls.js/dist/hls.min.js')));
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -54,14 +54,15 @@ test('hls.js in Chromium plays at the live edge by parts, through a change of co
     stop();
     await browser.close();
   });
-  while ((await get('/app/stream/llhls.m3u8')).statusCode !== 200) await new Promise((resolve) => setTimeout(resolve, 50));
+  // a player that comes with the stream has too little to hold back from the edge
+  const ready = async () => (await get((await children())[1] ?? '/')).body.split('#EXTINF').length > 2;
+  while (!(await ready())) await new Promise((resolve) => setTimeout(resolve, 100));
   const page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${port}/page`);
   await page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320', undefined, { timeout: 20_000 });
   await page.waitForFunction('video.videoWidth === 640', undefined, { timeout: 20_000 });
   const parts = await page.evaluate("performance.getEntriesByType('resource').filter(({ name }) => name.includes('/part_')).length");
   t.true(Number(parts) > 0);
-  const latency = Number(await page.evaluate('hls.latency'));
-  t.true(latency > 0 && latency < 3, `latency of ${latency} s`);
+  await page.waitForFunction('hls.latency > 0 && hls.latency < 3', undefined, { timeout: 20_000 });
   t.deepEqual(await page.evaluate('errors'), []);
 });

@@ -121,8 +121,9 @@ function limitConnections({ application, config }: LlhlsStream): void {
 
 function serveMaster(stream: LlhlsStream, request: Request, reply: FastifyReply): Promise<void> | void {
   const playlist = stream.output.playlist(request.params.file.slice(0, -'.m3u8'.length));
-  if (playlist === undefined) throw kilnError('fileNotFound');
-  if (!stream.started(playlist)) {
+  const state = playlist === undefined ? 'empty' : stream.state(playlist);
+  if (playlist === undefined || state === 'empty') throw kilnError('fileNotFound');
+  if (state === 'starting') {
     respond(reply, { status: 201, headers: {}, body: [] });
     return;
   }

@@ -77,10 +77,11 @@ export class LlhlsStream {
     return this.#files.get(name);
   }
 
-  /** Whether every track of a playlist has its first part, so that players can start; false for one without tracks. */
-  started(playlist: Playlist): boolean {
+  /** What players of a playlist would play: nothing, not yet, or all of its tracks. */
+  state(playlist: Playlist): 'empty' | 'starting' | 'started' {
     const renditions = playlistRenditions(playlist, this.#renditions.values());
-    return renditions.length > 0 && renditions.every((rendition) => rendition.started);
+    if (renditions.length === 0) return 'empty';
+    return renditions.every((rendition) => rendition.started) ? 'started' : 'starting';
   }
 
   /**

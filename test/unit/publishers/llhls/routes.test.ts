@@ -425,7 +425,7 @@ test('configured playlists, with chunklist paths as deep as they ask', async (t)
   });
   advance(3.1);
   t.is((await get(MASTER)).statusCode, 404);
-  t.is((await get('/app/stream/nothing.m3u8')).statusCode, 201);
+  t.is((await get('/app/stream/nothing.m3u8')).statusCode, 404);
   for (const [depth, prefix] of depths) {
     const master = `/app/stream/depth${depth}.m3u8`;
     const urls = await children(master);
@@ -551,4 +551,30 @@ test('over a socket: keep-alive, one length for segments of several parts', asyn
   for await (const chunk of answer) chunks.push(chunk as Buffer);
   t.is(answer.headers['content-length'], String(whole.length));
   t.deepEqual(Buffer.concat(chunks), whole);
+});
+
+test('hundreds of mutated URLs and headers: an answer of the table each, and the stream goes on', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(5.1);
+  const urls = await children();
+  const { body } = await get(urls[1] as string);
+  const seeds = [MASTER, ...urls, ...uris(body, /URI="([^"]+)"/g).map((name) => sibling(urls[1] as string, name))];
+  const pieces = ['_HLS_msn=', '_HLS_part=', '9'.repeat(30), '%00', '%2e%2e', '/', '?', '&', '..', '%', 'A'.repeat(200), '_v1', '-1', '"', '%ff'];
+  let state = 20_260_102;
+  const random = (below: number) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+  const seen = new Set<number>();
+  for (let round = 0; round < 600; round++) {
+    let url = seeds[random(seeds.length)] as string;
+    for (let change = random(3); change >= 0; change--) {
+      const at = 1 + random(url.length);
+      url = url.slice(0, at) + (pieces[random(pieces.length)] as string) + url.slice(at + random(6));
+    }
+    const { statusCode } = await get(url, { range: `bytes=${random(9)}-${random(9)}`, 'accept-encoding': pieces[random(pieces.length)] as string });
+    seen.add(statusCode);
+  }
+  t.true([...seen].every((status) => [200, 206, 400, 401, 404, 414].includes(status)), [...seen].join());
+  t.is((await get(urls[0] as string)).statusCode, 200);
 });
