@@ -39,6 +39,8 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
   const publisher = await WebrtcPublisher.create({ registry, bind, log: createLogger(process.env.KILN_TEST_LOG ?? 'silent') });
   const app = Fastify({ forceCloseConnections: true });
   await app.register(publisher.routes);
+  // a page that really comes from here: Chromium lets no other page reach loopback
+  app.get('/page', (_request, reply) => reply.type('text/html').send('<!doctype html><div id=player></div>'));
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;
   t.teardown(async () => {
