@@ -1,0 +1,57 @@
+import { WebSocket } from 'ws';
+
+export type Message = Record<string, any>;
+
+/** A player's end of the WebSocket signalling. */
+export class SignallingClient {
+  readonly socket: WebSocket;
+  readonly received: Message[] = [];
+  closed = false;
+  readonly #waiters = new Set<() => void>();
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('message', (data) => {
+      this.received.push(JSON.parse(data.toString()) as Message);
+      this.#wake();
+    });
+    socket.on('close', () => {
+      this.closed = true;
+      this.#wake();
+    });
+    socket.on('error', () => undefined);
+  }
+
+  /** @throws Error when the upgrade is refused */
+  static async open(url: string): Promise<SignallingClient> {
+    const client = new SignallingClient(new WebSocket(url));
+    await new Promise<void>((resolve, reject) => client.socket.once('open', resolve).once('error', reject));
+    return client;
+  }
+
+  send(message: Message | string): void {
+    this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
+  }
+
+  /** The first message, present or to come, that fits; undefined when the connection ends without it. */
+  async next(fits: (message: Message) => boolean): Promise<Message | undefined> {
+    for (;;) {
+      const found = this.received.find(fits);
+      if (found !== undefined || this.closed) return found;
+      await new Promise<void>((done) => this.#waiters.add(done));
+    }
+  }
+
+  command(name: string): Promise<Message | undefined> {
+    return this.next(({ command }) => command === name);
+  }
+
+  async end(): Promise<void> {
+    await this.next(() => false);
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) waiter();
+    this.#waiters.clear();
+  }
+}
