@@ -19,9 +19,9 @@ const MAX_FRAMES = 4096;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * Collects the frames of one part. Decode times of successive parts touch: what the last frame of a
- * part was predicted to last and what it did last differ by a little jitter, which the first frame
- * of the next part takes up. Presentation times stay exact.
+ * Collects the frames of one part. Decode times of successive parts touch: where the last frame of a
+ * part lasts longer than predicted, the first frame of the next part takes up the difference.
+ * Where it was shorter and frames are not reordered, they overlap by it. Presentation times stay exact.
  */
 export class PartBuilder {
   readonly #type: 'video' | 'audio';
@@ -68,7 +68,9 @@ export class PartBuilder {
   add(packet: Packet, dts: number, pts: number, duration: number): void {
     if (this.empty) {
       const cursor = this.#cursor;
-      this.#start = Math.max(0, cursor !== undefined && dts <= cursor + duration ? cursor : dts);
+      const start = cursor !== undefined && dts <= cursor + duration ? cursor : dts;
+      // shown before it is decoded, a frame would be moved by some players
+      this.#start = Math.max(0, Math.min(start, Math.max(dts, pts)));
       this.#end = this.#start;
     }
     this.#frames.push({ packet, dts, pts });

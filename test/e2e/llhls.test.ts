@@ -1,12 +1,15 @@
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { FFMPEG7 } from '../support/ffmpeg.ts';
 import { encode } from '../support/flv-source.ts';
 import { openLlhls } from '../support/llhls.ts';
 
 const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30'];
 const SOUND = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000'];
 const B_FRAMES = ['-c:v', 'libx264', '-preset', 'veryfast', '-bf', '2', '-g', '60', '-keyint_min', '60', '-sc_threshold', '0', '-pix_fmt', 'yuv420p'];
+const X265 = ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none:keyint=60:min-keyint=60:bframes=2:scenecut=0', '-pix_fmt', 'yuv420p'];
+const AV1 = ['-c:v', 'libsvtav1', '-preset', '12', '-g', '60', '-pix_fmt', 'yuv420p'];
 const AAC = ['-c:a', 'aac', '-b:a', '96k'];
 
 /** Runs a tool to its end. */
@@ -22,8 +25,8 @@ function run(command: string, args: string[]): Promise<{ status: number | null; 
   });
 }
 
-async function serve(t: ExecutionContext, media: readonly string[], seconds: number) {
-  const { tracks, packets } = encode([...media, '-t', String(seconds)]);
+async function serve(t: ExecutionContext, media: readonly string[], seconds: number, ffmpeg?: string) {
+  const { tracks, packets } = encode([...media, '-t', String(seconds)], ffmpeg);
   const server = await openLlhls(t, { llhls: { segmentDuration: 2, segmentCount: 10, chunkDuration: 0.5 } });
   const { output } = server.goLive(tracks);
   for (const packet of packets) output.write(packet);
@@ -32,13 +35,15 @@ async function serve(t: ExecutionContext, media: readonly string[], seconds: num
   return { ...server, packets, output, url: `http://127.0.0.1:${port}/app/stream/llhls.m3u8` };
 }
 
-for (const [name, media] of [
+for (const [name, media, ffmpeg] of [
   ['H.264 with B-frames and AAC', [...PICTURE, ...SOUND, ...B_FRAMES, ...AAC]],
   ['H.264 of 29.97 frames a second', ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30000/1001', ...B_FRAMES]],
   ['AAC alone', [...SOUND, ...AAC]],
+  ['H.265 with B-frames and AAC', [...PICTURE, ...SOUND, ...X265, ...AAC], FFMPEG7],
+  ['AV1 and AAC', [...PICTURE, ...SOUND, ...AV1, ...AAC], FFMPEG7],
 ] as const) {
   test(`${name}: ffmpeg decodes every frame without a warning`, async (t) => {
-    const { url, packets, output } = await serve(t, media, 12);
+    const { url, packets, output } = await serve(t, media, 12, ffmpeg);
     const decode = await run('ffmpeg', ['-v', 'warning', '-xerror', '-max_reload', '2', '-live_start_index', '0', '-t', '9', '-i', url, '-f', 'null', '-']);
     t.is(decode.stderr, '');
     t.is(decode.status, 0);

@@ -1,23 +1,24 @@
 import { spawnSync } from 'node:child_process';
 import { parseAudioSpecificConfig } from '../../src/codecs/aac.ts';
-import { parseAvcConfig, parseSps } from '../../src/codecs/h264.ts';
 import { parseAudioTag } from '../../src/containers/flv/audio.ts';
 import { parseVideoTag } from '../../src/containers/flv/video.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import { Timeline } from '../../src/core/timeline.ts';
-import type { AudioTrack, Track, VideoTrack } from '../../src/core/track.ts';
+import type { AudioTrack, Track, VideoCodec, VideoTrack } from '../../src/core/track.ts';
+import { videoState, type VideoState } from '../../src/providers/rtmp/video-format.ts';
 
 const MEDIA_TYPES = { 8: 'audio', 9: 'video' } as const;
 const MAX_OUTPUT = 256 * 1024 * 1024;
 
-/** H.264 and AAC made by ffmpeg, with the timestamps that RTMP would carry, as the packets of a source. */
-export function encode(args: readonly string[]): { tracks: Track[]; packets: Packet[] } {
-  const { stdout, stderr, status } = spawnSync('ffmpeg', ['-v', 'error', ...args, '-f', 'flv', '-'], { maxBuffer: MAX_OUTPUT });
+/** Picture and AAC made by an ffmpeg, with the timestamps that RTMP would carry, as the packets of a source. */
+export function encode(args: readonly string[], ffmpeg = 'ffmpeg'): { tracks: Track[]; packets: Packet[] } {
+  const { stdout, stderr, status } = spawnSync(ffmpeg, ['-v', 'error', ...args, '-f', 'flv', '-'], { maxBuffer: MAX_OUTPUT });
   if (status !== 0) throw new Error(`ffmpeg: ${stderr.toString()}`);
   const timeline = new Timeline({ timebase: { num: 1, den: 1000 }, bits: 32 }, true);
   const video = timeline.track(VIDEO_TIMEBASE);
   let audio: ReturnType<typeof timeline.track> | undefined;
+  let state: VideoState | undefined;
   let videoTrack: VideoTrack | undefined;
   let audioTrack: AudioTrack | undefined;
   const packets: Packet[] = [];
@@ -29,11 +30,15 @@ export function encode(args: readonly string[]): { tracks: Track[]; packets: Pac
     at += 11 + size + 4;
     if (type === 'video') {
       const tag = parseVideoTag(body);
-      if (tag?.packet === 'config') videoTrack = h264Track(tag.data);
-      if (tag?.packet !== 'frame' || videoTrack === undefined) continue;
+      if (tag === undefined) continue;
+      state ??= videoState(tag.codec);
+      if (tag.packet === 'config') state.configure(tag.data);
+      const frame = tag.packet === 'frame' ? state.frame(tag.data) : undefined;
+      if (frame === undefined || state.format === undefined) continue;
+      videoTrack ??= pictureTrack(tag.codec, state.format);
       const dts = video.next(time);
       const pts = dts + tag.compositionTime * 90;
-      packets.push({ track: videoTrack, dts, pts, duration: 0, key: tag.key, data: tag.data });
+      packets.push({ track: videoTrack, dts, pts, duration: 0, ...frame });
     } else if (type === 'audio') {
       const tag = parseAudioTag(body);
       if (tag?.packet === 'config') {
@@ -48,11 +53,10 @@ export function encode(args: readonly string[]): { tracks: Track[]; packets: Pac
   return { tracks: [videoTrack, audioTrack].filter((track) => track !== undefined), packets };
 }
 
-function h264Track(config: Buffer): VideoTrack {
-  const { width, height } = parseSps(parseAvcConfig(config).sps[0] as Buffer);
+function pictureTrack(codec: VideoCodec, format: NonNullable<VideoState['format']>): VideoTrack {
   return {
-    id: 0, name: 'video', type: 'video', codec: 'H264', timebase: VIDEO_TIMEBASE, bypass: true, config,
-    width, height, bitrate: 0, framerate: 0, keyFrameInterval: 0,
+    id: 0, name: 'video', type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
+    bitrate: 0, keyFrameInterval: 0, ...format,
   };
 }
 
