@@ -133,30 +133,37 @@ class NalState<C extends ParameterSets> implements VideoState {
 
 class Av1State implements VideoState {
   format: VideoFormat | undefined;
+  #record: Buffer | undefined;
   #sequence: Buffer | undefined;
 
   configure(record: Buffer): void {
-    // A record need not hold a sequence header: the first key frame will.
-    if (av1.parseAv1Config(record).sequenceHeader !== undefined) this.#adopt(record.subarray(4));
+    av1.parseAv1Config(record);
+    this.#record = Buffer.from(record.subarray(4));
   }
 
+  /**
+   * The sequence header in front of a key frame is the one that counts: encoders write another one into the record
+   * (SVT-AV1 for one), which stands in only where key frames bring none.
+   */
   frame(data: Buffer): { data: Buffer; key: boolean } | undefined {
     const unit = av1.canonicalize(data);
     if (unit.length === 0) return undefined;
     const key = av1.isKeyUnit(unit);
-    if (key) this.#adopt(unit);
+    if (key && !this.#adopt(unit) && this.#record !== undefined) this.#adopt(this.#record);
     return this.format && { data: unit, key };
   }
 
-  #adopt(data: Buffer): void {
+  /** @returns false when there is no sequence header */
+  #adopt(data: Buffer): boolean {
     for (const { type, payload } of av1.obus(data)) {
       if (type !== av1.OBU.sequenceHeader) continue;
-      if (this.#sequence?.equals(payload)) return;
+      if (this.#sequence?.equals(payload)) return true;
       const { width, height, framerate } = av1.parseSequenceHeader(payload);
       this.format = { config: av1.buildAv1Config(data), width, height, framerate };
       this.#sequence = Buffer.from(payload);
-      return;
+      return true;
     }
+    return false;
   }
 }
 

@@ -288,6 +288,17 @@ test('AV1 whose configuration comes with its key frame', (t) => {
   t.like(tracks[0]?.[0], { codec: 'AV1', width: 1280, height: 720 });
 });
 
+test('AV1 whose record tells another sequence header than its key frame begins with that of the key frame', (t) => {
+  const { ingest, tracks, packets } = setUp(t);
+  const mp4 = vector('av1-svt.mp4');
+  ingest.metadata(ONLY_VIDEO);
+  ingest.video(tag('AV1', 'config', box(vector('av1-aom-444.mp4'), 'av1C')), 0);
+  for (const [index, data] of samples(mp4).entries()) ingest.video(tag('AV1', 'frame', data), index * 33);
+  t.is(tracks.length, 1);
+  t.like(tracks[0]?.[0], { codec: 'AV1', width: 1280, height: 720, config: box(mp4, 'av1C') });
+  t.true(packets.every(({ track }) => track === tracks[0]?.[0]));
+});
+
 test('Opus by Enhanced RTMP, with its header and without', (t) => {
   for (const head of [Buffer.from('4f7075734865616401023801 80bb0000 000000'.replaceAll(' ', ''), 'hex'), undefined]) {
     const { ingest, packets } = setUp(t);
