@@ -29,7 +29,8 @@ export function planAnswer({ publisher, selection }: Admission, offer: RemoteDes
     }
   }
   if (plans.length === 0) throw kilnError('nothingPlayable');
-  return plans;
+  const place = ({ mid }: MediaPlan) => offer.media.findIndex((media) => media.mid === mid);
+  return plans.sort((a, b) => place(a) - place(b));
 }
 
 /** How to send the tracks of a selection where this server makes the offer. */
