@@ -1,4 +1,5 @@
 import { initSegment } from '../containers/fmp4/init.ts';
+import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
@@ -38,6 +39,8 @@ const GRID_TOLERANCE = 0.25;
 
 export type Finding = 'next' | 'late' | 'discontinuity';
 
+/** A rate that an AudioSpecificConfig can spell out. */
+const MAX_TIMESCALE = 2 ** 24;
 /** Part of a frame by which a part may be longer than the target before it is made shorter by a frame. */
 const SLACK = 8;
 /** Times of two tracks that differ by less are the same. */
@@ -274,6 +277,8 @@ export class TrackPackager {
 }
 
 function describe(track: MediaTrack, version: number): Init {
+  const { den } = track.timebase;
+  if (!(den > 0 && den <= MAX_TIMESCALE)) throw new UnsupportedTrackError(`a timebase of 1/${den} s does not fit`);
   return { version, track, codec: codecString(track), data: initSegment(track) };
 }
 

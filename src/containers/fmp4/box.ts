@@ -34,6 +34,11 @@ export function u32(...values: number[]): Buffer {
   return bytes;
 }
 
+/** A number from a source as the nearest one that fits into unsigned bits. */
+export function fitting(value: number, bits: 16 | 32): number {
+  return value > 0 ? Math.min(Math.round(value), 2 ** bits - 1) : 0;
+}
+
 export function zeros(count: number): Buffer {
   return Buffer.alloc(count);
 }

@@ -1,5 +1,5 @@
 import type { MediaTrack } from '../../core/track.ts';
-import { ascii, box, fullBox, u16, u32, zeros } from './box.ts';
+import { ascii, box, fitting, fullBox, u16, u32, zeros } from './box.ts';
 import { sampleEntry } from './sample-entry.ts';
 
 /** The one track of every file that `initSegment` starts. */
@@ -15,7 +15,7 @@ const MOVIE_TIMESCALE = 1000;
  */
 export function initSegment(track: MediaTrack): Buffer {
   const video = track.type === 'video';
-  const size = video ? u32(track.width * 0x10000, track.height * 0x10000) : u32(0, 0);
+  const size = video ? u32(fitting(track.width, 16) * 0x10000, fitting(track.height, 16) * 0x10000) : u32(0, 0);
   const tkhd = fullBox(
     'tkhd',
     0,

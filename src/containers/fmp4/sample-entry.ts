@@ -1,5 +1,5 @@
 import type { AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
-import { box, fullBox, u16, u32, u8, zeros } from './box.ts';
+import { box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
 
 /** A track that fragmented MP4 as this server writes it has no place for. */
 export class UnsupportedTrackError extends Error {
@@ -40,7 +40,7 @@ function videoEntry(track: VideoTrack): Buffer {
     zeros(6),
     u16(1),
     zeros(16),
-    u16(track.width, track.height),
+    u16(fitting(track.width, 16), fitting(track.height, 16)),
     u32(0x480000, 0x480000, 0),
     u16(1),
     zeros(32),
@@ -52,7 +52,7 @@ function videoEntry(track: VideoTrack): Buffer {
 /** ISO/IEC 14496-12, 12.2.3. A rate that 16 bits cannot hold is left to the decoder configuration. */
 function audioEntry(track: AudioTrack): Buffer {
   const rate = track.samplerate <= 0xffff ? track.samplerate : 0;
-  const head = [zeros(6), u16(1), zeros(8), u16(track.channels, 16, 0, 0), u32(rate * 0x10000)];
+  const head = [zeros(6), u16(1), zeros(8), u16(fitting(track.channels, 16), 16, 0, 0), u32(rate * 0x10000)];
   if (track.codec === 'AAC') return box('mp4a', ...head, esds(track));
   if (track.codec === 'OPUS') return box('Opus', ...head, box('dOps', configuration(track)));
   throw new UnsupportedTrackError(`${track.codec} has no place in fragmented MP4`);
@@ -62,10 +62,11 @@ function audioEntry(track: AudioTrack): Buffer {
 function esds(track: AudioTrack): Buffer {
   const AUDIO_ISO_14496_3 = 0x40;
   const AUDIO_STREAM = 0x15;
+  const bitrate = fitting(track.bitrate, 32);
   const decoder = descriptor(
     4,
     u8(AUDIO_ISO_14496_3, AUDIO_STREAM, 0, 0, 0),
-    u32(track.bitrate, track.bitrate),
+    u32(bitrate, bitrate),
     descriptor(5, configuration(track)),
   );
   return fullBox('esds', 0, 0, descriptor(3, u16(0), u8(0), decoder, descriptor(6, u8(2))));

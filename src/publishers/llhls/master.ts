@@ -6,6 +6,8 @@ import type { Rendition } from './rendition.ts';
 /** What STREAM-INF says where nothing is known (facts/05-hls.md, Master content). */
 const UNKNOWN_BANDWIDTH = 1_000_000;
 const UNKNOWN_FRAMERATE = 30;
+/** A source that declares more is not believed. */
+const MAX_BANDWIDTH = 1e9;
 
 interface Variant {
   readonly video: Rendition | undefined;
@@ -106,7 +108,8 @@ interface Rates {
 /** Bits per second, container included: of the fattest segment in the window, or what was declared if that is more. */
 function bitrates({ packager: { track, window } }: Rendition, output: OutputStream): Rates {
   const measured = output.measured(track.id);
-  let peak = Math.max(track.bitrate, window.listed.length === 0 ? (measured?.bitrateLatest ?? 0) : 0);
+  const declared = track.bitrate > 0 && track.bitrate <= MAX_BANDWIDTH ? Math.round(track.bitrate) : 0;
+  let peak = Math.max(declared, window.listed.length === 0 ? (measured?.bitrateLatest ?? 0) : 0);
   let bits = 0;
   let seconds = 0;
   for (const segment of window.listed) {

@@ -370,6 +370,13 @@ test('a track that cannot be packaged is left out with one warning', (t) => {
   t.is(faults().filter((line) => line.includes('leaves a track out')).length, 1);
 });
 
+test('a timebase that cannot be is refused with the track', (t) => {
+  for (const den of [0, -1, NaN, 2 ** 32]) {
+    const { segmenter } = start([videoTrack(), audioTrack({ timebase: { num: 1, den } })]);
+    t.deepEqual([...segmenter.packagers.keys()], [0]);
+  }
+});
+
 test('a configuration that cannot be read loses its packets, not the stream', (t) => {
   const video = videoTrack();
   const sound = audioTrack();

@@ -68,3 +68,10 @@ test('what has no place in MP4 is refused by name', (t) => {
   t.throws(() => initSegment(audioTrack({ codec: 'MP3' })), { instanceOf: UnsupportedTrackError, message: /MP3/ });
   t.throws(() => initSegment(videoTrack({ config: undefined })), { instanceOf: UnsupportedTrackError, message: /configuration/ });
 });
+
+test('absurd values of a source are cut to what fits', (t) => {
+  for (const value of [1e12, -5, NaN, Infinity, 0.5]) {
+    t.notThrows(() => initSegment(videoTrack({ width: value, height: value, bitrate: value, framerate: value })));
+    t.notThrows(() => initSegment(audioTrack({ channels: value, bitrate: value })));
+  }
+});
