@@ -56,6 +56,24 @@ for (const [codec, video] of Object.entries(codecs)) {
   });
 }
 
+test('Chromium plays over ICE-TCP, with retransmissions and a playout delay', async (t) => {
+  const { registry, url } = await startWebrtc(t, {
+    webrtc: { rtx: true, playoutDelay: { min: 100, max: 500 } },
+    ice: [{ address: '127.0.0.1', protocol: 'udp' }, { address: '127.0.0.1', protocol: 'tcp' }],
+  });
+  const live = new LiveStream(registry, [picture, sound]);
+  t.teardown(() => live.close());
+  const page = await openPage(url);
+  t.teardown(() => page.close());
+  await page.evaluate(`playWhep('${url}/app/stream?transport=tcp')`);
+  await watch(page, 60);
+  const protocols = await page.evaluate(`connection.getStats().then((stats) =>
+    [...stats.values()].filter(({ type }) => type === 'remote-candidate').map(({ protocol }) => protocol))`);
+  t.deepEqual(protocols, ['tcp']);
+  const answer = (await page.evaluate('connection.remoteDescription.sdp')) as string;
+  t.regex(answer, /a=rtpmap:\d+ rtx\/90000/);
+});
+
 test('OvenPlayer, unchanged, plays by signalling, hears of the rendition and leaves', async (t) => {
   const { registry, url, port } = await startWebrtc(t);
   const live = new LiveStream(registry, [picture, sound]);
