@@ -72,7 +72,7 @@ export function offeredCodec(codec: Codec, rtx: boolean, estimation: 'All' | 'RE
 
 /** Feedback that mediasoup understands, of what a peer offers. */
 export function isKnownFeedback(kind: 'video' | 'audio', { type, parameter = '' }: types.RtcpFeedback): boolean {
-  const name = `${type} ${parameter}`.trim();
+  const name = parameter === '' ? type : `${type} ${parameter}`;
   if (kind === 'audio') return name === 'nack';
   return ['nack', 'nack pli', 'ccm fir', 'goog-remb', 'transport-cc'].includes(name);
 }

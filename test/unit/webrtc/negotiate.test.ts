@@ -51,6 +51,11 @@ test('keeps only feedback and parameters that it understands', (t) => {
   t.deepEqual(codec?.parameters, {});
 });
 
+test('leaves out feedback without a type, which mediasoup refuses', (t) => {
+  const media = video('a=rtpmap:96 VP8/90000', 'a=rtcp-fb:96  nack', 'a=rtcp-fb:96 ', 'a=rtcp-fb:96 ccm fir');
+  t.deepEqual(negotiateCodec('VP8', media, false)?.feedback, [{ type: 'ccm', parameter: 'fir' }]);
+});
+
 test('VP9 and AV1 go in profile 0 only', (t) => {
   const vp9 = video('a=rtpmap:98 VP9/90000', 'a=fmtp:98 profile-id=2', 'a=rtpmap:100 VP9/90000', 'a=fmtp:100 profile-id=0');
   t.is(negotiateCodec('VP9', vp9, false)?.payloadType, 100);
