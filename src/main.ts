@@ -22,6 +22,8 @@ Environment: KILN_LOG_LEVEL (trace, debug, info, warn, error; default info), KIL
 /** Name of the stream that `--demo` publishes. */
 const DEMO_STREAM = 'demo';
 const EXIT_USAGE = 2;
+/** npm passes on what the terminal sends, so that one Ctrl-C comes twice. */
+const SAME_SIGNAL_MS = 500;
 /** A stop that takes longer than this ends anyway. */
 const STOP_DEADLINE_MS = 10_000;
 
@@ -106,10 +108,13 @@ async function publishDemo() {
   return { ...names, publisher };
 }
 
-let stopping = false;
+let stoppingSince: number | undefined;
 async function stop(signal: NodeJS.Signals): Promise<void> {
-  if (stopping) process.exit(1);
-  stopping = true;
+  if (stoppingSince !== undefined) {
+    if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
+    process.exit(1);
+  }
+  stoppingSince = performance.now();
   log.info({ signal }, 'stopping; a second signal stops at once');
   setTimeout(() => {
     log.error('the stop took too long');

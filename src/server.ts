@@ -73,7 +73,13 @@ export class Server {
     const { registry } = this;
     const { log } = this.#options;
     const { bind, modules, virtualHosts } = this.#config;
-    registry.on('input', (input, application) => attachOutputs(input, application, log));
+    registry.on('input', (input, application) => {
+      input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
+      attachOutputs(input, application, log);
+    });
+    registry.on('output', (output) => {
+      output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
+    });
     for (const vhost of virtualHosts) registry.createVhost(vhost, true);
 
     const { webrtc } = bind.publishers;

@@ -4,7 +4,7 @@ import {
   deepFreeze, isListSchema, isObjectSchema, resolve, type Described, type ListSchema, type Path, type Problem,
 } from './resolve.ts';
 
-export type { Path, Problem };
+export type { Problem };
 
 export type Reading<T> =
   /** Resolved and frozen, and what was taken but means nothing. */

@@ -11,6 +11,8 @@ interface StreamEvents {
   /** The set of tracks, or the configuration of one, is another. */
   tracks: [tracks: readonly Track[]];
   close: [reason: string];
+  /** A reader's consumer threw: it was detached, writer and other readers go on. */
+  fault: [error: unknown];
 }
 
 /**
@@ -74,7 +76,14 @@ export class Stream extends EventEmitter<StreamEvents> {
   write(packet: Packet): void {
     if (this.#closed) return;
     this.#meters.get(packet.track.id)?.add(packet);
-    for (const reader of this.#readers) reader.push(packet);
+    for (const reader of this.#readers) {
+      try {
+        reader.push(packet);
+      } catch (error) {
+        reader.end('it failed to take a packet');
+        this.emit('fault', error);
+      }
+    }
   }
 
   /** Attaches a consumer, from the next packet on. On a closed stream it is told so at once. */

@@ -196,6 +196,29 @@ test('sessions leave with their stream, once', (t) => {
   t.deepEqual([application.totalConnections, application.maxTotalConnections], [0, 1]);
 });
 
+test('a consumer that throws is detached and told of; the writer and the other readers go on', (t) => {
+  const input = openInput();
+  input.setTracks([VIDEO]);
+  const faults: unknown[] = [];
+  input.on('fault', (error) => faults.push(error));
+  const ended: string[] = [];
+  const broken = {
+    packet: () => {
+      throw new Error('broken');
+    },
+    close: (reason: string) => ended.push(reason),
+  };
+  input.read(broken);
+  const sink = new Sink();
+  input.read(sink);
+  input.write(video(0, true));
+  input.write(video(0.04, false));
+  t.is(sink.packets.length, 2);
+  t.deepEqual(faults.map((fault) => (fault as Error).message), ['broken']);
+  t.deepEqual(ended, ['it failed to take a packet']);
+  t.is(input.readers, 1);
+});
+
 test('playlists by the name that clients ask for', (t) => {
   const output = openInput().addOutput('live');
   const options = {
