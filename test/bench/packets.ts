@@ -84,7 +84,7 @@ function packaging(clip: Clip): Line {
   const log = pino({ level: 'silent' });
   const rounds = repeat(() => {
     const segmenter = new Segmenter(
-      { chunkDuration: 0.5, segmentDuration: 2, segmentCount: 10, firstMsn: 0 }, log, new FaultLog(log),
+      { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 1, segmentCount: 10, firstMsn: 0 }, log, new FaultLog(log),
     );
     segmenter.setTracks([...new Set(all.map(({ track }) => track))]);
     for (const packet of all) segmenter.push(packet);

@@ -20,12 +20,17 @@ export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + ticks(each), 0) / TICKS;
 }
 
-/** Bytes of memory in RAM: of a process and its children. */
-export function residentBytes(pid: number): number {
-  return processTree(pid).reduce((sum, each) => {
+/** Bytes of memory in RAM: of a process and of each of its children. */
+export function residentBytesOfEach(pid: number): number[] {
+  return processTree(pid).map((each) => {
     const found = /^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${each}/status`));
-    return sum + Number(found?.[1] ?? 0) * KIB;
-  }, 0);
+    return Number(found?.[1] ?? 0) * KIB;
+  });
+}
+
+/** Bytes of memory in RAM, of a process and its children together. */
+export function residentBytes(pid: number): number {
+  return residentBytesOfEach(pid).reduce((sum, bytes) => sum + bytes, 0);
 }
 
 /** Open files and sockets of a process and its children. */

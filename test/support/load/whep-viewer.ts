@@ -1,10 +1,7 @@
-import nodeDataChannel, { type PeerConnection, type Track } from 'node-datachannel';
 import { parseRtp } from '../rtp.ts';
+import { WhepPeer } from '../whep-peer.ts';
 import { FrameLog } from './frame-log.ts';
 import { findStamp, monotonic, type Stamp } from './stamp.ts';
-
-const PAYLOAD_TYPE = 102;
-const PROFILE = 'profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1';
 
 /** Watches a stream by WHEP and notes which stamped frames came whole, and when. */
 export class WhepViewer {
@@ -16,50 +13,24 @@ export class WhepViewer {
   readonly started = monotonic();
   /** When the first whole frame was there, which is a key frame, in milliseconds of the stamps' clock. */
   firstFrame = 0;
-  readonly #peer: PeerConnection;
-  readonly #track: Track;
+  readonly #peer = new WhepPeer({ audio: false, onRtp: (_kind, packet) => this.#packet(packet) });
   #sequence: number | undefined;
   #stamp: Stamp | undefined;
   /** A packet of the present frame is missing. */
   #broken = false;
 
-  private constructor() {
-    this.#peer = new nodeDataChannel.PeerConnection('viewer', { iceServers: [] });
-    const video = new nodeDataChannel.Video('v', 'RecvOnly');
-    video.addH264Codec(PAYLOAD_TYPE, PROFILE);
-    this.#track = this.#peer.addTrack(video);
-    this.#track.onMessage((message) => {
-      const type = message.readUInt8(1);
-      // RTCP (RFC 5761 section 4)
-      if (type < 192 || type > 223) this.#packet(message);
-    });
-  }
-
-  /** Offers to a WHEP endpoint and takes its answer. @throws Error for any status but 201 */
+  /** @throws Error when the server does not take its offer */
   static async start(url: string): Promise<WhepViewer> {
     const viewer = new WhepViewer();
-    const gathered = new Promise<void>((done) => {
-      viewer.#peer.onGatheringStateChange((state) => state === 'complete' && done());
-    });
-    viewer.#peer.setLocalDescription();
-    await gathered;
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/sdp' },
-      body: viewer.#peer.localDescription()?.sdp ?? '',
-    });
-    const body = await response.text();
-    if (response.status !== 201) throw new Error(`${response.status}: ${body}`);
-    viewer.#peer.setRemoteDescription(body, 'answer');
+    await viewer.#peer.play(url);
     return viewer;
   }
 
   get connected(): boolean {
-    return this.#peer.state() === 'connected';
+    return this.#peer.state === 'connected';
   }
 
   close(): void {
-    this.#track.close();
     this.#peer.close();
   }
 
