@@ -5,6 +5,10 @@ import type { IceSocket } from './addresses.ts';
 import { hostCandidates, type HostCandidate } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
 
+/** A worker that answers nothing for so long is hung: what is written to it piles up here. */
+const CHECK_MS = 2000;
+const SILENT_MS = 10_000;
+
 /** One mediasoup process with its ports and its router. Everything made on it closes with it. */
 export class MediaWorker {
   readonly index: number;
@@ -15,6 +19,9 @@ export class MediaWorker {
   readonly #worker: types.Worker;
   readonly #server: types.WebRtcServer;
   readonly #router: types.Router;
+  readonly #watch = setInterval(() => this.#check(), CHECK_MS).unref();
+  /** When the question was put that is not answered yet. */
+  #askedAt: number | undefined;
 
   private constructor(
     index: number,
@@ -29,6 +36,7 @@ export class MediaWorker {
     this.#worker = worker;
     this.#server = server;
     this.#router = router;
+    worker.observer.once('close', () => clearInterval(this.#watch));
   }
 
   /**
@@ -99,6 +107,20 @@ export class MediaWorker {
 
   close(): void {
     this.#worker.close();
+  }
+
+  #check(): void {
+    if (this.#askedAt !== undefined) {
+      // a process that is hung hears no other signal; `died` follows
+      if (performance.now() - this.#askedAt > SILENT_MS) process.kill(this.pid, 'SIGKILL');
+      return;
+    }
+    this.#askedAt = performance.now();
+    const answered = (): void => {
+      this.#askedAt = undefined;
+    };
+    // it fails when the worker ends
+    this.#worker.getResourceUsage().then(answered, answered);
   }
 }
 

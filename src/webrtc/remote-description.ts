@@ -40,6 +40,8 @@ export interface RemoteDescription {
   readonly iceUfrag: string;
 }
 
+/** Parsing costs time with every line; browsers write a few hundred. */
+const MAX_LINES = 1500;
 const MAX_MEDIA = 32;
 const MAX_FORMATS = 128;
 const ALGORITHMS = new Set(['sha-1', 'sha-224', 'sha-256', 'sha-384', 'sha-512']);
@@ -77,11 +79,18 @@ export function parseRemoteDescription(sdp: string): RemoteDescription {
 
 function parseSession(sdp: string): SessionDescription {
   if (!/^v=0\s*$/m.test(sdp.slice(0, 16))) throw new SdpError('it does not begin with v=0');
+  if (countLines(sdp) > MAX_LINES) throw new SdpError('there are too many lines');
   try {
     return parse(sdp);
   } catch (error) {
     throw new SdpError((error as Error).message);
   }
+}
+
+function countLines(text: string): number {
+  let count = 0;
+  for (let at = 0; at >= 0; at = text.indexOf('\n', at + 1)) count++;
+  return count;
 }
 
 function parseMedia(section: SessionDescription['media'][number], session: SessionDescription, index: number): RemoteMedia {

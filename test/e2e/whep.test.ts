@@ -100,6 +100,24 @@ test('a killed media worker costs its viewers their session and nobody else anyt
   await until('the worker is replaced', () => publisher.pool.workers.some(({ index, pid }) => index === worker?.index && pid !== worker?.pid));
 });
 
+test('a hung media worker is killed and replaced', async (t) => {
+  const { registry, url, publisher } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video, audio]);
+  t.teardown(() => live.close());
+  const first = new ViewerPeer();
+  t.teardown(() => first.close());
+  await first.play(`${url}/app/stream`);
+  await first.until(() => first.frames().length >= 5);
+  const worker = publisher.pool.workers.find(({ sessions }) => sessions > 0);
+  process.kill(worker?.pid as number, 'SIGSTOP');
+  await until('the session ends', () => live.output.sessions.size === 0, 60_000);
+  const next = new ViewerPeer();
+  t.teardown(() => next.close());
+  await next.play(`${url}/app/stream`);
+  await next.until(() => next.frames().length >= 5);
+  t.true(publisher.pool.workers.every(({ pid }) => pid !== worker?.pid));
+});
+
 test('nothing is read from a stream that nobody watches', async (t) => {
   const { registry, url } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);

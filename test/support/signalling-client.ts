@@ -1,6 +1,21 @@
 import { WebSocket } from 'ws';
 
-export type Message = Record<string, any>;
+/** What a server sends; each has some of it. */
+export interface Message {
+  readonly command?: string;
+  readonly type?: string;
+  readonly code?: number;
+  readonly error?: string;
+  readonly id?: number;
+  readonly sdp?: { readonly type: string; readonly sdp: string };
+  readonly candidates?: readonly { readonly candidate: string; readonly sdpMLineIndex: number; readonly sdpMid?: string }[];
+  readonly iceServers?: unknown;
+  readonly ice_servers?: unknown;
+  readonly message?: {
+    readonly rendition_name?: string;
+    readonly renditions?: readonly { readonly name: string }[];
+  };
+}
 
 /** A player's end of the WebSocket signalling. */
 export class SignallingClient {
@@ -29,7 +44,7 @@ export class SignallingClient {
     return client;
   }
 
-  send(message: Message | string): void {
+  send(message: object | string): void {
     this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 

@@ -1,9 +1,6 @@
 const SENDER_REPORT = 200;
 const SOURCE_DESCRIPTION = 202;
-const PAYLOAD_FEEDBACK = 206;
 const CNAME = 1;
-const PICTURE_LOSS = 1;
-const FULL_INTRA = 4;
 /** Seconds from the NTP epoch, 1900, to the Unix epoch. */
 const NTP_OFFSET = 2_208_988_800;
 const REPORT_SIZE = 28;
@@ -40,27 +37,6 @@ export function writeSenderReport({ ssrc, wallMs, rtpTime, packets, octets, cnam
   report[REPORT_SIZE + 9] = name.length;
   name.copy(report, REPORT_SIZE + 10);
   return report;
-}
-
-/**
- * SSRCs that a compound packet asks a key frame of: picture loss indications (RFC 4585 section 6.3.1)
- * and full intra requests (RFC 5104 section 4.3.1). What is malformed is passed over.
- */
-export function keyFrameRequests(compound: Buffer): number[] {
-  const ssrcs: number[] = [];
-  for (let at = 0; at + 4 <= compound.length; ) {
-    const end = at + 4 * (compound.readUInt16BE(at + 2) + 1);
-    if (end > compound.length) break;
-    const format = (compound[at] as number) & 0x1f;
-    if (compound[at + 1] === PAYLOAD_FEEDBACK) {
-      if (format === PICTURE_LOSS && end - at >= 12) ssrcs.push(compound.readUInt32BE(at + 8));
-      if (format === FULL_INTRA) {
-        for (let entry = at + 12; entry + 8 <= end; entry += 8) ssrcs.push(compound.readUInt32BE(entry));
-      }
-    }
-    at = end;
-  }
-  return ssrcs;
 }
 
 function writeHeader(buffer: Buffer, at: number, count: number, type: number, size: number): void {

@@ -70,6 +70,10 @@ export class StreamPublisher {
   /** Lists and counts a session; call the answer when it has gone. */
   list(session: WebrtcSession): () => void {
     this.sessions.add(session);
+    this.#log.debug({ session: session.id }, 'a viewer came');
+    session.once('close', (reason, lost) => {
+      this.#log[lost ? 'warn' : 'debug']({ session: session.id, reason }, 'a viewer has gone');
+    });
     const undo = this.stream.addSession(session);
     return () => {
       this.sessions.delete(session);

@@ -30,6 +30,7 @@ const refused: Record<string, string> = {
   'a short fingerprint': offerOf([H264_VIDEO], [...without('fingerprint'), 'a=fingerprint:sha-256 AA:BB']),
   'an unknown hash': offerOf([H264_VIDEO], [...without('fingerprint'), `a=fingerprint:md5 ${'AA:'.repeat(15)}AA`]),
   'too many sections': offerOf(Array.from({ length: 33 }, () => H264_VIDEO)),
+  'too many lines': `${offerOf([H264_VIDEO])}${'a=x\r\n'.repeat(1500)}`,
   'a mid twice': offerOf([H264_VIDEO, H264_VIDEO]).replace('a=mid:1', 'a=mid:0'),
   'a mid that is too long': offerOf([H264_VIDEO]).replace('a=mid:0', `a=mid:${'x'.repeat(17)}`),
 };
