@@ -22,7 +22,8 @@ export function hostCandidates(sockets: readonly IceSocket[]): HostCandidate[] {
   for (const { protocol, port, announced } of sockets) {
     for (const address of announced) {
       const rank = candidates.length;
-      const [type, local] = protocol === 'udp' ? [UDP_PREFERENCE, 65535 - rank] : [TCP_PREFERENCE, PASSIVE + 8191 - rank];
+      const [type, local] =
+        protocol === 'udp' ? [UDP_PREFERENCE, 65535 - rank] : [TCP_PREFERENCE, PASSIVE + 8191 - rank];
       const priority = type * 2 ** 24 + local * 256 + COMPONENT;
       candidates.push({ protocol, address, port, foundation: `${rank + 1}`, priority });
     }

@@ -94,7 +94,7 @@ function sendingSection(
   return lines;
 }
 
-/** Refused with port 0, except RTP, which stays in the bundle: there it may be the section that carries the transport. */
+/** Refused with port 0, except RTP, which stays in the bundle: it may be the section that carries the transport. */
 function unusedSection(section: UnusedMedia, transport: readonly string[]): string[] {
   const { kind, mid, protocol, formats } = section;
   const rtp = isRtp(section);

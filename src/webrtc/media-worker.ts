@@ -44,7 +44,11 @@ export class MediaWorker {
    * @param onDied called once when it ends without having been closed
    * @throws Error when the worker cannot be started or a port not be opened
    */
-  static async start(index: number, sockets: readonly IceSocket[], onDied: (error: Error) => void): Promise<MediaWorker> {
+  static async start(
+    index: number,
+    sockets: readonly IceSocket[],
+    onDied: (error: Error) => void,
+  ): Promise<MediaWorker> {
     const worker = await createWorker({ logLevel: 'warn' });
     try {
       const listenInfos = sockets.map(({ protocol, ip, port }) => ({ protocol, ip, ...(port === 0 ? {} : { port }) }));
@@ -99,10 +103,8 @@ export class MediaWorker {
   ): Promise<types.Producer> {
     this.#router.updateMediaCodecs(mediaCodecs(codec));
     const { kind, mimeType, clockRate, channels, parameters } = codec;
-    return transport.produce({
-      kind,
-      rtpParameters: { ...rtp, codecs: [{ mimeType, clockRate, channels, parameters: { ...parameters }, payloadType }] },
-    });
+    const sent = { mimeType, clockRate, channels, parameters: { ...parameters }, payloadType };
+    return transport.produce({ kind, rtpParameters: { ...rtp, codecs: [sent] } });
   }
 
   close(): void {

@@ -93,7 +93,11 @@ function countLines(text: string): number {
   return count;
 }
 
-function parseMedia(section: SessionDescription['media'][number], session: SessionDescription, index: number): RemoteMedia {
+function parseMedia(
+  section: SessionDescription['media'][number],
+  session: SessionDescription,
+  index: number,
+): RemoteMedia {
   const mid = String(section.mid ?? index);
   // one byte goes in front of it in a one-byte header extension, which holds 16
   if (!/^[\x21-\x7e]{1,16}$/.test(mid)) throw new SdpError('a mid is malformed');

@@ -80,7 +80,8 @@ export class WorkerPool {
       this.#config.enableLinkLocalAddress,
     );
     const worker = await MediaWorker.start(index, sockets, (error) => {
-      this.#log.error({ worker: index, pid: worker.pid, err: error }, 'a media worker died: its viewers are disconnected');
+      const { pid } = worker;
+      this.#log.error({ worker: index, pid, err: error }, 'a media worker died: its viewers are disconnected');
       this.#workers[index] = undefined;
       this.#restart(index, FIRST_RETRY_MS);
     });

@@ -24,7 +24,8 @@ export function planAnswer({ publisher, selection }: Admission, offer: RemoteDes
       if (media.kind !== kind || !media.receives) continue;
       const codec = negotiateCodec(track.codec, media, publisher.config.rtx);
       if (codec === undefined) continue;
-      plans.push({ kind, mid: media.mid, codec, extensions: negotiateExtensions(media, senderExtensions(publisher.config)) });
+      const extensions = negotiateExtensions(media, senderExtensions(publisher.config));
+      plans.push({ kind, mid: media.mid, codec, extensions });
       break;
     }
   }

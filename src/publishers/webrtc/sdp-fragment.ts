@@ -3,7 +3,10 @@ import { candidateLine, type HostCandidate } from '../../webrtc/candidate.ts';
 
 export const FRAGMENT_TYPE = 'application/trickle-ice-sdpfrag';
 
-/** The ICE credentials of a fragment (RFC 8840 section 9), as far as it has them. Candidates need no reading: ICE-lite learns peers from their checks. */
+/**
+ * The ICE credentials of a fragment (RFC 8840 section 9), as far as it has them. Candidates need no reading:
+ * ICE-lite learns peers from their checks.
+ */
 export function parseFragment(fragment: string): { ufrag?: string; pwd?: string } {
   const ufrag = /^a=ice-ufrag:([A-Za-z0-9+/]{4,256})\s*$/m.exec(fragment)?.[1];
   const pwd = /^a=ice-pwd:([A-Za-z0-9+/]{22,256})\s*$/m.exec(fragment)?.[1];

@@ -7,6 +7,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { HostCandidate } from '../../webrtc/candidate.ts';
 import { receiverCapabilities, type RtpCodec } from '../../webrtc/codecs.ts';
+import type { SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
 import type { SharedOutlet } from './stream-feed.ts';
@@ -35,7 +36,10 @@ interface Media {
   readonly consumer: types.Consumer;
 }
 
-/** One viewer: a transport with up to one video and one audio consumer. Listed on its stream from construction to close. */
+/**
+ * One viewer: a transport with up to one video and one audio consumer. Listed on its stream from construction
+ * to close.
+ */
 export class WebrtcSession extends EventEmitter<SessionEvents> implements Session {
   readonly id: string;
   readonly kind = 'webrtc';
@@ -89,7 +93,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#rendition;
   }
 
-  get media(): readonly { readonly kind: 'video' | 'audio'; readonly mid: string; readonly rtpParameters: types.RtpParameters }[] {
+  get media(): readonly SendingMedia[] {
     return this.#media.map(({ kind, mid, consumer }) => ({ kind, mid, rtpParameters: consumer.rtpParameters }));
   }
 

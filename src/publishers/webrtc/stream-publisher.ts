@@ -123,8 +123,9 @@ export class StreamPublisher {
     const media = this.stream.tracks.filter((track) => track.type !== 'data');
     const unplayable = media.filter((track) => !isPlayable(track)).map(({ codec }) => codec);
     if (unplayable.length === 0) return;
-    if (unplayable.length === media.length) this.#log.warn({ codecs: unplayable }, 'WebRTC carries no track of this stream');
-    else this.#log.info({ codecs: unplayable }, 'WebRTC viewers get this stream without these tracks');
+    const codecs = { codecs: unplayable };
+    if (unplayable.length === media.length) this.#log.warn(codecs, 'WebRTC carries no track of this stream');
+    else this.#log.info(codecs, 'WebRTC viewers get this stream without these tracks');
   }
 
   #warnOfBframes(): void {

@@ -44,7 +44,8 @@ export function whepRoutes(desk: ViewerDesk, registry: Registry, iceServers: Ice
 
   return async (fastify) => {
     fastify.removeAllContentTypeParsers();
-    fastify.addContentTypeParser([SDP_TYPE, FRAGMENT_TYPE], { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    const types = [SDP_TYPE, FRAGMENT_TYPE];
+    fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));
     fastify.addHook('onRequest', async (request, reply) => addCorsHeaders(registry, request, reply));
     fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
       const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
