@@ -1,0 +1,128 @@
+import { parseArgs } from 'node:util';
+import { ConfigError, loadConfig } from './config/load.ts';
+import { startDemo } from './demo.ts';
+import { findFfmpeg } from './ffmpeg.ts';
+import { createLogger } from './log.ts';
+import { Server } from './server.ts';
+import { summary, wantsColor } from './summary.ts';
+import { readVersion } from './version.ts';
+
+const USAGE = `Kiln, a live media server.
+
+  npm start -- [options]
+
+  --config FILE   Server.xml to run (default config/Server.xml)
+  --demo          also publish a built-in test pattern and print the page to open
+  --check         validate the configuration and exit
+  --version       print the version and exit
+  --help          print this and exit
+
+Environment: KILN_LOG_LEVEL (trace, debug, info, warn, error; default info), KILN_ACCESS_TOKEN, KILN_FFMPEG.`;
+
+/** Name of the stream that `--demo` publishes. */
+const DEMO_STREAM = 'demo';
+const EXIT_USAGE = 2;
+/** npm passes on what the terminal sends, so that one Ctrl-C comes twice. */
+const SAME_SIGNAL_MS = 500;
+/** A stop that takes longer than this ends anyway. */
+const STOP_DEADLINE_MS = 10_000;
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        config: { type: 'string', default: 'config/Server.xml' },
+        demo: { type: 'boolean', default: false },
+        check: { type: 'boolean', default: false },
+        version: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    fail((error as Error).message);
+  }
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(EXIT_USAGE);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+async function load(file: string) {
+  try {
+    return await loadConfig(file, { env: process.env });
+  } catch (error) {
+    if (error instanceof ConfigError) fail(error.message);
+    throw error;
+  }
+}
+
+const options = readArguments();
+if (options.help) {
+  print(USAGE);
+  process.exit(0);
+}
+const version = await readVersion();
+if (options.version) {
+  print(`Kiln ${version.version} (${version.gitVersion})`);
+  process.exit(0);
+}
+const { config, warnings, generatedAccessToken } = await load(options.config);
+if (options.check) {
+  for (const warning of warnings) print(`warning: ${warning}`);
+  print(`${options.config} is valid`);
+  process.exit(0);
+}
+
+const log = createLogger(process.env.KILN_LOG_LEVEL ?? 'info');
+for (const warning of warnings) log.warn(warning);
+
+const server = await Server.start(config, { version, log }).catch((error: unknown) => {
+  log.fatal({ err: error }, 'could not start');
+  process.exit(1);
+});
+const demo = options.demo ? await publishDemo() : undefined;
+print(
+  summary(config, server.addresses, {
+    version: version.version,
+    token: generatedAccessToken,
+    demo: demo && { app: demo.app, stream: demo.stream },
+    color: wantsColor(process.stdout, process.env),
+  }),
+);
+
+/** Publishes the test pattern to the first application that takes RTMP. */
+async function publishDemo() {
+  const application = config.virtualHosts[0]?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp);
+  const rtmpPort = server.addresses.rtmp;
+  if (application === undefined || rtmpPort === undefined) {
+    fail(`--demo: ${options.config} has no application that takes RTMP`);
+  }
+  const names = { app: application.name, stream: DEMO_STREAM };
+  const { path } = await findFfmpeg();
+  const publisher = await startDemo({ ...names, rtmpPort, ffmpegPath: path, log });
+  return { ...names, publisher };
+}
+
+let stoppingSince: number | undefined;
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  if (stoppingSince !== undefined) {
+    if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
+    process.exit(1);
+  }
+  stoppingSince = performance.now();
+  log.info({ signal }, 'stopping; a second signal stops at once');
+  setTimeout(() => {
+    log.error('the stop took too long');
+    process.exit(1);
+  }, STOP_DEADLINE_MS).unref();
+  await demo?.publisher.close();
+  await server.close();
+  process.exit(0);
+}
+process.on('SIGTERM', stop);
+process.on('SIGINT', stop);
