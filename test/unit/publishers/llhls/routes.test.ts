@@ -578,3 +578,40 @@ test('hundreds of mutated URLs and headers: an answer of the table each, and the
   t.true([...seen].every((status) => [200, 206, 400, 401, 404, 414].includes(status)), [...seen].join());
   t.is((await get(urls[0] as string)).statusCode, 200);
 });
+
+test('the default playlist follows the tracks: sound that comes later is in it, a track that is gone is not', async (t) => {
+  const server = await openLlhls(t, { llhls: LLHLS });
+  const { input, output } = server.goLive([VIDEO]);
+  for (const packet of videoPackets(VIDEO, { to: 3 })) output.write(packet);
+  t.is((await server.children()).length, 1);
+  for (const stream of [input, output]) stream.setTracks([VIDEO, AUDIO]);
+  const span = { from: 3, to: 6 };
+  for (const packet of interleaved(videoPackets(VIDEO, span), audioPackets(AUDIO, span))) output.write(packet);
+  const [audio = '', video = ''] = await server.children();
+  t.regex(audio, /chunklist_1_audio_/);
+  t.regex(video, /chunklist_0_video_/);
+  t.deepEqual(output.playlists.map(({ renditions }) => renditions), [
+    [{ name: 'video', videoVariantName: 'video', audioVariantName: 'audio' }],
+  ]);
+  for (const stream of [input, output]) stream.setTracks([AUDIO]);
+  const [only = '', ...others] = await server.children();
+  t.regex(only, /chunklist_1_audio_/);
+  t.deepEqual(others, []);
+});
+
+test('a default playlist exists as long as a track has a place in HLS; a configured one of its name stays', async (t) => {
+  const server = await openLlhls(t, { llhls: LLHLS });
+  const vp8 = videoTrack({ codec: 'VP8', config: undefined });
+  const { output } = server.goLive([vp8]);
+  t.deepEqual(output.playlists, []);
+  output.setTracks([vp8, AUDIO]);
+  t.deepEqual(output.playlists.map(({ fileName }) => fileName), ['llhls']);
+  output.setTracks([vp8]);
+  t.deepEqual(output.playlists, []);
+
+  const own = NAMED(0, 'llhls');
+  const configured = await openLlhls(t, { llhls: LLHLS, playlists: [own] });
+  const { output: other } = configured.goLive([VIDEO]);
+  other.setTracks([VIDEO, AUDIO]);
+  t.deepEqual(other.playlists, [own]);
+});

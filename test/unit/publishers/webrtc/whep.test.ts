@@ -249,3 +249,22 @@ test('access control that cannot be asked keeps everybody out', async (t) => {
   });
   t.is((await post()).status, 401);
 });
+
+test('the default playlist follows the tracks, and viewers stay whose tracks stay as they are', async (t) => {
+  const { post, output } = await start(t, {}, [VIDEO]);
+  t.is((await post()).status, 201);
+  output.setTracks([VIDEO, AUDIO]);
+  t.is(output.sessions.size, 1, 'sound has come');
+  const directions = (sdp: string) => parse(sdp).media.map(({ direction }) => direction);
+  t.deepEqual(directions((await post()).body), ['sendonly', 'sendonly']);
+  t.is(output.sessions.size, 2);
+  output.setTracks([{ ...VIDEO, width: 1280 }, AUDIO]);
+  t.is(output.sessions.size, 2, 'the same codec goes on');
+  output.setTracks([VIDEO]);
+  t.is(output.sessions.size, 1, 'who had the sound comes back without');
+  output.setTracks([{ ...VIDEO, codec: 'VP8' }]);
+  t.is(output.sessions.size, 0, 'what was agreed does not fit any more');
+  output.setTracks([{ ...VIDEO, codec: 'H265' }]);
+  t.deepEqual(output.playlists, []);
+  t.is((await post()).status, 406);
+});
