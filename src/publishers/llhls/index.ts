@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { CrossDomainsConfig } from '../../config/model.ts';
 import { isPackable } from '../../containers/fmp4/sample-entry.ts';
 import type { Application } from '../../core/application.ts';
 import type { Playlist } from '../../core/playlist.ts';
@@ -15,6 +16,8 @@ export interface LlhlsPublisherOptions {
   readonly log: Logger;
   /** Secret that session tokens are made with, the same on every node. */
   readonly tokenKey: Buffer;
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains?: CrossDomainsConfig;
 }
 
 /** Packages every output stream of applications with LL-HLS, and serves it over HTTP. */
@@ -60,7 +63,7 @@ export class LlhlsPublisher {
   }
 
   #corsOf(application: Application): Cors | undefined {
-    const crossDomains = application.config.publishers.llhls?.crossDomains;
+    const crossDomains = application.config.publishers.llhls?.crossDomains ?? this.#options.crossDomains;
     if (crossDomains === undefined) return undefined;
     let cors = this.#cors.get(application);
     if (cors === undefined) {
