@@ -17,6 +17,9 @@ export function createLogger(level: string): Logger {
 }
 
 const INTERVAL_MS = 1000;
+/** Kinds that are told apart in one interval: their texts can hold what strangers send. */
+const MAX_KINDS = 16;
+const OTHER = 'faults of other kinds';
 
 /** Faults that can come with every packet: counted, and logged by kind at most once a second. */
 export class FaultLog {
@@ -29,7 +32,8 @@ export class FaultLog {
   }
 
   count(fault: string): void {
-    this.#counts.set(fault, (this.#counts.get(fault) ?? 0) + 1);
+    const kind = this.#counts.has(fault) || this.#counts.size < MAX_KINDS ? fault : OTHER;
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref();
   }
 
