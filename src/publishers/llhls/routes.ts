@@ -71,9 +71,9 @@ function serve(directory: Directory, request: Request, reply: FastifyReply): Pro
   reply.header('cache-control', 'no-cache, no-store');
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
   allowOrigins(directory, application, request, reply);
+  checkAccess(application.vhost, 'publishers', 'llhls');
   const stream = directory.stream(application, name);
   if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
-  checkAccess(application.vhost, 'publishers', 'llhls');
   if (token === undefined && file.endsWith('.m3u8') && !CHILD.test(file)) return serveMaster(stream, request, reply);
   const viewer = admit(stream, token, file);
   const resource = stream.file(file);

@@ -59,7 +59,8 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
     fastify.addHook('onRequest', async (request, reply) => addCorsHeaders(registry, crossDomains, request, reply));
     fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
       const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
-      if (status === 503) reply.header('retry-after', '1');
+      const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotLive');
+      if (later) reply.header('retry-after', '1');
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
       reply.code(status).type('text/plain; charset=utf-8');
       if (status < 500 || error instanceof KilnError) return error.message;

@@ -155,6 +155,7 @@ test('access control that cannot be checked: 401', async (t) => {
   const { get, advance } = await live(t, { vhost: { signedPolicy } });
   advance(3);
   t.like(await get(MASTER), { statusCode: 401, body: '' });
+  t.like(await get('/app/other/llhls.m3u8'), { statusCode: 401, body: '' }, 'which streams there are is not told');
 });
 
 test('a chunklist request is held until the part exists', async (t) => {

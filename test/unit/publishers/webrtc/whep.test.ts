@@ -88,7 +88,7 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     ['no type and no body', call('POST', '/app/stream'), 415],
     ['too large', post(OFFER + 'a=x\r\n'.repeat(20_000)), 413],
     ['no such application', post(OFFER, '/other/stream'), 404],
-    ['no such stream', post(OFFER, '/app/other'), 404],
+    ['not live yet', post(OFFER, '/app/other'), 409],
     ['WebRTC is off there', post(OFFER, '/off/stream'), 404],
     ['no such playlist', post(OFFER, '/app/stream/other'), 404],
     ['publishing', post(OFFER, '/app/stream?direction=whip'), 501],
@@ -108,6 +108,7 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     t.true(body.length > 0, what);
     t.is(headers.get('access-control-allow-origin'), '*', what);
     if (status === 405) t.truthy(headers.get('allow'), what);
+    if (status === 409) t.is(headers.get('retry-after'), '1', what);
     if (status === 415) t.is(headers.get('accept-post'), 'application/sdp', what);
   }
   t.is(output.sessions.size, 0);
