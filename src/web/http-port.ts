@@ -58,7 +58,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
 
   const app = Fastify({
     serverFactory: (handler) => {
-      const server = createServer(
+      const server: Server = createServer(
         {
           maxHeaderSize: LIMITS.headerBytes,
           headersTimeout: LIMITS.headersMs,
