@@ -189,13 +189,13 @@ function serveHint(
 
 function serveMedia(
   stream: LlhlsStream,
-  { kind, type, body }: Extract<Resource, { body: unknown }>,
+  { kind, rendition, body }: Extract<Resource, { body: unknown }>,
   viewer: Viewer,
   request: Request,
   reply: FastifyReply,
 ): void {
   const { segmentMaxAge, partialSegmentMaxAge } = stream.config.cacheControl;
-  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[type], 'accept-ranges': 'bytes' };
+  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[rendition.packager.track.type], 'accept-ranges': 'bytes' };
   cache(reply, headers, kind === 'part' ? partialSegmentMaxAge : segmentMaxAge);
   const onSent = counter(stream, viewer);
   const { range: wanted } = request.headers;

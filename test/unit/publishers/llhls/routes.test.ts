@@ -616,3 +616,33 @@ test('a default playlist exists as long as a track has a place in HLS; a configu
   other.setTracks([VIDEO, AUDIO]);
   t.deepEqual(other.playlists, [own]);
 });
+
+test('a track that cannot be packaged any more leaves, with its files', async (t) => {
+  const { get, output, advance, children } = await live(t);
+  advance(3.1);
+  const [audio = '', video = ''] = await children();
+  const [init = ''] = uris((await get(audio)).body, /EXT-X-MAP:URI="([^"]+)"/g);
+  const [segment = ''] = uris((await get(audio)).body, /^(seg_.*)$/gm);
+  output.setTracks([VIDEO, audioTrack({ codec: 'MP3', config: undefined })]);
+  for (const name of [audio, sibling(audio, init), sibling(audio, segment)]) t.is((await get(name)).statusCode, 404);
+  t.is((await get(video)).statusCode, 200);
+  t.notRegex((await get(MASTER)).body, /TYPE=AUDIO/);
+});
+
+test('an initialization is there as long as a segment needs it, and not before', async (t) => {
+  const { get, output, advance, children } = await live(t);
+  advance(2.6);
+  const [, video = ''] = await children();
+  const [init = ''] = uris((await get(video)).body, /EXT-X-MAP:URI="([^"]+)"/g);
+  const next = sibling(video, init.replace('_llhls', '_v1_llhls'));
+  const changed = videoTrack({ config: AVC_HIGH });
+  output.setTracks([changed, AUDIO]);
+  const [key, frame] = videoPackets(changed, { from: 3, to: 3.1 });
+  const halfway = videoPackets(changed, { from: 2.6, to: 2.7 })[0];
+  t.false(halfway?.key);
+  if (halfway !== undefined) output.write(halfway);
+  t.is((await get(next)).statusCode, 404);
+  for (const packet of [key, frame]) if (packet !== undefined) output.write(packet);
+  t.is((await get(next)).statusCode, 200);
+  t.is((await get(sibling(video, init))).statusCode, 200);
+});
