@@ -2,6 +2,9 @@ import { pino, type Logger } from 'pino';
 
 export type { Logger };
 
+/** Names of the levels, quietest last. */
+export const LOG_LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
+
 /**
  * The process's logger: JSON lines on standard error, or readable lines on a terminal.
  * @param level a pino level, or `silent`
