@@ -46,6 +46,7 @@ export interface SessionContext {
 interface Publication {
   readonly input: InputStream;
   readonly ingest: Ingest;
+  readonly faults: FaultLog;
   readonly streamId: number;
 }
 
@@ -55,7 +56,6 @@ export class RtmpSession {
   readonly #peer: Peer;
   readonly #context: SessionContext;
   readonly #wire: ServerConnection;
-  readonly #faults: FaultLog;
   #log: Logger;
   #address: PublishAddress | undefined;
   #messageStreams = 0;
@@ -72,7 +72,6 @@ export class RtmpSession {
     this.#peer = peer;
     this.#context = context;
     this.#log = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
-    this.#faults = new FaultLog(this.#log);
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), {
       command: (command, streamId) => this.#command(command, streamId),
       data: (values) => this.#data(values),
@@ -97,7 +96,6 @@ export class RtmpSession {
     clearTimeout(this.#idleTimer);
     this.#log[level]({ received: this.#wire.received }, `RTMP session closed: ${reason}`);
     this.#endPublication(reason);
-    this.#faults.close();
     this.#socket.end();
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
   }
@@ -256,11 +254,12 @@ export class RtmpSession {
 
   #begin(input: InputStream, config: RtmpProviderConfig, streamId: number): void {
     clearTimeout(this.#idleTimer);
+    const faults = new FaultLog(this.#log);
     const ingest = new Ingest(input, {
-      config, extended: this.#context.extended, faults: this.#faults,
+      config, extended: this.#context.extended, faults,
       onFailure: (reason) => this.close(reason, 'warn'),
     });
-    this.#publication = { input, ingest, streamId };
+    this.#publication = { input, ingest, faults, streamId };
     this.#wire.setLimits(PUBLISHING);
     this.#context.onPublishing(true);
     input.once('close', (reason) => this.#closedElsewhere(reason));
@@ -294,6 +293,7 @@ export class RtmpSession {
     if (publication === undefined) return;
     this.#publication = undefined;
     publication.ingest.close();
+    publication.faults.close();
     publication.input.close(reason);
     this.#context.onPublishing(false);
   }

@@ -327,6 +327,15 @@ test('a second stream on a connection that publishes is refused, the first goes 
   t.is(server.recordings[0]?.input.name, 'one');
 });
 
+test('faults of media are told with the stream they belong to', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('broken');
+  client.video(Buffer.from([0x91, ...Buffer.from('nope'), 0]), 0);
+  client.close();
+  await until('the fault', () => server.lines.some(({ msg }) => /"nope" is not taken/.test(String(msg))));
+  t.like(server.lines.find(({ msg }) => /"nope"/.test(String(msg))), { app: 'app', stream: 'broken', count: 1 });
+});
+
 test('silence longer than is allowed ends the session', async (t) => {
   const server = await setUp(t, { rtmp: { packetSilenceTimeoutMs: 200 } });
   const client = await server.publish();
