@@ -6,7 +6,7 @@ import type { Logger } from '../log.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 
 export interface HttpPortOptions {
-  /** Proxies that begin each connection with a PROXY protocol header. */
+  /** Proxies that begin each connection with a PROXY protocol header; those in both networks may. */
   readonly proxyNetworks?: BlockList;
   /** Proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. */
   readonly forwardedNetworks?: BlockList;
@@ -50,6 +50,8 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
  */
 export function createHttpPort(options: HttpPortOptions): HttpPort {
   const { proxyNetworks, forwardedNetworks, log } = options;
+  // Who may name the client in X-Forwarded-For gains nothing from leaving the header out.
+  const accepting = { proxyNetworks, headerless: forwardedNetworks, log };
   const sockets = new Set<Socket>();
   const more: TcpListener[] = [];
   let dropPending = (): void => {};
@@ -82,7 +84,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         setPeer(socket, peer);
         serve(socket);
       };
-      dropPending = acceptSockets(server, { proxyNetworks, log }, deliver);
+      dropPending = acceptSockets(server, accepting, deliver);
       return server;
     },
     // Quiet about requests, loud about what fails with 5xx.
@@ -104,7 +106,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     listen: async ([first = '*', ...others], wanted) => {
       await app.listen(listenAddress(first, wanted));
       const { port } = app.server.address() as AddressInfo;
-      for (const host of others) more.push(await listenTcp({ host, port, proxyNetworks, log }, deliver));
+      for (const host of others) more.push(await listenTcp({ host, port, ...accepting }, deliver));
       return port;
     },
     close: (graceMs = GRACE_MS) => (closing ??= close(graceMs)),
