@@ -74,8 +74,8 @@ export class SignallingConnection {
     if (message.command === 'request_offer') return this.#offer();
     const session = this.#session;
     if (session === undefined || message.id !== this.#id) {
-      // candidates and a goodbye may cross the end of their session
-      if (this.#id !== 0 && session === undefined && message.id === this.#id && message.command !== 'answer') return;
+      // what was under way when the session ended, which the player has been told
+      if (this.#id !== 0 && session === undefined && message.id === this.#id) return;
       throw new SignallingError(400, 'Invalid ID');
     }
     switch (message.command) {
@@ -132,7 +132,12 @@ export class SignallingConnection {
       const taken = section?.receives && section.codecs.some((codec) => codec.payloadType === payloadType);
       if (!taken) session.drop(mid);
     }
-    await session.connect(answer.fingerprint, peerRole(answer.setup));
+    try {
+      await session.connect(answer.fingerprint, peerRole(answer.setup));
+    } catch (error) {
+      // a session that has ended meanwhile has told the player itself
+      if (!session.closed) throw error;
+    }
   }
 
   async #changeRendition(session: WebrtcSession, name: string | undefined): Promise<void> {
