@@ -3,8 +3,6 @@ import { elementName, elementNames } from './names.ts';
 import { isListSchema, isObjectSchema, type Described } from './resolve.ts';
 import type { XmlElement } from './xml.ts';
 
-const MAX_SHOWN = 80;
-
 /** What was found on the way: `path` is an element path. */
 export interface Finding {
   readonly file: string;
@@ -34,7 +32,7 @@ export class XmlToJson {
     }
     if (schema.ignored === true) return null;
     if ((isListSchema(schema) || isObjectSchema(schema)) && element.text !== '') {
-      this.#warn(element, path, `${JSON.stringify(element.text.slice(0, MAX_SHOWN))} has no effect: elements belong here`);
+      this.#warn(element, path, 'has text, which has no effect: elements belong here');
     }
     if (isListSchema(schema)) return this.#container(schema.items, schema.item ?? '', element, path);
     if (isObjectSchema(schema)) return this.#object(schema, element, path);

@@ -80,9 +80,9 @@ test('text where elements belong warns: a value that lacks its element is not pa
   }));
   t.false(config.modules.ertmp.enable);
   t.deepEqual(warnings, [
-    'DIR/Server.xml: Server/Bind/Providers/RTMP: "1935" has no effect: elements belong here',
-    'DIR/Server.xml: Server/Modules/ERTMP: "true" has no effect: elements belong here',
-    'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Host/Names: "*" has no effect: elements belong here',
+    'DIR/Server.xml: Server/Bind/Providers/RTMP: has text, which has no effect: elements belong here',
+    'DIR/Server.xml: Server/Modules/ERTMP: has text, which has no effect: elements belong here',
+    'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Host/Names: has text, which has no effect: elements belong here',
   ]);
 });
 
