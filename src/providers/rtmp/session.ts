@@ -56,6 +56,8 @@ export class RtmpSession {
   readonly #peer: Peer;
   readonly #context: SessionContext;
   readonly #wire: ServerConnection;
+  /** Names the connection; `#log` the stream as well while there is one. */
+  #connectionLog: Logger;
   #log: Logger;
   #address: PublishAddress | undefined;
   #messageStreams = 0;
@@ -71,7 +73,8 @@ export class RtmpSession {
     this.#socket = socket;
     this.#peer = peer;
     this.#context = context;
-    this.#log = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
+    this.#connectionLog = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
+    this.#log = this.#connectionLog;
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), {
       command: (command, streamId) => this.#command(command, streamId),
       data: (values) => this.#data(values),
@@ -190,7 +193,8 @@ export class RtmpSession {
   #connect({ transactionId, object }: Command): void {
     if (this.#address !== undefined) throw new RtmpError('connect twice');
     const address = readAddress(text(object.tcUrl), text(object.app));
-    this.#log = this.#log.child({ host: address.host, app: address.app });
+    this.#connectionLog = this.#connectionLog.child({ host: address.host, app: address.app });
+    this.#log = this.#connectionLog;
     try {
       this.#admit(address);
     } catch (error) {
@@ -235,7 +239,7 @@ export class RtmpSession {
       const { application, config } = this.#admit(address);
       const name = streamName(key, address);
       if (name === undefined) throw kilnError('streamNameInvalid', key.split('?', 1)[0]?.slice(0, 80) ?? '');
-      this.#log = this.#log.child({ stream: name });
+      this.#log = this.#connectionLog.child({ stream: name });
       const url = `${address.origin}/${address.app}/${name}`;
       const input = application.publish(
         name,
@@ -274,6 +278,7 @@ export class RtmpSession {
     if (publication === undefined) return;
     this.#endPublication('the publisher ended the stream');
     this.#log.info('RTMP stream is unpublished');
+    this.#log = this.#connectionLog;
     this.#wire.setLimits(BEFORE_PUBLISH);
     this.#bytesAtIdle = this.#wire.received;
     const info = statusInfo('status', 'NetStream.Unpublish.Success', `${publication.input.name} is now unpublished.`);

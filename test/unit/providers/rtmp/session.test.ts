@@ -318,6 +318,18 @@ test('a connection may create as many streams as it may publish', async (t) => {
   for (let i = 1; i <= 100; i++) t.is((await client.call('createStream', null)).args[0], i);
 });
 
+test('what is logged after a stream has ended names it no more', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('one');
+  client.command('FCUnpublish', 9, null, 'one');
+  await until('its end', () => server.lines.some(({ msg }) => msg === 'RTMP stream is unpublished'));
+  client.close();
+  await until('the end', () => server.reasons().length === 1);
+  t.like(server.lines.at(-2), { msg: 'RTMP stream is unpublished', app: 'app', stream: 'one' });
+  t.is(server.lines.at(-1)?.app, 'app');
+  t.is(server.lines.at(-1)?.stream, undefined);
+});
+
 test('a second stream on a connection that publishes is refused, the first goes on', async (t) => {
   const server = await setUp(t);
   const client = await server.publish('one');
