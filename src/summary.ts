@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
 import type { ServerConfig } from './config/model.ts';
+import { hostInUrl } from './config/values.ts';
 
 /** The ports of an HTTP listener, as it got them; absent: not listening. */
 export interface HttpPorts {
@@ -85,14 +85,10 @@ const EVERY_ADDRESS = ['*', '0.0.0.0', '::'];
 
 /** Host of a URL: the first name without wildcards; without one, an address that is listened on. */
 function hostOf({ ip }: ServerConfig, names: readonly string[] = []): string {
-  const named = names.map(inUrl).find((name) => !/[*?]/.test(name) && URL.canParse(`http://${name}`));
+  const named = names.map(hostInUrl).find((name) => !/[*?]/.test(name) && URL.canParse(`http://${name}`));
   if (named !== undefined) return named;
   if (ip.some((address) => EVERY_ADDRESS.includes(address))) return 'localhost';
-  return inUrl(ip.find((address) => address === '127.0.0.1' || address === '::1') ?? ip[0] ?? 'localhost');
-}
-
-function inUrl(host: string): string {
-  return isIPv6(host) ? `[${host}]` : host;
+  return hostInUrl(ip.find((address) => address === '127.0.0.1' || address === '::1') ?? ip[0] ?? 'localhost');
 }
 
 /** The player page: on the port of LL-HLS, else of WebRTC. */
