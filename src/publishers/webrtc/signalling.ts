@@ -26,6 +26,8 @@ export interface SignallingOptions {
 const BURST = 100;
 const PER_SECOND = 20;
 const MAX_WAITING = 32;
+/** What a player leaves unread, beyond what the system buffers, before it is cut off. */
+const MAX_UNREAD_BYTES = 256 * 1024;
 const NORMAL_CLOSURE = 1000;
 const POLICY_VIOLATION = 1008;
 
@@ -175,7 +177,9 @@ export class SignallingConnection {
 
   #send(message: object): void {
     const { socket } = this.#options;
-    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+    if (socket.readyState !== socket.OPEN) return;
+    if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
+    else socket.send(JSON.stringify(message));
   }
 
   /** Ends the session, without a word to the player. */
