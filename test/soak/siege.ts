@@ -11,8 +11,11 @@ import { Random } from './random.ts';
 import { rtmpAttack } from './rtmp-attacks.ts';
 import { websocketAttack } from './websocket-attacks.ts';
 
-/** Of a server under siege: WebRTC sessions that nobody comes to end sooner than by default. */
-export const BESIEGED: KilnOptions = { webrtc: '<Timeout>3000</Timeout>' };
+/** Of a server under siege: the windows of the sample configuration; WebRTC sessions that nobody comes to end sooner than by default. */
+export const BESIEGED: KilnOptions = {
+  llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
+  webrtc: '<Timeout>3000</Timeout>',
+};
 
 const CONCURRENT = 24;
 /** The newest part may be this old, in milliseconds: two parts, and a loaded machine. */
