@@ -27,6 +27,10 @@ const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
 /** Streams that a connection may create, and that it may publish, one after the other. */
 const MAX_STREAMS = 256;
 
+/** Beyond this, in all sessions together, those end that hold more than their share of it. */
+const MAX_PARTIAL_BYTES = 256 * 1024 * 1024;
+const PARTIAL_SHARE_BYTES = 256 * 1024;
+
 const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128 * 1024, chunkStreams: 32 };
 const PUBLISHING: ChunkLimits = {
   messageBytes: 8 * 1024 * 1024, partialBytes: 16 * 1024 * 1024, chunkStreams: 64,
@@ -37,6 +41,8 @@ export interface SessionContext {
   readonly log: Logger;
   /** Enhanced RTMP is offered and taken. */
   readonly extended: boolean;
+  /** What all sessions of the server hold of messages that are not complete yet. */
+  readonly partial: { bytes: number };
   /** The session publishes now, or no longer does. */
   readonly onPublishing: (publishing: boolean) => void;
   readonly onClose: () => void;
@@ -65,6 +71,8 @@ export class RtmpSession {
   #publication: Publication | undefined;
   /** Bytes that had come when publishing last ended. */
   #bytesAtIdle = 0;
+  /** What of `context.partial` is this session's. */
+  #partialBytes = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #lingerTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -97,6 +105,7 @@ export class RtmpSession {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#idleTimer);
+    this.#holdPartial(0);
     this.#log[level]({ received: this.#wire.received }, `RTMP session closed: ${reason}`);
     this.#endPublication(reason);
     this.#socket.end();
@@ -115,6 +124,7 @@ export class RtmpSession {
     try {
       const shaken = this.#wire.shookHands;
       this.#wire.receive(data);
+      this.#holdPartial(this.#wire.partialBytes);
       if (!shaken && this.#wire.shookHands) this.#giveTime(PUBLISH_TIMEOUT_MS);
       if (this.#publication === undefined && this.#wire.received - this.#bytesAtIdle > MAX_BYTES_BEFORE_PUBLISH) {
         throw new RtmpError(`more than ${MAX_BYTES_BEFORE_PUBLISH} bytes without publishing`);
@@ -123,6 +133,16 @@ export class RtmpSession {
       if (error instanceof RtmpError) return this.close(error.message, 'warn');
       this.#log.error({ err: error }, 'RTMP session failed');
       this.close('internal error', 'error');
+    }
+  }
+
+  #holdPartial(bytes: number): void {
+    if (bytes === this.#partialBytes || (this.#closed && bytes > 0)) return;
+    const { partial } = this.#context;
+    partial.bytes += bytes - this.#partialBytes;
+    this.#partialBytes = bytes;
+    if (partial.bytes > MAX_PARTIAL_BYTES && bytes > PARTIAL_SHARE_BYTES) {
+      throw new RtmpError('too many unfinished messages in all sessions');
     }
   }
 

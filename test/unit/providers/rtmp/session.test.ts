@@ -406,6 +406,29 @@ for (const [name, misbehave, reason] of MISBEHAVIOUR) {
   });
 }
 
+test('all sessions together hold so many unfinished messages; who holds most ends, and gives back what it held', async (t) => {
+  const server = await setUp(t);
+  const length = 8 * 1024 * 1024;
+  // The beginning of a video message of 8 MiB.
+  const begin = (client: RtmpClient) => {
+    const header = Buffer.alloc(12);
+    header[0] = 6;
+    header.writeUIntBE(length, 4, 3);
+    header[7] = MessageType.Video;
+    header.writeUInt32LE(1, 8);
+    client.send([Buffer.concat([header, Buffer.alloc(128)])]);
+  };
+  const hold = async (name: string) => begin(await server.publish(name));
+  for (let i = 0; i < 32; i++) await hold(`s${i}`);
+  t.deepEqual(server.reasons(), []);
+  await hold('one more');
+  await until('a session has ended', () => server.reasons().length === 1);
+  t.regex(server.reasons()[0] ?? '', /too many unfinished messages/);
+  const small = await server.publish('small');
+  sendMedia(small);
+  await until('another one publishes all the same', () => server.recordings.some(({ packets }) => packets.length > 0));
+});
+
 test('what is no RTMP at all ends the session', async (t) => {
   const server = await setUp(t);
   const socket = connect(server.port, '127.0.0.1');
