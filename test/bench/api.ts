@@ -7,6 +7,7 @@ import { number, type Line, type Measurement } from './measurement.ts';
 import { withServer } from './server.ts';
 import { installed, wrk } from './wrk.ts';
 
+const BARE = join(import.meta.dirname, 'bare-fastify.ts');
 const ROUNDS = 3;
 /** What bare fastify did where the budgets were set. */
 const BARE_THERE = 104_000;
@@ -23,7 +24,7 @@ export const api: Measurement = {
   name: 'api',
   run: async ({ clip }) => {
     if (!installed('wrk')) return [{ what: 'API calls per second', measured: 'skipped: wrk is not installed' }];
-    const yardstick = spawn(process.execPath, [join(import.meta.dirname, 'bare-fastify.ts')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const yardstick = spawn(process.execPath, [BARE], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(yardstick.stdout, 'data')) as [Buffer];
     try {
       return await withServer(async ({ kiln, publishers }) => {

@@ -44,10 +44,11 @@ export async function load(clip: string, print: (text: string) => void): Promise
     await delay(WINDOW_MS);
     print(`${PUBLISHERS} publishers of ${KBIT / 1000} Mbit/s: ${memory(kiln).text}`);
     await webrtc.ask('start', { url: kiln.httpUrl('/app/live?direction=whep'), count: WEBRTC_VIEWERS });
-    await llhls.ask('start', { port: kiln.ports.http, master: '/app/live/llhls.m3u8', hints: true, count: LLHLS_VIEWERS });
+    const player = { port: kiln.ports.http, master: '/app/live/llhls.m3u8', hints: true };
+    await llhls.ask('start', { ...player, count: LLHLS_VIEWERS });
     await delay(WARM_UP_MS);
     const before = memory(kiln);
-    print(`and ${WEBRTC_VIEWERS} WebRTC and ${LLHLS_VIEWERS} LL-HLS viewers of one, after ${WARM_UP_MS / 1000} s: ${before.text}`);
+    print(`and ${WEBRTC_VIEWERS} WebRTC and ${LLHLS_VIEWERS} LL-HLS viewers of one: ${before.text}`);
     const cpu = cpuSeconds(kiln.pid);
     for (let look = 1; look <= LOOKS; look++) {
       await delay(RUN_MS / LOOKS);
@@ -61,10 +62,11 @@ export async function load(clip: string, print: (text: string) => void): Promise
     const byLlhls = await llhls.ask('report', { lastFrame: frames - 1 });
     const publishing = (await crowd.ask('count', undefined)).connected + (await star.ask('count', undefined)).connected;
     const shares = { webrtc: worst(byWebrtc.frames), llhls: worst(byLlhls.frames) };
-    print(`WebRTC: ${percent(shares.webrtc)} of frames at the worst viewer, ${byWebrtc.lost} packets lost, ${byWebrtc.failed} viewers gone, delay p50 ${byWebrtc.p50.toFixed(1)} ms, p99 ${byWebrtc.p99.toFixed(1)} ms`);
-    print(`LL-HLS: ${percent(shares.llhls)} of frames at the worst viewer, ${byLlhls.failures.length} viewers gone, delay p50 ${byLlhls.p50.toFixed(1)} ms, p99 ${byLlhls.p99.toFixed(1)} ms`);
+    print(`WebRTC: ${byWebrtc.lost} packets lost, ${byWebrtc.failed} viewers gone, ${told(shares.webrtc, byWebrtc)}`);
+    print(`LL-HLS: ${byLlhls.failures.length} viewers gone, ${told(shares.llhls, byLlhls)}`);
     for (const failure of byLlhls.failures.slice(0, 3)) print(`        ${failure}`);
-    print(`server: ${cores.toFixed(2)} cores, memory ${percent(after.bytes / before.bytes)} of what it was, ${publishing} publishers still there`);
+    const growth = percent(after.bytes / before.bytes);
+    print(`server: ${cores.toFixed(2)} cores, memory ${growth} of what it was, ${publishing} publishers still there`);
     const whole = Math.min(shares.webrtc, shares.llhls) >= WANTED_SHARE;
     const carried = whole && after.bytes <= before.bytes * GROWTH && publishing === PUBLISHERS;
     print(carried ? 'carried' : 'NOT carried');
@@ -85,6 +87,10 @@ function memory({ pid }: Kiln): { bytes: number; text: string } {
 
 function worst(viewers: readonly FrameCounts[]): number {
   return Math.min(...viewers.map(({ seen, due }) => (due === 0 ? 0 : seen / due)));
+}
+
+function told(share: number, { p50, p99 }: { p50: number; p99: number }): string {
+  return `${percent(share)} of frames at the worst viewer, delay p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
 }
 
 function percent(share: number): string {
