@@ -553,7 +553,7 @@ test('one connection holds few requests, however many it sends', async (t) => {
   socket.write(`GET ${url}?_HLS_msn=2&_HLS_part=1 HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(asked));
   await all;
   advance(6);
-  const statuses = () => [...text.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => status);
+  const statuses = () => [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
   while (statuses().length < asked) await once(socket, 'data');
   t.deepEqual(statuses().toSorted(), [...Array(4).fill('200'), ...Array(16).fill('503')]);
 });
