@@ -7,7 +7,10 @@ import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { freePorts } from './ports.ts';
 import { until } from './until.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const ROOT = join(import.meta.dirname, '../..');
+/** As `npm start` runs it. */
+const COMMAND = ['--max-semi-space-size=8', join(ROOT, 'src/main.ts')];
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node');
 export const TOKEN = 'test-token';
 
 export interface KilnPorts {
@@ -103,9 +106,9 @@ export class Kiln {
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     const file = join(folder, 'Server.xml');
     await writeFile(file, serverXml(ports, options));
-    const child = spawn(process.execPath, [MAIN, '--config', file, ...(options.args ?? [])], {
+    const child = spawn(process.execPath, [...COMMAND, '--config', file, ...(options.args ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...options.env },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, KILN_ACCESS_TOKEN: TOKEN, ...options.env },
     });
     const kiln = new Kiln(child, ports, folder);
     await until('the server is ready', async () => {

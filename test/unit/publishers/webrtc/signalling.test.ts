@@ -13,7 +13,7 @@ test('a player that asks and never reads is cut off', async (t) => {
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
   t.teardown(() => client.terminate());
   const [[socket]] = (await Promise.all([once(server, 'connection'), once(client, 'open')])) as [[WebSocket], unknown];
-  const view = { hostName: 'x', app: 'app', stream: 'stream', query: new URLSearchParams('direction=send') };
+  const view = { hostName: 'x', app: 'app', stream: 'stream', client: '127.0.0.1', query: new URLSearchParams('direction=send') };
   const desk = {} as ViewerDesk;
   new SignallingConnection({ socket, view, desk, iceServers: [], log: createLogger('silent') });
   client.pause();
