@@ -5,6 +5,7 @@ import { Kiln } from '../support/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
+import { until } from '../support/until.ts';
 import { load } from './load.ts';
 import { BESIEGED, Siege } from './siege.ts';
 
@@ -15,6 +16,8 @@ import { BESIEGED, Siege } from './siege.ts';
 const [first, second] = process.argv.slice(2);
 const ROUND = 1000;
 const MIB = 1024 * 1024;
+/** SegmentCount of the sample configuration: memory is compared from a server that holds what it holds for good. */
+const WINDOW_SEGMENTS = 10;
 /** Memory may grow by this share after the first round. */
 const GROWTH = 1.1;
 const MAX_TOLD = 5;
@@ -40,6 +43,7 @@ async function soak(seed: number, count: number): Promise<boolean> {
   try {
     await publisher.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
     await kiln.liveStream('live');
+    await until('the window of the live stream is full', async () => (await segments(kiln, 'live')) >= WINDOW_SEGMENTS, 60_000);
     const siege = new Siege(kiln, seed);
     let allowed = Infinity;
     let told = 0;
@@ -67,6 +71,15 @@ async function soak(seed: number, count: number): Promise<boolean> {
     await publisher.stop();
     await kiln.stop();
   }
+}
+
+/** Complete segments that a stream's chunklist has. */
+async function segments(kiln: Kiln, stream: string): Promise<number> {
+  const master = await fetch(kiln.httpUrl(`/app/${stream}/llhls.m3u8`));
+  if (master.status !== 200) return 0;
+  const chunklist = (await master.text()).trim().split('\n').at(-1) ?? '';
+  const list = await (await fetch(kiln.httpUrl(chunklist))).text();
+  return list.split('#EXTINF').length - 1;
 }
 
 function mebibytes(bytes: number): string {
