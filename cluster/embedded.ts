@@ -1,0 +1,97 @@
+import { DurableFile } from './durable-file.ts';
+import { ConflictError } from './errors.ts';
+import { isWithin } from './keys.ts';
+import type { Cluster, ConfigEntry, ConfigStore, Json } from './types.ts';
+
+/** Version of the file's layout: `{version, revision, entries: {key: {value, revision}}}`. */
+const VERSION = 1;
+
+export interface EmbeddedOptions {
+  /** File that keeps the configuration; undefined keeps it in memory only. */
+  readonly file: string | undefined;
+  /** Hears of a file that could not be read: it was put aside under another name. */
+  readonly onDamaged: (movedTo: string, reason: string) => void;
+}
+
+/**
+ * One node that shares with nobody.
+ * @throws StorageError when the file cannot be locked or read
+ */
+export async function openEmbedded({ file, onDamaged }: EmbeddedOptions): Promise<Cluster> {
+  if (file === undefined) return { config: new EmbeddedConfig(undefined, {}), close: async () => {} };
+  const opened = await DurableFile.open(file, objection);
+  if (opened.damaged !== undefined) onDamaged(opened.damaged.movedTo, opened.damaged.reason);
+  return { config: new EmbeddedConfig(opened.file, opened.content ?? {}), close: () => opened.file.close() };
+}
+
+type Content = { readonly [key: string]: Json };
+
+/** Why a file's content cannot be used. */
+function objection(content: Content): string | undefined {
+  if (content.version !== VERSION) return `its version is ${JSON.stringify(content.version)}, not ${VERSION}`;
+  const { entries } = content;
+  if (!isObject(entries)) return 'it has no entries';
+  const broken = Object.entries(entries).find(([, entry]) => !isEntry(entry));
+  return broken === undefined ? undefined : `its entry ${broken[0]} is malformed`;
+}
+
+function isEntry(entry: Json): entry is { readonly value: Json; readonly revision: number } {
+  return isObject(entry) && 'value' in entry && Number.isSafeInteger(entry.revision) && (entry.revision as number) > 0;
+}
+
+function isObject(value: Json | undefined): value is Content {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+class EmbeddedConfig implements ConfigStore {
+  readonly #file: DurableFile | undefined;
+  /** Fields of the file that this version does not know: kept. */
+  readonly #unknown: Content;
+  #entries: ReadonlyMap<string, ConfigEntry>;
+  #revision: number;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(file: DurableFile | undefined, content: Content) {
+    this.#file = file;
+    const { entries = {}, revision: _, version: __, ...unknown } = content;
+    this.#unknown = unknown;
+    this.#entries = new Map(Object.entries(entries as unknown as Record<string, ConfigEntry>));
+    this.#revision = Math.max(0, ...[...this.#entries.values()].map(({ revision }) => revision));
+  }
+
+  entries(): ReadonlyMap<string, ConfigEntry> {
+    return this.#entries;
+  }
+
+  put(key: string, value: Json, seen: number): Promise<ConfigEntry> {
+    return this.#inTurn(async () => {
+      const present = this.#entries.get(key)?.revision ?? 0;
+      if (present !== seen) throw new ConflictError(`${key} is at revision ${present}, not ${seen}`);
+      const entry: ConfigEntry = { value, revision: this.#revision + 1 };
+      await this.#keep(new Map([...this.#entries, [key, entry]]), entry.revision);
+      return entry;
+    });
+  }
+
+  remove(key: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!this.#entries.has(key)) return false;
+      await this.#keep(new Map([...this.#entries].filter(([other]) => !isWithin(other, key))), this.#revision + 1);
+      return true;
+    });
+  }
+
+  /** One write after the other, each on what the one before left. */
+  #inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(write);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #keep(entries: ReadonlyMap<string, ConfigEntry>, revision: number): Promise<void> {
+    const content = { ...this.#unknown, version: VERSION, revision, entries: Object.fromEntries(entries) };
+    await this.#file?.write(content as unknown as Content);
+    this.#entries = entries;
+    this.#revision = revision;
+  }
+}
