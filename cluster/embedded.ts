@@ -1,7 +1,7 @@
 import { DurableFile } from './durable-file.ts';
 import { ConflictError } from './errors.ts';
 import { isWithin } from './keys.ts';
-import type { Cluster, ConfigEntry, ConfigStore, Json } from './types.ts';
+import type { Change, Cluster, ConfigEntry, ConfigStore, Json } from './types.ts';
 
 /** Version of the file's layout: `{version, revision, entries: {key: {value, revision}}}`. */
 const VERSION = 1;
@@ -29,7 +29,8 @@ type Content = { readonly [key: string]: Json };
 /** Why a file's content cannot be used. */
 function objection(content: Content): string | undefined {
   if (content.version !== VERSION) return `its version is ${JSON.stringify(content.version)}, not ${VERSION}`;
-  const { entries } = content;
+  const { entries, revision } = content;
+  if (!Number.isSafeInteger(revision)) return 'it has no revision';
   if (!isObject(entries)) return 'it has no entries';
   const broken = Object.entries(entries).find(([, entry]) => !isEntry(entry));
   return broken === undefined ? undefined : `its entry ${broken[0]} is malformed`;
@@ -49,43 +50,37 @@ class EmbeddedConfig implements ConfigStore {
   readonly #unknown: Content;
   #entries: ReadonlyMap<string, ConfigEntry>;
   #revision: number;
-  #last: Promise<unknown> = Promise.resolve();
+  /** Writes go one after the other, each on what the one before left. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor(file: DurableFile | undefined, content: Content) {
     this.#file = file;
-    const { entries = {}, revision: _, version: __, ...unknown } = content;
+    const { entries = {}, revision = 0, version: _, ...unknown } = content;
     this.#unknown = unknown;
     this.#entries = new Map(Object.entries(entries as unknown as Record<string, ConfigEntry>));
-    this.#revision = Math.max(0, ...[...this.#entries.values()].map(({ revision }) => revision));
+    this.#revision = revision as number;
   }
 
   entries(): ReadonlyMap<string, ConfigEntry> {
     return this.#entries;
   }
 
-  put(key: string, value: Json, seen: number): Promise<ConfigEntry> {
-    return this.#inTurn(async () => {
-      const present = this.#entries.get(key)?.revision ?? 0;
-      if (present !== seen) throw new ConflictError(`${key} is at revision ${present}, not ${seen}`);
-      const entry: ConfigEntry = { value, revision: this.#revision + 1 };
-      await this.#keep(new Map([...this.#entries, [key, entry]]), entry.revision);
-      return entry;
-    });
-  }
-
-  remove(key: string): Promise<boolean> {
-    return this.#inTurn(async () => {
-      if (!this.#entries.has(key)) return false;
-      await this.#keep(new Map([...this.#entries].filter(([other]) => !isWithin(other, key))), this.#revision + 1);
-      return true;
-    });
-  }
-
-  /** One write after the other, each on what the one before left. */
-  #inTurn<T>(write: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(write);
+  write(changes: readonly Change[]): Promise<void> {
+    const turn = this.#last.then(() => this.#apply(changes));
     this.#last = turn.catch(() => undefined);
     return turn;
+  }
+
+  async #apply(changes: readonly Change[]): Promise<void> {
+    const entries = new Map(this.#entries);
+    const revision = this.#revision + 1;
+    for (const { key, value, seen } of changes) {
+      const present = entries.get(key)?.revision ?? 0;
+      if (present !== seen) throw new ConflictError(`${key} is at revision ${present}, not ${seen}`);
+      if (value !== undefined) entries.set(key, { value, revision });
+      else for (const other of entries.keys()) if (isWithin(other, key)) entries.delete(other);
+    }
+    await this.#keep(entries, revision);
   }
 
   async #keep(entries: ReadonlyMap<string, ConfigEntry>, revision: number): Promise<void> {

@@ -6,6 +6,15 @@ export interface ConfigEntry {
   readonly revision: number;
 }
 
+/** One entry of a write. */
+export interface Change {
+  readonly key: string;
+  /** Absent: the entry is removed with everything below its path. */
+  readonly value?: Json;
+  /** Revision that the change is made of, 0 when there must be no entry yet. */
+  readonly seen: number;
+}
+
 /**
  * What was created through the management API, by key. A write is durable when its promise resolves.
  * Keys are paths of names; no name is empty.
@@ -13,17 +22,10 @@ export interface ConfigEntry {
 export interface ConfigStore {
   entries(): ReadonlyMap<string, ConfigEntry>;
   /**
-   * Writes an entry.
-   * @param seen revision that the caller's value is made of, 0 when there must be none yet
-   * @throws ConflictError when it is another by now, StorageError when it could not be kept: then nothing changed
+   * Makes all changes or none.
+   * @throws ConflictError when an entry is at another revision by now, StorageError when they could not be kept
    */
-  put(key: string, value: Json, seen: number): Promise<ConfigEntry>;
-  /**
-   * Removes an entry with everything below its path.
-   * @returns false when there was none
-   * @throws StorageError: then nothing changed
-   */
-  remove(key: string): Promise<boolean>;
+  write(changes: readonly Change[]): Promise<void>;
 }
 
 /** What the nodes of one server share. */

@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo } from './demo.ts';
@@ -81,7 +82,8 @@ if (options.check) {
 const log = createLogger(process.env.KILN_LOG_LEVEL ?? 'info');
 for (const warning of warnings) log.warn(warning);
 
-const server = await Server.start(config, { version, log }).catch((error: unknown) => {
+const storageFile = join(dirname(options.config), config.managers?.api.storage.path ?? '', 'config.json');
+const server = await Server.start(config, { version, log, storageFile }).catch((error: unknown) => {
   log.fatal({ err: error }, 'could not start');
   process.exit(1);
 });

@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
+import { openEmbedded } from '#cluster';
 import { apiRoutes } from './api/app.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
+import { DynamicConfig } from './management/dynamic-config.ts';
+import { IdleApplications } from './management/idle-applications.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
@@ -20,6 +23,8 @@ import type { PlayablePublisher } from './web/streams.ts';
 export interface ServerOptions {
   readonly version: Version;
   readonly log: Logger;
+  /** File that keeps what the management API creates. */
+  readonly storageFile: string;
 }
 
 const STOPPED = 'the server is stopping';
@@ -35,6 +40,8 @@ export class Server {
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #ports: Part[] = [];
+  /** What serves all of these. */
+  readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
   #readiness: Readiness = { ready: false, reason: 'starting' };
   #closed: Promise<void> | undefined;
@@ -81,6 +88,7 @@ export class Server {
       output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
     });
     for (const vhost of virtualHosts) registry.createVhost(vhost, true);
+    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc } = bind.publishers;
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
@@ -116,8 +124,21 @@ export class Server {
     const { accessToken, crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names };
     const { registry } = this;
-    await this.#listenHttp(port, [apiRoutes({ registry, config, version: this.#options.version })]);
+    const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);
+    await this.#listenHttp(port, [apiRoutes({ registry, config, version: this.#options.version, dynamic })]);
     this.#addresses = { ...this.#addresses, api: { port } };
+  }
+
+  async #openDynamicConfig(stored: boolean): Promise<DynamicConfig> {
+    const { log, storageFile } = this.#options;
+    const cluster = await openEmbedded({
+      file: stored ? storageFile : undefined,
+      onDamaged: (movedTo, reason) => log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
+    });
+    this.#parts.push(cluster);
+    const dynamic = new DynamicConfig({ registry: this.registry, store: cluster.config, log });
+    dynamic.restore();
+    return dynamic;
   }
 
   /** Publishers are let in last: whatever they bring finds its viewers' side complete. */
@@ -158,6 +179,7 @@ export class Server {
     this.registry.close(STOPPED);
     await closeAll(this.#publishers);
     await closeAll(this.#ports);
+    await closeAll(this.#parts);
   }
 }
 

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
+import type { DynamicConfig } from '../management/dynamic-config.ts';
 import type { Version } from '../version.ts';
 import { requireToken } from './auth.ts';
 import { answerCors } from './cors.ts';
@@ -10,6 +11,7 @@ import { answerError, CONTENT_TYPE } from './envelope.ts';
 import { requireHostName } from './host-names.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
+import { putRoutes } from './routes/put.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { versionRoutes } from './routes/version.ts';
@@ -25,10 +27,11 @@ export interface ApiOptions {
     readonly crossDomains?: CrossDomainsConfig;
   };
   readonly version: Version;
+  readonly dynamic: DynamicConfig;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
-export function apiRoutes({ registry, config, version }: ApiOptions): FastifyPluginAsync {
+export function apiRoutes({ registry, config, version, dynamic }: ApiOptions): FastifyPluginAsync {
   return async (app) => {
     app.setErrorHandler(answerError);
     app.setNotFoundHandler(() => {
@@ -51,11 +54,12 @@ export function apiRoutes({ registry, config, version }: ApiOptions): FastifyPlu
     await requireToken(app, config.accessToken);
 
     await describe(app, version);
-    await app.register(vhostRoutes(registry));
-    await app.register(applicationRoutes(registry));
-    await app.register(outputProfileRoutes(registry));
+    await app.register(vhostRoutes(registry, dynamic));
+    await app.register(applicationRoutes(registry, dynamic));
+    await app.register(outputProfileRoutes(registry, dynamic));
     await app.register(streamRoutes(registry));
     await app.register(statisticsRoutes(registry));
+    await app.register(putRoutes(registry));
     await app.register(versionRoutes(version));
   };
 }

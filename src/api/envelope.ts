@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-import { KilnError } from '../errors.ts';
+import { KilnError, kilnError } from '../errors.ts';
 
 export const CONTENT_TYPE = 'application/json;charset=UTF-8';
 
@@ -18,6 +18,15 @@ export function answers<T extends TSchema>(payload: T) {
 
 /** Like `answers`, of a route without payload. */
 export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
+
+/** Body of a call that takes one object: what it must have is checked by what reads it. */
+export const ObjectBody = Type.Unknown({ description: 'A JSON object' });
+
+/** @throws bodyNotObject */
+export function objectOf(body: unknown): Readonly<Record<string, unknown>> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw kilnError('bodyNotObject');
+  return body as Readonly<Record<string, unknown>>;
+}
 
 /** A payload in its envelope. */
 export function ok<T>(response: T) {
@@ -42,5 +51,11 @@ export function answerError(
   const text = known ? error.message : STATUS_CODES[500];
   if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');
   reply.code(status).header('content-type', CONTENT_TYPE);
-  return reply.send({ message: `[HTTP] ${text} (${status})`, statusCode: status });
+  const message = isAboutConfig(error) ? `[Config] ${text}` : `[HTTP] ${text} (${status})`;
+  return reply.send({ message, statusCode: status });
+}
+
+/** What is wrong with a configuration object is told in its own form (facts/01-rest-api.md section 1). */
+function isAboutConfig(error: FastifyError | KilnError): boolean {
+  return error.code === 'configInvalid' || error.code === 'valueMissing';
 }

@@ -60,6 +60,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return input !== undefined && input.tracks.length > 0 ? input : undefined;
   }
 
+  /** True while a source holds a name, live or about to be. */
+  get inUse(): boolean {
+    return this.#inputs.size > 0;
+  }
+
   /** Output streams, by the name viewers ask for. */
   get outputs(): ReadonlyMap<string, OutputStream> {
     return this.#outputs;

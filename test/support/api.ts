@@ -1,10 +1,13 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { openEmbedded } from '#cluster';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 
 export const TOKEN = 'user-id:päss word';
 export const VERSION = { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' };
@@ -56,6 +59,13 @@ export function sampleRegistry(): Registry {
   return registry;
 }
 
+/** What the API changes, kept in memory unless there is a file. */
+export async function dynamicConfig(registry: Registry, file?: string): Promise<DynamicConfig> {
+  const log = pino({ level: 'silent' });
+  const cluster = await openEmbedded({ file, onDamaged: () => {} });
+  return new DynamicConfig({ registry, store: cluster.config, log });
+}
+
 export type ApiConfig = ApiOptions['config'];
 
 /** The management API on an instance that does not listen. */
@@ -65,6 +75,7 @@ export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = 
     registry,
     config: { accessToken: TOKEN, hostNames: ['*'], ...config },
     version: VERSION,
+    dynamic: await dynamicConfig(registry),
   }));
   t.teardown(() => app.close());
   return { app, registry, call: caller(app) };

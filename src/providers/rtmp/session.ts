@@ -217,7 +217,7 @@ export class RtmpSession {
     const vhost = this.#context.registry.resolve(name);
     if (vhost === undefined) throw kilnError('vhostNotFound', name);
     checkAccess(vhost, 'providers', 'rtmp');
-    const application = vhost.application(app);
+    const application = vhost.demandApplication(app);
     const config = application.config.providers.rtmp;
     if (config === undefined) throw kilnError('providerDisabled', 'RTMP', application.internalName);
     return { application, config };

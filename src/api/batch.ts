@@ -1,0 +1,37 @@
+import { STATUS_CODES } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import Type from 'typebox';
+import { kilnError, type KilnError } from '../errors.ts';
+
+/** Body of a batch call. What items must be is checked item by item, where one can fail without the others. */
+export const BatchBody = Type.Unknown({ description: 'A JSON array of objects' });
+
+const Result = Type.Object({
+  message: Type.String(),
+  response: Type.Optional(Type.Unknown()),
+  statusCode: Type.Integer(),
+});
+
+/** Answers of a batch call: a bare array, one result for each item, in their order. */
+export const batchAnswers = { '2xx': Type.Array(Result), 409: Type.Array(Result), '4xx': Type.Unknown(), '5xx': Type.Unknown() };
+
+/** @throws bodyNotArray */
+export function itemsOf(body: unknown): readonly unknown[] {
+  if (!Array.isArray(body)) throw kilnError('bodyNotArray');
+  return body;
+}
+
+type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
+
+/** Sends the results under their common status, 207 when they differ. The reason of a failed item is in the log only. */
+export function sendBatch<T>(reply: FastifyReply, outcomes: readonly Outcome<T>[], view: (made: T) => unknown): FastifyReply {
+  const results = outcomes.map((outcome) => {
+    if ('made' in outcome) return { message: 'OK', response: view(outcome.made), statusCode: 200 };
+    const { status, message } = outcome.error;
+    reply.log.warn({ status }, `an item of a batch was refused: ${message}`);
+    return { message: STATUS_CODES[status] ?? 'Error', statusCode: status };
+  });
+  const statuses = new Set(results.map(({ statusCode }) => statusCode));
+  const [common = 200] = statuses;
+  return reply.code(statuses.size > 1 ? 207 : common).send(results);
+}
