@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { checkAccess } from '../../access/gate.ts';
 import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Transport } from '../../config/values.ts';
 import type { Registry } from '../../core/registry.ts';
+import { sessionId } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
@@ -30,7 +30,6 @@ export interface Admission {
 
 /** Sessions that have not connected yet, on this node: what strangers can make it hold. */
 const MAX_PENDING = 1000;
-const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
 
 /** Where every viewer passes, whatever the signalling: who may see what, and how many. */
 export class ViewerDesk {
@@ -64,8 +63,7 @@ export class ViewerDesk {
     const output = application.outputs.get(stream);
     const publisher = output === undefined ? undefined : this.#publishers.get(output);
     if (publisher === undefined) throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
-    const name = query.get('session');
-    const id = name !== null && SESSION_NAME.test(name) ? name : randomUUID();
+    const id = sessionId(query);
     publisher.admit(id);
     return {
       publisher,
