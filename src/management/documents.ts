@@ -43,7 +43,7 @@ export function readApplication(json: unknown): ApplicationConfig {
 /** @throws configInvalid, valueMissing */
 export function readProfile(json: unknown): OutputProfileConfig {
   const config = taken(readConfig(OutputProfile, json)) as OutputProfileConfig;
-  checkName(config.name, ['name']);
+  checkProfile(config, []);
   return config;
 }
 
@@ -85,9 +85,18 @@ export function withProfiles(config: ApplicationConfig, profiles: readonly Docum
   return { ...document, outputProfiles: { ...others, outputProfile: profiles } };
 }
 
-function checkApplication({ name, type }: ApplicationConfig, path: Problem['path']): void {
+function checkApplication({ name, type, outputProfiles }: ApplicationConfig, path: Problem['path']): void {
   if (name !== TEMPLATE) checkName(name, [...path, 'name']);
   if (type !== 'live') throw invalid({ path: [...path, 'type'], message: `"${type}" is not supported: only live is` });
+  outputProfiles.outputProfile.forEach((profile, index) => {
+    checkProfile(profile, [...path, 'outputProfiles', 'outputProfile', index]);
+  });
+}
+
+function checkProfile({ name, encodes }: OutputProfileConfig, path: Problem['path']): void {
+  checkName(name, [...path, 'name']);
+  if (encodes.videos.length > 0 || encodes.audios.length > 0) return;
+  throw kilnError('valueMissing', place({ path: [...path, 'encodes'], message: 'needs a video or an audio' }));
 }
 
 function checkName(name: string, path: Problem['path']): void {

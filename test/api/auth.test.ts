@@ -84,7 +84,7 @@ test('health checks need neither a token nor a named host', async (t) => {
   await app.register(healthRoutes(() => state));
   const registry = sampleRegistry();
   const config = { accessToken: TOKEN, hostNames: ['api.example.com'] };
-  await app.register(apiRoutes({ registry, config, version: VERSION, dynamic: await dynamicConfig(registry) }));
+  await app.register(apiRoutes({ registry, config, version: VERSION, dynamic: (await dynamicConfig(registry)).config }));
   t.teardown(() => app.close());
   const get = (url: string) => app.inject({ url, headers: { host: 'other' } });
   const live = await get('/livez');

@@ -15,7 +15,7 @@ async function listen(t: ExecutionContext) {
   await port.app.register(healthRoutes(() => ({ ready: true })));
   const registry = sampleRegistry();
   const config = { accessToken: TOKEN, hostNames: ['*'] };
-  await port.app.register(apiRoutes({ registry, config, version: VERSION, dynamic: await dynamicConfig(registry) }));
+  await port.app.register(apiRoutes({ registry, config, version: VERSION, dynamic: (await dynamicConfig(registry)).config }));
   const number = await port.listen(['127.0.0.1'], 0);
   t.teardown(() => port.close(0));
   return number;

@@ -60,10 +60,10 @@ export function sampleRegistry(): Registry {
 }
 
 /** What the API changes, kept in memory unless there is a file. */
-export async function dynamicConfig(registry: Registry, file?: string): Promise<DynamicConfig> {
+export async function dynamicConfig(registry: Registry, file?: string) {
   const log = pino({ level: 'silent' });
   const cluster = await openEmbedded({ file, onDamaged: () => {} });
-  return new DynamicConfig({ registry, store: cluster.config, log });
+  return { cluster, config: new DynamicConfig({ registry, store: cluster.config, log }) };
 }
 
 export type ApiConfig = ApiOptions['config'];
@@ -75,7 +75,7 @@ export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = 
     registry,
     config: { accessToken: TOKEN, hostNames: ['*'], ...config },
     version: VERSION,
-    dynamic: await dynamicConfig(registry),
+    dynamic: (await dynamicConfig(registry)).config,
   }));
   t.teardown(() => app.close());
   return { app, registry, call: caller(app) };
