@@ -1,0 +1,48 @@
+import { nameObjection } from '../core/names.ts';
+import { kilnError } from '../errors.ts';
+import { objectOf } from './envelope.ts';
+
+/** What a client asks to be pulled (spec, "Pull creation body"); times in milliseconds. */
+export interface PullRequest {
+  readonly name: string;
+  /** At least one; all of one scheme. */
+  readonly urls: readonly string[];
+}
+
+const FLAGS = ['persistent', 'ignoreRtcpSRTimestamp', 'relay'];
+const NUMBERS = ['noInputFailoverTimeoutMs', 'unusedStreamDeletionTimeoutMs', 'retryCount'];
+const MAX_URLS = 64;
+
+/**
+ * Checks the body of a pull creation, with the texts of facts/01-rest-api.md section 6.
+ * @throws bodyNotObject, pullInvalid
+ */
+export function readPullRequest(body: unknown): PullRequest {
+  const { name, urls, properties = {} } = objectOf(body);
+  if (name === undefined || urls === undefined) throw kilnError('pullInvalid', 'Stream name or urls is required');
+  const objection = typeof name === 'string' ? nameObjection(name) : 'is not a string';
+  if (objection !== undefined) throw kilnError('pullInvalid', `name ${objection}`);
+  if (!Array.isArray(urls) || urls.length === 0) throw kilnError('pullInvalid', 'Urls must be at least one');
+  if (urls.length > MAX_URLS) throw kilnError('pullInvalid', `Urls must be at most ${MAX_URLS}`);
+  const schemes = new Set<string>();
+  for (const url of urls as unknown[]) {
+    if (typeof url !== 'string') throw kilnError('pullInvalid', 'Url must be a string');
+    if (!URL.canParse(url) || new URL(url).hostname === '') throw kilnError('pullInvalid', `Invalid URL: ${url}`);
+    schemes.add(new URL(url).protocol);
+  }
+  if (schemes.size > 1) throw kilnError('pullInvalid', 'Only urls with the same scheme can be sent as a group.');
+  checkProperties(properties);
+  return { name: name as string, urls: urls as string[] };
+}
+
+function checkProperties(properties: unknown): void {
+  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) {
+    throw kilnError('pullInvalid', 'properties must be an object');
+  }
+  for (const [key, value] of Object.entries(properties)) {
+    if (FLAGS.includes(key) && typeof value !== 'boolean') throw kilnError('pullInvalid', `${key} must be a boolean`);
+    if (NUMBERS.includes(key) && !(Number.isSafeInteger(value) && value >= 0)) {
+      throw kilnError('pullInvalid', `${key} must be a whole number, not below 0`);
+    }
+  }
+}
