@@ -2,8 +2,8 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo } from './demo.ts';
-import { findFfmpeg } from './ffmpeg.ts';
-import { createLogger } from './log.ts';
+import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
+import { createLogger, LOG_LEVELS } from './log.ts';
 import { Server } from './server.ts';
 import { summary, wantsColor } from './summary.ts';
 import { readVersion } from './version.ts';
@@ -23,6 +23,7 @@ Environment: KILN_LOG_LEVEL (trace, debug, info, warn, error; default info), KIL
 /** Name of the stream that `--demo` publishes. */
 const DEMO_STREAM = 'demo';
 const EXIT_USAGE = 2;
+const EXIT_FAILED = 1;
 /** npm passes on what the terminal sends, so that one Ctrl-C comes twice. */
 const SAME_SIGNAL_MS = 500;
 /** A stop that takes longer than this ends anyway. */
@@ -79,15 +80,18 @@ if (options.check) {
   process.exit(0);
 }
 
-const log = createLogger(process.env.KILN_LOG_LEVEL ?? 'info');
+const log = createLogger(readLogLevel());
 for (const warning of warnings) log.warn(warning);
 
 const storageFile = join(dirname(options.config), config.managers?.api.storage.path ?? '', 'config.json');
-const server = await Server.start(config, { version, log, storageFile }).catch((error: unknown) => {
-  log.fatal({ err: error }, 'could not start');
-  process.exit(1);
+const planned = options.demo ? await planDemo() : undefined;
+const server = await Server.start(config, { version, log, storageFile }).catch((error: NodeJS.ErrnoException) => {
+  // What the system refuses, a port in use above all, needs no stack to be understood.
+  if (error.syscall !== undefined) process.stderr.write(`Kiln could not start: ${error.message}\n`);
+  else log.fatal({ err: error }, 'could not start');
+  process.exit(EXIT_FAILED);
 });
-const demo = options.demo ? await publishDemo() : undefined;
+const demo = planned && { ...planned, publisher: await startDemo({ ...planned, log }) };
 print(
   summary(config, server.addresses, {
     version: version.version,
@@ -97,30 +101,39 @@ print(
   }),
 );
 
-/** Publishes the test pattern to the first application that takes RTMP. */
-async function publishDemo() {
+function readLogLevel(): string {
+  const level = process.env.KILN_LOG_LEVEL || 'info';
+  if (!LOG_LEVELS.includes(level)) fail(`KILN_LOG_LEVEL: "${level}" is not one of ${LOG_LEVELS.join(', ')}`);
+  return level;
+}
+
+/** What to publish the test pattern with: to the first application that takes RTMP. */
+async function planDemo() {
   const application = config.virtualHosts[0]?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp);
-  const rtmpPort = server.addresses.rtmp;
+  const rtmpPort = config.bind.providers.rtmp?.port;
   if (application === undefined || rtmpPort === undefined) {
     fail(`--demo: ${options.config} has no application that takes RTMP`);
   }
-  const names = { app: application.name, stream: DEMO_STREAM };
-  const { path } = await findFfmpeg();
-  const publisher = await startDemo({ ...names, rtmpPort, ffmpegPath: path, log });
-  return { ...names, publisher };
+  try {
+    const { path } = await findFfmpeg();
+    return { app: application.name, stream: DEMO_STREAM, rtmpPort, ffmpegPath: path };
+  } catch (error) {
+    if (error instanceof FfmpegError) fail(`--demo: ${error.message}`);
+    throw error;
+  }
 }
 
 let stoppingSince: number | undefined;
 async function stop(signal: NodeJS.Signals): Promise<void> {
   if (stoppingSince !== undefined) {
     if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
-    process.exit(1);
+    process.exit(EXIT_FAILED);
   }
   stoppingSince = performance.now();
   log.info({ signal }, 'stopping; a second signal stops at once');
   setTimeout(() => {
     log.error('the stop took too long');
-    process.exit(1);
+    process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await demo?.publisher.close();
   await server.close();

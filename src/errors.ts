@@ -33,6 +33,7 @@ const table = {
   tooManyConnections: [503, (limit: number) => `Too many connections: ${limit} are allowed`],
   accessDenied: [401, (module: string) => `Access control is configured for ${module} and cannot be checked: refused`],
   sdpMalformed: [400, (detail: string) => `Could not parse SDP: ${detail}`],
+  streamNotLive: [409, (internalName: string) => `The stream is not live: [${internalName}]`],
   nothingPlayable: [406, () => 'The offer and the stream have no codec in common'],
   sessionExists: [409, (id: string) => `The session already exists: [${id}]`],
   sessionRefused: [403, (id: string) => `The session was ended by the server: [${id}]`],

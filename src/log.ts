@@ -2,6 +2,9 @@ import { pino, type Logger } from 'pino';
 
 export type { Logger };
 
+/** Names of the levels, quietest last. */
+export const LOG_LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
+
 /**
  * The process's logger: JSON lines on standard error, or readable lines on a terminal.
  * @param level a pino level, or `silent`
@@ -17,6 +20,9 @@ export function createLogger(level: string): Logger {
 }
 
 const INTERVAL_MS = 1000;
+/** Kinds that are told apart in one interval: their texts can hold what strangers send. */
+const MAX_KINDS = 16;
+const OTHER = 'faults of other kinds';
 
 /** Faults that can come with every packet: counted, and logged by kind at most once a second. */
 export class FaultLog {
@@ -29,7 +35,8 @@ export class FaultLog {
   }
 
   count(fault: string): void {
-    this.#counts.set(fault, (this.#counts.get(fault) ?? 0) + 1);
+    const kind = this.#counts.has(fault) || this.#counts.size < MAX_KINDS ? fault : OTHER;
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref();
   }
 

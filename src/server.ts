@@ -79,7 +79,7 @@ export class Server {
   async #start(): Promise<void> {
     const { registry } = this;
     const { log } = this.#options;
-    const { bind, modules, virtualHosts } = this.#config;
+    const { bind, modules, virtualHosts, defaults: { crossDomains } } = this.#config;
     registry.on('input', (input, application) => {
       input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
       attachOutputs(input, application, log);
@@ -94,12 +94,12 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls?.port !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32) });
+      const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls.port, publisher.routes, 'llhls');
     }
     if (webrtc?.signalling.port !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log });
+      const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling.port, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
@@ -118,10 +118,10 @@ export class Server {
   }
 
   async #startApi(): Promise<void> {
-    const { managers, bind } = this.#config;
+    const { managers, bind, defaults } = this.#config;
     const port = bind.managers.api?.port;
     if (managers === undefined || port === undefined) return;
-    const { accessToken, crossDomains } = managers.api;
+    const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names };
     const { registry } = this;
     const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);

@@ -35,7 +35,7 @@ export type Rule = (value: never, fail: Fail) => void;
 type Schema<T> = ReturnType<typeof Type.Unsafe<T>>;
 
 /** Text of at least one character. */
-export function text(options: Annotations & { default?: string } = {}) {
+export function text(options: Annotations & { default?: string; pattern?: string } = {}) {
   if ('default' in options) return Type.String({ is: 'a text', ...options });
   return Type.String({ is: 'a text of at least one character', minLength: 1, ...options });
 }

@@ -203,6 +203,21 @@ export class OutputStream extends Stream {
     this.#playlists = Object.freeze([...this.#playlists, playlist]);
   }
 
+  /**
+   * Lists a playlist that is made of the tracks, and made again with every change of them; none as long as
+   * `make` answers undefined.
+   */
+  followTracks(make: (tracks: readonly Track[]) => Playlist | undefined): void {
+    let listed: Playlist | undefined;
+    const update = (): void => {
+      const others = this.#playlists.filter((playlist) => playlist !== listed);
+      listed = make(this.tracks);
+      this.#playlists = Object.freeze(listed === undefined ? others : [...others, listed]);
+    };
+    update();
+    this.on('tracks', update);
+  }
+
   /** The playlist that a client names by file, without extension. */
   playlist(fileName: string): Playlist | undefined {
     return this.#playlists.find((playlist) => playlist.fileName === fileName);

@@ -5,7 +5,7 @@ import { Application } from './application.ts';
 import { Counters } from './counters.ts';
 import { nameObjection } from './names.ts';
 import type { Registry } from './registry.ts';
-import { wildcard } from './wildcard.ts';
+import { hostMatcher } from './wildcard.ts';
 
 /** The name under which a virtual host keeps the template of applications made on demand. */
 const TEMPLATE = '*';
@@ -20,8 +20,9 @@ export class VirtualHost {
   readonly isStatic: boolean;
   readonly counters: Counters;
   readonly template: ApplicationConfig | undefined;
+  /** True when the `Host` of a request or the host of a URL is one of this virtual host's names. */
+  readonly answersTo: (hostName: string) => boolean;
   readonly #applications = new Map<string, Application>();
-  readonly #hostNames: readonly RegExp[];
   #closed = false;
 
   constructor(registry: Registry, config: VirtualHostConfig, isStatic: boolean) {
@@ -29,7 +30,7 @@ export class VirtualHost {
     this.config = config;
     this.isStatic = isStatic;
     this.counters = new Counters(registry.counters);
-    this.#hostNames = config.host.names.map((name) => wildcard(name));
+    this.answersTo = hostMatcher(config.host.names);
     this.template = config.applications.find(({ name }) => name === TEMPLATE);
     for (const application of config.applications) {
       if (application.name !== TEMPLATE) this.createApplication(application);
@@ -42,11 +43,6 @@ export class VirtualHost {
 
   get applications(): ReadonlyMap<string, Application> {
     return this.#applications;
-  }
-
-  /** True when the `Host` of a request or the host of a URL is one of this virtual host's names. */
-  answersTo(hostName: string): boolean {
-    return this.#hostNames.some((pattern) => pattern.test(hostName));
   }
 
   /** @throws applicationNotFound */

@@ -11,6 +11,22 @@ export function wildcard(pattern: string, before = ''): RegExp {
   return new RegExp(`^${before}${start}${middle}${end === undefined ? '' : `.*${end}`}$`, 'i');
 }
 
+/**
+ * Tells whether a host, without port, is one of the names of a configuration. The brackets that URLs put around
+ * IPv6 addresses may be there or not, on either side.
+ */
+export function hostMatcher(names: readonly string[]): (host: string) => boolean {
+  const patterns = names.map((name) => wildcard(withoutBrackets(name)));
+  return (host) => {
+    const bare = withoutBrackets(host);
+    return patterns.some((pattern) => pattern.test(bare));
+  };
+}
+
+function withoutBrackets(host: string): string {
+  return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
+}
+
 function literal(text: string): string {
   return text.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('?', '.');
 }

@@ -2,7 +2,7 @@ import type { MediaTrack } from '../core/track.ts';
 
 /** What decoders need before the segments that name it. */
 export interface Init {
-  /** 0 for the first configuration of a track. */
+  /** 0 for the first configuration of a track id, and never the same for another. */
   readonly version: number;
   readonly track: MediaTrack;
   readonly codec: string;

@@ -4,7 +4,7 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack, Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
-import { HAIR_SECONDS, MIN_PART_SHARE, TrackPackager, type Anchor, type Cut } from './track-packager.ts';
+import { describe, HAIR_SECONDS, MIN_PART_SHARE, TrackPackager, type Anchor, type Cut } from './track-packager.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -37,8 +37,13 @@ export class Segmenter {
   readonly #log: Logger;
   readonly #faults: FaultLog;
   readonly #packagers = new Map<number, TrackPackager>();
-  readonly #refused = new Set<number>();
+  /** By id: the next version of an initialization, for a track that comes back under the same names. */
+  readonly #initVersions = new Map<number, number>();
+  readonly #refused = new WeakSet<Track>();
+  /** Tracks that the log has been told of. */
+  readonly #told = new Set<string>();
   readonly #maxSeconds: number;
+  #firstMsn: number;
   #leader: TrackPackager | undefined;
   #started = false;
   #anchor: Anchor = { wall: 0, media: 0 };
@@ -54,6 +59,7 @@ export class Segmenter {
     this.#options = options;
     this.#log = log;
     this.#faults = faults;
+    this.#firstMsn = options.firstMsn;
     this.#maxSeconds = Math.max(MAX_SEGMENT_SECONDS, 3 * options.segmentDuration);
     this.#targetDuration = Math.max(1, Math.round(options.segmentDuration));
   }
@@ -79,8 +85,11 @@ export class Segmenter {
    * @returns packagers of tracks that are new, by track id
    */
   setTracks(tracks: readonly Track[]): TrackPackager[] {
-    for (const id of this.#packagers.keys()) {
-      if (!tracks.some((track) => track.id === id)) this.#packagers.delete(id);
+    for (const [id, packager] of this.#packagers) {
+      const track = tracks.find((one) => one.id === id);
+      if (track !== undefined && (track === packager.track || this.#canBecome(packager, track))) continue;
+      this.#packagers.delete(id);
+      this.#initVersions.set(id, packager.init.version + 1);
     }
     const added: TrackPackager[] = [];
     for (const track of tracks) {
@@ -92,8 +101,12 @@ export class Segmenter {
     const leader = all.find(({ track }) => track.type === 'video') ?? all[0];
     const known = this.#leader;
     this.#leader = leader;
-    if (this.#started && this.#cut !== undefined && known !== undefined) {
+    if (!this.#started || known === undefined) return added;
+    if (this.#cut !== undefined && all.length > added.length) {
       for (const packager of added) packager.start(known.msn, this.#cut, this.#shift);
+    } else {
+      this.#started = false;
+      this.#firstMsn = known.msn + 1;
     }
     return added;
   }
@@ -120,23 +133,40 @@ export class Segmenter {
   }
 
   #package(track: MediaTrack): TrackPackager | undefined {
-    if (this.#refused.has(track.id)) return undefined;
-    try {
-      if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} has no place in HLS`);
-      const packager = new TrackPackager(track, {
+    return this.#tried(track, () => {
+      const limits = {
         segmentCount: this.#options.segmentCount,
         partTarget: () => this.#partTarget || this.#fittingTarget(),
-      });
+      };
+      const packager = new TrackPackager(track, limits, this.#initVersions.get(track.id) ?? 0);
       packager.window.on('part', () => {
         if (packager === this.#leader) this.#partTarget ||= this.#fittingTarget();
       });
       packager.window.on('complete', ({ duration }) => this.#noteSegment(duration));
       this.#packagers.set(track.id, packager);
       return packager;
+    });
+  }
+
+  /** Whether a packager can go on with another configuration of its track. */
+  #canBecome({ track: { type }, init: { version } }: TrackPackager, track: Track): boolean {
+    if (track.type === 'data' || track.type !== type) return false;
+    return this.#tried(track, () => describe(track, version)) !== undefined;
+  }
+
+  /** What `make` answers for a track that has a place here; undefined, with one line in the log, for another. */
+  #tried<T>(track: MediaTrack, make: () => T): T | undefined {
+    if (this.#refused.has(track)) return undefined;
+    try {
+      if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} has no place in HLS`);
+      return make();
     } catch (error) {
       if (!(error instanceof BitstreamError || error instanceof UnsupportedTrackError)) throw error;
-      this.#refused.add(track.id);
-      this.#log.warn({ track: track.id, codec: track.codec, reason: error.message }, 'HLS leaves a track out');
+      this.#refused.add(track);
+      const { id, codec } = track;
+      if (this.#told.has(`${id} ${codec}`)) return undefined;
+      this.#told.add(`${id} ${codec}`);
+      this.#log.warn({ track: id, codec, reason: error.message }, 'HLS leaves a track out');
       return undefined;
     }
   }
@@ -149,7 +179,7 @@ export class Segmenter {
     this.#shift = shiftFor(time);
     this.#anchor = { wall: Date.now(), media: presentation(packet) };
     this.#cut = { time, discontinuity: false, forced: false, anchor: this.#anchor };
-    for (const one of this.#packagers.values()) one.start(this.#options.firstMsn, this.#cut, this.#shift);
+    for (const one of this.#packagers.values()) one.start(this.#firstMsn, this.#cut, this.#shift);
     return true;
   }
 
@@ -158,8 +188,8 @@ export class Segmenter {
     if (elapsed >= this.#maxSeconds || packager.openBytes + packet.data.length > MAX_SEGMENT_BYTES) return true;
     if (packager !== this.#leader || !packet.key) return false;
     const tolerance = packager.track.type === 'video' ? packager.frameSeconds : HAIR_SECONDS;
-    const { firstMsn, segmentDuration, firstSegmentDuration } = this.#options;
-    const wanted = packager.msn === firstMsn ? firstSegmentDuration : segmentDuration;
+    const { segmentDuration, firstSegmentDuration } = this.#options;
+    const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
     return elapsed >= wanted - tolerance;
   }
 

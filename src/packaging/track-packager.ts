@@ -67,13 +67,16 @@ export class TrackPackager {
   /** The next frame belongs to what follows the pending cut, whatever its time. */
   #broken = false;
 
-  /** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
-  constructor(track: MediaTrack, limits: PackagerLimits) {
+  /**
+   * @param initVersion the next that the track's id has not had
+   * @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used
+   */
+  constructor(track: MediaTrack, limits: PackagerLimits, initVersion: number) {
     this.window = new Window(limits.segmentCount);
     this.#limits = limits;
     this.#track = track;
     this.#builder = new PartBuilder(track.type);
-    this.#init = describe(track, 0);
+    this.#init = describe(track, initVersion);
     this.#durations = new FrameDuration(track);
     this.#needKey = track.type === 'video';
   }
@@ -121,7 +124,6 @@ export class TrackPackager {
     this.#msn = msn;
     this.#current = cut;
     this.#shift = shift;
-    this.window.emit('init', this.#init);
     this.window.start(new Segment(msn, this.#init, false, wallClock(cut.anchor, cut.time)));
   }
 
@@ -264,7 +266,6 @@ export class TrackPackager {
     this.#lastDts = undefined;
     this.#needKey = track.type === 'video';
     this.#broken = true;
-    this.window.emit('init', init);
   }
 
   #reaches(cut: Cut, time: number): boolean {
@@ -276,7 +277,8 @@ export class TrackPackager {
   }
 }
 
-function describe(track: MediaTrack, version: number): Init {
+/** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
+export function describe(track: MediaTrack, version: number): Init {
   const { den } = track.timebase;
   if (!(den > 0 && den <= MAX_TIMESCALE)) throw new UnsupportedTrackError(`a timebase of 1/${den} s does not fit`);
   return { version, track, codec: codecString(track), data: initSegment(track) };

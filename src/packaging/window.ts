@@ -6,6 +6,7 @@ interface WindowEvents {
   complete: [segment: Segment];
   /** Neither listed nor kept any more. */
   evicted: [segment: Segment];
+  /** A segment begins that is the first to need it. */
   init: [init: Init];
 }
 
@@ -65,6 +66,7 @@ export class Window extends EventEmitter<WindowEvents> {
 
   start(segment: Segment): void {
     this.#open = segment;
+    if (this.#complete.at(-1)?.init !== segment.init) this.emit('init', segment.init);
   }
 
   add(part: Part): void {

@@ -50,11 +50,12 @@ class ProfileOutput {
     }
     this.#routes = routes;
     if (tracks.length === 0 && this.#output === undefined) return;
-    const output = (this.#output ??= this.#create());
+    const known = this.#output;
+    const output = known ?? this.#create();
     if (output === undefined) return;
-    const first = output.tracks.length === 0;
+    this.#output = output;
     output.setTracks(tracks);
-    if (first) this.#application.announce(output);
+    if (known === undefined) this.#application.announce(output);
   }
 
   #create(): OutputStream | undefined {

@@ -21,7 +21,7 @@ const ORIGIN_MACRO = '${OriginStreamName}';
 
 /** Name of the output stream that a profile makes of an input stream. */
 export function outputName(profile: OutputProfileConfig, inputName: string): string {
-  return profile.outputStreamName.replaceAll(ORIGIN_MACRO, inputName);
+  return profile.outputStreamName.replaceAll(ORIGIN_MACRO, () => inputName);
 }
 
 /** Applies the encodes of a profile to the tracks of an input, by the rules of facts/10-transcoding.md. */

@@ -58,7 +58,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
 
   const app = Fastify({
     serverFactory: (handler) => {
-      const server = createServer(
+      const server: Server = createServer(
         {
           maxHeaderSize: LIMITS.headerBytes,
           headersTimeout: LIMITS.headersMs,
@@ -66,6 +66,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
           connectionsCheckingInterval: LIMITS.checkMs,
           keepAliveTimeout: LIMITS.keepAliveMs,
           noDelay: true,
+          // Others that clients offer, HTTP/2 in the clear above all, may be passed over (RFC 9110 section 7.8).
+          shouldUpgradeCallback: ({ headers }) =>
+            headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
         },
         handler,
       );

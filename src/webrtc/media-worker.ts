@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { createWorker } from 'mediasoup';
 import type { types } from 'mediasoup';
 import type { Transport } from '../config/values.ts';
@@ -51,7 +52,12 @@ export class MediaWorker {
   ): Promise<MediaWorker> {
     const worker = await createWorker({ logLevel: 'warn' });
     try {
-      const listenInfos = sockets.map(({ protocol, ip, port }) => ({ protocol, ip, ...(port === 0 ? {} : { port }) }));
+      const listenInfos = sockets.map(({ protocol, ip, port }) => ({
+        protocol,
+        ip,
+        ...(port === 0 ? {} : { port }),
+        ...(isIPv6(ip) ? { flags: { ipv6Only: true } } : {}),
+      }));
       const server = await worker.createWebRtcServer({ listenInfos });
       const router = await worker.createRouter();
       const candidates = hostCandidates(await openedSockets(server, sockets));

@@ -26,6 +26,8 @@ export interface KilnOptions {
   readonly webrtc?: string;
   /** Elements after the application's `Publishers`. */
   readonly application?: string;
+  /** Elements of `Server` before its virtual hosts. */
+  readonly server?: string;
   /** Elements of `VirtualHost` before its applications. */
   readonly vhost?: string;
   /** Address of the ICE candidates. */
@@ -36,7 +38,7 @@ export interface KilnOptions {
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', iceAddress = '127.0.0.1' } = options;
+  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1' } = options;
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
     .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
@@ -56,7 +58,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Managers>
     <Host><Names><Name>*</Name></Names></Host>
     <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken></API>
-  </Managers>
+  </Managers>${server}
   <VirtualHosts>
     <VirtualHost>
       <Name>default</Name><Host><Names><Name>*</Name></Names></Host>${vhost}

@@ -3,7 +3,7 @@ import { choice, flag, ignored, integer, optional, repeated, text } from '../blo
 import { OutputProfiles } from './output-profile.ts';
 import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';
-import { httpUrl } from './shared.ts';
+import { httpUrl, objectName } from './shared.ts';
 
 const TranscodeWebhook = optional({
   enable: flag(false),
@@ -30,7 +30,7 @@ const Subtitles = optional({
 
 /** Streams under one name space and one configuration; `*` is the template of those made on demand. */
 export const Application = Type.Object({
-  name: text(),
+  name: objectName(),
   type: choice(['live', 'vod']),
   transcodeWebhook: TranscodeWebhook,
   eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),

@@ -6,6 +6,7 @@ import { deepFreeze, explicit, resolve } from '../resolve.ts';
 import { unique } from '../rules.ts';
 import { parseBitrate } from '../values.ts';
 import { Playlist, TrackSet } from './playlist.ts';
+import { objectName } from './shared.ts';
 
 const bitrate = () =>
   Type.Optional(
@@ -130,7 +131,7 @@ const Encodes = Type.Object(
 
 export const OutputProfile = Type.Object(
   {
-    name: text(),
+    name: objectName(),
     /** May hold `${OriginStreamName}`. */
     outputStreamName: text(),
     encodes: Encodes,

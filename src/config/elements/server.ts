@@ -60,11 +60,50 @@ const Cluster = optional({
   node: Type.Object({ id: text(), advertiseAddress: text(), port: portOf('tcp') }),
 });
 
+const EVERY = { ipv4: '*', ipv6: '::' } as const;
+
+/** One listener takes every address of its family: none may stand beside it. */
+function separate(addresses: readonly string[], fail: Fail): void {
+  const every = (address: string) => EVERY[address.includes(':') ? 'ipv6' : 'ipv4'];
+  const plain = addresses.map((address) => (address === '0.0.0.0' ? EVERY.ipv4 : address));
+  plain.forEach((address, index) => {
+    const other = plain.findIndex((one, at) => (one === address ? at < index : one === every(address)));
+    if (other >= 0) fail([index], `"${addresses[index]}" is among "${addresses[other]}" already`);
+  });
+}
+
+interface HasOrigins {
+  crossDomains?: unknown;
+}
+
+interface Sharing {
+  readonly defaults: HasOrigins;
+  readonly managers?: { readonly api: HasOrigins };
+  readonly virtualHosts: readonly {
+    readonly applications: readonly Readonly<Record<'providers' | 'publishers', Record<string, HasOrigins>>>[];
+  }[];
+}
+
+/** Elements that take CrossDomains, in `providers` and `publishers`. */
+const CROSSED = { providers: ['webrtc'], publishers: ['webrtc', 'llhls', 'hls', 'thumbnail'] } as const;
+
+/** `Defaults/CrossDomains` stands in where an element has none of its own. */
+function shareCrossDomains({ defaults: { crossDomains }, managers, virtualHosts }: Sharing): void {
+  if (crossDomains === undefined) return;
+  const elements = [managers?.api];
+  for (const application of virtualHosts.flatMap(({ applications }) => applications)) {
+    for (const kind of ['providers', 'publishers'] as const) {
+      elements.push(...CROSSED[kind].map((name) => application[kind][name]));
+    }
+  }
+  for (const element of elements) if (element !== undefined) element.crossDomains ??= crossDomains;
+}
+
 /** The root element of Server.xml. */
 export const Server = Type.Object({
   name: text({ default: 'Kiln' }),
   type: choice(['origin', 'edge']),
-  ip: atLeastOne(repeated(parsed('*, :: or an IP address', parseListenAddress))),
+  ip: atLeastOne(repeated(parsed('*, :: or an IP address', parseListenAddress), undefined, { rule: separate })),
   stunServer: Type.Optional(endpoint()),
   privacyProtection: flag(false),
   bind: Bind,
@@ -77,4 +116,4 @@ export const Server = Type.Object({
     rule: (vhosts: { name: string }[], fail: Fail) => unique(vhosts, 'name', [], fail),
   }),
   cluster: Cluster,
-});
+}, { complete: shareCrossDomains });

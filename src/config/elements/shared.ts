@@ -31,3 +31,6 @@ export const streamMapFile = () =>
   optional({ enable: flag(false), path: text({ default: '' }) });
 
 export const hostNames = () => atLeastOne(contained(text(), 'Name'));
+
+/** Of what the management API addresses by URL: `/` parts names there, `:` begins an action. */
+export const objectName = () => text({ is: 'a name (text without / and :)', pattern: '^[^/:]+$' });

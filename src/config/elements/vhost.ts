@@ -5,7 +5,7 @@ import {
 import { unique } from '../rules.ts';
 import { parseEndpoint } from '../values.ts';
 import { Application } from './application.ts';
-import { enables, hostNames, httpUrl, tls } from './shared.ts';
+import { enables, hostNames, httpUrl, objectName, tls } from './shared.ts';
 
 const SignedPolicy = optional({
   policyQueryKeyName: text(),
@@ -62,7 +62,7 @@ const OriginMapStore = optional({
 });
 
 export const VirtualHost = Type.Object({
-  name: text(),
+  name: objectName(),
   distribution: text({ default: 'ovenmediaengine.com', shown: true }),
   host: Type.Object({ names: hostNames(), tls: tls() }),
   signedPolicy: SignedPolicy,

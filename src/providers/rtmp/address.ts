@@ -9,6 +9,11 @@ export interface PublishAddress {
   readonly origin: string;
 }
 
+/** Longest name of a stream in bytes, which is that of a file; what is kept of the other parts, in characters. */
+const MAX_NAME = 255;
+/** URL paths, the management API and file names must be able to carry it. */
+const NAME = /^(?!\.{1,2}$)[^\p{Cc}/:?#]+$/u;
+
 /**
  * Reads what `connect` brings. Encoders add slashes, queries and `/instance` to the application,
  * and some leave `tcUrl` out.
@@ -17,10 +22,10 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
   const url = URL.canParse(tcUrl) ? new URL(tcUrl) : undefined;
   const segments = pathOf(app === '' ? (url?.pathname ?? '') : app).split('/').filter((segment) => segment !== '');
   return {
-    host: url?.hostname ?? '',
-    app: segments[0] ?? '',
-    instance: segments.at(1) ?? '',
-    origin: url === undefined ? '' : `${url.protocol}//${url.host}`,
+    host: short(url?.hostname ?? ''),
+    app: short(decode(segments[0] ?? '')),
+    instance: short(segments[1] ?? ''),
+    origin: url === undefined ? '' : short(`${url.protocol}//${url.host}`),
   };
 }
 
@@ -29,13 +34,23 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
  * Answers undefined when there is none, or one that no URL can name.
  */
 export function streamName(key: string, address: PublishAddress): string | undefined {
-  const name = pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance;
-  return NAME.test(name) ? name : undefined;
+  const name = decode(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
+  return NAME.test(name) && Buffer.byteLength(name) <= MAX_NAME ? name : undefined;
 }
 
-/** URL paths, the management API and file names must be able to carry it. */
-const NAME = /^[^\p{Cc}/:?#]{1,255}$/u;
+/** Some encoders send percent-encoding as it was typed, others undo it: both mean the name that viewers ask for. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 function pathOf(text: string): string {
   return text.split('?', 1)[0] as string;
+}
+
+function short(text: string): string {
+  return text.slice(0, MAX_NAME);
 }

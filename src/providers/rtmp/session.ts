@@ -24,7 +24,8 @@ const LINGER_MS = 1000;
 const KEEP_ALIVE_MS = 15_000;
 const MAX_BYTES_BEFORE_PUBLISH = 256 * 1024;
 const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
-const MAX_MESSAGE_STREAMS = 64;
+/** Streams that a connection may create, and that it may publish, one after the other. */
+const MAX_STREAMS = 256;
 
 const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128 * 1024, chunkStreams: 32 };
 const PUBLISHING: ChunkLimits = {
@@ -58,6 +59,7 @@ export class RtmpSession {
   #log: Logger;
   #address: PublishAddress | undefined;
   #messageStreams = 0;
+  #publications = 0;
   #publication: Publication | undefined;
   /** Bytes that had come when publishing last ended. */
   #bytesAtIdle = 0;
@@ -140,7 +142,7 @@ export class RtmpSession {
   readonly #commands: Readonly<Record<string, (command: Command, streamId: number) => void>> = {
     connect: (command) => this.#connect(command),
     createStream: ({ transactionId }) => {
-      if (++this.#messageStreams > MAX_MESSAGE_STREAMS) throw new RtmpError('too many message streams');
+      if (++this.#messageStreams > MAX_STREAMS) throw tooManyStreams();
       this.#wire.call('_result', transactionId, null, this.#messageStreams);
     },
     releaseStream: (command) => this.#acknowledge(command),
@@ -230,6 +232,7 @@ export class RtmpSession {
       const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection publishes already');
       return this.#wire.status(streamId, info);
     }
+    if (++this.#publications > MAX_STREAMS) throw tooManyStreams();
     try {
       const { application, config } = this.#admit(address);
       const name = streamName(key, address);
@@ -304,6 +307,10 @@ export class RtmpSession {
     const { localAddress, localPort, remoteAddress, remotePort } = this.#peer;
     return { transport: 'TCP', protocol: 'TCP', localAddress, localPort, remoteAddress, remotePort };
   }
+}
+
+function tooManyStreams(): RtmpError {
+  return new RtmpError(`more than ${MAX_STREAMS} streams on one connection`);
 }
 
 function text(value: AmfValue): string {

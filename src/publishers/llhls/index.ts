@@ -1,9 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { CrossDomainsConfig } from '../../config/model.ts';
 import { isPackable } from '../../containers/fmp4/sample-entry.ts';
 import type { Application } from '../../core/application.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
 import { Cors } from './cors.ts';
 import { llhlsRoutes } from './routes.ts';
@@ -14,6 +16,8 @@ export interface LlhlsPublisherOptions {
   readonly log: Logger;
   /** Secret that session tokens are made with, the same on every node. */
   readonly tokenKey: Buffer;
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains?: CrossDomainsConfig;
 }
 
 /** Packages every output stream of applications with LL-HLS, and serves it over HTTP. */
@@ -59,7 +63,7 @@ export class LlhlsPublisher {
   }
 
   #corsOf(application: Application): Cors | undefined {
-    const crossDomains = application.config.publishers.llhls?.crossDomains;
+    const crossDomains = application.config.publishers.llhls?.crossDomains ?? this.#options.crossDomains;
     if (crossDomains === undefined) return undefined;
     let cors = this.#cors.get(application);
     if (cors === undefined) {
@@ -73,21 +77,25 @@ export class LlhlsPublisher {
 const DEFAULT_PLAYLIST = 'llhls_default';
 const DEFAULT_FILE_NAME = 'llhls';
 
-/** `llhls.m3u8`: every picture with the first sound (facts/05-hls.md). One that was configured under that name stays. */
+/** `llhls.m3u8`, as long as a track can be packaged. One that was configured under that name stays. */
 function addDefaultPlaylist(output: OutputStream): void {
-  if (output.playlist(DEFAULT_FILE_NAME) !== undefined) return;
-  const packable = output.tracks.filter(isPackable);
+  if (output.playlist(DEFAULT_FILE_NAME) === undefined) output.followTracks(defaultPlaylist);
+}
+
+/** Every picture with the first sound (facts/05-hls.md). */
+function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined {
+  const packable = tracks.filter(isPackable);
+  if (packable.length === 0) return undefined;
   const audioVariantName = packable.find(({ type }) => type === 'audio')?.name;
   const videos = new Set(packable.filter(({ type }) => type === 'video').map(({ name }) => name));
   const renditions =
     videos.size === 0
       ? [{ name: 'default', audioVariantName }]
       : [...videos].map((videoVariantName) => ({ name: videoVariantName, videoVariantName, audioVariantName }));
-  const playlist: Playlist = {
+  return {
     name: DEFAULT_PLAYLIST,
     fileName: DEFAULT_FILE_NAME,
     options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
     renditions,
   };
-  output.addPlaylist(playlist);
 }

@@ -71,9 +71,9 @@ function serve(directory: Directory, request: Request, reply: FastifyReply): Pro
   reply.header('cache-control', 'no-cache, no-store');
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
   allowOrigins(directory, application, request, reply);
+  checkAccess(application.vhost, 'publishers', 'llhls');
   const stream = directory.stream(application, name);
   if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
-  checkAccess(application.vhost, 'publishers', 'llhls');
   if (token === undefined && file.endsWith('.m3u8') && !CHILD.test(file)) return serveMaster(stream, request, reply);
   const viewer = admit(stream, token, file);
   const resource = stream.file(file);
@@ -190,13 +190,13 @@ function serveHint(
 
 function serveMedia(
   stream: LlhlsStream,
-  { kind, type, body }: Extract<Resource, { body: unknown }>,
+  { kind, rendition, body }: Extract<Resource, { body: unknown }>,
   viewer: Viewer,
   request: Request,
   reply: FastifyReply,
 ): void {
   const { segmentMaxAge, partialSegmentMaxAge } = stream.config.cacheControl;
-  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[type], 'accept-ranges': 'bytes' };
+  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[rendition.packager.track.type], 'accept-ranges': 'bytes' };
   cache(reply, headers, kind === 'part' ? partialSegmentMaxAge : segmentMaxAge);
   const onSent = counter(stream, viewer);
   const { range: wanted } = request.headers;

@@ -8,7 +8,7 @@ import type { Track } from '../../core/track.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { isSkippable, type ChunklistForm, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
 import { Segmenter } from '../../packaging/segmenter.ts';
-import type { Part, Segment } from '../../packaging/segment.ts';
+import type { Init, Part, Segment } from '../../packaging/segment.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import { buildMaster, playlistRenditions } from './master.ts';
 import { fileNames } from './names.ts';
@@ -20,7 +20,7 @@ import type { Outcome } from './waiters.ts';
 /** What a child file name stands for. */
 export type Resource =
   | { readonly kind: 'chunklist'; readonly rendition: Rendition }
-  | { readonly kind: 'part' | 'segment' | 'init'; readonly type: 'video' | 'audio'; readonly body: readonly Buffer[] }
+  | { readonly kind: 'part' | 'segment' | 'init'; readonly rendition: Rendition; readonly body: readonly Buffer[] }
   /** The part that comes next: it is told of before it exists. */
   | { readonly kind: 'hint'; readonly rendition: Rendition; readonly msn: number; readonly part: number };
 
@@ -141,21 +141,25 @@ export class LlhlsStream {
   }
 
   #update(tracks: readonly Track[]): void {
+    const added = this.#segmenter.setTracks(tracks);
     for (const [id, rendition] of this.#renditions) {
-      if (!tracks.some((track) => track.id === id)) this.#drop(id, rendition);
+      if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
-    for (const packager of this.#segmenter.setTracks(tracks)) this.#add(packager);
+    for (const packager of added) this.#add(packager);
     this.#edition++;
   }
 
   #add(packager: TrackPackager): void {
-    const { track, window } = packager;
+    const { track, window, init } = packager;
     const names = fileNames(track.id, track.type, this.#streamKey, this.#query);
     const rendition = new Rendition(packager, names);
+    const putInit = ({ version, data }: Init) => {
+      this.#put(names.init(version), { kind: 'init', rendition, body: [data] });
+    };
     this.#renditions.set(track.id, rendition);
     this.#put(names.chunklist(), { kind: 'chunklist', rendition });
-    this.#put(names.init(0), { kind: 'init', type: track.type, body: [packager.init.data] });
-    window.on('init', ({ version, data }) => this.#put(names.init(version), { kind: 'init', type: track.type, body: [data] }));
+    putInit(init);
+    window.on('init', putInit);
     window.on('part', (segment, part) => this.#onPart(rendition, segment, part));
     window.on('complete', (segment) => this.#onComplete(rendition, segment));
     window.on('evicted', (segment) => this.#onEvicted(rendition, segment));
@@ -164,29 +168,23 @@ export class LlhlsStream {
   #drop(id: number, rendition: Rendition): void {
     this.#renditions.delete(id);
     rendition.packager.window.removeAllListeners();
+    for (const [name, resource] of this.#files) if (resource.rendition === rendition) this.#files.delete(name);
     rendition.close();
-    for (const [name, resource] of this.#files) {
-      const owner = 'rendition' in resource ? resource.rendition : undefined;
-      if (owner === rendition) this.#files.delete(name);
-    }
-    const { window } = rendition.packager;
-    for (const segment of window.kept) this.#onEvicted(rendition, segment);
-    if (window.open !== undefined) this.#onEvicted(rendition, window.open);
   }
 
-  #onPart({ names, packager, waiters }: Rendition, { msn }: Segment, { index, data }: Part): void {
-    const { type } = packager.track;
-    this.#put(names.part(msn, index), { kind: 'part', type, body: [data] });
-    this.#putHint(packager, msn, index + 1);
+  #onPart(rendition: Rendition, { msn }: Segment, { index, data }: Part): void {
+    const { names, waiters } = rendition;
+    this.#put(names.part(msn, index), { kind: 'part', rendition, body: [data] });
+    this.#putHint(rendition, msn, index + 1);
     this.#edition++;
     waiters.check();
   }
 
-  #onComplete({ names, packager, waiters }: Rendition, { msn, parts, gap }: Segment): void {
-    const { type } = packager.track;
+  #onComplete(rendition: Rendition, { msn, parts, gap }: Segment): void {
+    const { names, waiters } = rendition;
     this.#files.delete(pathOf(names.part(msn, parts.length)));
-    if (!gap) this.#put(names.segment(msn), { kind: 'segment', type, body: parts.map(({ data }) => data) });
-    this.#putHint(packager, msn + 1, 0);
+    if (!gap) this.#put(names.segment(msn), { kind: 'segment', rendition, body: parts.map(({ data }) => data) });
+    this.#putHint(rendition, msn + 1, 0);
     this.#edition++;
     waiters.check();
   }
@@ -198,9 +196,7 @@ export class LlhlsStream {
     if (!inUse) this.#files.delete(pathOf(names.init(init.version)));
   }
 
-  #putHint(packager: TrackPackager, msn: number, part: number): void {
-    const rendition = this.#renditions.get(packager.track.id);
-    if (rendition === undefined) return;
+  #putHint(rendition: Rendition, msn: number, part: number): void {
     this.#put(rendition.names.part(msn, part), { kind: 'hint', rendition, msn, part });
   }
 

@@ -52,17 +52,19 @@ export class ViewerDesk {
   }
 
   /**
-   * @throws vhostNotFound, applicationNotFound, streamNotFound, accessDenied, nothingPlayable, sessionExists,
-   * sessionRefused, tooManyConnections
+   * @throws vhostNotFound, applicationNotFound, streamNotFound, streamNotLive, accessDenied, nothingPlayable,
+   * sessionExists, sessionRefused, tooManyConnections
    */
   admit({ hostName, app, stream, playlist, query }: ViewRequest): Admission {
     const vhost = this.#registry.resolve(hostName);
     if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
     checkAccess(vhost, 'publishers', 'webrtc');
     const application = vhost.application(app);
+    const streamName = `${application.internalName}/${stream}`;
+    if (application.config.publishers.webrtc === undefined) throw kilnError('streamNotFound', streamName);
     const output = application.outputs.get(stream);
     const publisher = output === undefined ? undefined : this.#publishers.get(output);
-    if (publisher === undefined) throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
+    if (publisher === undefined) throw kilnError('streamNotLive', streamName);
     const id = sessionId(query);
     publisher.admit(id);
     return {

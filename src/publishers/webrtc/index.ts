@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { WebrtcBindConfig } from '../../config/model.ts';
+import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -15,6 +15,8 @@ export interface WebrtcPublisherOptions {
   readonly registry: Registry;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;
+  /** What applications without CrossDomains of their own have; without it everybody may play from everywhere. */
+  readonly crossDomains?: CrossDomainsConfig;
 }
 
 const TICK_MS = 1000;
@@ -30,7 +32,7 @@ export class WebrtcPublisher {
   readonly #upgrades: Upgrades;
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  private constructor({ registry, bind, log }: WebrtcPublisherOptions, pool: WorkerPool) {
+  private constructor({ registry, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
     this.pool = pool;
     this.#registry = registry;
     this.#log = log;
@@ -39,7 +41,7 @@ export class WebrtcPublisher {
     this.#upgrades = new Upgrades((socket, view) => {
       new SignallingConnection({ socket, view, desk, iceServers, log });
     });
-    const whep = whepRoutes(desk, registry, iceServers);
+    const whep = whepRoutes({ desk, registry, iceServers, crossDomains });
     this.routes = async (fastify) => {
       this.#upgrades.attach(fastify.server);
       await fastify.register(whep);

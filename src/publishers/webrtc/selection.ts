@@ -1,6 +1,6 @@
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { AudioTrack, MediaTrack, VideoTrack } from '../../core/track.ts';
+import type { AudioTrack, MediaTrack, Track, VideoTrack } from '../../core/track.ts';
 import { isRoutable } from '../../webrtc/codecs.ts';
 
 /** The playlist of a URL that names none. */
@@ -26,9 +26,9 @@ export function isPlayable(track: MediaTrack): boolean {
 }
 
 /** First video and first audio of supported codecs; undefined when there is neither. */
-export function defaultPlaylist(stream: OutputStream): Playlist | undefined {
-  const video = stream.tracks.find((track) => track.type === 'video' && isPlayable(track));
-  const audio = stream.tracks.find((track) => track.type === 'audio' && isPlayable(track));
+export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined {
+  const video = tracks.find((track) => track.type === 'video' && isPlayable(track));
+  const audio = tracks.find((track) => track.type === 'audio' && isPlayable(track));
   if (video === undefined && audio === undefined) return undefined;
   return {
     name: DEFAULT_PLAYLIST,

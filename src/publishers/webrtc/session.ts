@@ -4,6 +4,7 @@ import type { Transport } from '../../config/values.ts';
 import { Flow } from '../../core/counters.ts';
 import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { HostCandidate } from '../../webrtc/candidate.ts';
 import { receiverCapabilities, type RtpCodec } from '../../webrtc/codecs.ts';
@@ -51,6 +52,8 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   readonly #protocol: Transport | undefined;
   readonly #undo: () => void;
   readonly #media: Media[] = [];
+  /** What is, or is about to be, sent. */
+  readonly #kinds = new Set<MediaPlan['kind']>();
   #transport: types.WebRtcTransport | undefined;
   #rendition: PlayableRendition;
   #connected = false;
@@ -115,6 +118,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
    * @throws mediaUnavailable when the session or its worker has been closed meanwhile
    */
   async open(plans: readonly MediaPlan[]): Promise<void> {
+    for (const { kind } of plans) this.#kinds.add(kind);
     try {
       const iceConsentTimeout = Math.max(1, Math.round(this.#publisher.config.timeout / 1000));
       const transport = await this.#worker.createWebRtcTransport({ protocol: this.#protocol, iceConsentTimeout });
@@ -142,12 +146,22 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#open().restartIce();
   }
 
+  /** Whether everything that this viewer is sent is among `tracks`, in the codec that was agreed on. */
+  isServedBy(tracks: readonly Track[]): boolean {
+    return [...this.#kinds].every((kind) => {
+      const sent = this.selection[kind];
+      return tracks.some(({ id, codec }) => id === sent?.id && codec === sent.codec);
+    });
+  }
+
   /** Stops sending what the viewer's answer has refused. */
   drop(mid: string): void {
     const index = this.#media.findIndex((media) => media.mid === mid);
     const [dropped] = index < 0 ? [] : this.#media.splice(index, 1);
-    dropped?.consumer.close();
-    dropped?.outlet.release();
+    if (dropped === undefined) return;
+    this.#kinds.delete(dropped.kind);
+    dropped.consumer.close();
+    dropped.outlet.release();
   }
 
   /** Sends what belongs to another rendition of the playlist. */

@@ -40,7 +40,8 @@ export class StreamFeed {
   readonly #faults: FaultLog;
   readonly #cname = randomUUID();
   readonly #clock = new MediaClock();
-  readonly #feeds = new Map<number, TrackFeed>();
+  /** One for each track and codec that an outlet is there for. */
+  #feeds: TrackFeed[] = [];
   readonly #entries = new Map<string, Entry>();
   #reader: Reader | undefined;
   #closed = false;
@@ -150,22 +151,20 @@ export class StreamFeed {
   }
 
   #feed(track: MediaTrack): TrackFeed {
-    let feed = this.#feeds.get(track.id);
-    if (feed?.codec !== track.codec) {
-      feed = new TrackFeed(track, {
-        cname: this.#cname,
-        clock: this.#clock,
-        playoutDelay: track.type === 'video' ? this.#playoutDelay : undefined,
-        onFault: (error) => this.#faults.count(`a frame could not be sent: ${error.message}`),
-      });
-      this.#feeds.set(track.id, feed);
-    }
-    return feed as TrackFeed;
+    const known = this.#feeds.find((feed) => feed.carries(track));
+    if (known !== undefined) return known;
+    const feed = new TrackFeed(track, {
+      cname: this.#cname,
+      clock: this.#clock,
+      playoutDelay: track.type === 'video' ? this.#playoutDelay : undefined,
+      onFault: (error) => this.#faults.count(`a frame could not be sent: ${error.message}`),
+    });
+    this.#feeds.push(feed);
+    return feed;
   }
 
   #packet(packet: Packet): void {
-    const feed = this.#feeds.get(packet.track.id);
-    if (feed !== undefined && feed.codec === packet.track.codec) feed.send(packet);
+    for (const feed of this.#feeds) if (feed.carries(packet.track)) feed.send(packet);
   }
 
   #release(entry: Entry): void {
@@ -177,6 +176,6 @@ export class StreamFeed {
   #stop(): void {
     this.#reader?.close();
     this.#reader = undefined;
-    this.#feeds.clear();
+    this.#feeds = [];
   }
 }

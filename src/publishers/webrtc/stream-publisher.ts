@@ -20,7 +20,6 @@ export class StreamPublisher {
   readonly sessions = new Set<WebrtcSession>();
   readonly #log: Logger;
   readonly #refused = new Set<string>();
-  #codecs: string;
   #warned = false;
   #closed = false;
 
@@ -30,10 +29,8 @@ export class StreamPublisher {
     this.config = config;
     this.#log = log.child({ stream: `${application.internalName}/${stream.name}` });
     this.feed = new StreamFeed(stream, config.playoutDelay, this.#log);
-    this.#codecs = codecsOf(stream.tracks);
     if (config.createDefaultPlaylist && stream.playlist(DEFAULT_PLAYLIST) === undefined) {
-      const playlist = defaultPlaylist(stream);
-      if (playlist !== undefined) stream.addPlaylist(playlist);
+      stream.followTracks(defaultPlaylist);
     }
     this.#tellUnplayable();
     stream.on('tracks', this.#onTracks);
@@ -108,11 +105,11 @@ export class StreamPublisher {
     this.feed.close();
   }
 
+  /** Who is sent what is still there goes on; the others can come back for what there is now. */
   readonly #onTracks = (tracks: readonly Track[]): void => {
-    const codecs = codecsOf(tracks);
-    if (codecs === this.#codecs) return;
-    this.#codecs = codecs;
-    this.#endSessions('the tracks of the stream have changed');
+    for (const session of [...this.sessions]) {
+      if (!session.isServedBy(tracks)) session.close('the tracks of the stream have changed');
+    }
   };
 
   #endSessions(reason: string): void {
@@ -136,8 +133,4 @@ export class StreamPublisher {
     this.#warned = true;
     this.#log.warn('the video has B-frames: WebRTC players show it unsteadily');
   }
-}
-
-function codecsOf(tracks: readonly Track[]): string {
-  return tracks.map(({ id, codec }) => `${id}:${codec}`).join(' ');
 }

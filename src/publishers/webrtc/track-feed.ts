@@ -3,7 +3,7 @@ import type { types } from 'mediasoup';
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Packet } from '../../core/packet.ts';
 import { rescale, type Timebase } from '../../core/timebase.ts';
-import type { MediaTrack } from '../../core/track.ts';
+import type { MediaTrack, Track } from '../../core/track.ts';
 import { createPacketizer, type Packetizer } from '../../protocols/rtp/packetizer.ts';
 import { writeSenderReport } from '../../protocols/rtp/rtcp.ts';
 import { RtpSender } from '../../protocols/rtp/sender.ts';
@@ -35,7 +35,8 @@ export interface FeedOptions {
 
 /** One track as one RTP stream: packetized once, however many producers and viewers there are. */
 export class TrackFeed {
-  readonly codec: MediaTrack['codec'];
+  readonly #id: number;
+  readonly #codec: MediaTrack['codec'];
   readonly #options: FeedOptions;
   readonly #outlets = new Set<Outlet>();
   readonly #packetizer: Packetizer;
@@ -47,7 +48,8 @@ export class TrackFeed {
 
   constructor(track: MediaTrack, options: FeedOptions) {
     const { playoutDelay } = options;
-    this.codec = track.codec;
+    this.#id = track.id;
+    this.#codec = track.codec;
     this.#options = options;
     this.#packetizer = createPacketizer(track.codec);
     this.#rtpTimebase = { num: 1, den: formatOf(track.codec).clockRate };
@@ -66,6 +68,11 @@ export class TrackFeed {
 
   get ssrc(): number {
     return this.#sender.ssrc;
+  }
+
+  /** Whether packets of `track` belong here. */
+  carries(track: Track): boolean {
+    return track.id === this.#id && track.codec === this.#codec;
   }
 
   /** @returns the undo */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { allowOrigin } from '../../access/cross-domains.ts';
-import type { WebrtcBindConfig } from '../../config/model.ts';
+import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { parseRemoteDescription, SdpError, type RemoteDescription } from '../../webrtc/remote-description.ts';
@@ -34,11 +34,21 @@ interface Path {
 
 type IceServers = WebrtcBindConfig['iceServers'];
 
+export interface WhepOptions {
+  readonly desk: ViewerDesk;
+  readonly registry: Registry;
+  readonly iceServers: IceServers;
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains: CrossDomainsConfig | undefined;
+}
+
+const EVERYBODY: CrossDomainsConfig = { url: ['*'], header: [] };
+
 /**
  * WHEP (draft-ietf-wish-whep, with the rules of RFC 9725 for what both share): an offer is posted to
  * `/app/stream[/playlist]`, the session lives under `/app/stream/<key>`.
  */
-export function whepRoutes(desk: ViewerDesk, registry: Registry, iceServers: IceServers): FastifyPluginAsync {
+export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBODY }: WhepOptions): FastifyPluginAsync {
   const resources = new Map<string, Resource>();
   const links = iceServers.flatMap(linksOf);
 
@@ -46,10 +56,11 @@ export function whepRoutes(desk: ViewerDesk, registry: Registry, iceServers: Ice
     fastify.removeAllContentTypeParsers();
     const types = [SDP_TYPE, FRAGMENT_TYPE];
     fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));
-    fastify.addHook('onRequest', async (request, reply) => addCorsHeaders(registry, request, reply));
+    fastify.addHook('onRequest', async (request, reply) => addCorsHeaders(registry, crossDomains, request, reply));
     fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
       const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
-      if (status === 503) reply.header('retry-after', '1');
+      const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotLive');
+      if (later) reply.header('retry-after', '1');
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
       reply.code(status).type('text/plain; charset=utf-8');
       if (status < 500 || error instanceof KilnError) return error.message;
@@ -181,11 +192,16 @@ function linksOf({ urls, userName, credential }: IceServers[number]): string[] {
   return urls.map((url) => `<${url}>; rel="ice-server"${secret}`);
 }
 
-/** What the application's CrossDomains allow; everybody where it has none (facts/04-webrtc-signalling.md). */
-function addCorsHeaders(registry: Registry, request: FastifyRequest, reply: FastifyReply): void {
+/** What the application's CrossDomains allow, or those for applications that have none. */
+function addCorsHeaders(
+  registry: Registry,
+  others: CrossDomainsConfig,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const { app } = request.params as Partial<Path>;
   const application = registry.resolve(request.hostname)?.applications.get(app ?? '');
-  const crossDomains = application?.config.publishers.webrtc?.crossDomains ?? { url: ['*'], header: [] };
+  const crossDomains = application?.config.publishers.webrtc?.crossDomains ?? others;
   const allowed = allowOrigin(crossDomains)(request.headers.origin);
   if (allowed === undefined) return;
   reply.headers({

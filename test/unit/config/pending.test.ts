@@ -46,3 +46,18 @@ test('what is switched off does not warn', async (t) => {
   const body = `${webhook}<Publishers><LLHLS><DVR/><DRM/></LLHLS></Publishers>`;
   t.deepEqual(await warningsOf(t, { apps: application(body), server: '<Modules><P2P/></Modules>' }), []);
 });
+
+test('options of modules that are there, which they do not heed yet', async (t) => {
+  const template = '<Playlist><FileName>a</FileName><RenditionTemplate><Name>r</Name></RenditionTemplate></Playlist>';
+  const relay = '<IceCandidates><TcpRelay>*:3478</TcpRelay></IceCandidates>';
+  const publishers = '<Publishers><WebRTC><JitterBuffer>true</JitterBuffer><Ulpfec>true</Ulpfec></WebRTC></Publishers>';
+  const rtmp = '<Providers><RTMP><PassthroughOutputProfile>true</PassthroughOutputProfile></RTMP></Providers>';
+  t.deepEqual(
+    await warningsOf(t, {
+      bind: `<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>${relay}</WebRTC></Publishers>`,
+      apps: application(rtmp + publishers, 'a') + profile(template),
+      server: '<Modules><ETag><Enable>true</Enable></ETag></Modules>',
+    }),
+    ['PassthroughOutputProfile', 'JitterBuffer', 'Ulpfec', 'TcpRelay', 'RenditionTemplate', 'ETag'],
+  );
+});

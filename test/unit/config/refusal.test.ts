@@ -107,7 +107,22 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'vhost with an empty name': [
     serverXml({ vhosts: vhost('', '') }),
-    'Server/VirtualHosts/VirtualHost[1]/Name: "" is not a text of at least one character',
+    'Server/VirtualHosts/VirtualHost[1]/Name: "" is not a name (text without / and :)',
+  ],
+  'vhost with a name that no URL of the API reaches': [
+    serverXml({ vhosts: vhost('', 'a/b') }),
+    'Server/VirtualHosts/VirtualHost[1]/Name: "a/b" is not a name (text without / and :)',
+  ],
+  'application with a name that reads as an action': [
+    serverXml({ apps: application('', 'app:records') }),
+    `${APP}/Name: "app:records" is not a name (text without / and :)`,
+  ],
+  'profile with a name that no URL of the API reaches': [
+    serverXml({ apps: profile('').replace('<Name>p<', '<Name>p/q<') }),
+    `${PROFILE}/Name: "p/q" is not a name (text without / and :)`,
+  ],
+  'address twice': [
+    serverXml().replace('<IP>*</IP>', '<IP>*</IP><IP>0.0.0.0</IP>'), 'Server/IP[2]: "0.0.0.0" is among "*" already',
   ],
   'vhost without host names': [
     serverXml({ vhosts: '<VirtualHost><Name>a</Name><Host/></VirtualHost>' }),
@@ -115,6 +130,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'vhost name twice': [
     serverXml({ vhosts: vhost() + vhost() }), 'Server/VirtualHosts/VirtualHost[2]/Name: "default" is given twice',
+  ],
+  'address beside all of its kind': [
+    serverXml().replace('<IP>*</IP>', '<IP>::1</IP><IP>127.0.0.1</IP><IP>::</IP>'),
+    'Server/IP[1]: "::1" is among "::" already',
   ],
   'application name twice': [
     serverXml({ apps: application() + application() }),

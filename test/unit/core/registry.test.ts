@@ -24,6 +24,15 @@ test('host names: wildcards, case, order of creation', (t) => {
   t.is(resolve(''), 'rest');
 });
 
+test('an IPv6 address is a host name, with the brackets of URLs and without', (t) => {
+  const registry = new Registry();
+  registry.createVhost(vhost('plain', ['2001:db8::1']), true);
+  registry.createVhost(vhost('bracketed', ['[2001:db8::2]']), true);
+  for (const host of ['2001:db8::1', '[2001:DB8::1]']) t.is(registry.resolve(host)?.name, 'plain');
+  for (const host of ['2001:db8::2', '[2001:db8::2]']) t.is(registry.resolve(host)?.name, 'bracketed');
+  t.is(registry.resolve('[2001:db8::3]'), undefined);
+});
+
 test('no virtual host answers to a name that none has', (t) => {
   const registry = new Registry();
   t.is(registry.resolve('example.com'), undefined);

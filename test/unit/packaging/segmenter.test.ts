@@ -387,3 +387,45 @@ test('a configuration that cannot be read loses its packets, not the stream', (t
   t.true(faults().some((line) => line.includes('cannot be packaged')));
   t.true((segments(0).at(-1)?.msn as number) >= 2);
 });
+
+test('a track that changes into one that cannot be packaged is gone, and the others go on undisturbed', (t) => {
+  const video = videoTrack();
+  const sound = audioTrack();
+  const mp3 = audioTrack({ codec: 'MP3', config: undefined });
+  const { segmenter, push, segments } = start([video, sound]);
+  push(interleaved(videoPackets(video, { to: 4 }), audioPackets(sound, { to: 4 })));
+  segmenter.setTracks([video, mp3]);
+  push(interleaved(videoPackets(video, { from: 4, to: 10 }), audioPackets(mp3, { from: 4, to: 10 })));
+  t.deepEqual([...segmenter.packagers.keys()], [0]);
+  t.deepEqual(durations(segments(0)), [2, 2, 2, 2, 2]);
+  t.true(segments(0).every(({ discontinuity }) => !discontinuity));
+  segmenter.setTracks([video, sound]);
+  push(interleaved(videoPackets(video, { from: 10, to: 14 }), audioPackets(sound, { from: 10, to: 14 })));
+  const returned = segments(1).filter(({ gap }) => !gap);
+  t.deepEqual(returned.map(({ msn }) => msn), [5, 6]);
+  t.deepEqual(returned.map(({ init }) => init.version), [1, 1], 'not under the name that players know');
+});
+
+test('sound leads when the picture cannot be packaged any more', (t) => {
+  const video = videoTrack();
+  const vp8 = videoTrack({ codec: 'VP8', config: undefined });
+  const sound = audioTrack();
+  const { segmenter, push, segments } = start([video, sound]);
+  push(interleaved(videoPackets(video, { to: 4 }), audioPackets(sound, { to: 4 })));
+  segmenter.setTracks([vp8, sound]);
+  push(interleaved(videoPackets(vp8, { from: 4, to: 10 }), audioPackets(sound, { from: 4, to: 10 })));
+  t.deepEqual([...segmenter.packagers.keys()], [1]);
+  t.true(segments(1).every(({ duration }) => duration < 2.5));
+});
+
+test('a stream whose last track was gone begins anew, with the next number', (t) => {
+  const video = videoTrack();
+  const { segmenter, push, segments } = start([video]);
+  push(videoPackets(video, { to: 5 }));
+  segmenter.setTracks([]);
+  segmenter.setTracks([video]);
+  push(videoPackets(video, { from: 60, to: 63 }));
+  t.deepEqual(segments(0).map(({ msn }) => msn), [3, 4]);
+  t.deepEqual(durations(segments(0)), [2, 1]);
+  t.is(segmenter.targetDuration, 2);
+});

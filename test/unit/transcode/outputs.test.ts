@@ -75,6 +75,18 @@ test('an output begins when the first track that it can carry comes', (t) => {
   t.deepEqual(outputs[0]?.tracks.map(({ name }) => name), ['sound']);
 });
 
+test('an output whose tracks all went and came back is told of once', (t) => {
+  const encode = { name: 'v', codec: 'h264', bitrate: 1_000_000, bypassIfMatch: { codec: 'eq' } };
+  const { outputs, publish } = start([{ name: 'p', outputStreamName: 'o', encodes: { videos: [encode] } }]);
+  const input = publish();
+  input.setTracks([VIDEO]);
+  input.setTracks([{ ...VIDEO, codec: 'H265' }]);
+  t.deepEqual(outputs[0]?.tracks, []);
+  input.setTracks([{ ...VIDEO }]);
+  t.is(outputs.length, 1);
+  t.is(outputs[0]?.tracks.length, 1);
+});
+
 test('outputs end with their input and free their name', (t) => {
   const { outputs, application, publish } = start([bypass('p')]);
   const input = publish();

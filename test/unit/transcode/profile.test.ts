@@ -22,6 +22,11 @@ test('the macro stands for the name of the input stream', (t) => {
   t.is(outputName(profile({ encodes: { videos: [{ name: 'v', bypass: true }] } }), 'live'), 'live_o');
 });
 
+test('a stream name is taken as it is, patterns of replacement included', (t) => {
+  const name = '$& $$ $` $\' ${OriginStreamName}';
+  t.is(outputName(profile({ encodes: { videos: [{ name: 'v', bypass: true }] } }), name), `${name}_o`);
+});
+
 test('a bypassed encode takes every track of its kind, under keys that differ', (t) => {
   const second: AudioTrack = { ...AUDIO, id: 2 };
   const both = profile({

@@ -172,6 +172,21 @@ test('headers that come too slowly end in 408', async (t) => {
   t.regex(answer, /^HTTP\/1.1 408 /);
 });
 
+test('an offer of another protocol than WebSocket is passed over, where WebSockets are taken too', async (t) => {
+  const { number, port } = await open(t);
+  const upgrades: (string | undefined)[] = [];
+  port.app.server.on('upgrade', ({ headers }, socket) => {
+    upgrades.push(headers.upgrade);
+    socket.end('HTTP/1.1 404 Not Found\r\n\r\n');
+  });
+  for (const [protocol, status] of [['h2c', 200], ['WebSocket', 404], ['TLS/1.0', 200]] as const) {
+    const socket = await openSocket(t, number);
+    socket.end(`GET /who HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\n\r\n`);
+    t.true((await untilEnd(socket)).startsWith(`HTTP/1.1 ${status} `), protocol);
+  }
+  t.deepEqual(upgrades, ['WebSocket']);
+});
+
 test('a client that ends its side still gets its answer', async (t) => {
   const { number } = await open(t);
   const socket = await openSocket(t, number);

@@ -23,13 +23,29 @@ const FORMS: readonly Form[] = [
   ['rtmp://h/app', 'app', 'a\nb', 'h', 'app', undefined],
   ['rtmp://h/app', 'app', 'x'.repeat(256), 'h', 'app', undefined],
   ['rtmp://h/app', 'app', 'Ünïcode key', 'h', 'app', 'Ünïcode key'],
+  ['rtmp://h/app', 'app', '%C3%9Cn%C3%AFcode%20key', 'h', 'app', 'Ünïcode key'],
+  ['rtmp://h/my%20app', 'my%20app', '100%', 'h', 'my app', '100%'],
+  ['rtmp://h/größe', '', 'stream', 'h', 'größe', 'stream'],
+  ['rtmp://h/größe/a%26b', 'größe/a%26b', '', 'h', 'größe', 'a&b'],
+  ['rtmp://h/app', 'app', 'a%2Fb', 'h', 'app', undefined],
+  ['rtmp://h/app', 'app', '..', 'h', 'app', undefined],
+  ['rtmp://h/app', 'app', '%2e', 'h', 'app', undefined],
+  ['rtmp://h/app', 'app', '...', 'h', 'app', '...'],
+  ['rtmp://h/app', 'app', '日'.repeat(85), 'h', 'app', '日'.repeat(85)],
+  ['rtmp://h/app', 'app', '日'.repeat(86), 'h', 'app', undefined],
 ];
 
 for (const [tcUrl, app, key, host, appName, name] of FORMS) {
-  test(`${tcUrl || 'no URL'}, app ${app || 'empty'}, key ${JSON.stringify(key).slice(0, 30)}`, (t) => {
+  test(`${tcUrl || 'no URL'}, app ${app || 'empty'}, key ${JSON.stringify(key).slice(0, 30)}, ${key.length} long`, (t) => {
     const address = readAddress(tcUrl, app);
     t.is(address.host, host);
     t.is(address.app, appName);
     t.is(streamName(key, address), name);
   });
 }
+
+test('what a URL says is kept at the length of a name', (t) => {
+  const long = 'x'.repeat(60_000);
+  const address = readAddress(`rtmp://${long}/${long}`, `${long}/${long}`);
+  for (const part of Object.values(address)) t.is(part.length, 255);
+});

@@ -300,6 +300,24 @@ test('an encoder may end its stream and publish again on the same connection', a
   t.is(server.server.sessions, 1);
 });
 
+test('a connection that does nothing but publish and unpublish is ended', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect();
+  client.streamId = 1;
+  for (let i = 0; i < 300; i++) {
+    client.command('publish', 0, null, 'live', 'live');
+    client.command('FCUnpublish', 0, null, 'live');
+  }
+  await client.ended();
+  t.deepEqual(server.reasons(), ['RTMP session closed: more than 256 streams on one connection']);
+});
+
+test('a connection may create as many streams as it may publish', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect();
+  for (let i = 1; i <= 100; i++) t.is((await client.call('createStream', null)).args[0], i);
+});
+
 test('a second stream on a connection that publishes is refused, the first goes on', async (t) => {
   const server = await setUp(t);
   const client = await server.publish('one');

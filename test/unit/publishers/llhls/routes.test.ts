@@ -157,6 +157,7 @@ test('access control that cannot be checked: 401', async (t) => {
   const { get, advance } = await live(t, { vhost: { signedPolicy } });
   advance(3);
   t.like(await get(MASTER), { statusCode: 401, body: '' });
+  t.like(await get('/app/other/llhls.m3u8'), { statusCode: 401, body: '' }, 'which streams there are is not told');
 });
 
 test('a chunklist request is held until the part exists', async (t) => {
@@ -625,4 +626,71 @@ test('hundreds of mutated URLs and headers: an answer of the table each, and the
   }
   t.true([...seen].every((status) => [200, 206, 400, 401, 404, 414].includes(status)), [...seen].join());
   t.is((await get(urls[0] as string)).statusCode, 200);
+});
+
+test('the default playlist follows the tracks: sound that comes later is in it, a track that is gone is not', async (t) => {
+  const server = await openLlhls(t, { llhls: LLHLS });
+  const { input, output } = server.goLive([VIDEO]);
+  for (const packet of videoPackets(VIDEO, { to: 3 })) output.write(packet);
+  t.is((await server.children()).length, 1);
+  for (const stream of [input, output]) stream.setTracks([VIDEO, AUDIO]);
+  const span = { from: 3, to: 6 };
+  for (const packet of interleaved(videoPackets(VIDEO, span), audioPackets(AUDIO, span))) output.write(packet);
+  const [audio = '', video = ''] = await server.children();
+  t.regex(audio, /chunklist_1_audio_/);
+  t.regex(video, /chunklist_0_video_/);
+  t.deepEqual(output.playlists.map(({ renditions }) => renditions), [
+    [{ name: 'video', videoVariantName: 'video', audioVariantName: 'audio' }],
+  ]);
+  for (const stream of [input, output]) stream.setTracks([AUDIO]);
+  const [only = '', ...others] = await server.children();
+  t.regex(only, /chunklist_1_audio_/);
+  t.deepEqual(others, []);
+});
+
+test('a default playlist exists as long as a track has a place in HLS; a configured one of its name stays', async (t) => {
+  const server = await openLlhls(t, { llhls: LLHLS });
+  const vp8 = videoTrack({ codec: 'VP8', config: undefined });
+  const { output } = server.goLive([vp8]);
+  t.deepEqual(output.playlists, []);
+  output.setTracks([vp8, AUDIO]);
+  t.deepEqual(output.playlists.map(({ fileName }) => fileName), ['llhls']);
+  output.setTracks([vp8]);
+  t.deepEqual(output.playlists, []);
+
+  const own = NAMED(0, 'llhls');
+  const configured = await openLlhls(t, { llhls: LLHLS, playlists: [own] });
+  const { output: other } = configured.goLive([VIDEO]);
+  other.setTracks([VIDEO, AUDIO]);
+  t.deepEqual(other.playlists, [own]);
+});
+
+test('a track that cannot be packaged any more leaves, with its files', async (t) => {
+  const { get, output, advance, children } = await live(t);
+  advance(3.1);
+  const [audio = '', video = ''] = await children();
+  const [init = ''] = uris((await get(audio)).body, /EXT-X-MAP:URI="([^"]+)"/g);
+  const [segment = ''] = uris((await get(audio)).body, /^(seg_.*)$/gm);
+  output.setTracks([VIDEO, audioTrack({ codec: 'MP3', config: undefined })]);
+  for (const name of [audio, sibling(audio, init), sibling(audio, segment)]) t.is((await get(name)).statusCode, 404);
+  t.is((await get(video)).statusCode, 200);
+  t.notRegex((await get(MASTER)).body, /TYPE=AUDIO/);
+});
+
+test('an initialization is there as long as a segment needs it, and not before', async (t) => {
+  const { get, output, advance, children } = await live(t);
+  advance(2.6);
+  const [, video = ''] = await children();
+  const [init = ''] = uris((await get(video)).body, /EXT-X-MAP:URI="([^"]+)"/g);
+  const next = sibling(video, init.replace('_llhls', '_v1_llhls'));
+  const changed = videoTrack({ config: AVC_HIGH });
+  output.setTracks([changed, AUDIO]);
+  const [key, frame] = videoPackets(changed, { from: 3, to: 3.1 });
+  const halfway = videoPackets(changed, { from: 2.6, to: 2.7 })[0];
+  t.false(halfway?.key);
+  if (halfway !== undefined) output.write(halfway);
+  t.is((await get(next)).statusCode, 404);
+  for (const packet of [key, frame]) if (packet !== undefined) output.write(packet);
+  t.is((await get(next)).statusCode, 200);
+  t.is((await get(sibling(video, init))).statusCode, 200);
 });

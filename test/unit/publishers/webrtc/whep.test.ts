@@ -88,7 +88,7 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     ['no type and no body', call('POST', '/app/stream'), 415],
     ['too large', post(OFFER + 'a=x\r\n'.repeat(20_000)), 413],
     ['no such application', post(OFFER, '/other/stream'), 404],
-    ['no such stream', post(OFFER, '/app/other'), 404],
+    ['not live yet', post(OFFER, '/app/other'), 409],
     ['WebRTC is off there', post(OFFER, '/off/stream'), 404],
     ['no such playlist', post(OFFER, '/app/stream/other'), 404],
     ['publishing', post(OFFER, '/app/stream?direction=whip'), 501],
@@ -108,6 +108,7 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     t.true(body.length > 0, what);
     t.is(headers.get('access-control-allow-origin'), '*', what);
     if (status === 405) t.truthy(headers.get('allow'), what);
+    if (status === 409) t.is(headers.get('retry-after'), '1', what);
     if (status === 415) t.is(headers.get('accept-post'), 'application/sdp', what);
   }
   t.is(output.sessions.size, 0);
@@ -248,4 +249,23 @@ test('access control that cannot be asked keeps everybody out', async (t) => {
     vhost: { admissionWebhooks: { controlServerUrl: 'http://127.0.0.1:1/', secretKey: 'x', enables: { publishers: 'webrtc' } } },
   });
   t.is((await post()).status, 401);
+});
+
+test('the default playlist follows the tracks, and viewers stay whose tracks stay as they are', async (t) => {
+  const { post, output } = await start(t, {}, [VIDEO]);
+  t.is((await post()).status, 201);
+  output.setTracks([VIDEO, AUDIO]);
+  t.is(output.sessions.size, 1, 'sound has come');
+  const directions = (sdp: string) => parse(sdp).media.map(({ direction }) => direction);
+  t.deepEqual(directions((await post()).body), ['sendonly', 'sendonly']);
+  t.is(output.sessions.size, 2);
+  output.setTracks([{ ...VIDEO, width: 1280 }, AUDIO]);
+  t.is(output.sessions.size, 2, 'the same codec goes on');
+  output.setTracks([VIDEO]);
+  t.is(output.sessions.size, 1, 'who had the sound comes back without');
+  output.setTracks([{ ...VIDEO, codec: 'VP8' }]);
+  t.is(output.sessions.size, 0, 'what was agreed does not fit any more');
+  output.setTracks([{ ...VIDEO, codec: 'H265' }]);
+  t.deepEqual(output.playlists, []);
+  t.is((await post()).status, 406);
 });

@@ -1,0 +1,35 @@
+import test from 'ava';
+import { InputStream, OutputStream } from '../../../../src/core/stream.ts';
+import { Counters } from '../../../../src/core/counters.ts';
+import { createLogger } from '../../../../src/log.ts';
+import { StreamFeed } from '../../../../src/publishers/webrtc/stream-feed.ts';
+import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
+import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
+import { videoPackets, videoTrack } from '../../../support/packets.ts';
+
+test('a codec that comes back soon reaches the producer that was left of it', async (t) => {
+  const socket = { protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] } as const;
+  const worker = await MediaWorker.start(0, [socket], () => t.fail());
+  const input = new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters());
+  const output = new OutputStream('stream', input);
+  const feed = new StreamFeed(output, undefined, createLogger('silent'));
+  t.teardown(() => {
+    feed.close();
+    worker.close();
+  });
+  const h264 = videoTrack();
+  const vp8 = videoTrack({ codec: 'VP8', config: undefined });
+  const open = (track: typeof h264) => feed.outlet(track, worker, offeredCodec(track.codec, false, 'All'));
+  output.setTracks([h264]);
+  (await open(h264)).release();
+  output.setTracks([vp8]);
+  (await open(vp8)).release();
+  output.setTracks([h264]);
+  const { producer } = await open(h264);
+  const packets = videoPackets(h264, { to: 1 }).map((packet) => {
+    return { ...packet, data: Buffer.concat([Buffer.of(0, 0, 0, 4, packet.key ? 0x65 : 0x41), Buffer.alloc(3, 1)]) };
+  });
+  for (const packet of packets) output.write(packet);
+  const [stats] = await producer.getStats();
+  t.is(stats?.packetCount, packets.length);
+});

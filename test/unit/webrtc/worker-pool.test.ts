@@ -1,0 +1,14 @@
+import test from 'ava';
+import { createLogger } from '../../../src/log.ts';
+import { WorkerPool } from '../../../src/webrtc/worker-pool.ts';
+import { freePorts } from '../../support/ports.ts';
+
+test('addresses of both families that are not local are announced for one port', async (t) => {
+  const [port] = (await freePorts(1)) as [number];
+  const iceCandidate = ['198.51.100.3', '2001:db8::7'].map((address) => {
+    return { address, first: port, last: port, protocol: 'udp' as const };
+  });
+  const pool = await WorkerPool.create({ iceCandidate, enableLinkLocalAddress: false }, createLogger('silent'));
+  t.teardown(() => pool.close());
+  t.deepEqual(pool.workers[0]?.candidates.map(({ address }) => address), ['198.51.100.3', '2001:db8::7']);
+});
