@@ -28,6 +28,8 @@ export interface KilnOptions {
   readonly application?: string;
   /** Elements of `Server` before its virtual hosts. */
   readonly server?: string;
+  /** Name that the virtual host `default` answers to; `*` unless given. */
+  readonly hostName?: string;
   /** Elements of `VirtualHost` before its applications. */
   readonly vhost?: string;
   /** Address of the ICE candidates. */
@@ -38,7 +40,7 @@ export interface KilnOptions {
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1' } = options;
+  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*' } = options;
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
     .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
@@ -61,7 +63,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   </Managers>${server}
   <VirtualHosts>
     <VirtualHost>
-      <Name>default</Name><Host><Names><Name>*</Name></Names></Host>${vhost}
+      <Name>default</Name><Host><Names><Name>${hostName}</Name></Names></Host>${vhost}
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
@@ -83,17 +85,17 @@ export interface ApiAnswer<Response> {
 /** A server process of its own, on free ports. */
 export class Kiln {
   readonly ports: KilnPorts;
-  readonly #child: ChildProcess;
   readonly #folder: string;
+  readonly #options: KilnOptions;
+  #child: ChildProcess;
   #stdout = '';
   #stderr = '';
 
-  private constructor(child: ChildProcess, ports: KilnPorts, folder: string) {
-    this.#child = child;
+  private constructor(ports: KilnPorts, folder: string, options: KilnOptions) {
     this.ports = ports;
     this.#folder = folder;
-    child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
+    this.#options = options;
+    this.#child = this.#spawn();
   }
 
   /** Starts a server and waits until it is ready. */
@@ -101,19 +103,37 @@ export class Kiln {
     const [rtmp, http, api, firstIce, lastIce] = (await freePorts(5)) as [number, number, number, number, number];
     const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce] };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
-    const file = join(folder, 'Server.xml');
-    await writeFile(file, serverXml(ports, options));
-    const child = spawn(process.execPath, [MAIN, '--config', file, ...(options.args ?? [])], {
+    await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
+    const kiln = new Kiln(ports, folder, options);
+    await kiln.#ready();
+    return kiln;
+  }
+
+  /** Kills the process without warning and starts another one on the same files. */
+  async restart(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.exited();
+    this.#child = this.#spawn();
+    await this.#ready();
+  }
+
+  #spawn(): ChildProcess {
+    const { args = [], env } = this.#options;
+    const child = spawn(process.execPath, [MAIN, '--config', join(this.#folder, 'Server.xml'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...options.env },
+      env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
-    const kiln = new Kiln(child, ports, folder);
+    child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
+    return child;
+  }
+
+  async #ready(): Promise<void> {
     await until('the server is ready', async () => {
-      if (child.exitCode !== null) throw new Error(`the server ended: ${kiln.#stderr}`);
-      const answer = await fetch(`http://127.0.0.1:${api}/readyz`).catch(() => undefined);
+      if (!this.running) throw new Error(`the server ended: ${this.#stderr}`);
+      const answer = await fetch(`http://127.0.0.1:${this.ports.api}/readyz`).catch(() => undefined);
       return answer?.status === 200;
     });
-    return kiln;
   }
 
   get pid(): number {
@@ -142,10 +162,11 @@ export class Kiln {
   }
 
   /** Calls the management API; the caller knows what an endpoint answers. */
-  async api<Response>(path: string, method = 'GET'): Promise<ApiAnswer<Response>> {
+  async api<Response>(path: string, method = 'GET', body?: unknown): Promise<ApiAnswer<Response>> {
     const answer = await fetch(`http://127.0.0.1:${this.ports.api}${path}`, {
       method,
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
     return { status: answer.status, body: (await answer.json()) as ApiAnswer<Response>['body'] };
   }
