@@ -24,6 +24,7 @@ const table = {
   tooManyApplications: [503, (limit: number) => `Too many applications on demand: ${limit} are allowed`],
   pullInvalid: [400, (detail: string) => detail],
   pullFailed: [502, (url: string) => `Could not pull the stream : ${url}`],
+  tooManyWrongCredentials: [429, () => 'Too many wrong credentials'],
   hostForbidden: [403, (host: string) => `Host is not allowed: [${host}]`],
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],
   applicationExists: [409, (vhost: string, app: string) => `Could not create the application: [${vhost}/${app}] already exists`],

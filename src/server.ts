@@ -13,6 +13,7 @@ import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import type { Addresses } from './summary.ts';
+import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
@@ -118,14 +119,16 @@ export class Server {
   }
 
   async #startApi(): Promise<void> {
-    const { managers, bind, defaults } = this.#config;
+    const { managers, bind, defaults, modules } = this.#config;
     const port = bind.managers.api?.port;
     if (managers === undefined || port === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
-    const config = { accessToken, crossDomains, hostNames: managers.host.names };
+    const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
     const { registry } = this;
     const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);
-    await this.#listenHttp(port, [apiRoutes({ registry, config, version: this.#options.version, dynamic })]);
+    const { version, log } = this.#options;
+    const codecs = new CodecInventory({ log });
+    await this.#listenHttp(port, [apiRoutes({ registry, config, version, dynamic, codecs })]);
     this.#addresses = { ...this.#addresses, api: { port } };
   }
 

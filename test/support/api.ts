@@ -7,6 +7,7 @@ import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 
 export const TOKEN = 'user-id:päss word';
@@ -68,15 +69,21 @@ export async function dynamicConfig(registry: Registry, file?: string) {
 
 export type ApiConfig = ApiOptions['config'];
 
+/** What the management API is made of, on a machine without ffmpeg. */
+export async function apiOptions(config: Partial<ApiConfig> = {}, registry = sampleRegistry()): Promise<ApiOptions> {
+  return {
+    registry,
+    config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
+    version: VERSION,
+    dynamic: (await dynamicConfig(registry)).config,
+    codecs: new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } }),
+  };
+}
+
 /** The management API on an instance that does not listen. */
 export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = {}, registry = sampleRegistry()) {
   const app = Fastify();
-  await app.register(apiRoutes({
-    registry,
-    config: { accessToken: TOKEN, hostNames: ['*'], ...config },
-    version: VERSION,
-    dynamic: (await dynamicConfig(registry)).config,
-  }));
+  await app.register(apiRoutes(await apiOptions(config, registry)));
   t.teardown(() => app.close());
   return { app, registry, call: caller(app) };
 }
