@@ -9,9 +9,9 @@ const MAX_CLIENTS = 10_000;
 const MAX_KEY = 64;
 
 interface Bucket {
-  tokens: number;
-  refilled: number;
-  /** Since the bucket was full last. */
+  /** When all of its tokens are there again. */
+  fullAt: number;
+  /** Since it was full last. */
   exceeded: boolean;
 }
 
@@ -28,8 +28,8 @@ export interface Count {
  *
  * Only wrong credentials are counted, and only they are refused. Whoever has the right one passes however many
  * wrong ones came from the same address: behind a NAT or a balancer that hides its clients a bad neighbour would
- * lock the operator out otherwise. So this does not keep a guess from being tried. What does is the token's length;
- * the limit makes guesses slow and dear, and shows them in the log.
+ * lock the operator out otherwise. A guess is still tried, then: what withstands guessing is the length of the token.
+ * The limit makes each guess cost a delay or a connection of its own, and shows in the log that somebody guesses.
  */
 export class WrongCredentials {
   readonly #buckets = new Map<string, Bucket>();
@@ -40,20 +40,22 @@ export class WrongCredentials {
    */
   count(address: string, now: number): Count {
     const client = clientOf(address);
-    const bucket = this.#buckets.get(client) ?? { tokens: BURST, refilled: now, exceeded: false };
+    const bucket = this.#buckets.get(client) ?? { fullAt: now, exceeded: false };
     this.#buckets.delete(client);
     if (this.#buckets.size >= MAX_CLIENTS) this.#buckets.delete(this.#buckets.keys().next().value as string);
     this.#buckets.set(client, bucket);
-    bucket.tokens = Math.min(BURST, bucket.tokens + (now - bucket.refilled) / REFILL_MS);
-    bucket.refilled = now;
-    if (bucket.tokens === BURST) bucket.exceeded = false;
-    if (bucket.tokens >= 1) {
-      bucket.tokens--;
+    if (bucket.fullAt <= now) {
+      bucket.fullAt = now;
+      bucket.exceeded = false;
+    }
+    const waitMs = bucket.fullAt - now - (BURST - 1) * REFILL_MS;
+    if (waitMs <= 0) {
+      bucket.fullAt += REFILL_MS;
       return { waitMs: 0, isNews: false };
     }
     const isNews = !bucket.exceeded;
     bucket.exceeded = true;
-    return { waitMs: (1 - bucket.tokens) * REFILL_MS, isNews };
+    return { waitMs, isNews };
   }
 }
 
