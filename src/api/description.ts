@@ -57,7 +57,11 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
       components: { securitySchemes: { token: { type: 'http', scheme: 'basic', description: 'The AccessToken' } } },
       security: [{ token: [] }],
     },
-    transform: ({ schema, url }) => ({ schema: { tags: [tagOf(url)], ...schema }, url }),
+    transform: ({ schema, url }) => ({
+      schema: { tags: [tagOf(url)], ...schema },
+      // swagger takes the action behind a name for another name
+      url: url.replace(/:(\w+)(?=::)/g, '{$1}'),
+    }),
     transformObject: (made) => {
       if ('openapiObject' in made) describeAnswers(made.openapiObject as Document);
       return 'openapiObject' in made ? made.openapiObject : made.swaggerObject;
@@ -67,8 +71,9 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     // a validator would be asked at its home
-    uiConfig: { url: '/openapi.json', docExpansion: 'none', validatorUrl: null },
-    theme: { title: 'Kiln management API' },
+    uiConfig: { docExpansion: 'none', validatorUrl: null },
+    // the bar would offer to show the documents of others
+    theme: { title: 'Kiln management API', css: [{ filename: 'kiln.css', content: '.swagger-ui .topbar { display: none }' }] },
     staticCSP: DOCS_POLICY,
   });
 }
