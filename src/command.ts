@@ -83,9 +83,10 @@ if (options.check) {
 const log = createLogger(readLogLevel());
 for (const warning of warnings) log.warn(warning);
 
-const storageFile = join(dirname(options.config), config.managers?.api.storage.path ?? '', 'config.json');
+const folder = dirname(options.config);
+const storageFile = join(folder, config.managers?.api.storage.path ?? '', 'config.json');
 const planned = options.demo ? await planDemo() : undefined;
-const server = await Server.start(config, { version, log, storageFile }).catch((error: NodeJS.ErrnoException) => {
+const server = await Server.start(config, { version, log, folder, storageFile }).catch((error: NodeJS.ErrnoException) => {
   // What the system refuses, a port in use above all, needs no stack to be understood.
   if (error.syscall !== undefined) process.stderr.write(`Kiln could not start: ${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');

@@ -50,6 +50,9 @@ const table = {
   tooManyWaiting: [503, () => 'Too many requests wait for this stream'],
   sessionNotFound: [404, () => 'Could not find the session'],
   unsupportedMediaType: [415, (type: string) => `The body must be ${type}`],
+  certificateReloadFailed: [500, () => 'Failed to reload certificate. Check server log for more information.'],
+  apiTlsDisabled: [400, () => 'TLS is not enabled for the API Server'],
+  apiCertificateFailed: [500, () => 'Failed to create a certificate for API Server'],
 } as const satisfies Record<string, readonly [number, (...args: never[]) => string]>;
 
 export type ErrorCode = keyof typeof table;

@@ -12,6 +12,7 @@ import { answerError, CONTENT_TYPE } from './envelope.ts';
 import { addEtags } from './etag.ts';
 import { requireHostName } from './host-names.ts';
 import { applicationRoutes } from './routes/applications.ts';
+import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
 import { codecRoutes } from './routes/codecs.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { putRoutes } from './routes/put.ts';
@@ -36,10 +37,12 @@ export interface ApiOptions {
   readonly version: Version;
   readonly dynamic: DynamicConfig;
   readonly codecs: CodecInventory;
+  readonly certificates: ReloadableCertificates;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
-export function apiRoutes({ registry, config, version, dynamic, codecs }: ApiOptions): FastifyPluginAsync {
+export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
+  const { registry, config, version, dynamic, codecs, certificates } = options;
   const wrongCredentials = new WrongCredentials();
   return async (app) => {
     app.setErrorHandler(answerError);
@@ -71,6 +74,7 @@ export function apiRoutes({ registry, config, version, dynamic, codecs }: ApiOpt
     await app.register(sessionRoutes(registry));
     await app.register(statisticsRoutes(registry));
     await app.register(codecRoutes(codecs));
+    await app.register(certificateRoutes(registry, certificates));
     await app.register(putRoutes(registry));
     await app.register(versionRoutes(version));
   };

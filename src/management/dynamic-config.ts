@@ -1,4 +1,6 @@
 import { ConflictError, joinKey, splitKey, type Change, type ConfigStore, type Json } from '#cluster';
+import type { CertificateStore } from '../access/certificates.ts';
+import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
@@ -12,6 +14,8 @@ import {
 export interface DynamicConfigOptions {
   readonly registry: Registry;
   readonly store: ConfigStore;
+  /** Holds the certificates of virtual hosts while they are there. */
+  readonly certificates: CertificateStore;
   readonly log: Logger;
 }
 
@@ -27,26 +31,34 @@ export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
 export class DynamicConfig {
   readonly #registry: Registry;
   readonly #store: ConfigStore;
+  readonly #certificates: CertificateStore;
   readonly #log: Logger;
   /** Changes go one after the other, each on what the one before left. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor({ registry, store, log }: DynamicConfigOptions) {
+  constructor({ registry, store, certificates, log }: DynamicConfigOptions) {
     this.#registry = registry;
     this.#store = store;
+    this.#certificates = certificates;
     this.#log = log.child({ module: 'management' });
   }
 
-  /** Makes what is stored. What cannot be made any more is told of, and stays stored. */
-  restore(): void {
+  /**
+   * Makes what is stored. What cannot be made any more is told of, and stays stored. A virtual host without its
+   * certificate is made all the same: a reload may find it.
+   */
+  async restore(): Promise<void> {
     const keys = [...this.#store.entries()].map(([key, { value }]) => ({ names: splitKey(key), value }));
     for (const { names, value } of keys.sort((a, b) => a.names.length - b.names.length)) {
       const [vhost = '', application] = names;
       try {
-        if (application === undefined) this.#registry.createVhost(readVhost(value), false);
-        else this.#writable(vhost).createApplication(readApplication(value));
+        if (application === undefined) {
+          await this.#certificates.load(this.#registry.createVhost(readVhost(value), false).config);
+        } else {
+          this.#writable(vhost).createApplication(readApplication(value));
+        }
       } catch (error) {
-        if (!(error instanceof KilnError)) throw error;
+        if (!(error instanceof KilnError || error instanceof CertificateError)) throw error;
         this.#log.error({ names }, `stored configuration cannot be used: ${error.message}`);
       }
     }
@@ -73,6 +85,7 @@ export class DynamicConfig {
       const key = joinKey(name);
       await this.#store.write([{ key, seen: this.#revision(key) }]);
       this.#registry.deleteVhost(name, 'the virtual host was deleted');
+      this.#certificates.remove(name);
     });
   }
 
@@ -163,17 +176,34 @@ export class DynamicConfig {
     return this.#inTurn(async () => {
       if (this.#registry.vhosts.has(config.name)) throw kilnError('vhostExists', config.name);
       const { applications, ...vhost } = documentOf(config);
+      await this.#loadCertificate(config);
       const documents = (applications ?? []) as Document[];
       const template = documents.filter(({ name }) => name === TEMPLATE);
       const stored = { ...vhost, ...(template.length > 0 && { applications: template }) };
-      await this.#create('vhostExists', [
+      const entries = [
         [joinKey(config.name), stored],
         ...config.applications
           .filter(({ name }) => name !== TEMPLATE)
           .map((application): [string, Document] => [joinKey(config.name, application.name), documentOf(application)]),
-      ], config.name);
-      return this.#registry.createVhost(config, false);
+      ] satisfies [string, Document][];
+      try {
+        await this.#create('vhostExists', entries, config.name);
+        return this.#registry.createVhost(config, false);
+      } catch (error) {
+        this.#certificates.remove(config.name);
+        throw error;
+      }
     });
+  }
+
+  /** @throws configInvalid */
+  async #loadCertificate(config: VirtualHostConfig): Promise<void> {
+    try {
+      await this.#certificates.load(config);
+    } catch (error) {
+      if (!(error instanceof CertificateError)) throw error;
+      throw kilnError('configInvalid', `host.tls.${error.key}: ${error.message}`);
+    }
   }
 
   #createApplication(vhost: string, config: ApplicationConfig): Promise<Application> {

@@ -27,7 +27,7 @@ async function read(): Promise<{ document: Document; routes: Set<string> }> {
     const hidden = (schema as { hide?: boolean } | undefined)?.hide ?? url.startsWith('/docs');
     for (const one of [method].flat()) {
       if (hidden || one === 'HEAD' || one === 'OPTIONS') continue;
-      routes.add(`${one} ${url.replaceAll('::', '\u0000').replace(/:(\w+)/g, '{$1}').replaceAll('\u0000', ':')}`);
+      routes.add(`${one} ${url.replace(/\(.*?\)(?=::)/, '').replaceAll('::', '\u0000').replace(/:(\w+)/g, '{$1}').replaceAll('\u0000', ':')}`);
     }
   });
   await app.register(apiRoutes(await apiOptions()));

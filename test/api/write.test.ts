@@ -272,7 +272,7 @@ test('everything comes back after a restart: what was created, changed and delet
   createVhost(second, { name: 'default', host: { names: ['*'] } });
   const after = await dynamicConfig(second, file);
   t.teardown(() => after.cluster.close());
-  after.config.restore();
+  await after.config.restore();
   t.deepEqual([...second.vhosts.keys()], ['default', 'made']);
   const made = second.vhost('made');
   t.false(made.isStatic);
@@ -295,7 +295,7 @@ test('stored configuration that a new Server.xml contradicts stays stored', asyn
   createVhost(registry, VHOST);
   const after = await dynamicConfig(registry, file);
   t.teardown(() => after.cluster.close());
-  after.config.restore();
+  await after.config.restore();
   t.true(registry.vhost('made').isStatic);
   t.deepEqual([...registry.vhost('made').applications.keys()], []);
   t.is(readFileSync(file, 'utf8'), stored);

@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { openEmbedded } from '#cluster';
+import { CertificateStore } from '../../src/access/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
@@ -61,21 +62,30 @@ export function sampleRegistry(): Registry {
 }
 
 /** What the API changes, kept in memory unless there is a file. */
-export async function dynamicConfig(registry: Registry, file?: string) {
+export async function dynamicConfig(registry: Registry, file?: string, certificates = noCertificates()) {
   const log = pino({ level: 'silent' });
   const cluster = await openEmbedded({ file, onDamaged: () => {} });
-  return { cluster, config: new DynamicConfig({ registry, store: cluster.config, log }) };
+  return { cluster, config: new DynamicConfig({ registry, store: cluster.config, certificates, log }) };
+}
+
+function noCertificates(): CertificateStore {
+  return new CertificateStore({ folder: '/nowhere', log: pino({ level: 'silent' }) });
 }
 
 export type ApiConfig = ApiOptions['config'];
 
 /** What the management API is made of, on a machine without ffmpeg. */
-export async function apiOptions(config: Partial<ApiConfig> = {}, registry = sampleRegistry()): Promise<ApiOptions> {
+export async function apiOptions(
+  config: Partial<ApiConfig> = {},
+  registry = sampleRegistry(),
+  certificates: ApiOptions['certificates'] = { vhosts: noCertificates() },
+): Promise<ApiOptions> {
   return {
     registry,
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,
-    dynamic: (await dynamicConfig(registry)).config,
+    dynamic: (await dynamicConfig(registry, undefined, certificates.vhosts)).config,
+    certificates,
     codecs: new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } }),
   };
 }

@@ -9,7 +9,7 @@ import { openClient, openSession, openTls, PROTOCOLS, shownName, type Client } f
 import { until } from '../../support/until.ts';
 import { CertificateFolder, issue } from '../../support/x509.ts';
 
-const log = pino({ level: 'silent' });
+const log = pino({}, { write: () => {} });
 
 interface Setup extends Partial<HttpPortOptions> {
   readonly http2?: boolean;
