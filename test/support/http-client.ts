@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
+import { connect as connectHttp2, type ClientHttp2Session, type IncomingHttpHeaders, type Settings } from 'node:http2';
 import { Agent, request } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -85,8 +85,13 @@ function http2Client(t: ExecutionContext, socket: TLSSocket, host: string): Clie
 }
 
 /** HTTP/2 on a connection that agreed on it. */
-export function openSession(t: ExecutionContext, socket: TLSSocket, host = 'localhost'): ClientHttp2Session {
-  const session = connectHttp2(`https://${host}`, { createConnection: () => socket });
+export function openSession(
+  t: ExecutionContext,
+  socket: TLSSocket,
+  host = 'localhost',
+  settings: Settings = {},
+): ClientHttp2Session {
+  const session = connectHttp2(`https://${host}`, { createConnection: () => socket, settings });
   t.teardown(() => session.destroy());
   session.on('error', () => {});
   return session;
