@@ -33,7 +33,8 @@ export async function requireToken(app: FastifyInstance, accessToken: string, wr
   });
 
   let delayed = 0;
-  function discourage(request: FastifyRequest, reply: FastifyReply, error: KilnError, done: (error: Error) => void): void {
+  type Done = (error: Error) => void;
+  function discourage(request: FastifyRequest, reply: FastifyReply, error: KilnError, done: Done): void {
     const { waitMs, isNews } = wrong.count(request.ip, performance.now());
     if (isNews) request.log.warn({ client: request.ip }, 'too many wrong credentials for the management API');
     if (waitMs > 0) {

@@ -35,6 +35,9 @@ interface Document {
   readonly components: Record<string, object>;
 }
 
+/** The bar would offer to show the documents of others. */
+const STYLE = '.swagger-ui .topbar { display: none }';
+
 /** Nothing but what this server sends, whatever a document that it shows may contain. */
 const DOCS_POLICY = [
   "default-src 'self'",
@@ -72,8 +75,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
     routePrefix: '/docs',
     // a validator would be asked at its home
     uiConfig: { docExpansion: 'none', validatorUrl: null },
-    // the bar would offer to show the documents of others
-    theme: { title: 'Kiln management API', css: [{ filename: 'kiln.css', content: '.swagger-ui .topbar { display: none }' }] },
+    theme: { title: 'Kiln management API', css: [{ filename: 'kiln.css', content: STYLE }] },
     staticCSP: DOCS_POLICY,
   });
 }
@@ -89,10 +91,11 @@ function describeAnswers({ paths, components }: Document): void {
   }
 }
 
+const COLLECTIONS = ['sessions', 'outputProfiles', 'streams', 'apps', 'vhosts'];
+
 /** The resource that a path is about: its last word that is no name. */
 function tagOf(url: string): string {
   if (url.includes('/stats/')) return 'statistics';
   const words = url.split(/[/:]+/).slice(2);
-  const collections = ['sessions', 'scheduledChannels', 'multiplexChannels', 'outputProfiles', 'streams', 'apps', 'vhosts'];
-  return collections.find((collection) => words.includes(collection)) ?? 'server';
+  return COLLECTIONS.find((collection) => words.includes(collection)) ?? 'server';
 }

@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox';
 import type { Counters } from '../core/counters.ts';
-import { alphabetical, ProviderConnections, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS } from './fields.ts';
+import {
+  alphabetical, ProviderConnections, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS,
+} from './fields.ts';
 import { localTime } from './local-time.ts';
 
 /** v2 statistics object of the management API: the v1 values by side, and sources counted by provider. */

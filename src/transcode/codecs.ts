@@ -24,7 +24,7 @@ type CodecEntry = Static<typeof CodecEntry>;
 
 /** A row of the inventory without what changes. */
 type Row = Omit<CodecEntry, 'metrics'>;
-export type Direction = 'decoder' | 'encoder';
+type Direction = 'decoder' | 'encoder';
 
 export interface CodecInventoryOptions {
   readonly log: Logger;
@@ -95,7 +95,8 @@ function softwareRows(capabilities: Capabilities): Row[] {
     const isDefault = all.some((one) => !taken.has(one));
     for (const one of all) taken.add(one);
     const { displayName, mediaType } = module;
-    return { ...rowOf(module.module, 0, encodes, decodes), busId: '-', displayName, isDefault, isHwAccel: false, mediaType };
+    const row = rowOf(module.module, 0, encodes, decodes);
+    return { ...row, busId: '-', displayName, isDefault, isHwAccel: false, mediaType };
   });
 }
 

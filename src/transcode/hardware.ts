@@ -45,7 +45,8 @@ export async function tryDevices(capabilities: Capabilities, log: Logger, root =
   return tried.filter(({ encodes, decodes }) => encodes.length > 0 || decodes.length > 0);
 }
 
-async function tryDevice({ path, encoders, decoders }: Capabilities, device: Device, log: Logger): Promise<UsableDevice> {
+async function tryDevice(capabilities: Capabilities, device: Device, log: Logger): Promise<UsableDevice> {
+  const { path, encoders, decoders } = capabilities;
   const { module, id, busId, encoderSuffix, decoderSuffix } = device;
   const encodes: InventoryCodec[] = [];
   const decodes: InventoryCodec[] = [];

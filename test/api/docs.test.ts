@@ -19,6 +19,11 @@ interface Document {
   readonly paths: Record<string, Record<string, Operation>>;
 }
 
+/** A path as OpenAPI writes it: names in braces, without patterns, and one colon in front of an action. */
+function inDocument(url: string): string {
+  return url.split('::').map((part) => part.replace(/:(\w+)(\([^)]*\))?/g, '{$1}')).join(':');
+}
+
 /** The document, and the routes that it should tell of, as `METHOD path`. */
 async function read(): Promise<{ document: Document; routes: Set<string> }> {
   const app = Fastify();
@@ -27,7 +32,7 @@ async function read(): Promise<{ document: Document; routes: Set<string> }> {
     const hidden = (schema as { hide?: boolean } | undefined)?.hide ?? url.startsWith('/docs');
     for (const one of [method].flat()) {
       if (hidden || one === 'HEAD' || one === 'OPTIONS') continue;
-      routes.add(`${one} ${url.replace(/\(.*?\)(?=::)/, '').replaceAll('::', '\u0000').replace(/:(\w+)/g, '{$1}').replaceAll('\u0000', ':')}`);
+      routes.add(`${one} ${inDocument(url)}`);
     }
   });
   await app.register(apiRoutes(await apiOptions()));

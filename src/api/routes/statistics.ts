@@ -27,7 +27,9 @@ function levels(
   const response = answers(shape);
   return async (app) => {
     const vhost = { params: VhostPath, response, summary: 'Statistics of a virtual host' };
-    app.get(`${base}/vhosts/:vhost`, { schema: vhost }, ({ params }) => ok(show(registry.vhost(params.vhost).counters)));
+    app.get(`${base}/vhosts/:vhost`, { schema: vhost }, ({ params }) =>
+      ok(show(registry.vhost(params.vhost).counters)),
+    );
 
     const application = { params: ApplicationPath, response, summary: 'Statistics of an application' };
     app.get(`${base}/vhosts/:vhost/apps/:app`, { schema: application }, ({ params }) =>
