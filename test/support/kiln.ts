@@ -15,6 +15,9 @@ export interface KilnPorts {
   readonly http: number;
   readonly api: number;
   readonly ice: readonly [number, number];
+  /** TLS ports of the publishers and of the API, where there is a certificate. */
+  readonly https?: number;
+  readonly apiTls?: number;
 }
 
 export interface KilnOptions {
@@ -30,6 +33,8 @@ export interface KilnOptions {
   readonly server?: string;
   /** Name that the virtual host `default` answers to; `*` unless given. */
   readonly hostName?: string;
+  /** Certificate of the API and of the virtual host `default`. */
+  readonly tls?: { readonly certPath: string; readonly keyPath: string };
   /** Elements of `VirtualHost` before its applications. */
   readonly vhost?: string;
   /** Address of the ICE candidates. */
@@ -38,9 +43,13 @@ export interface KilnOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
+type Seven<T> = [T, T, T, T, T, T, T];
+
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*' } = options;
+  const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
+  const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
     .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
@@ -49,21 +58,21 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
 <Server version="8">
   <Name>test</Name><Type>origin</Type><IP>127.0.0.1</IP>
   <Bind>
-    <Managers><API><Port>${ports.api}</Port></API></Managers>
+    <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
     <Publishers>
-      <LLHLS><Port>${ports.http}</Port></LLHLS>
-      <WebRTC><Signalling><Port>${ports.http}</Port></Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
+      <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
+      <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
     </Publishers>
   </Bind>
   <Modules><ERTMP><Enable>true</Enable></ERTMP></Modules>
   <Managers>
-    <Host><Names><Name>*</Name></Names></Host>
+    <Host><Names><Name>*</Name></Names>${tls ?? ''}</Host>
     <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken></API>
   </Managers>${server}
   <VirtualHosts>
     <VirtualHost>
-      <Name>default</Name><Host><Names><Name>${hostName}</Name></Names></Host>${vhost}
+      <Name>default</Name><Host><Names><Name>${hostName}</Name></Names>${tls ?? ''}</Host>${vhost}
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
@@ -100,8 +109,8 @@ export class Kiln {
 
   /** Starts a server and waits until it is ready. */
   static async start(options: KilnOptions = {}): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce] = (await freePorts(5)) as [number, number, number, number, number];
-    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce] };
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls] = (await freePorts(7)) as Seven<number>;
+    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
     const kiln = new Kiln(ports, folder, options);
