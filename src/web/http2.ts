@@ -28,7 +28,7 @@ export function createHttp2Side(handler: RequestListener, log: Logger): Http2Sid
     streamResetRate: HTTP2_LIMITS.resetRate,
     settings: { maxConcurrentStreams: HTTP2_LIMITS.streams, maxHeaderListSize: LIMITS.headerBytes },
   }, (request, response) => {
-    limitBodyTime(request);
+    limitTimes(request);
     handler(...([request, response] as unknown as Parameters<RequestListener>));
   });
   server.setTimeout(LIMITS.idleMs);
@@ -60,11 +60,13 @@ function closeWhenIdle(session: ServerHttp2Session): void {
   session.once('close', () => clearTimeout(timer));
 }
 
-/** Takes back a request whose body does not come to its end in time. */
-function limitBodyTime(request: Http2ServerRequest): void {
+/** Takes back a request whose body does not come to its end in time, and one whose answer nobody reads. */
+function limitTimes(request: Http2ServerRequest): void {
   const { stream } = request;
+  const takeBack = (): void => stream.close(constants.NGHTTP2_CANCEL);
+  stream.setTimeout(LIMITS.idleMs, takeBack);
   if (stream.endAfterHeaders) return;
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), LIMITS.requestMs);
+  const timer = setTimeout(takeBack, LIMITS.requestMs);
   const stop = (): void => clearTimeout(timer);
   request.once('end', stop);
   stream.once('close', stop);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { BlockList, connect } from 'node:net';
+import { duplexPair } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
@@ -132,17 +133,21 @@ test('behind PROXY protocol the client of the header is the client', async (t) =
   const proxyNetworks = new BlockList();
   proxyNetworks.addSubnet('127.0.0.0', 8);
   const { number } = await open(t, { proxyNetworks });
+  const header = Buffer.from('PROXY TCP4 203.0.113.7 192.0.2.1 5555 443\r\n');
   for (const protocol of PROTOCOLS) {
     for (const together of [true, false]) {
       const raw = connect(number, '127.0.0.1');
       t.teardown(() => raw.destroy());
       await once(raw, 'connect');
-      // with Nagle's algorithm the header may come in one packet with the handshake
-      raw.setNoDelay(!together);
-      raw.write('PROXY TCP4 203.0.113.7 192.0.2.1 5555 443\r\n');
-      const socket = connectTls({
-        socket: raw, servername: 'localhost', rejectUnauthorized: false, ALPNProtocols: [protocol === 'h2' ? 'h2' : 'http/1.1'],
+      const [near, far] = duplexPair();
+      far.once('data', (hello: Buffer) => {
+        if (!together) raw.write(header);
+        raw.write(together ? Buffer.concat([header, hello]) : hello);
+        far.pipe(raw);
       });
+      raw.pipe(far);
+      const ALPNProtocols = [protocol === 'h2' ? 'h2' : 'http/1.1'];
+      const socket = connectTls({ socket: near, servername: 'localhost', rejectUnauthorized: false, ALPNProtocols });
       await once(socket, 'secureConnect');
       if (protocol === 'h2') {
         const session = openSession(t, socket);
@@ -202,6 +207,31 @@ test('what is no TLS, or ends in mid-handshake, costs its own connection', async
   t.is((await who(await openClient(t, 'h2', number))).version, '2.0');
 });
 
+test('a handshake that does not come to its end is cut off, and a silent HTTP/1.1 client after it', async (t) => {
+  const { number } = await open(t);
+  const silent = connect(number, '127.0.0.1');
+  t.teardown(() => silent.destroy());
+  silent.on('error', () => {}).resume();
+  const slow = await openTls(t, number);
+  slow.write('GET /who HTTP/1.1\r\nHost: a\r\n');
+  const answer = once(slow, 'data');
+  await once(silent, 'close');
+  t.regex(String((await answer)[0]), /^HTTP\/1.1 408 /);
+});
+
+test('methods that no route has', async (t) => {
+  const { number } = await open(t);
+  const session = openSession(t, await openTls(t, number, { ALPNProtocols: ['h2'] }));
+  for (const [headers, expected] of [
+    [{ ':method': 'PROPFIND', ':path': '/who' }, 404], [{ ':method': 'CONNECT', ':authority': 'a:1' }, 405],
+  ] as const) {
+    const stream = session.request(headers);
+    const [{ ':status': status }] = (await once(stream, 'response')) as [{ ':status': number }];
+    t.is(status, expected);
+    stream.close();
+  }
+});
+
 test('headers beyond the limits end an HTTP/2 request, not its neighbours', async (t) => {
   const { number } = await open(t);
   const session = openSession(t, await openTls(t, number, { ALPNProtocols: ['h2'] }));
@@ -226,7 +256,7 @@ test('a client that takes back request after request loses its connection', asyn
     return Buffer.concat([header, payload]);
   };
   // :method GET, :scheme https, :path /, :authority a (RFC 7541 appendix A and section 6.2.2)
-  const fields = Buffer.from('8287840101' + '61', 'hex');
+  const fields = Buffer.from('828784010161', 'hex');
   const cancel = Buffer.from([0, 0, 0, 8]);
   socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, Buffer.alloc(0))]));
   socket.resume();
