@@ -1,5 +1,7 @@
 import type { RequestListener } from 'node:http';
-import { constants, createServer, type Http2ServerRequest, type ServerHttp2Session } from 'node:http2';
+import {
+  constants, createServer, type Http2ServerRequest, type ServerHttp2Session, type ServerHttp2Stream,
+} from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../log.ts';
 import { HTTP2_LIMITS, LIMITS } from './limits.ts';
@@ -28,14 +30,14 @@ export function createHttp2Side(handler: RequestListener, log: Logger): Http2Sid
     streamResetRate: HTTP2_LIMITS.resetRate,
     settings: { maxConcurrentStreams: HTTP2_LIMITS.streams, maxHeaderListSize: LIMITS.headerBytes },
   }, (request, response) => {
-    limitTimes(request);
+    limitBodyTime(request);
     handler(...([request, response] as unknown as Parameters<RequestListener>));
   });
   server.setTimeout(LIMITS.idleMs);
   server.on('session', (session) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
-    closeWhenIdle(session);
+    watch(session);
   });
   server.on('sessionError', (error) => log.debug({ err: error }, 'an HTTP/2 connection failed'));
 
@@ -45,29 +47,43 @@ export function createHttp2Side(handler: RequestListener, log: Logger): Http2Sid
   };
 }
 
-/** A client that opens nothing is no client, however often it pings. */
-function closeWhenIdle(session: ServerHttp2Session): void {
-  let open = 0;
-  const timer = setTimeout(() => {
-    if (open === 0) session.close();
+/** A client that opens nothing is no client, and an answer that nobody reads is none, however often it pings. */
+function watch(session: ServerHttp2Session): void {
+  const open = new Map<ServerHttp2Stream, string>();
+  const idle = setTimeout(() => {
+    if (open.size === 0) session.close();
   }, LIMITS.keepAliveMs);
+  const stalled = setInterval(() => {
+    for (const [stream, seen] of open) {
+      if (!stream.headersSent) continue;
+      const progress = `${stream.writableLength} ${stream.state.localWindowSize}`;
+      if (progress === seen) takeBack(stream);
+      else open.set(stream, progress);
+    }
+  }, LIMITS.idleMs / 2);
   session.on('stream', (stream) => {
-    open++;
+    open.set(stream, '');
     stream.once('close', () => {
-      if (--open === 0 && !session.destroyed) timer.refresh();
+      open.delete(stream);
+      if (open.size === 0 && !session.destroyed) idle.refresh();
     });
   });
-  session.once('close', () => clearTimeout(timer));
+  session.once('close', () => {
+    clearTimeout(idle);
+    clearInterval(stalled);
+  });
 }
 
-/** Takes back a request whose body does not come to its end in time, and one whose answer nobody reads. */
-function limitTimes(request: Http2ServerRequest): void {
+/** Takes back a request whose body does not come to its end in time. */
+function limitBodyTime(request: Http2ServerRequest): void {
   const { stream } = request;
-  const takeBack = (): void => stream.close(constants.NGHTTP2_CANCEL);
-  stream.setTimeout(LIMITS.idleMs, takeBack);
   if (stream.endAfterHeaders) return;
-  const timer = setTimeout(takeBack, LIMITS.requestMs);
+  const timer = setTimeout(() => takeBack(stream), LIMITS.requestMs);
   const stop = (): void => clearTimeout(timer);
   request.once('end', stop);
   stream.once('close', stop);
+}
+
+function takeBack(stream: ServerHttp2Stream): void {
+  stream.close(constants.NGHTTP2_CANCEL);
 }
