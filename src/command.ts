@@ -110,14 +110,16 @@ function readLogLevel(): string {
 
 /** What to publish the test pattern with: to the first application that takes RTMP. */
 async function planDemo() {
-  const application = config.virtualHosts[0]?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp);
+  const [vhost] = config.virtualHosts;
+  const application = vhost?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp);
   const rtmpPort = config.bind.providers.rtmp?.port;
-  if (application === undefined || rtmpPort === undefined) {
+  if (vhost === undefined || application === undefined || rtmpPort === undefined) {
     fail(`--demo: ${options.config} has no application that takes RTMP`);
   }
   try {
     const { path } = await findFfmpeg();
-    return { app: application.name, stream: DEMO_STREAM, rtmpPort, ffmpegPath: path };
+    const names = { app: application.name, stream: DEMO_STREAM, hostNames: vhost.host.names };
+    return { ...names, ip: config.ip, rtmpPort, ffmpegPath: path };
   } catch (error) {
     if (error instanceof FfmpegError) fail(`--demo: ${error.message}`);
     throw error;

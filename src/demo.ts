@@ -1,6 +1,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { hostInUrl } from './config/values.ts';
 import type { Logger } from './log.ts';
 
 const run = promisify(execFile);
@@ -33,6 +34,10 @@ const ENCODE = [
 ];
 
 export interface DemoOptions {
+  /** Addresses that the server listens on, as Server.xml names them. */
+  readonly ip: readonly string[];
+  /** Names of the virtual host to publish to, with wildcards or without. */
+  readonly hostNames: readonly string[];
   readonly rtmpPort: number;
   readonly app: string;
   readonly stream: string;
@@ -47,15 +52,26 @@ export interface Demo {
 }
 
 /** Starts the publisher and keeps it running: one that dies is started again, with growing pauses. */
-export async function startDemo({ rtmpPort, app, stream, ffmpegPath, log }: DemoOptions): Promise<Demo> {
+export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPath, log }: DemoOptions): Promise<Demo> {
   const picture = (await draws(ffmpegPath)) ? BARS : PLAIN;
-  const url = `rtmp://127.0.0.1:${rtmpPort}/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+  const path = `:${rtmpPort}/${encodeURIComponent(app)}`;
+  const url = `rtmp://${ownAddress(ip)}${path}/${encodeURIComponent(stream)}`;
+  // What the server chooses the virtual host by; any letter stands for what a wildcard leaves open.
+  const [name = '*'] = hostNames;
+  const tcUrl = name === '*' ? [] : ['-rtmp_tcurl', `rtmp://${hostInUrl(name.replace(/[*?]/g, 'a'))}${path}`];
   const publisher = new Publisher(ffmpegPath, [
     '-hide_banner', '-nostdin', '-nostats', '-loglevel', 'warning',
     '-re', '-f', 'lavfi', '-i', picture, '-re', '-f', 'lavfi', '-i', TONE,
-    ...ENCODE, '-f', 'flv', url,
+    ...ENCODE, '-f', 'flv', ...tcUrl, url,
   ], log);
   return { close: () => publisher.close() };
+}
+
+/** Host of a URL at which this machine is listened to. */
+function ownAddress(ip: readonly string[]): string {
+  if (ip.some((address) => address === '*' || address === '0.0.0.0')) return '127.0.0.1';
+  const [address = '127.0.0.1'] = ip;
+  return hostInUrl(address === '::' ? '::1' : address);
 }
 
 /** True when this ffmpeg can draw the clock: it has the filter and finds a font. */

@@ -1,4 +1,5 @@
 import type { ServerConfig } from './config/model.ts';
+import { hostInUrl } from './config/values.ts';
 
 /** The ports of an HTTP listener, as it got them; absent: not listening. */
 export interface HttpPorts {
@@ -40,7 +41,7 @@ export function summary(config: ServerConfig, addresses: Addresses, options: Sum
   const sections: readonly (readonly [title: string, rows: readonly Row[]])[] = [
     ['Watch', watchRows(addresses, names)],
     ['Publish', publishRows(addresses, { ...names, stream: YOUR_STREAM })],
-    ['Manage', manageRows(addresses, names.host, token)],
+    ['Manage', manageRows(addresses, hostOf(config, config.managers?.host.names), token)],
   ];
   const shown = sections.filter(([, rows]) => rows.length > 0);
   const width = Math.max(0, ...shown.flatMap(([, rows]) => rows.map(([label]) => label.length)));
@@ -69,16 +70,25 @@ interface Example {
   readonly stream: string;
 }
 
-/** Names to show: a host name without wildcards, and an application that takes streams. */
+/** Names to show: a host that answers, and an application that takes streams. */
 function example(config: ServerConfig, demo: SummaryOptions['demo']): Example {
   const [vhost] = config.virtualHosts;
-  const named = vhost?.host.names.find((name) => !/[*?]/.test(name));
   const application = vhost?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp !== undefined);
   return {
-    host: named ?? 'localhost',
+    host: hostOf(config, vhost?.host.names),
     app: demo?.app ?? application?.name ?? 'app',
     stream: demo?.stream ?? YOUR_STREAM,
   };
+}
+
+const EVERY_ADDRESS = ['*', '0.0.0.0', '::'];
+
+/** Host of a URL: the first name without wildcards; without one, an address that is listened on. */
+function hostOf({ ip }: ServerConfig, names: readonly string[] = []): string {
+  const named = names.map(hostInUrl).find((name) => !/[*?]/.test(name) && URL.canParse(`http://${name}`));
+  if (named !== undefined) return named;
+  if (ip.some((address) => EVERY_ADDRESS.includes(address))) return 'localhost';
+  return hostInUrl(ip.find((address) => address === '127.0.0.1' || address === '::1') ?? ip[0] ?? 'localhost');
 }
 
 /** The player page: on the port of LL-HLS, else of WebRTC. */

@@ -70,7 +70,7 @@ export function parseSps(nal: Buffer): H265Sps {
   const bitDepthChroma = 8 + reader.ueMax(8, 'bit_depth_chroma_minus8');
   const pocBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
   const maxReorderFrames = readReorder(reader, subLayers);
-  skipCodingTools(reader, chromaFormat, pocBits);
+  skipCodingTools(reader, pocBits);
   const vui = reader.flag() ? tolerant(() => readVui(reader, subLayers)) : undefined;
   return {
     ...profileTierLevel,
@@ -114,9 +114,9 @@ function readReorder(reader: BitReader, subLayers: number): number {
 }
 
 /** From log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
-function skipCodingTools(reader: BitReader, chromaFormat: number, pocBits: number): void {
+function skipCodingTools(reader: BitReader, pocBits: number): void {
   for (let i = 0; i < 6; i++) reader.ue();
-  if (reader.flag() && reader.flag()) skipScalingLists(reader, chromaFormat);
+  if (reader.flag() && reader.flag()) skipScalingLists(reader);
   reader.skip(2);
   if (reader.flag()) {
     reader.skip(8);
@@ -135,9 +135,9 @@ function skipCodingTools(reader: BitReader, chromaFormat: number, pocBits: numbe
 }
 
 /** scaling_list_data(): 7.3.4. */
-function skipScalingLists(reader: BitReader, chromaFormat: number): void {
+function skipScalingLists(reader: BitReader): void {
   for (let size = 0; size < 4; size++) {
-    for (let matrix = 0; matrix < 6; matrix += size === 3 && chromaFormat !== 3 ? 3 : 1) {
+    for (let matrix = 0; matrix < 6; matrix += size === 3 ? 3 : 1) {
       if (!reader.flag()) {
         reader.ue();
         continue;

@@ -49,6 +49,8 @@ const MODULES: readonly (readonly [name: string, configured: Anywhere, consequen
   ['EventGenerator', onApplication(({ eventGenerator, providers }) =>
     eventGenerator?.enable || providers.rtmp?.eventGenerator), NO_EFFECT],
   ['PassthroughOutputProfile', onApplication(({ providers }) => providers.rtmp?.passthroughOutputProfile), NO_EFFECT],
+  ['DelayBufferTimeMs', onApplication(({ publishers: { llhls, webrtc } }) =>
+    llhls?.delayBufferTimeMs || webrtc?.delayBufferTimeMs), NO_EFFECT],
   ['JitterBuffer', onApplication(({ publishers }) => publishers.webrtc?.jitterBuffer), NO_EFFECT],
   ['Ulpfec', onApplication(({ publishers }) => publishers.webrtc?.ulpfec), NO_EFFECT],
   ['TcpRelay', ({ bind }) => bind.publishers.webrtc?.iceCandidates.tcpRelay.length, NO_EFFECT],

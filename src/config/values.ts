@@ -63,6 +63,11 @@ export function parsePortRanges(text: string, transport: Transport): readonly Po
   return ranges;
 }
 
+/** A host as URLs write it: IPv6 addresses in brackets. */
+export function hostInUrl(host: string): string {
+  return isIPv6(host) ? `[${host}]` : host;
+}
+
 function splitHost(text: string): [host: string, rest: string] | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(.+)$/.exec(text);
   if (match === null) return undefined;

@@ -31,6 +31,9 @@ export class XmlToJson {
       if (name !== 'include') this.#warn(element, `${path}/@${name}`);
     }
     if (schema.ignored === true) return null;
+    if ((isListSchema(schema) || isObjectSchema(schema)) && element.text !== '') {
+      this.#warn(element, path, 'has text, which has no effect: elements belong here');
+    }
     if (isListSchema(schema)) return this.#container(schema.items, schema.item ?? '', element, path);
     if (isObjectSchema(schema)) return this.#object(schema, element, path);
     for (const child of element.children) this.#warn(child, `${path}/${child.name}`);
@@ -71,9 +74,9 @@ export class XmlToJson {
     return json;
   }
 
-  #warn(element: XmlElement, path: string): void {
+  #warn(element: XmlElement, path: string, message = 'is unknown and has no effect'): void {
     if (this.warnings.some((warning) => warning.path === path)) return;
-    this.warnings.push({ file: element.file, path, message: 'is unknown and has no effect' });
+    this.warnings.push({ file: element.file, path, message });
   }
 }
 

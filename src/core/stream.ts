@@ -11,7 +11,7 @@ interface StreamEvents {
   /** The set of tracks, or the configuration of one, is another. */
   tracks: [tracks: readonly Track[]];
   close: [reason: string];
-  /** A reader's consumer threw: it was detached, writer and other readers go on. */
+  /** A reader's consumer threw: it is detached, writer and other readers go on. */
   fault: [error: unknown];
 }
 
@@ -80,7 +80,7 @@ export class Stream extends EventEmitter<StreamEvents> {
       try {
         reader.push(packet);
       } catch (error) {
-        reader.end('it failed to take a packet');
+        this.#end(reader, 'it failed to take a packet');
         this.emit('fault', error);
       }
     }
@@ -102,13 +102,21 @@ export class Stream extends EventEmitter<StreamEvents> {
     if (this.#closed) return;
     this.#closed = true;
     this.closeChildren(reason);
-    for (const reader of this.#readers) reader.end(reason);
+    for (const reader of this.#readers) this.#end(reader, reason);
     this.emit('close', reason);
     this.removeAllListeners();
   }
 
   /** Called once, when the stream counts as closed already. */
   protected closeChildren(_reason: string): void {}
+
+  #end(reader: Reader, reason: string): void {
+    try {
+      reader.end(reason);
+    } catch (error) {
+      this.emit('fault', error);
+    }
+  }
 
   #detach(gone: Reader): void {
     this.#readers = this.#readers.filter((reader) => reader !== gone);

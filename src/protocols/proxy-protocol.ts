@@ -39,6 +39,11 @@ export function parseProxyHeader(bytes: Buffer): ProxyHeader | undefined {
   throw new ProxyProtocolError('no PROXY protocol header');
 }
 
+/** True when the first bytes of a connection are those of a PROXY protocol header, as far as they go. */
+export function isProxyHeader(bytes: Buffer): boolean {
+  return startsAs(bytes, V2_SIGNATURE) || startsAs(bytes, V1_PREFIX);
+}
+
 /** True when `bytes` begin with `prefix`, as far as they go. */
 function startsAs(bytes: Buffer, prefix: Buffer): boolean {
   const length = Math.min(bytes.length, prefix.length);

@@ -1,12 +1,14 @@
 import { createServer, isIP, isIPv6, type AddressInfo, type BlockList, type Server, type Socket } from 'node:net';
 import type { Logger } from '../log.ts';
-import { canonicalAddress, parseProxyHeader, type Peer, type ProxyHeader } from './proxy-protocol.ts';
+import { canonicalAddress, isProxyHeader, parseProxyHeader, type Peer, type ProxyHeader } from './proxy-protocol.ts';
 
 export type { Peer };
 
 export interface AcceptOptions {
   /** Proxies that begin each connection with a PROXY protocol header; from there, one without it is refused. */
   readonly proxyNetworks?: BlockList;
+  /** Those of them that may leave the header out: what they forward tells of the client in its own way. */
+  readonly headerless?: BlockList;
   /** Hears of refused headers and failed accepts. */
   readonly log?: Logger;
 }
@@ -28,6 +30,7 @@ export interface TcpListener {
 }
 
 const HEADER_TIMEOUT_MS = 5000;
+const NO_HEADER: ProxyHeader = { peer: undefined, consumed: 0 };
 
 /**
  * Listens and hands over each connection with the real client's address, behind PROXY protocol too.
@@ -64,7 +67,7 @@ export function listenAddress(host: string, port: number): { host: string; port:
  * @returns drops the connections whose PROXY header is still to come
  */
 export function acceptSockets(server: Server, options: AcceptOptions, onSocket: OnSocket): () => void {
-  const { proxyNetworks, log } = options;
+  const { proxyNetworks, headerless, log } = options;
   const pending = new Set<Socket>();
   server.on('error', (error) => {
     if (server.listening) log?.error({ err: error }, 'a connection could not be accepted');
@@ -77,7 +80,7 @@ export function acceptSockets(server: Server, options: AcceptOptions, onSocket: 
       onSocket(socket, peer);
     } else {
       pending.add(socket);
-      readProxyHeader(socket, (result) => {
+      readProxyHeader(socket, includes(headerless, peer.remoteAddress), (result) => {
         pending.delete(socket);
         if (result instanceof Error) {
           log?.warn({ proxy: peer.remoteAddress }, `connection refused: ${result.message}`);
@@ -114,9 +117,9 @@ function peerOf(socket: Socket): Peer | undefined {
 
 /**
  * Calls `done` once: with the header, when it is read and the bytes behind it are put back; with an error when
- * the connection brings none; with neither address nor error when it has closed.
+ * the connection brings none that is needed; with neither address nor error when it has closed or needs none.
  */
-function readProxyHeader(socket: Socket, done: (result: ProxyHeader | Error) => void): void {
+function readProxyHeader(socket: Socket, optional: boolean, done: (result: ProxyHeader | Error) => void): void {
   let seen: Buffer = Buffer.alloc(0);
   const finish = (result: ProxyHeader | Error): void => {
     clearTimeout(timer);
@@ -131,6 +134,10 @@ function readProxyHeader(socket: Socket, done: (result: ProxyHeader | Error) => 
     const chunk = socket.read() as Buffer | null;
     if (chunk === null) return;
     seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    if (optional && !isProxyHeader(seen)) {
+      socket.unshift(seen);
+      return finish(NO_HEADER);
+    }
     let header: ProxyHeader | undefined;
     try {
       header = parseProxyHeader(seen);
@@ -141,9 +148,11 @@ function readProxyHeader(socket: Socket, done: (result: ProxyHeader | Error) => 
     if (header.consumed < seen.length) socket.unshift(seen.subarray(header.consumed));
     finish(header);
   };
-  const closed = (): void => finish({ peer: undefined, consumed: 0 });
+  const late = (): void =>
+    finish(optional && seen.length === 0 ? NO_HEADER : new Error('no PROXY protocol header in time'));
+  const closed = (): void => finish(NO_HEADER);
   const ended = (): void => void socket.destroy();
   const ignore = (): void => {};
-  const timer = setTimeout(() => finish(new Error('no PROXY protocol header in time')), HEADER_TIMEOUT_MS);
+  const timer = setTimeout(late, HEADER_TIMEOUT_MS);
   socket.on('readable', read).on('end', ended).on('close', closed).on('error', ignore);
 }

@@ -11,7 +11,7 @@ import { LIMITS } from './limits.ts';
 import { createTlsFront, type TlsOptions } from './tls-front.ts';
 
 export interface HttpPortOptions {
-  /** Proxies that begin each connection with a PROXY protocol header. */
+  /** Proxies that begin each connection with a PROXY protocol header; those in both networks may. */
   readonly proxyNetworks?: BlockList;
   /** Proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. */
   readonly forwardedNetworks?: BlockList;
@@ -42,6 +42,8 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
  */
 export function createHttpPort(options: HttpPortOptions): HttpPort {
   const { proxyNetworks, forwardedNetworks, tls, log } = options;
+  // Who may name the client in X-Forwarded-For gains nothing from leaving the header out.
+  const accepting = { proxyNetworks, headerless: forwardedNetworks, log };
   const sockets = new Set<Socket>();
   const more: TcpListener[] = [];
   let dropPending = (): void => {};
@@ -79,7 +81,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         socket.once('close', () => sockets.delete(socket));
         accept(socket, peer);
       };
-      dropPending = acceptSockets(server, { proxyNetworks, log }, deliver);
+      dropPending = acceptSockets(server, accepting, deliver);
       return server;
     },
     // Quiet about requests, loud about what fails with 5xx.
@@ -102,7 +104,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     listen: async ([first = '*', ...others], wanted) => {
       await app.listen(listenAddress(first, wanted));
       const { port } = app.server.address() as AddressInfo;
-      for (const host of others) more.push(await listenTcp({ host, port, proxyNetworks, log }, deliver));
+      for (const host of others) more.push(await listenTcp({ host, port, ...accepting }, deliver));
       return port;
     },
     close: (graceMs = GRACE_MS) => (closing ??= close(graceMs)),

@@ -27,12 +27,12 @@ export function localAddresses(): LocalAddress[] {
 
 /**
  * How many media workers have a port of their own: the ports of the widest entry, UDP before TCP.
- * @param cores no worker is made beyond these
+ * @param most no worker is made beyond these
  */
-export function workerCount(candidates: readonly IceCandidate[], cores: number): number {
+export function workerCount(candidates: readonly IceCandidate[], most: number): number {
   const udp = candidates.filter(({ protocol }) => protocol === 'udp');
-  const ports = (udp.length > 0 ? udp : candidates).map(({ first, last }) => (first === 0 ? cores : last - first + 1));
-  return Math.max(1, Math.min(cores, ...(ports.length > 0 ? [Math.max(...ports)] : [])));
+  const ports = (udp.length > 0 ? udp : candidates).map(({ first, last }) => (first === 0 ? most : last - first + 1));
+  return Math.max(1, Math.min(most, ...(ports.length > 0 ? [Math.max(...ports)] : [])));
 }
 
 /**

@@ -7,7 +7,10 @@ import { iceSockets, localAddresses, workerCount } from './addresses.ts';
 import { listenToMediasoup } from './log.ts';
 import { MediaWorker } from './media-worker.ts';
 
-type IceConfig = Pick<WebrtcBindConfig['iceCandidates'], 'iceCandidate' | 'enableLinkLocalAddress'>;
+type IceConfig = Pick<
+  WebrtcBindConfig['iceCandidates'],
+  'iceCandidate' | 'enableLinkLocalAddress' | 'iceWorkerCount'
+>;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
@@ -29,12 +32,12 @@ export class WorkerPool {
   }
 
   /**
-   * Starts one worker per configured port, at most one per core.
+   * Starts one worker per configured port, at most IceWorkerCount or, where that is not set, one per core.
    * @throws Error when a worker cannot be started or a port not be opened
    */
   static async create(config: IceConfig, log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
     listenToMediasoup(log);
-    const pool = new WorkerPool(config, log, workerCount(config.iceCandidate, cores));
+    const pool = new WorkerPool(config, log, workerCount(config.iceCandidate, config.iceWorkerCount ?? cores));
     const starts = await Promise.allSettled(pool.#workers.map((_, index) => pool.#start(index)));
     const failed = starts.find((start) => start.status === 'rejected');
     if (failed !== undefined) {

@@ -10,6 +10,9 @@ import { number, type Measurement } from './measurement.ts';
 import { withServer } from './server.ts';
 import { installed, wrk } from './wrk.ts';
 
+const KINDS = ['part', 'chunklist'] as const;
+type Kind = (typeof KINDS)[number];
+
 const ROUNDS = 3;
 const SETTLE_MS = 3000;
 
@@ -27,11 +30,14 @@ export const files: Measurement = {
         await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
         await kiln.liveStream('live');
         await delay(SETTLE_MS);
-        const rates = { part: { ours: [] as number[], nginx: [] as number[] }, chunklist: { ours: [] as number[], nginx: [] as number[] } };
+        const rates: Record<Kind, { ours: number[]; nginx: number[] }> = {
+          part: { ours: [], nginx: [] },
+          chunklist: { ours: [], nginx: [] },
+        };
         const bytes = { part: 0, chunklist: 0 };
         for (let round = 0; round < ROUNDS; round++) {
           const urls = await liveFiles(kiln.httpUrl('/app/live/llhls.m3u8'));
-          for (const kind of ['part', 'chunklist'] as const) {
+          for (const kind of KINDS) {
             const body = Buffer.from(await (await fetch(urls[kind])).arrayBuffer());
             bytes[kind] = body.length;
             await writeFile(join(nginx.root, kind), body);
@@ -39,7 +45,7 @@ export const files: Measurement = {
             rates[kind].nginx.push(await wrk(`${nginx.url}/${kind}`));
           }
         }
-        return (['part', 'chunklist'] as const).map((kind) => {
+        return KINDS.map((kind) => {
           const [ours, theirs] = [median(rates[kind].ours), median(rates[kind].nginx)];
           return {
             what: `LL-HLS answers per second and core: ${kind}, ${number(bytes[kind] / 1000, 1)} kB`,
@@ -55,7 +61,7 @@ export const files: Measurement = {
 };
 
 /** URLs of the picture's chunklist and of its newest part. */
-async function liveFiles(master: string): Promise<{ part: string; chunklist: string }> {
+async function liveFiles(master: string): Promise<Record<Kind, string>> {
   const text = await (await fetch(master)).text();
   const chunklist = new URL(/^[^#\n].*$/m.exec(text)?.[0] ?? '', master).href;
   const { parts } = parseChunklist(await (await fetch(chunklist)).text());
@@ -83,7 +89,8 @@ http {
   server { listen 127.0.0.1:${port}; root ${root}; }
 }
 `);
-  const child = spawn('nginx', ['-c', config, '-p', folder, '-e', 'stderr'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const args = ['-c', config, '-p', folder, '-e', 'stderr'];
+  const child = spawn('nginx', args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const url = `http://127.0.0.1:${port}`;
   await until('nginx', async () => (await fetch(url).catch(() => undefined)) !== undefined);
   return { root, url, stop: () => child.kill('SIGTERM') };

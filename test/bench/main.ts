@@ -19,7 +19,8 @@ const WIDTHS = [78, 26, 34, 28];
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !ALL.some((one) => one.name === name));
 if (unknown.length > 0) {
-  process.stderr.write(`no such measurement: ${unknown.join(', ')}; there are ${ALL.map(({ name }) => name).join(', ')}\n`);
+  const known = ALL.map(({ name }) => name).join(', ');
+  process.stderr.write(`no such measurement: ${unknown.join(', ')}; there are ${known}\n`);
   process.exit(2);
 }
 
@@ -28,14 +29,16 @@ let failed = false;
 try {
   const clip = join(folder, 'clip.flv');
   await encodeClip(clip, { size: '1280x720', kbit: 2500 });
-  print(`${cpus().length} cores of ${cpus()[0]?.model ?? 'unknown'}, load ${number(loadavg()[0] ?? 0, 1)}; 720p30, 2.5 Mbit/s, H.264 and AAC; CPU in percent of one core`);
+  print(`${cpus().length} cores of ${cpus()[0]?.model ?? 'unknown'}, load ${number(loadavg()[0] ?? 0, 1)}`);
+  print('720p30, 2.5 Mbit/s, H.264 and AAC; CPU in percent of one core');
   row('what', 'measured', 'beside it', 'budget', '');
   for (const measurement of ALL.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     try {
       (await measurement.run({ clip, folder })).forEach(printLine);
     } catch (error) {
       failed = true;
-      row(measurement.name, `failed: ${(error as Error).message}`, '', '', '');
+      const { message, cause } = error as Error;
+      row(measurement.name, `failed: ${message}${cause instanceof Error ? `: ${cause.message}` : ''}`, '', '', '');
     }
   }
 } finally {

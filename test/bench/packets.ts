@@ -16,6 +16,7 @@ const ROUNDS = 5;
 /** Plays of the clip in a round. */
 const PLAYS = 10;
 const SENDS = 2;
+const SEGMENTS = { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 1, segmentCount: 10, firstMsn: 0 };
 const CODEC = {
   kind: 'video', mimeType: 'video/H264', clockRate: 90_000,
   parameters: { 'packetization-mode': 1, 'profile-level-id': '42e01f' },
@@ -36,10 +37,11 @@ function packetizing(clip: Clip): Line {
   const sender = newSender((packet) => (bytes += packet.length));
   const rounds = repeat(() => packetize(frames, sender, PLAYS));
   const each = sender.packets / ROUNDS;
+  const sent = ROUNDS * PLAYS * frames.length;
   return {
     what: 'RTP packetizing per packet',
     measured: `${number((median(rounds) / each) * 1000, 2)} us`,
-    reference: `${number(each / PLAYS / frames.length, 1)} packets, ${number(bytes / ROUNDS / PLAYS / frames.length / 1000, 1)} kB a frame`,
+    reference: `${number(sender.packets / sent, 1)} packets, ${number(bytes / sent / 1000, 1)} kB a frame`,
   };
 }
 
@@ -83,9 +85,7 @@ function packaging(clip: Clip): Line {
   const all = toPackets(clip, PLAYS);
   const log = pino({ level: 'silent' });
   const rounds = repeat(() => {
-    const segmenter = new Segmenter(
-      { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 1, segmentCount: 10, firstMsn: 0 }, log, new FaultLog(log),
-    );
+    const segmenter = new Segmenter(SEGMENTS, log, new FaultLog(log));
     segmenter.setTracks([...new Set(all.map(({ track }) => track))]);
     for (const packet of all) segmenter.push(packet);
   });

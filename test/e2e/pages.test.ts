@@ -10,7 +10,7 @@ import { Registry } from '../../src/core/registry.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { pagesRoutes } from '../../src/web/pages.ts';
 import { launchBrowser } from '../support/browser.ts';
-import { addVhost, goLive, type VhostShape } from '../support/live.ts';
+import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../support/live.ts';
 
 const browser = await launchBrowser();
 const media = await mkdtemp(join(tmpdir(), 'kiln-pages-'));
@@ -129,6 +129,19 @@ test('sound is off until the viewer turns it on, in one picture at a time', asyn
   await sound.click();
   t.false(await muted());
   await sound.waitFor({ state: 'hidden' });
+});
+
+test('sound that comes later is played, for which the player starts again', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  const output = goLive(registry, 'app', 'news', [VIDEO]);
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  t.true(await page.getByRole('button', { name: 'Turn sound on' }).isHidden());
+  const playlist = page.waitForRequest(/llhls\.m3u8/);
+  output.setTracks([VIDEO, AUDIO]);
+  await playlist;
+  await page.getByRole('button', { name: 'Turn sound on' }).waitFor();
+  t.deepEqual(errors, []);
 });
 
 test('a refusal is told in words and not tried again', async (t) => {

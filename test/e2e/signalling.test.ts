@@ -236,3 +236,32 @@ test('random messages never do harm', async (t) => {
   await peer.until(() => peer.frames().length >= 5);
   t.pass();
 });
+
+for (const when of ['before the answer comes', 'while it is worked on']) {
+  test(`a media worker that dies after its offer, ${when}: the player is told to ask again`, async (t) => {
+    const { publisher, open } = await start(t);
+    const client = await open();
+    client.send({ command: 'request_offer' });
+    const offer = await client.command('offer');
+    const sdp = await new ViewerPeer().answerTo(offer?.sdp?.sdp ?? '');
+    const answer = { command: 'answer', id: offer?.id, sdp: { type: 'answer', sdp } };
+    const worker = publisher.pool.workers.find(({ sessions }) => sessions > 0);
+    const pid = worker?.pid as number;
+    if (when === 'before the answer comes') {
+      process.kill(pid, 'SIGKILL');
+      await client.command('stop');
+      client.send(answer);
+    } else {
+      process.kill(pid, 'SIGSTOP');
+      client.send(answer);
+      // answered behind the message in front of it
+      client.socket.ping();
+      await new Promise((pong) => client.socket.once('pong', pong));
+      process.kill(pid, 'SIGKILL');
+    }
+    t.deepEqual(await client.command('stop'), { command: 'stop', id: offer?.id, peer_id: 0 } as object);
+    client.send({ command: 'request_offer' });
+    const again = await client.next(({ command, id, error }) => (command === 'offer' && id !== offer?.id) || error !== undefined);
+    t.is(again?.command, 'offer');
+  });
+}

@@ -24,7 +24,8 @@ const folder = await mkdtemp(join(tmpdir(), 'kiln-soak-'));
 const clip = join(folder, 'clip.flv');
 let sound = false;
 try {
-  sound = first === 'load' ? await load(clip, print) : await soak(Number(first ?? Date.now() % 1e6), Number(second ?? 10_000));
+  if (first === 'load') sound = await load(clip, print);
+  else sound = await soak(Number(first ?? Date.now() % 1e6), Number(second ?? 10_000));
 } finally {
   await rm(folder, { recursive: true, force: true });
 }
@@ -52,7 +53,8 @@ async function soak(seed: number, count: number): Promise<boolean> {
       allowed = Math.min(allowed, memory * GROWTH);
       if (memory > allowed || errors.length > 0) sound = false;
       const each = residentBytes.map(mebibytes).join(' + ');
-      print(`${String(done).padStart(7)} attacks: ${mebibytes(memory)} MiB (${each}), ${openFiles} open files, ${errors.length} errors`);
+      const state = `${mebibytes(memory)} MiB (${each}), ${openFiles} open files, ${errors.length} errors`;
+      print(`${String(done).padStart(7)} attacks: ${state}`);
       for (const error of errors.slice(told, told + MAX_TOLD)) print(`        ${error.slice(0, MAX_LINE)}`);
       told = errors.length;
     }

@@ -28,7 +28,9 @@ const MUTATIONS: readonly Mutation[] = [
     const again = bytes.subarray(at, at + random.below(2000));
     return Buffer.concat([bytes.subarray(0, at), again, again, bytes.subarray(at)]);
   },
-  (bytes, random, other) => Buffer.concat([bytes.subarray(0, random.below(bytes.length)), other.subarray(random.below(other.length))]),
+  (bytes, random, other) => {
+    return Buffer.concat([bytes.subarray(0, random.below(bytes.length)), other.subarray(random.below(other.length))]);
+  },
   (bytes, random) => {
     const copy = Buffer.from(bytes);
     for (let i = random.below(4); i >= 0; i--) {

@@ -33,8 +33,9 @@ const PICTURES = [
   extended('AV1', 'av1-svt.mp4', 'av1C'),
   extended('VP9', 'vp9-profile0.mp4', 'vpcC'),
 ];
+const OPUS_HEAD = Buffer.concat([Buffer.from('OpusHead'), Buffer.from('0102000080bb0000000000', 'hex')]);
 const OPUS: FlvMedia = {
-  config: buildAudioTag({ codec: 'OPUS', packet: 'config', data: Buffer.from('OpusHead\u0001\u0002\u0000\u0000\u0080\u00bb\u0000\u0000\u0000\u0000\u0000', 'latin1') }),
+  config: buildAudioTag({ codec: 'OPUS', packet: 'config', data: OPUS_HEAD }),
   frames: [buildAudioTag({ codec: 'OPUS', packet: 'frame', data: Buffer.alloc(80, 0xfc) })],
 };
 const SOUNDS = [aac(), aac(), OPUS];

@@ -13,7 +13,8 @@ export const OFFER = offerOf([
     types: [96, 97, 108, 109],
     lines: [
       ...EXTENSIONS, 'a=rtcp-rsize', ...(H264_VIDEO.lines ?? []),
-      'a=rtpmap:96 VP8/90000', 'a=rtcp-fb:96 nack', 'a=rtcp-fb:96 nack pli', 'a=rtpmap:97 rtx/90000', 'a=fmtp:97 apt=96',
+      'a=rtpmap:96 VP8/90000', 'a=rtcp-fb:96 nack', 'a=rtcp-fb:96 nack pli',
+      'a=rtpmap:97 rtx/90000', 'a=fmtp:97 apt=96',
       'a=rtcp-fb:108 goog-remb', 'a=rtcp-fb:108 transport-cc', 'a=rtcp-fb:108 nack', 'a=rtcp-fb:108 nack pli',
       'a=rtpmap:109 rtx/90000', 'a=fmtp:109 apt=108',
     ],

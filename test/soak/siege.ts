@@ -1,5 +1,5 @@
 import type { Kiln, KilnOptions } from '../support/kiln.ts';
-import { parseChunklist } from '../support/load/llhls-player.ts';
+import { parseChunklist, urisOf } from '../support/load/llhls-player.ts';
 import { findStamp, monotonic } from '../support/load/stamp.ts';
 import { openFiles, residentBytesOfEach } from '../support/load/usage.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
@@ -11,8 +11,14 @@ import { Random } from './random.ts';
 import { rtmpAttack } from './rtmp-attacks.ts';
 import { websocketAttack } from './websocket-attacks.ts';
 
-/** Of a server under siege: WebRTC sessions that nobody comes to end sooner than by default. */
-export const BESIEGED: KilnOptions = { webrtc: '<Timeout>3000</Timeout>' };
+/**
+ * Of a server under siege: the windows of the sample configuration; WebRTC sessions that nobody comes to end
+ * sooner than by default.
+ */
+export const BESIEGED: KilnOptions = {
+  llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
+  webrtc: '<Timeout>3000</Timeout>',
+};
 
 const CONCURRENT = 24;
 /** The newest part may be this old, in milliseconds: two parts, and a loaded machine. */
@@ -22,6 +28,8 @@ const ERROR_LEVEL = 50;
 const SPARE_FILES = 8;
 /** Longer than any time that the server gives a client to say something. */
 const SETTLE_MS = 60_000;
+/** Newest files of the live stream that attacks ask for. */
+const KNOWN_FILES = 30;
 
 /** The state of a server between attacks. */
 export interface Health {
@@ -64,13 +72,19 @@ export class Siege {
     const kiln = this.#kiln;
     if (!kiln.running) throw new Error(`the server ended: ${kiln.log.slice(-2000)}`);
     const { status, body } = await kiln.api<string[]>('/v1/vhosts/default/apps/app/streams');
-    if (status !== 200 || !body.response.includes('live')) throw new Error(`the API answers ${status}: ${JSON.stringify(body)}`);
+    if (status !== 200 || !body.response.includes('live')) {
+      throw new Error(`the API answers ${status}: ${JSON.stringify(body)}`);
+    }
     await this.#checkPlayback();
     const probe = await RtmpClient.publish(`probe${this.#probes++}`, { port: kiln.ports.rtmp });
     probe.close();
-    await until('WebRTC sessions that nobody came to are let go of', async () => (await this.#viewers()) === 0, SETTLE_MS);
+    await until('WebRTC sessions are let go of', async () => (await this.#viewers()) === 0, SETTLE_MS);
     await until('connections are let go of', () => openFiles(kiln.pid) <= this.#filesAtRest + SPARE_FILES, SETTLE_MS);
-    return { residentBytes: residentBytesOfEach(kiln.pid), openFiles: openFiles(kiln.pid), errors: errorLines(kiln.log) };
+    return {
+      residentBytes: residentBytesOfEach(kiln.pid),
+      openFiles: openFiles(kiln.pid),
+      errors: errorLines(kiln.log),
+    };
   }
 
   async #viewers(): Promise<number> {
@@ -85,7 +99,8 @@ export class Siege {
       case 0:
         return deliver(http, websocketAttack(random), random);
       case 1:
-        return random.chance(0.3) ? deliverDatagrams(ice[random.below(2)] as number, datagrams(random)) : deliver(http, random.bytes(random.below(400)), random);
+        if (random.chance(0.3)) return deliverDatagrams(random.pick(ice), datagrams(random));
+        return deliver(http, random.bytes(random.below(400)), random);
       case 2:
       case 3:
       case 4:
@@ -101,17 +116,21 @@ export class Siege {
   /** A player that comes now gets a part of the last seconds. */
   async #checkPlayback(): Promise<void> {
     const master = this.#kiln.httpUrl('/app/live/llhls.m3u8');
-    const children = [...(await until('the master playlist', () => text(master))).matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)];
-    const urls = children.map(([, quoted, line]) => new URL(quoted ?? line ?? '', master).href);
+    const urls = urlsOf(await until('the master playlist', () => text(master)), master);
     const picture = urls.at(-1) ?? '';
     const list = (await text(picture)) ?? '';
     const { parts } = parseChunklist(list);
     const part = new URL(parts.at(-1) ?? '', picture).href;
     const stamp = findStamp(Buffer.from(await (await fetch(part)).arrayBuffer()));
-    if (stamp === undefined || monotonic() - stamp.time > FRESH_MS) throw new Error(`${part} is not of the last seconds`);
-    const named = [...list.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => new URL(quoted ?? line ?? '', picture).href);
-    this.#live = [...urls, ...named.slice(-30)].map((url) => new URL(url).pathname);
+    if (stamp === undefined || monotonic() - stamp.time > FRESH_MS) {
+      throw new Error(`${part} is not of the last seconds`);
+    }
+    this.#live = [...urls, ...urlsOf(list, picture).slice(-KNOWN_FILES)].map((url) => new URL(url).pathname);
   }
+}
+
+function urlsOf(playlist: string, base: string): string[] {
+  return urisOf(playlist).map((uri) => new URL(uri, base).href);
 }
 
 async function text(url: string): Promise<string | undefined> {

@@ -3,6 +3,8 @@ import { mutate } from './mutate.ts';
 import type { Random } from './random.ts';
 
 const TEXT = 0x81;
+const PATHS = ['/app/live', '/app/live', '/app/live/webrtc_default', '/app/none', '/x', '/app/live?direction=send'];
+const CANDIDATE = { candidate: 'candidate:1 1 UDP 1 127.0.0.1 9 typ host' };
 const OPCODES = [0x81, 0x81, 0x81, 0x81, 0x82, 0x80, 0x01, 0x88, 0x89, 0x8a, 0xf1, 0x83];
 
 /** A frame of a client (RFC 6455 section 5.2). */
@@ -24,8 +26,8 @@ function message(random: Random): string {
     { command: 'request_offer' },
     { id, command: 'answer', sdp: { type: 'answer', sdp: brokenSdp(random) } },
     { id, command: 'answer', sdp: random.pick([null, 1, { type: 'offer' }, { type: 'answer', sdp: 5 }]) },
-    { id, command: 'candidate', candidates: random.pick([null, [], [{ candidate: 'candidate:1 1 UDP 1 127.0.0.1 9 typ host' }], [5], 'x']) },
-    { id, command: 'change_rendition', rendition_name: random.pick(['720p', '__proto__', 5]), auto: random.pick([true, 'x']) },
+    { id, command: 'candidate', candidates: random.pick([null, [], [CANDIDATE], [5], 'x']) },
+    { id, command: 'change_rendition', rendition_name: random.pick(['x', '__proto__', 5]), auto: true },
     { id, command: 'stop' },
     { command: random.pick(['x', 5, null, '__proto__', 'a'.repeat(3000)]) },
     [], 5, 'text', null,
@@ -36,7 +38,7 @@ function message(random: Random): string {
 /** An upgrade, and messages of OME's signalling behind it without waiting for answers. */
 export function websocketAttack(random: Random): Buffer {
   const upgrade = Buffer.from(
-    `GET ${random.pick(['/app/live', '/app/live', '/app/live/webrtc_default', '/app/none', '/x', '/app/live?direction=send'])} HTTP/1.1\r\n` +
+    `GET ${random.pick(PATHS)} HTTP/1.1\r\n` +
       'Host: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
       `Sec-WebSocket-Key: ${random.bytes(16).toString('base64')}\r\n\r\n`,
   );

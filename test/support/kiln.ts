@@ -7,7 +7,10 @@ import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { freePorts } from './ports.ts';
 import { until } from './until.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const ROOT = join(import.meta.dirname, '../..');
+/** As `npm start` runs it. */
+const COMMAND = ['--max-semi-space-size=8', join(ROOT, 'src/main.ts')];
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node');
 export const TOKEN = 'test-token';
 
 export interface KilnPorts {
@@ -128,9 +131,9 @@ export class Kiln {
 
   #spawn(): ChildProcess {
     const { args = [], env } = this.#options;
-    const child = spawn(process.execPath, [MAIN, '--config', join(this.#folder, 'Server.xml'), ...args], {
+    const child = spawn(process.execPath, [...COMMAND, '--config', join(this.#folder, 'Server.xml'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
     child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));

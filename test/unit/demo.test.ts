@@ -7,6 +7,8 @@ import test, { type ExecutionContext } from 'ava';
 import { startDemo, type Demo } from '../../src/demo.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { createLogger } from '../../src/log.ts';
+import { startRtmp } from '../support/rtmp-server.ts';
+import { until } from '../support/until.ts';
 
 const log = createLogger('silent');
 
@@ -18,7 +20,7 @@ async function listen(t: ExecutionContext): Promise<{ server: Server; port: numb
 }
 
 async function start(t: ExecutionContext, rtmpPort: number, ffmpegPath: string): Promise<Demo> {
-  const demo = await startDemo({ rtmpPort, app: 'app', stream: 'demo', ffmpegPath, log });
+  const demo = await startDemo({ ip: ['*'], hostNames: ['*'], rtmpPort, app: 'app', stream: 'demo', ffmpegPath, log });
   t.teardown(() => demo.close());
   return demo;
 }
@@ -41,6 +43,19 @@ test('publishes over RTMP, comes back when its connection is cut, and is gone wh
   await demo.close();
   server.close();
   t.pass();
+});
+
+test('reaches a virtual host by its name, at an address that is listened on', async (t) => {
+  const server = await startRtmp({ hostNames: ['*.live.example'] });
+  t.teardown(() => server.close());
+  const { path } = await findFfmpeg();
+  const demo = await startDemo({
+    ip: ['127.0.0.1'], hostNames: ['*.live.example'], rtmpPort: server.port, app: 'app', stream: 'demo',
+    ffmpegPath: path, log,
+  });
+  t.teardown(() => demo.close());
+  await until('the stream', () => server.recordings.length === 1);
+  t.is(server.recordings[0]?.input.source.url, `rtmp://a.live.example:${server.port}/app/demo`);
 });
 
 test('an ffmpeg that cannot draw the clock publishes a pattern without it', async (t) => {

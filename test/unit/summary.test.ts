@@ -74,6 +74,24 @@ test('shows a host name that is one, and escapes names in addresses', (t) => {
   t.regex(text, /http:\/\/live\.example:3333\/app\/a%20b\/llhls\.m3u8/);
 });
 
+/** The sample with these names of its virtual host and of the API, listening on these addresses. */
+function reachedBy(names: string[], ip = ['*'], apiNames = ['*']): string {
+  const virtualHosts = config.virtualHosts.map((vhost) => ({ ...vhost, host: { ...vhost.host, names } }));
+  const { managers } = config;
+  const named = managers && { ...managers, host: { ...managers.host, names: apiNames } };
+  return summary({ ...config, ip, virtualHosts, managers: named }, EVERYTHING, { version: '1', color: false });
+}
+
+test('addresses are ones that answer, whatever the names are', (t) => {
+  t.regex(reachedBy(['2001:db8::1']), /http:\/\/\[2001:db8::1\]:3333\/app\/mystream\/llhls\.m3u8/);
+  t.regex(reachedBy(['no host', 'live.example']), /http:\/\/live\.example:3333\//);
+  t.regex(reachedBy(['*'], ['10.1.2.3']), /rtmp:\/\/10\.1\.2\.3\/app[^]*http:\/\/10\.1\.2\.3:8081\/v1/);
+  t.regex(reachedBy(['*'], ['fd00::1']), /rtmp:\/\/\[fd00::1\]\/app/);
+  t.regex(reachedBy(['*'], ['fd00::1', '127.0.0.1']), /rtmp:\/\/127\.0\.0\.1\/app/);
+  t.regex(reachedBy(['live.example'], ['*'], ['*.x', 'api.example']), /http:\/\/api\.example:8081\/v1/);
+  t.regex(reachedBy(['live.example']), /http:\/\/localhost:8081\/v1/);
+});
+
 test('colour is of a terminal only, and changes no word', (t) => {
   const options = { version: '1', token: 'kiln:secret' };
   const plain = summary(config, EVERYTHING, { ...options, color: false });

@@ -72,33 +72,6 @@ function separate(addresses: readonly string[], fail: Fail): void {
   });
 }
 
-interface HasOrigins {
-  crossDomains?: unknown;
-}
-
-interface Sharing {
-  readonly defaults: HasOrigins;
-  readonly managers?: { readonly api: HasOrigins };
-  readonly virtualHosts: readonly {
-    readonly applications: readonly Readonly<Record<'providers' | 'publishers', Record<string, HasOrigins>>>[];
-  }[];
-}
-
-/** Elements that take CrossDomains, in `providers` and `publishers`. */
-const CROSSED = { providers: ['webrtc'], publishers: ['webrtc', 'llhls', 'hls', 'thumbnail'] } as const;
-
-/** `Defaults/CrossDomains` stands in where an element has none of its own. */
-function shareCrossDomains({ defaults: { crossDomains }, managers, virtualHosts }: Sharing): void {
-  if (crossDomains === undefined) return;
-  const elements = [managers?.api];
-  for (const application of virtualHosts.flatMap(({ applications }) => applications)) {
-    for (const kind of ['providers', 'publishers'] as const) {
-      elements.push(...CROSSED[kind].map((name) => application[kind][name]));
-    }
-  }
-  for (const element of elements) if (element !== undefined) element.crossDomains ??= crossDomains;
-}
-
 /** The root element of Server.xml. */
 export const Server = Type.Object({
   name: text({ default: 'Kiln' }),
@@ -116,4 +89,4 @@ export const Server = Type.Object({
     rule: (vhosts: { name: string }[], fail: Fail) => unique(vhosts, 'name', [], fail),
   }),
   cluster: Cluster,
-}, { complete: shareCrossDomains });
+});

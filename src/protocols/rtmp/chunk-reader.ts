@@ -65,6 +65,11 @@ export class ChunkReader {
     this.#limits = limits;
   }
 
+  /** Declared bytes of the messages that are not complete yet. */
+  get partialBytes(): number {
+    return this.#partialBytes;
+  }
+
   /** @throws RtmpError when the bytes break the protocol or a limit; the reader is then of no more use */
   push(data: Buffer): void {
     let at = 0;

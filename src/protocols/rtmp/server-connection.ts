@@ -46,6 +46,11 @@ export class ServerConnection {
     return this.#received;
   }
 
+  /** Declared bytes of the messages that are not complete yet. */
+  get partialBytes(): number {
+    return this.#reader.partialBytes;
+  }
+
   setLimits(limits: ChunkLimits): void {
     this.#reader.setLimits(limits);
   }

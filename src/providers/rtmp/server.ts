@@ -32,6 +32,7 @@ export class RtmpServer {
     const server = new RtmpServer();
     const log = options.log.child({ module: 'rtmp' });
     const { registry, host, port, proxyNetworks, extended } = options;
+    const partial = { bytes: 0 };
     server.#listener = await listenTcp({ host, port, proxyNetworks, log }, (socket, peer) => {
       if (server.#closed !== undefined || server.#sessions.size >= MAX_SESSIONS) {
         log.warn({ remote: peer.remoteAddress }, `RTMP connection refused: ${MAX_SESSIONS} are open`);
@@ -39,7 +40,7 @@ export class RtmpServer {
         return;
       }
       const session: RtmpSession = new RtmpSession(socket, peer, {
-        registry, log, extended,
+        registry, log, extended, partial,
         onPublishing: (publishing) => {
           if (publishing) server.#waiting.delete(session);
           else server.#waiting.add(session);

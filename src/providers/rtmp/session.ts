@@ -27,6 +27,10 @@ const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
 /** Streams that a connection may create, and that it may publish, one after the other. */
 const MAX_STREAMS = 256;
 
+/** Beyond this, in all sessions together, those end that hold more than their share of it. */
+const MAX_PARTIAL_BYTES = 256 * 1024 * 1024;
+const PARTIAL_SHARE_BYTES = 256 * 1024;
+
 const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128 * 1024, chunkStreams: 32 };
 const PUBLISHING: ChunkLimits = {
   messageBytes: 8 * 1024 * 1024, partialBytes: 16 * 1024 * 1024, chunkStreams: 64,
@@ -37,6 +41,8 @@ export interface SessionContext {
   readonly log: Logger;
   /** Enhanced RTMP is offered and taken. */
   readonly extended: boolean;
+  /** What all sessions of the server hold of messages that are not complete yet. */
+  readonly partial: { bytes: number };
   /** The session publishes now, or no longer does. */
   readonly onPublishing: (publishing: boolean) => void;
   readonly onClose: () => void;
@@ -46,6 +52,7 @@ export interface SessionContext {
 interface Publication {
   readonly input: InputStream;
   readonly ingest: Ingest;
+  readonly faults: FaultLog;
   readonly streamId: number;
 }
 
@@ -55,7 +62,8 @@ export class RtmpSession {
   readonly #peer: Peer;
   readonly #context: SessionContext;
   readonly #wire: ServerConnection;
-  readonly #faults: FaultLog;
+  /** Names the connection; `#log` the stream as well while there is one. */
+  #connectionLog: Logger;
   #log: Logger;
   #address: PublishAddress | undefined;
   #messageStreams = 0;
@@ -63,6 +71,8 @@ export class RtmpSession {
   #publication: Publication | undefined;
   /** Bytes that had come when publishing last ended. */
   #bytesAtIdle = 0;
+  /** What of `context.partial` is this session's. */
+  #partialBytes = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #lingerTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -71,8 +81,8 @@ export class RtmpSession {
     this.#socket = socket;
     this.#peer = peer;
     this.#context = context;
-    this.#log = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
-    this.#faults = new FaultLog(this.#log);
+    this.#connectionLog = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
+    this.#log = this.#connectionLog;
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), {
       command: (command, streamId) => this.#command(command, streamId),
       data: (values) => this.#data(values),
@@ -95,9 +105,9 @@ export class RtmpSession {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#idleTimer);
+    this.#holdPartial(0);
     this.#log[level]({ received: this.#wire.received }, `RTMP session closed: ${reason}`);
     this.#endPublication(reason);
-    this.#faults.close();
     this.#socket.end();
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
   }
@@ -114,6 +124,7 @@ export class RtmpSession {
     try {
       const shaken = this.#wire.shookHands;
       this.#wire.receive(data);
+      this.#holdPartial(this.#wire.partialBytes);
       if (!shaken && this.#wire.shookHands) this.#giveTime(PUBLISH_TIMEOUT_MS);
       if (this.#publication === undefined && this.#wire.received - this.#bytesAtIdle > MAX_BYTES_BEFORE_PUBLISH) {
         throw new RtmpError(`more than ${MAX_BYTES_BEFORE_PUBLISH} bytes without publishing`);
@@ -122,6 +133,16 @@ export class RtmpSession {
       if (error instanceof RtmpError) return this.close(error.message, 'warn');
       this.#log.error({ err: error }, 'RTMP session failed');
       this.close('internal error', 'error');
+    }
+  }
+
+  #holdPartial(bytes: number): void {
+    if (bytes === this.#partialBytes || (this.#closed && bytes > 0)) return;
+    const { partial } = this.#context;
+    partial.bytes += bytes - this.#partialBytes;
+    this.#partialBytes = bytes;
+    if (partial.bytes > MAX_PARTIAL_BYTES && bytes > PARTIAL_SHARE_BYTES) {
+      throw new RtmpError('too many unfinished messages in all sessions');
     }
   }
 
@@ -192,7 +213,8 @@ export class RtmpSession {
   #connect({ transactionId, object }: Command): void {
     if (this.#address !== undefined) throw new RtmpError('connect twice');
     const address = readAddress(text(object.tcUrl), text(object.app));
-    this.#log = this.#log.child({ host: address.host, app: address.app });
+    this.#connectionLog = this.#connectionLog.child({ host: address.host, app: address.app });
+    this.#log = this.#connectionLog;
     try {
       this.#admit(address);
     } catch (error) {
@@ -237,7 +259,7 @@ export class RtmpSession {
       const { application, config } = this.#admit(address);
       const name = streamName(key, address);
       if (name === undefined) throw kilnError('streamNameInvalid', key.split('?', 1)[0]?.slice(0, 80) ?? '');
-      this.#log = this.#log.child({ stream: name });
+      this.#log = this.#connectionLog.child({ stream: name });
       const url = `${address.origin}/${address.app}/${name}`;
       const input = application.publish(
         name,
@@ -256,11 +278,12 @@ export class RtmpSession {
 
   #begin(input: InputStream, config: RtmpProviderConfig, streamId: number): void {
     clearTimeout(this.#idleTimer);
+    const faults = new FaultLog(this.#log);
     const ingest = new Ingest(input, {
-      config, extended: this.#context.extended, faults: this.#faults,
+      config, extended: this.#context.extended, faults,
       onFailure: (reason) => this.close(reason, 'warn'),
     });
-    this.#publication = { input, ingest, streamId };
+    this.#publication = { input, ingest, faults, streamId };
     this.#wire.setLimits(PUBLISHING);
     this.#context.onPublishing(true);
     input.once('close', (reason) => this.#closedElsewhere(reason));
@@ -275,6 +298,7 @@ export class RtmpSession {
     if (publication === undefined) return;
     this.#endPublication('the publisher ended the stream');
     this.#log.info('RTMP stream is unpublished');
+    this.#log = this.#connectionLog;
     this.#wire.setLimits(BEFORE_PUBLISH);
     this.#bytesAtIdle = this.#wire.received;
     const info = statusInfo('status', 'NetStream.Unpublish.Success', `${publication.input.name} is now unpublished.`);
@@ -294,6 +318,7 @@ export class RtmpSession {
     if (publication === undefined) return;
     this.#publication = undefined;
     publication.ingest.close();
+    publication.faults.close();
     publication.input.close(reason);
     this.#context.onPublishing(false);
   }

@@ -8,6 +8,9 @@ export interface Answer {
   readonly body: readonly Buffer[];
 }
 
+/** Who takes longer than this to read an answer keeps memory of media that everybody else is done with. */
+const MAX_SENDING_MS = 60_000;
+
 /**
  * Writes an answer from memory, past the framework's serialization; the headers that hooks set are kept.
  * @param onSent told how many bytes of body went out, once they have
@@ -31,12 +34,15 @@ export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: nu
   if (onSent !== undefined) sink.once('finish', () => onSent(length));
   if (answer.body.length === 1) {
     raw.end(answer.body[0]);
-    return;
+  } else {
+    raw.cork();
+    for (const part of answer.body) raw.write(part);
+    raw.end();
+    raw.uncork();
   }
-  raw.cork();
-  for (const part of answer.body) raw.write(part);
-  raw.end();
-  raw.uncork();
+  if (raw.writableLength === 0) return;
+  const deadline = setTimeout(() => raw.destroy(), MAX_SENDING_MS);
+  raw.once('close', () => clearTimeout(deadline));
 }
 
 /** Value of Cache-Control for a configured age (facts/02-config.md, CacheControl); undefined for no header. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { checkAccess } from '../../access/gate.ts';
 import type { Application } from '../../core/application.ts';
@@ -7,8 +8,10 @@ import type { Cors } from './cors.ts';
 import { handedOn, parseDirectives } from './directives.ts';
 import type { Player } from './session.ts';
 import { acceptsGzip, byteRange, cacheControl, respond, sliceRange } from './respond.ts';
+import type { Rendition } from './rendition.ts';
 import type { LlhlsStream, Resource } from './stream.ts';
 import { Text } from './text.ts';
+import type { Outcome } from './waiters.ts';
 
 /** What the routes ask the publisher for. */
 export interface Directory {
@@ -31,6 +34,9 @@ const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl';
 const MEDIA_TYPES = { video: 'video/mp4', audio: 'audio/mp4' } as const;
 /** Only names of playlists and media: the port is shared with others who know the rest. */
 const FILE = ':file(^.+\\.m(?:3u8|4s)$)';
+/** Requests of one connection that are held at once: players, and caches in front of them, send one after the other. */
+const MAX_HELD = 4;
+const heldOn = new WeakMap<Socket, number>();
 const CHILD = /^(chunklist|init|seg|part)_/;
 
 /** The HTTP face of LL-HLS: `/app/stream/file` and `/app/stream/token/file`. */
@@ -159,9 +165,7 @@ function serveChunklist(
   };
   if (msn === undefined || rendition.has(msn, wanted)) return send();
   if (rendition.tooFar(msn, part)) throw kilnError('playlistDirective', 'too far ahead');
-  const waiting = stream.wait(rendition, () => rendition.has(msn, wanted), whenGone(reply));
-  if (waiting === undefined) throw kilnError('tooManyWaiting');
-  return waiting.then((outcome) => {
+  return hold(stream, rendition, () => rendition.has(msn, wanted), reply).then((outcome) => {
     if (viewer !== undefined) viewer.lastSeen = Date.now();
     if (outcome === 'ready') return send();
     throw outcome === 'overdue' ? kilnError('playlistOverdue') : kilnError('fileNotFound');
@@ -178,9 +182,7 @@ function serveHint(
 ): Promise<void> | void {
   const { file } = request.params;
   const decided = () => stream.file(file)?.kind !== 'hint' || rendition.has(msn, part);
-  const waiting = stream.wait(rendition, decided, whenGone(reply));
-  if (waiting === undefined) throw kilnError('tooManyWaiting');
-  return waiting.then((outcome) => {
+  return hold(stream, rendition, decided, reply).then((outcome) => {
     if (outcome === 'overdue') throw kilnError('playlistOverdue');
     const resource = stream.file(file);
     if (resource === undefined || resource.kind !== 'part') throw kilnError('fileNotFound');
@@ -196,7 +198,8 @@ function serveMedia(
   reply: FastifyReply,
 ): void {
   const { segmentMaxAge, partialSegmentMaxAge } = stream.config.cacheControl;
-  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[rendition.packager.track.type], 'accept-ranges': 'bytes' };
+  const { type } = rendition.packager.track;
+  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[type], 'accept-ranges': 'bytes' };
   cache(reply, headers, kind === 'part' ? partialSegmentMaxAge : segmentMaxAge);
   const onSent = counter(stream, viewer);
   const { range: wanted } = request.headers;
@@ -259,9 +262,18 @@ function counter({ output }: LlhlsStream, viewer: Viewer): (bytes: number) => vo
   };
 }
 
-/** Hands over what is to be done when the client leaves before it has its answer. */
-function whenGone({ raw }: FastifyReply): (cancel: () => void) => void {
-  return (cancel) => raw.once('close', cancel);
+/**
+ * Holds a request until what it is for is decided, or the client leaves.
+ * @throws tooManyWaiting
+ */
+function hold(stream: LlhlsStream, rendition: Rendition, ready: () => boolean, reply: FastifyReply): Promise<Outcome> {
+  const { socket } = reply.request.raw;
+  const held = heldOn.get(socket) ?? 0;
+  const onLeft = (cancel: () => void) => reply.raw.once('close', cancel);
+  const waiting = held < MAX_HELD ? stream.wait(rendition, ready, onLeft) : undefined;
+  if (waiting === undefined) throw kilnError('tooManyWaiting');
+  heldOn.set(socket, held + 1);
+  return waiting.finally(() => heldOn.set(socket, (heldOn.get(socket) ?? 1) - 1));
 }
 
 function queryOf({ url }: Request): string {

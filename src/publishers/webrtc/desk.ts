@@ -17,6 +17,8 @@ export interface ViewRequest {
   readonly stream: string;
   readonly playlist?: string;
   readonly query: URLSearchParams;
+  /** Address that the request came from. */
+  readonly client: string;
 }
 
 /** A viewer who may come in, once it is agreed how. */
@@ -26,10 +28,12 @@ export interface Admission {
   readonly id: string;
   /** The only protocol to reach the viewer over; undefined for any. */
   readonly protocol: Transport | undefined;
+  readonly client: string;
 }
 
-/** Sessions that have not connected yet, on this node: what strangers can make it hold. */
+/** Sessions that have not connected yet, on this node: what strangers can make it hold, and what one of them can. */
 const MAX_PENDING = 1000;
+const MAX_PENDING_OF_ONE = 256;
 
 /** Where every viewer passes, whatever the signalling: who may see what, and how many. */
 export class ViewerDesk {
@@ -38,6 +42,7 @@ export class ViewerDesk {
   readonly #defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'];
   readonly #publishers: ReadonlyMap<OutputStream, StreamPublisher>;
   #pending = 0;
+  readonly #pendingOf = new Map<string, number>();
 
   constructor(
     registry: Registry,
@@ -55,7 +60,7 @@ export class ViewerDesk {
    * @throws vhostNotFound, applicationNotFound, streamNotFound, streamNotLive, accessDenied, nothingPlayable,
    * sessionExists, sessionRefused, tooManyConnections
    */
-  admit({ hostName, app, stream, playlist, query }: ViewRequest): Admission {
+  admit({ hostName, app, stream, playlist, query, client }: ViewRequest): Admission {
     const vhost = this.#registry.resolve(hostName);
     if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
     checkAccess(vhost, 'publishers', 'webrtc');
@@ -72,6 +77,7 @@ export class ViewerDesk {
       selection: publisher.selection(playlist),
       id,
       protocol: this.#protocol(query.get('transport')),
+      client,
     };
   }
 
@@ -79,20 +85,35 @@ export class ViewerDesk {
    * Opens a session that sends what `plans` tell.
    * @throws what `admit` may for a viewer who came in between, mediaUnavailable
    */
-  async open({ publisher, selection, id, protocol }: Admission, plans: readonly MediaPlan[]): Promise<WebrtcSession> {
+  async open({ publisher, selection, id, protocol, client }: Admission, plans: readonly MediaPlan[]): Promise<WebrtcSession> {
     publisher.admit(id);
-    if (publisher.stream.closed || this.#pending >= MAX_PENDING) throw kilnError('mediaUnavailable');
+    if (publisher.stream.closed) throw kilnError('mediaUnavailable');
     const worker = this.#pool.pick(protocol, (candidate) => publisher.feed.isFedTo(candidate));
+    const settled = this.#await(client);
     const session = new WebrtcSession(id, publisher, selection, worker, protocol);
-    this.#pending++;
-    let pending = true;
-    const settled = (): void => {
-      if (pending) this.#pending--;
-      pending = false;
-    };
     session.once('connected', settled).once('close', settled);
     await session.open(plans);
     return session;
+  }
+
+  /**
+   * Counts a session that is to connect; call the answer when it did or will not.
+   * @throws mediaUnavailable when too many are to, of this client or in all
+   */
+  #await(client: string): () => void {
+    const own = this.#pendingOf.get(client) ?? 0;
+    if (this.#pending >= MAX_PENDING || own >= MAX_PENDING_OF_ONE) throw kilnError('mediaUnavailable');
+    this.#pending++;
+    this.#pendingOf.set(client, own + 1);
+    let pending = true;
+    return () => {
+      if (!pending) return;
+      pending = false;
+      this.#pending--;
+      const left = (this.#pendingOf.get(client) ?? 1) - 1;
+      if (left === 0) this.#pendingOf.delete(client);
+      else this.#pendingOf.set(client, left);
+    };
   }
 
   /** A relay is not there: who asks for one gets what there is. */

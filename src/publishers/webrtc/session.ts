@@ -137,13 +137,13 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   /** Tells the transport the viewer's end of DTLS. @throws mediaUnavailable when the session is closed */
-  async connect(fingerprint: types.DtlsFingerprint, role: types.DtlsRole): Promise<void> {
-    await this.#open().connect({ dtlsParameters: { role, fingerprints: [fingerprint] } });
+  connect(fingerprint: types.DtlsFingerprint, role: types.DtlsRole): Promise<void> {
+    return this.#ask((transport) => transport.connect({ dtlsParameters: { role, fingerprints: [fingerprint] } }));
   }
 
   /** New ICE credentials, for a viewer whose network changed. @throws mediaUnavailable when the session is closed */
   restartIce(): Promise<types.IceParameters> {
-    return this.#open().restartIce();
+    return this.#ask((transport) => transport.restartIce());
   }
 
   /** Whether everything that this viewer is sent is among `tracks`, in the codec that was agreed on. */
@@ -203,6 +203,17 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     this.#undo();
     this.emit('close', reason, lost);
     this.removeAllListeners();
+  }
+
+  /** Asks the worker, whose answer counts only while the session lives. @throws mediaUnavailable */
+  async #ask<T>(request: (transport: types.WebRtcTransport) => Promise<T>): Promise<T> {
+    try {
+      const answer = await request(this.#open());
+      this.#open();
+      return answer;
+    } catch (error) {
+      throw this.#closed || this.#worker.closed ? kilnError('mediaUnavailable') : error;
+    }
   }
 
   #open(): types.WebRtcTransport {

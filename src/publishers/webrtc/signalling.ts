@@ -26,6 +26,8 @@ export interface SignallingOptions {
 const BURST = 100;
 const PER_SECOND = 20;
 const MAX_WAITING = 32;
+/** What a player leaves unread, beyond what the system buffers, before it is cut off. */
+const MAX_UNREAD_BYTES = 256 * 1024;
 const NORMAL_CLOSURE = 1000;
 const POLICY_VIOLATION = 1008;
 
@@ -74,8 +76,8 @@ export class SignallingConnection {
     if (message.command === 'request_offer') return this.#offer();
     const session = this.#session;
     if (session === undefined || message.id !== this.#id) {
-      // candidates and a goodbye may cross the end of their session
-      if (this.#id !== 0 && session === undefined && message.id === this.#id && message.command !== 'answer') return;
+      // what was under way when the session ended, which the player has been told
+      if (this.#id !== 0 && session === undefined && message.id === this.#id) return;
       throw new SignallingError(400, 'Invalid ID');
     }
     switch (message.command) {
@@ -132,7 +134,12 @@ export class SignallingConnection {
       const taken = section?.receives && section.codecs.some((codec) => codec.payloadType === payloadType);
       if (!taken) session.drop(mid);
     }
-    await session.connect(answer.fingerprint, peerRole(answer.setup));
+    try {
+      await session.connect(answer.fingerprint, peerRole(answer.setup));
+    } catch (error) {
+      // a session that has ended meanwhile has told the player itself
+      if (!session.closed) throw error;
+    }
   }
 
   async #changeRendition(session: WebrtcSession, name: string | undefined): Promise<void> {
@@ -170,7 +177,9 @@ export class SignallingConnection {
 
   #send(message: object): void {
     const { socket } = this.#options;
-    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+    if (socket.readyState !== socket.OPEN) return;
+    if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
+    else socket.send(JSON.stringify(message));
   }
 
   /** Ends the session, without a word to the player. */

@@ -69,7 +69,7 @@ export class Upgrades {
   }
 }
 
-function viewOf({ url = '', headers }: IncomingMessage): ViewRequest | undefined {
+function viewOf({ url = '', headers, socket }: IncomingMessage): ViewRequest | undefined {
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
   const names = path.split('/').slice(1).map(decode);
@@ -77,6 +77,7 @@ function viewOf({ url = '', headers }: IncomingMessage): ViewRequest | undefined
   const [app, stream, playlist] = names as [string, string, string?];
   return {
     hostName: hostName(headers.host ?? ''),
+    client: socket.remoteAddress ?? '',
     app,
     stream,
     ...(playlist === undefined ? {} : { playlist }),

@@ -159,7 +159,8 @@ function viewOf(request: FastifyRequest): ViewRequest {
   const { app, stream, name } = request.params as Path;
   const mark = request.url.indexOf('?');
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
-  return { hostName: request.hostname, app, stream, ...(name === undefined ? {} : { playlist: name }), query };
+  const { hostname, ip } = request;
+  return { hostName: hostname, client: ip, app, stream, ...(name === undefined ? {} : { playlist: name }), query };
 }
 
 /** @throws sdpMalformed */

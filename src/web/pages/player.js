@@ -71,8 +71,9 @@ function render() {
     const shown = ways.includes(way);
     if (shown && live !== undefined) {
       const url = way === 'llhls' ? llhlsUrl() : whepUrl();
-      const wanted = `${live.since} ${url}`;
-      if (running[way] !== wanted) panels[way].play(url, notes(way));
+      const about = notes(way);
+      const wanted = [live.since, url, live.video?.codec, about.hasSound].join(' ');
+      if (running[way] !== wanted) panels[way].play(url, about);
       running[way] = wanted;
     } else {
       delete running[way];

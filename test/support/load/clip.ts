@@ -41,11 +41,13 @@ export interface ClipUnit {
 /** Encodes a clip into a file that `loadClip` reads. */
 export async function encodeClip(file: string, { size, kbit }: ClipOptions): Promise<void> {
   await run('ffmpeg', [
-    '-nostdin', '-v', 'error', '-y', '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMERATE},noise=alls=12:allf=t`,
+    '-nostdin', '-v', 'error', '-y',
+    '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMERATE},noise=alls=12:allf=t`,
     '-f', 'lavfi', '-i', `sine=frequency=440:sample_rate=${SAMPLERATE},aformat=channel_layouts=stereo`,
     '-t', String(SECONDS + 1), '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p',
     '-b:v', `${kbit}k`, '-maxrate', `${kbit}k`, '-bufsize', `${kbit}k`, '-g', String(FRAMERATE),
-    '-x264-params', 'sliced-threads=0:scenecut=0', '-c:a', 'aac', '-b:a', '96k', '-flvflags', 'no_duration_filesize', '-f', 'flv', file,
+    '-x264-params', 'sliced-threads=0:scenecut=0', '-c:a', 'aac', '-b:a', '96k',
+    '-flvflags', 'no_duration_filesize', '-f', 'flv', file,
   ]);
 }
 
@@ -69,17 +71,15 @@ export async function loadClip(file: string): Promise<Clip> {
   }
   if (videoConfig === undefined || audioConfig === undefined) throw new Error(`${file} has no video or no audio`);
   const units = [
-    ...take(video, SECONDS * FRAMERATE).map((body, i) => unit('video', (i * 1000) / FRAMERATE, body)),
-    ...take(audio, (SECONDS * SAMPLERATE) / AAC_SAMPLES).map((body, i) => unit('audio', (i * AAC_SAMPLES * 1000) / SAMPLERATE, body)),
+    ...take('video', video, FRAMERATE),
+    ...take('audio', audio, SAMPLERATE / AAC_SAMPLES),
   ].sort((one, other) => one.time - other.time);
   return { videoConfig, audioConfig, units, length: SECONDS * 1000 };
 }
 
-function unit(type: ClipUnit['type'], time: number, body: Buffer): ClipUnit {
-  return { type, time, body };
-}
-
-function take(bodies: readonly Buffer[], count: number): readonly Buffer[] {
-  if (bodies.length < count) throw new Error(`a clip of ${bodies.length} instead of ${count} frames`);
-  return bodies.slice(0, count);
+/** @param rate frames per second */
+function take(type: ClipUnit['type'], bodies: readonly Buffer[], rate: number): ClipUnit[] {
+  const count = SECONDS * rate;
+  if (bodies.length < count) throw new Error(`${bodies.length} instead of ${count} frames of ${type}`);
+  return bodies.slice(0, count).map((body, i) => ({ type, time: (i * 1000) / rate, body }));
 }

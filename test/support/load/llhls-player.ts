@@ -46,8 +46,7 @@ export class LlhlsPlayer {
       const answer = await connection.get(options.master);
       return answer.status === 200 && answer;
     });
-    const uris = [...body.toString().matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => quoted ?? line ?? '');
-    for (const uri of uris) {
+    for (const uri of urisOf(body.toString())) {
       player.#play(resolve(uri, options.master)).catch((error: Error) => {
         if (!player.#closed) player.failures.push(error.message);
       });
@@ -69,10 +68,12 @@ export class LlhlsPlayer {
     if (newest !== undefined) await this.#part(media, resolve(newest, chunklist));
     let hinted = list.hint;
     while (!this.#closed) {
-      const ahead = this.#options.hints && hinted !== undefined ? this.#part(media, resolve(hinted, chunklist)) : undefined;
+      const early = this.#options.hints && hinted !== undefined;
+      const ahead = early ? this.#part(media, resolve(hinted as string, chunklist)) : undefined;
       // what fails meanwhile is told where it is awaited
       ahead?.catch(() => {});
-      list = parseChunklist(await this.#text(playlists, `${chunklist}${mark}_HLS_msn=${list.msn}&_HLS_part=${list.part}`));
+      const next = `_HLS_msn=${list.msn}&_HLS_part=${list.part}`;
+      list = parseChunklist(await this.#text(playlists, `${chunklist}${mark}${next}`));
       const came = await ahead;
       const from = newest === undefined ? 0 : list.parts.indexOf(newest) + 1;
       for (const uri of list.parts.slice(from)) {
@@ -123,6 +124,11 @@ export function parseChunklist(text: string): Chunklist {
     msn: Number(/^#EXT-X-MEDIA-SEQUENCE:(\d+)/m.exec(text)?.[1] ?? 0) + segments,
     part: uris(open).length,
   };
+}
+
+/** Everything that a playlist names, in order. */
+export function urisOf(playlist: string): string[] {
+  return [...playlist.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => quoted ?? line ?? '');
 }
 
 function resolve(uri: string, base: string): string {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { BitstreamError } from '../../../src/codecs/bits.ts';
+import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h265 from '../../../src/codecs/h265.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { box, samples, vector } from './vectors.ts';
@@ -130,4 +130,30 @@ test('a VUI that is cut off says nothing', (t) => {
   const [sps] = h265.parseHevcConfig(box(vector('h265-main10-hdr.mp4'), 'hvcC')).sps as [Buffer];
   t.like(h265.parseSps(sps.subarray(0, -6)), { width: 100, height: 66, framerate: 0, maxReorderFrames: 0 });
   t.throws(() => h265.parseSps(sps.subarray(0, 20)), { instanceOf: BitstreamError });
+});
+
+test('an SPS of 4:4:4 with scaling lists has two lists of 32x32, as any other', (t) => {
+  const writer = new BitWriter();
+  const ue = (...values: number[]): void => {
+    for (const value of values) writer.ue(value);
+  };
+  writer.write(0x4201, 16).write(1, 8);
+  writer.write(4, 8).write(0x0800_0000, 32).write(0, 32).write(0, 16).write(60, 8);
+  ue(0, 3);
+  writer.write(0, 1);
+  ue(64, 64);
+  writer.write(0, 1);
+  ue(0, 0, 4);
+  writer.write(1, 1);
+  ue(0, 0, 0);
+  ue(0, 0, 0, 0, 0, 0);
+  writer.write(0b11, 2);
+  for (let list = 0; list < 6 + 6 + 6 + 2; list++) {
+    writer.write(0, 1);
+    ue(0);
+  }
+  writer.write(0, 3);
+  ue(0);
+  writer.write(0, 3).write(1, 1).write(0, 8).write(1, 1).write(1, 32).write(50, 32).write(0, 4).write(1, 1);
+  t.like(h265.parseSps(writer.finish()), { chromaFormat: 3, width: 64, height: 64, framerate: 50 });
 });

@@ -1,6 +1,5 @@
 import test from 'ava';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
-import { explicit } from '../../../src/config/resolve.ts';
 import { application, load, profile, serverXml, vhost } from './support.ts';
 
 const BARE = '<Server version="8"><Type>edge</Type><IP>*</IP><IP>::</IP><Bind/></Server>';
@@ -280,23 +279,4 @@ test('cluster', async (t) => {
     redis: { sentinels: [{ host: 'a', port: 26379 }, { host: 'b', port: 26379 }], masterName: 'mymaster' },
     node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946 },
   });
-});
-
-test('Defaults/CrossDomains stands in wherever an element has none of its own', async (t) => {
-  const origins = (url: string): string => `<CrossDomains><Url>${url}</Url></CrossDomains>`;
-  const publishers = `<LLHLS/><HLS>${origins('own.example')}</HLS><WebRTC/><Thumbnail/>`;
-  const { config } = await load(t, serverXml({
-    server: `<Defaults>${origins('default.example')}</Defaults>` +
-      '<Managers><Host><Names><Name>*</Name></Names></Host></Managers>',
-    apps: application(`<Providers><WebRTC/></Providers><Publishers>${publishers}</Publishers>`),
-  }));
-  const [app] = config.virtualHosts[0]?.applications ?? [];
-  const urls = (element: { crossDomains?: { url: readonly string[] } } | undefined) => element?.crossDomains?.url;
-  t.deepEqual(urls(config.managers?.api), ['default.example']);
-  t.deepEqual(urls(app?.publishers.llhls), ['default.example']);
-  t.deepEqual(urls(app?.publishers.webrtc), ['default.example']);
-  t.deepEqual(urls(app?.publishers.thumbnail), ['default.example']);
-  t.deepEqual(urls(app?.providers.webrtc), ['default.example']);
-  t.deepEqual(urls(app?.publishers.hls), ['own.example']);
-  t.deepEqual(explicit(app?.publishers.llhls ?? {}), {}, 'the management API shows what was given');
 });

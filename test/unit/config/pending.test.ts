@@ -61,3 +61,9 @@ test('options of modules that are there, which they do not heed yet', async (t) 
     ['PassthroughOutputProfile', 'JitterBuffer', 'Ulpfec', 'TcpRelay', 'RenditionTemplate', 'ETag'],
   );
 });
+
+test('a delay that viewers would not get warns', async (t) => {
+  const publishers = (ms: number) => `<Publishers><WebRTC><DelayBufferTimeMs>${ms}</DelayBufferTimeMs></WebRTC></Publishers>`;
+  t.deepEqual(await warningsOf(t, { apps: application(publishers(100)) }), ['DelayBufferTimeMs']);
+  t.deepEqual(await warningsOf(t, { apps: application(publishers(0)) }), []);
+});

@@ -72,6 +72,20 @@ test('unknown elements and attributes warn once, with their path', async (t) => 
   ]);
 });
 
+test('text where elements belong warns: a value that lacks its element is not passed over in silence', async (t) => {
+  const { config, warnings } = await load(t, serverXml({
+    bind: '<Providers><RTMP>1935</RTMP></Providers>',
+    server: '<Modules><ERTMP> true </ERTMP></Modules>',
+    vhosts: '<VirtualHost><Name>a</Name><Host><Names>*<Name>*</Name></Names></Host></VirtualHost>',
+  }));
+  t.false(config.modules.ertmp.enable);
+  t.deepEqual(warnings, [
+    'DIR/Server.xml: Server/Bind/Providers/RTMP: has text, which has no effect: elements belong here',
+    'DIR/Server.xml: Server/Modules/ERTMP: has text, which has no effect: elements belong here',
+    'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Host/Names: has text, which has no effect: elements belong here',
+  ]);
+});
+
 test('elements without a use here warn and mean nothing', async (t) => {
   const apps = application('<HWAccels><Decoder/></HWAccels>');
   const { config, warnings } = await load(t, serverXml({ apps, server: '<Analytics><A/></Analytics>' }));

@@ -219,6 +219,37 @@ test('a consumer that throws is detached and told of; the writer and the other r
   t.is(input.readers, 1);
 });
 
+test('a stream ends whole when a reader fails at its end', (t) => {
+  const input = openInput();
+  const output = input.addOutput('out');
+  const broken = {
+    packet: () => {
+      throw new Error('no packet');
+    },
+    close: () => {
+      throw new Error('no end');
+    },
+  };
+  const faults: string[] = [];
+  const ends: string[] = [];
+  const sinks = [input, output].map((stream) => {
+    stream.on('fault', (error) => faults.push((error as Error).message));
+    stream.on('close', () => ends.push(stream.name));
+    stream.setTracks([VIDEO]);
+    stream.read(broken);
+    const sink = new Sink();
+    stream.read(sink);
+    return sink;
+  });
+  input.write(video(0, true));
+  t.deepEqual(faults, ['no end', 'no packet']);
+  input.read(broken);
+  input.close('gone');
+  t.deepEqual(ends, ['out', 'live']);
+  t.deepEqual(sinks.map(({ reasons }) => reasons), [['gone'], ['gone']]);
+  t.deepEqual(faults.slice(2), ['no end', 'no end']);
+});
+
 test('playlists by the name that clients ask for', (t) => {
   const output = openInput().addOutput('live');
   const options = {

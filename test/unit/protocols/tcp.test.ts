@@ -133,6 +133,28 @@ test('a proxy without a header, or with a malformed one, is cut off', async (t) 
   }
 });
 
+test('a proxy that may leave the header out is known with it and without', async (t) => {
+  const options = { proxyNetworks: loopback, headerless: loopback };
+  for (const [bytes, address] of [[V1, '203.0.113.7'], [V2, '203.0.113.7'], [Buffer.alloc(0), '127.0.0.1']] as const) {
+    const { client, handover } = await open(t, options);
+    for (const byte of Buffer.concat([bytes, Buffer.from('PUT / HTTP/1.1')])) client.write(Buffer.of(byte));
+    client.end();
+    const { socket, peer } = await handover();
+    t.is(peer.remoteAddress, address);
+    t.is(await readAll(socket), 'PUT / HTTP/1.1');
+  }
+  const { client, handed } = await open(t, options);
+  client.write('PROXY TCP4 nonsense\r\n');
+  t.true(await isClosed(client), 'a malformed header is refused all the same');
+  t.is(handed.length, 0);
+});
+
+test('a proxy that may leave the header out may also be silent', async (t) => {
+  const { client, handover } = await open(t, { proxyNetworks: loopback, headerless: loopback });
+  t.is((await handover()).peer.remoteAddress, '127.0.0.1');
+  t.false(client.destroyed);
+});
+
 test('a proxy that ends before its header is complete is dropped', async (t) => {
   const { client, handed } = await open(t, { proxyNetworks: loopback });
   client.end('PROXY TCP4 ');

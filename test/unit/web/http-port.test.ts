@@ -94,6 +94,16 @@ test('the client of a PROXY header is the client, and X-Forwarded-For goes by it
   }
 });
 
+test('a network that is trusted both ways may come with a PROXY header or with X-Forwarded-For', async (t) => {
+  const { number } = await open(t, { proxyNetworks: loopback, forwardedNetworks: loopback });
+  t.is((await who(number, { 'x-forwarded-for': '203.0.113.9' })).ip, '203.0.113.9');
+  t.is((await who(number)).ip, '127.0.0.1');
+  const socket = await openSocket(t, number);
+  socket.write('PROXY TCP4 203.0.113.7 192.0.2.1 5555 80\r\nGET /who HTTP/1.1\r\nHost: a\r\n');
+  socket.write('X-Forwarded-For: 6.6.6.6\r\nConnection: close\r\n\r\n');
+  t.regex(await untilEnd(socket), /"ip":"203.0.113.7"/);
+});
+
 test('a sane request id is kept, another is replaced', async (t) => {
   const { number } = await open(t);
   t.is((await who(number, { 'x-request-id': 'trace-1.A_b' })).id, 'trace-1.A_b');

@@ -3,12 +3,19 @@ import { loadClip } from '../clip.ts';
 import { LivePublisher } from '../live-publisher.ts';
 import { serve } from '../program.ts';
 
+interface PublishOptions {
+  readonly port: number;
+  /** File of `encodeClip`. */
+  readonly clip: string;
+  readonly streams: readonly string[];
+}
+
 /** Publishers of one clip under names of their own. */
 const publishers = new Map<string, LivePublisher>();
 
 const commands = {
   /** Starts them one after the other, so that their frames do not come all at once. @returns when each began */
-  async start({ port, clip: file, streams }: { port: number; clip: string; streams: readonly string[] }): Promise<number[]> {
+  async start({ port, clip: file, streams }: PublishOptions): Promise<number[]> {
     const clip = await loadClip(file);
     const started: number[] = [];
     for (const stream of streams) {

@@ -14,7 +14,7 @@ const commands = {
     await until('the first part of every player', () => players.every(({ firstPart }) => firstPart > 0));
   },
 
-  /** Starts one player, and ends it. @returns when it started and when it had a part, in milliseconds of the stamps' clock */
+  /** Starts one player, and ends it. @returns when it started and had a part, in milliseconds of the stamps' clock */
   async open(options: LlhlsPlayerOptions): Promise<{ started: number; firstPart: number }> {
     const started = monotonic();
     const player = await LlhlsPlayer.start(options);

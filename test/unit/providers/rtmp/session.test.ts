@@ -318,6 +318,18 @@ test('a connection may create as many streams as it may publish', async (t) => {
   for (let i = 1; i <= 100; i++) t.is((await client.call('createStream', null)).args[0], i);
 });
 
+test('what is logged after a stream has ended names it no more', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('one');
+  client.command('FCUnpublish', 9, null, 'one');
+  await until('its end', () => server.lines.some(({ msg }) => msg === 'RTMP stream is unpublished'));
+  client.close();
+  await until('the end', () => server.reasons().length === 1);
+  t.like(server.lines.at(-2), { msg: 'RTMP stream is unpublished', app: 'app', stream: 'one' });
+  t.is(server.lines.at(-1)?.app, 'app');
+  t.is(server.lines.at(-1)?.stream, undefined);
+});
+
 test('a second stream on a connection that publishes is refused, the first goes on', async (t) => {
   const server = await setUp(t);
   const client = await server.publish('one');
@@ -325,6 +337,15 @@ test('a second stream on a connection that publishes is refused, the first goes 
   sendMedia(client);
   await until('the stream', () => server.recordings[0]?.packets.length === 100);
   t.is(server.recordings[0]?.input.name, 'one');
+});
+
+test('faults of media are told with the stream they belong to', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish('broken');
+  client.video(Buffer.from([0x91, ...Buffer.from('nope'), 0]), 0);
+  client.close();
+  await until('the fault', () => server.lines.some(({ msg }) => /"nope" is not taken/.test(String(msg))));
+  t.like(server.lines.find(({ msg }) => /"nope"/.test(String(msg))), { app: 'app', stream: 'broken', count: 1 });
 });
 
 test('silence longer than is allowed ends the session', async (t) => {
@@ -384,6 +405,29 @@ for (const [name, misbehave, reason] of MISBEHAVIOUR) {
     t.regex(server.reasons()[0] ?? '', reason);
   });
 }
+
+test('all sessions together hold so many unfinished messages; who holds most ends, and gives back what it held', async (t) => {
+  const server = await setUp(t);
+  const length = 8 * 1024 * 1024;
+  // The beginning of a video message of 8 MiB.
+  const begin = (client: RtmpClient) => {
+    const header = Buffer.alloc(12);
+    header[0] = 6;
+    header.writeUIntBE(length, 4, 3);
+    header[7] = MessageType.Video;
+    header.writeUInt32LE(1, 8);
+    client.send([Buffer.concat([header, Buffer.alloc(128)])]);
+  };
+  const hold = async (name: string) => begin(await server.publish(name));
+  for (let i = 0; i < 32; i++) await hold(`s${i}`);
+  t.deepEqual(server.reasons(), []);
+  await hold('one more');
+  await until('a session has ended', () => server.reasons().length === 1);
+  t.regex(server.reasons()[0] ?? '', /too many unfinished messages/);
+  const small = await server.publish('small');
+  sendMedia(small);
+  await until('another one publishes all the same', () => server.recordings.some(({ packets }) => packets.length > 0));
+});
 
 test('what is no RTMP at all ends the session', async (t) => {
   const server = await setUp(t);

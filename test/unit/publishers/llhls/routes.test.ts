@@ -586,6 +586,26 @@ test('a client that leaves takes its held request with it', async (t) => {
   t.is((await get(url)).statusCode, 200);
 });
 
+test('one connection holds few requests, however many it sends', async (t) => {
+  const { app, advance, children } = await live(t);
+  advance(4.1);
+  const url = (await children())[1] as string;
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  let text = '';
+  socket.on('data', (data) => (text += data.toString('latin1')));
+  const asked = 20;
+  let arrived = 0;
+  const all = new Promise<void>((resolve) => app.server.on('request', () => ++arrived === asked && resolve()));
+  socket.write(`GET ${url}?_HLS_msn=2&_HLS_part=1 HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(asked));
+  await all;
+  advance(6);
+  const statuses = () => [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
+  while (statuses().length < asked) await once(socket, 'data');
+  t.deepEqual(statuses().toSorted(), [...Array(4).fill('200'), ...Array(16).fill('503')]);
+});
+
 test('over a socket: keep-alive, one length for segments of several parts', async (t) => {
   const { app, advance, children, get } = await live(t);
   advance(5);

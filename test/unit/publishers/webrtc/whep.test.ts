@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'sdp-transform';
 import { until } from '../../../support/until.ts';
@@ -207,6 +209,20 @@ test('who never connects is let go after the timeout', async (t) => {
   t.is((await call('DELETE', path)).status, 404);
   await until('the feed is released', () => output.readers === 0);
   t.is(publisher.pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);
+});
+
+test('one client can have so many sessions that do not connect, and another one is served all the same', async (t) => {
+  const { post, url, output } = await start(t);
+  const answers = await Promise.all(Array.from({ length: 260 }, () => post()));
+  t.is(answers.filter(({ status }) => status === 201).length, 256);
+  t.is(answers.filter(({ status }) => status === 503).length, 4);
+  const other = request(`${url}/app/stream?direction=whep`, { method: 'POST', localAddress: '127.0.0.2', headers: SDP });
+  other.end(OFFER);
+  const [answer] = (await once(other, 'response')) as [IncomingMessage];
+  answer.resume();
+  t.is(answer.statusCode, 201);
+  for (const session of [...output.sessions.values()]) session.kick();
+  t.is((await post()).status, 201);
 });
 
 test('another codec in mid-stream ends the sessions made for the first', async (t) => {

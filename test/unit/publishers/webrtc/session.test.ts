@@ -1,0 +1,48 @@
+import test, { type ExecutionContext } from 'ava';
+import { WebrtcSession } from '../../../../src/publishers/webrtc/session.ts';
+import { StreamPublisher } from '../../../../src/publishers/webrtc/stream-publisher.ts';
+import { createLogger } from '../../../../src/log.ts';
+import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
+import type { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
+import { videoTrack } from '../../../support/packets.ts';
+import { startWebrtc } from '../../../support/webrtc-server.ts';
+
+const FINGERPRINT = { algorithm: 'sha-256', value: Array.from({ length: 32 }, () => 'AA').join(':') } as const;
+const VIDEO = videoTrack();
+
+/** A session that waits for the viewer's end of DTLS. */
+async function open(t: ExecutionContext): Promise<{ session: WebrtcSession; worker: MediaWorker }> {
+  const { registry, publisher: { pool } } = await startWebrtc(t);
+  const application = registry.vhost('default').application('app');
+  const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+  const output = application.addOutput(input, 'stream');
+  output.setTracks([VIDEO]);
+  const config = application.config.publishers.webrtc;
+  if (config === undefined) throw new Error('WebRTC is off');
+  const publisher = new StreamPublisher(output, application, config, createLogger('silent'));
+  t.teardown(() => publisher.close('the test is over'));
+  const worker = pool.pick(undefined, () => false);
+  const session = new WebrtcSession('id', publisher, publisher.selection(undefined), worker, undefined);
+  await session.open([{ kind: 'video', mid: '0', codec: offeredCodec('H264', false, 'All'), extensions: [] }]);
+  return { session, worker };
+}
+
+const UNAVAILABLE = { status: 'rejected', reason: { code: 'mediaUnavailable' } };
+
+test('a worker that dies while it is asked makes the session unavailable, not the server faulty', async (t) => {
+  const { session, worker } = await open(t);
+  process.kill(worker.pid, 'SIGSTOP');
+  const answers = [session.connect(FINGERPRINT, 'client'), session.restartIce()];
+  process.kill(worker.pid, 'SIGKILL');
+  for (const answer of await Promise.allSettled(answers)) t.like(answer, UNAVAILABLE);
+  t.true(session.closed);
+});
+
+test('a session that ends while the worker is asked is not available, whatever the worker answers', async (t) => {
+  const { session, worker } = await open(t);
+  process.kill(worker.pid, 'SIGSTOP');
+  const answers = [session.connect(FINGERPRINT, 'client'), session.restartIce()];
+  session.close('the stream has ended');
+  process.kill(worker.pid, 'SIGCONT');
+  for (const answer of await Promise.allSettled(answers)) t.like(answer, UNAVAILABLE);
+});
