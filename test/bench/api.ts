@@ -8,7 +8,6 @@ import { number, type Line, type Measurement } from './measurement.ts';
 import { withServer } from './server.ts';
 import { installed, wrk } from './wrk.ts';
 
-const BARE = join(import.meta.dirname, 'bare-fastify.ts');
 const ROUNDS = 3;
 /** What bare fastify did where the budgets were set. */
 const BARE_THERE = 104_000;

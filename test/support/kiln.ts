@@ -178,7 +178,7 @@ export class Kiln {
     const answer = await fetch(`http://127.0.0.1:${this.ports.api}${path}`, {
       method,
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     return { status: answer.status, body: (await answer.json()) as ApiAnswer<Response>['body'] };
   }
