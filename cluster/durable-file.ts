@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, parse } from 'node:path';
 import { StorageError } from './errors.ts';
 import type { Json } from './types.ts';
 
@@ -24,12 +24,11 @@ export interface Opened {
  */
 export class DurableFile {
   readonly path: string;
-  readonly #lock: string;
+  #lock = '';
   #closed = false;
 
   private constructor(path: string) {
     this.path = path;
-    this.#lock = `${path}.lock`;
   }
 
   /**
@@ -41,11 +40,12 @@ export class DurableFile {
     const file = new DurableFile(path);
     try {
       await mkdir(dirname(path), { recursive: true });
-      await takeLock(file.#lock);
+      file.#lock = await takeLock(`${path}.lock`);
     } catch (error) {
       throw storageError(path, error);
     }
     try {
+      await removeTemporaries(path);
       const text = await readIfThere(path);
       if (text === undefined) return { file, content: undefined, damaged: undefined };
       const { content, reason } = read(text, accepts);
@@ -60,7 +60,7 @@ export class DurableFile {
   /** @throws StorageError when it could not be written: the file is as before */
   async write(content: JsonObject): Promise<void> {
     if (this.#closed) throw new StorageError(`${this.path}: closed`);
-    const temporary = `${this.path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
+    const temporary = temporaryName(this.path);
     try {
       const handle = await open(temporary, 'wx', MODE);
       try {
@@ -72,7 +72,8 @@ export class DurableFile {
       await rename(temporary, this.path);
       await syncFolder(dirname(this.path));
     } catch (error) {
-      await rm(temporary, { force: true });
+      // where this fails too the next start removes it: what is told is why the write failed
+      await rm(temporary, { force: true }).catch(() => undefined);
       throw storageError(this.path, error);
     }
   }
@@ -124,26 +125,48 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The lock names its process by number and start, so that one that died holds nothing. */
-async function takeLock(path: string): Promise<void> {
-  const own = `${process.pid} ${await startOf(process.pid)}`;
-  for (let attempt = 0; attempt < 2; attempt++) {
-    try {
-      const handle = await open(path, 'wx', MODE);
-      await handle.writeFile(own);
-      await handle.close();
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const holder = (await readIfThere(path)) ?? '';
-    const [pid = '', start] = holder.split(' ');
+/**
+ * A lock names its process by number and start, so that one that died holds nothing. Who comes after such a one makes
+ * the lock's next generation, which only one can, and which nobody mistakes for the one that is to be removed.
+ * @returns the path of the lock
+ */
+async function takeLock(path: string): Promise<string> {
+  const { dir, base } = parse(path);
+  const past = (await readdir(dir))
+    .filter((name) => name === base || (name.startsWith(`${base}.`) && /^\d+$/.test(name.slice(base.length + 1))))
+    .map((name) => ({ lock: join(dir, name), generation: Number(name.slice(base.length + 1)) || 1 }));
+  for (const { lock } of past) {
+    const [pid = '', start] = ((await readIfThere(lock)) ?? '').split(' ');
     if (/^\d+$/.test(pid) && start !== undefined && (await startOf(Number(pid))) === start) {
       throw new StorageError(`process ${pid} uses it`);
     }
-    await rm(path, { force: true });
   }
-  throw new StorageError('another process took the lock at the same moment');
+  const next = Math.max(0, ...past.map(({ generation }) => generation)) + 1;
+  const lock = next === 1 ? path : `${path}.${next}`;
+  // Comes into being with its content: an empty one would look like that of a process which is gone.
+  const own = temporaryName(path);
+  try {
+    await writeFile(own, `${process.pid} ${await startOf(process.pid)}`, { flag: 'wx', mode: MODE });
+    await link(own, lock);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new StorageError('another process took the lock at the same moment');
+  } finally {
+    await rm(own, { force: true });
+  }
+  for (const { lock: old } of past) await rm(old, { force: true });
+  return lock;
+}
+
+function temporaryName(path: string): string {
+  return `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
+}
+
+/** What processes left that ended in the middle of a write. */
+async function removeTemporaries(path: string): Promise<void> {
+  for (const name of await readdir(dirname(path))) {
+    if (name.startsWith(`${basename(path)}.`) && name.endsWith('.tmp')) await rm(join(dirname(path), name), { force: true });
+  }
 }
 
 /** When a process started, in ticks since boot; undefined when there is none, its number alone where /proc is missing. */

@@ -1,6 +1,6 @@
 import { DurableFile } from './durable-file.ts';
 import { ConflictError } from './errors.ts';
-import { isWithin } from './keys.ts';
+import { isWithin, splitKey } from './keys.ts';
 import type { Change, Cluster, ConfigEntry, ConfigStore, Json } from './types.ts';
 
 /** Version of the file's layout: `{version, revision, entries: {key: {value, revision}}}`. */
@@ -21,7 +21,12 @@ export async function openEmbedded({ file, onDamaged }: EmbeddedOptions): Promis
   if (file === undefined) return { config: new EmbeddedConfig(undefined, {}), close: async () => {} };
   const opened = await DurableFile.open(file, objection);
   if (opened.damaged !== undefined) onDamaged(opened.damaged.movedTo, opened.damaged.reason);
-  return { config: new EmbeddedConfig(opened.file, opened.content ?? {}), close: () => opened.file.close() };
+  const config = new EmbeddedConfig(opened.file, opened.content ?? {});
+  const close = async (): Promise<void> => {
+    await config.settled();
+    await opened.file.close();
+  };
+  return { config, close };
 }
 
 type Content = { readonly [key: string]: Json };
@@ -32,8 +37,16 @@ function objection(content: Content): string | undefined {
   const { entries, revision } = content;
   if (!Number.isSafeInteger(revision)) return 'it has no revision';
   if (!isObject(entries)) return 'it has no entries';
-  const broken = Object.entries(entries).find(([, entry]) => !isEntry(entry));
+  const broken = Object.entries(entries).find(([key, entry]) => !isKey(key) || !isEntry(entry));
   return broken === undefined ? undefined : `its entry ${broken[0]} is malformed`;
+}
+
+function isKey(key: string): boolean {
+  try {
+    return splitKey(key).every((name) => name !== '');
+  } catch {
+    return false;
+  }
 }
 
 function isEntry(entry: Json): entry is { readonly value: Json; readonly revision: number } {
@@ -69,6 +82,11 @@ class EmbeddedConfig implements ConfigStore {
     const turn = this.#last.then(() => this.#apply(changes));
     this.#last = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** Resolves when no write is under way. */
+  settled(): Promise<void> {
+    return this.#last;
   }
 
   async #apply(changes: readonly Change[]): Promise<void> {

@@ -85,6 +85,7 @@ for (const [what, text] of Object.entries({
   'a list': '[]',
   empty: '',
   'with a malformed entry': '{"version":1,"revision":1,"entries":{"a":{"value":1}}}',
+  'with a malformed key': '{"version":1,"revision":1,"entries":{"100%":{"value":{},"revision":1}}}',
   'without a revision': '{"version":1,"entries":{}}',
 })) {
   test(`a file that is ${what} is kept aside and told of; writing goes on`, async (t) => {
@@ -125,6 +126,37 @@ test('a second process is refused while the first lives; one that was killed hol
   child.kill('SIGKILL');
   await once(child, 'exit');
   await t.notThrowsAsync(open(t, file));
+});
+
+test('of several that find the lock of a dead process exactly one takes it', async (t) => {
+  const file = place(t);
+  mkdirSync(join(file, '..'));
+  for (const left of ['1 0', '']) {
+    writeFileSync(`${file}.lock`, left);
+    const opened = await Promise.allSettled(Array.from({ length: 8 }, () => openEmbedded({ file, onDamaged() {} })));
+    const winners = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    t.is(winners.length, 1);
+    t.deepEqual(readdirSync(join(file, '..')), ['config.json.lock.2']);
+    for (const winner of winners) await winner.close();
+    t.deepEqual(readdirSync(join(file, '..')), []);
+  }
+});
+
+test('what a process left that died while it wrote is removed', async (t) => {
+  const file = place(t);
+  mkdirSync(join(file, '..'));
+  for (const name of [`${file}.123.abcdef01.tmp`, `${file}.damaged-1`]) writeFileSync(name, '{');
+  await open(t, file);
+  t.deepEqual(readdirSync(join(file, '..')).sort(), ['config.json.damaged-1', 'config.json.lock']);
+});
+
+test('closing waits for the write under way', async (t) => {
+  const file = place(t);
+  const { cluster } = await open(t, file);
+  const written = cluster.config.write(put('a', 1));
+  await cluster.close();
+  t.true(existsSync(file));
+  await written;
 });
 
 test('a write that fails leaves the old file, no other file, and the old entries', async (t) => {
