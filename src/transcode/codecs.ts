@@ -39,12 +39,13 @@ export class CodecInventory {
   readonly #options: CodecInventoryOptions;
   readonly #active = new Map<string, Record<Direction, number>>();
   #rows: Promise<readonly Row[]> | undefined;
+  #toldOfNone = false;
 
   constructor(options: CodecInventoryOptions) {
     this.#options = options;
   }
 
-  /** One entry per software module and device. The machine is asked once; without an ffmpeg there is none. */
+  /** One entry per software module and device. The machine is asked until an ffmpeg answers; without one there is none. */
   async read(): Promise<CodecEntry[]> {
     const rows = await (this.#rows ??= this.#find());
     return rows.map((row) => {
@@ -74,7 +75,9 @@ export class CodecInventory {
       const devices = await tryDevices(capabilities, log, root);
       return [...softwareRows(capabilities), ...devices.map(deviceRow)];
     } catch (error) {
-      log.error({ err: error }, 'there is no ffmpeg to ask for its codecs: the inventory is empty');
+      if (!this.#toldOfNone) log.error({ err: error }, 'there is no ffmpeg to ask for its codecs: the inventory is empty');
+      this.#toldOfNone = true;
+      this.#rows = undefined;
       return [];
     }
   }

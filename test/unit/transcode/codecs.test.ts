@@ -167,6 +167,16 @@ test('without an ffmpeg the inventory is empty, and the log says so once', async
   t.regex(JSON.stringify(lines[0]), /KILN_FFMPEG/);
 });
 
+test('an ffmpeg that was not there at first is asked when it is', async (t) => {
+  const { path } = await fakeFfmpeg(t, { encoders: ['libx264'] });
+  const { log } = logged();
+  const later = `${path}-later`;
+  const inventory = new CodecInventory({ log, env: { KILN_FFMPEG: later } });
+  t.deepEqual(await inventory.read(), []);
+  await symlink(path, later);
+  t.deepEqual((await inventory.read()).map(({ name }) => name), ['x264:0']);
+});
+
 test('the ffmpeg of this machine', async (t) => {
   const { log } = logged();
   const rows = await new CodecInventory({ log }).read();
