@@ -77,6 +77,8 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       };
       const accept = tls === undefined ? start : secured(handler, tls, start);
       deliver = (socket, peer) => {
+        // the server counts the connections of its own address only
+        if (sockets.size >= LIMITS.connections) return void socket.destroy();
         sockets.add(socket);
         socket.once('close', () => sockets.delete(socket));
         accept(socket, peer);
