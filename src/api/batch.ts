@@ -15,9 +15,13 @@ const Result = Type.Object({
 /** Answers of a batch call: a bare array, one result for each item, in their order. */
 export const batchAnswers = { '2xx': Type.Array(Result), 409: Type.Array(Result), '4xx': Type.Unknown(), '5xx': Type.Unknown() };
 
-/** @throws bodyNotArray */
+/** More would keep other calls waiting for the disk. */
+const MAX_ITEMS = 1000;
+
+/** @throws bodyNotArray, batchTooLong */
 export function itemsOf(body: unknown): readonly unknown[] {
   if (!Array.isArray(body)) throw kilnError('bodyNotArray');
+  if (body.length > MAX_ITEMS) throw kilnError('batchTooLong', MAX_ITEMS);
   return body;
 }
 

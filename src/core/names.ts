@@ -8,6 +8,7 @@ const INVISIBLE = /\p{C}/u;
 export function nameObjection(name: string): string | undefined {
   if (name === '') return 'is empty';
   if (name.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`;
+  if (name === '.' || name === '..') return 'is a step in a path: no URL can carry it';
   if (RESERVED.test(name)) return 'has one of / \\ : ? # %';
   if (INVISIBLE.test(name)) return 'has characters that cannot be seen';
   if (name.trim() !== name) return 'begins or ends with a space';

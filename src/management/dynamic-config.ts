@@ -1,4 +1,4 @@
-import { ConflictError, joinKey, splitKey, type Change, type ConfigStore, type Json } from '#cluster';
+import { ConflictError, joinKey, splitKey, StorageError, type Change, type ConfigStore, type Json } from '#cluster';
 import type { CertificateStore } from '../access/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
@@ -78,12 +78,12 @@ export class DynamicConfig {
     return outcomes;
   }
 
-  /** @throws vhostNotFound, vhostReadOnly, StorageError */
+  /** @throws vhostNotFound, vhostReadOnly, storageFailed */
   deleteVhost(name: string): Promise<void> {
     return this.#inTurn(async () => {
       this.#writable(name);
       const key = joinKey(name);
-      await this.#store.write([{ key, seen: this.#revision(key) }]);
+      await this.#write([{ key, seen: this.#revision(key) }]);
       this.#registry.deleteVhost(name, 'the virtual host was deleted');
       this.#certificates.remove(name);
     });
@@ -105,7 +105,7 @@ export class DynamicConfig {
 
   /**
    * Merges a change into an application and restarts it.
-   * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, StorageError
+   * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed
    */
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
     return this.#inTurn(() => {
@@ -114,12 +114,12 @@ export class DynamicConfig {
     });
   }
 
-  /** @throws vhostNotFound, applicationNotFound, vhostReadOnly, StorageError */
+  /** @throws vhostNotFound, applicationNotFound, vhostReadOnly, storageFailed */
   deleteApplication(vhost: string, name: string): Promise<void> {
     return this.#inTurn(async () => {
       const application = this.#writable(vhost).application(name);
       const key = joinKey(vhost, name);
-      if (!application.dynamic) await this.#store.write([{ key, seen: this.#revision(key) }]);
+      if (!application.dynamic) await this.#write([{ key, seen: this.#revision(key) }]);
       application.close('the application was deleted');
     });
   }
@@ -146,7 +146,7 @@ export class DynamicConfig {
   /**
    * Replaces an output profile, which keeps its name, and restarts the application.
    * @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, unchangeable, valueMissing,
-   * configInvalid, StorageError
+   * configInvalid, storageFailed
    */
   replaceProfile(vhost: string, name: string, profile: string, read: () => Document): Promise<OutputProfileConfig> {
     return this.#inTurn(async () => {
@@ -161,7 +161,7 @@ export class DynamicConfig {
     });
   }
 
-  /** @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, StorageError */
+  /** @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, storageFailed */
   deleteProfile(vhost: string, name: string, profile: string): Promise<void> {
     return this.#inTurn(async () => {
       const { config } = this.#writable(vhost).application(name);
@@ -212,6 +212,8 @@ export class DynamicConfig {
       if (parent.applications.has(config.name)) throw kilnError('applicationExists', vhost, config.name);
       const key = joinKey(vhost, config.name);
       await this.#create('applicationExists', [[key, documentOf(config)]], vhost, config.name);
+      // a publisher may have demanded it of the template in the meantime
+      parent.applications.get(config.name)?.close('the application was created by the management API');
       return parent.createApplication(config);
     });
   }
@@ -223,10 +225,21 @@ export class DynamicConfig {
     ...names: [string, string?]
   ): Promise<void> {
     try {
-      await this.#store.write(entries.map(([key, document]): Change => ({ key, value: document as Json, seen: 0 })));
+      await this.#write(entries.map(([key, document]): Change => ({ key, value: document as Json, seen: 0 })));
     } catch (error) {
       if (error instanceof ConflictError) throw kilnError(exists, ...(names as [string, string]));
       throw error;
+    }
+  }
+
+  /** @throws storageFailed, ConflictError */
+  async #write(changes: readonly Change[]): Promise<void> {
+    try {
+      await this.#store.write(changes);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      this.#log.error({ err: error }, 'a change by the management API could not be stored');
+      throw kilnError('storageFailed');
     }
   }
 
@@ -240,7 +253,7 @@ export class DynamicConfig {
     const present = parent.application(config.name);
     if (!present.dynamic) {
       const key = joinKey(vhost, config.name);
-      await this.#store.write([{ key, value: documentOf(config) as Json, seen: this.#revision(key) }]);
+      await this.#write([{ key, value: documentOf(config) as Json, seen: this.#revision(key) }]);
     }
     present.close('the application was changed');
     return parent.createApplication(config, present.dynamic);

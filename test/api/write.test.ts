@@ -1,8 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { ConfigStore } from '#cluster';
+import { CertificateStore } from '../../src/access/certificates.ts';
+import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
+import type { KilnError } from '../../src/errors.ts';
+import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { createVhost, dynamicConfig, openApi, sampleRegistry } from '../support/api.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example.com'] } };
@@ -116,13 +122,23 @@ test('bodies that are no array, no object or no JSON are refused, everywhere', a
 
 test('names that no URL or message could carry are refused', async (t) => {
   const { send } = await openMade(t);
-  for (const name of ['', 'a/b', 'a:b', 'a#b', 'a?b', 'a%2fb', 'a\\b', 'a\u0000', 'a\n', '\u202ea', ' a', 'x'.repeat(256), '\ud800']) {
+  for (const name of ['', 'a/b', 'a:b', 'a#b', 'a?b', 'a%2fb', 'a\\b', 'a\u0000', 'a\n', '\u202ea', ' a', 'x'.repeat(256), '\ud800', '.', '..']) {
     t.is((await send('POST', '/v1/vhosts', [{ ...VHOST, name }])).status, 400, JSON.stringify(name));
     t.is((await send('POST', APPS, [{ ...APP, name }])).status, 400, JSON.stringify(name));
     t.is((await send('POST', PROFILES, [{ ...PROFILE, name }])).status, 400, JSON.stringify(name));
   }
-  for (const name of ['größe', 'a b', '放送', 'x'.repeat(255), '__proto__', '..']) {
+  for (const name of ['größe', 'a b', '放送', 'x'.repeat(255), '__proto__', '...']) {
     t.is((await send('POST', APPS, [{ ...APP, name }])).status, 200, name);
+  }
+});
+
+test('a batch has a limit, beyond which nothing is made', async (t) => {
+  const { send, call } = await openMade(t);
+  for (const path of ['/v1/vhosts', APPS, PROFILES]) {
+    const before = (await call('GET', path)).body?.response;
+    const { status, body } = await send('POST', path, Array.from({ length: 1001 }, (_, i) => ({ ...VHOST, ...APP, ...PROFILE, name: `n${i}` })));
+    t.deepEqual([status, body.message], [400, '[HTTP] Request body must have at most 1000 items (400)']);
+    t.deepEqual((await call('GET', path)).body?.response, before);
   }
 });
 
@@ -280,6 +296,60 @@ test('everything comes back after a restart: what was created, changed and delet
   t.is(made.application('second').config.publishers.llhls?.segmentCount, 7);
   t.deepEqual(made.application('app').config.outputProfiles.outputProfile.map(({ name }) => name), ['default', 'p']);
   t.is(made.template?.name, '*');
+});
+
+test('what cannot be stored is not made, item by item, and can be tried again', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-api-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const registry = new Registry();
+  const { cluster, config } = await dynamicConfig(registry, join(folder, 'data', 'config.json'));
+  t.teardown(() => cluster.close());
+  await config.createVhosts([{ ...VHOST, applications: [APP] }]);
+  // A file in the folder's place: nothing can be written, by root neither.
+  renameSync(join(folder, 'data'), join(folder, 'away'));
+  writeFileSync(join(folder, 'data'), '');
+  const statuses = (outcomes: readonly object[]) =>
+    outcomes.map((outcome) => ('error' in outcome ? (outcome.error as KilnError).status : 200));
+  t.deepEqual(statuses(await config.createVhosts([VHOST, { ...VHOST, name: 'other' }])), [409, 500]);
+  t.deepEqual(statuses(await config.createApplications('made', () => [APP, { ...APP, name: 'other' }])), [409, 500]);
+  for (const change of [
+    () => config.patchApplication('made', 'app', () => ({ publishers: {} })),
+    () => config.createProfiles('made', 'app', () => [PROFILE]),
+    () => config.deleteApplication('made', 'app'),
+    () => config.deleteVhost('made'),
+  ]) {
+    await t.throwsAsync(change, { code: 'storageFailed', message: 'Internal Server Error' });
+  }
+  t.deepEqual([...registry.vhosts.keys()], ['made']);
+  t.deepEqual([...registry.vhost('made').applications.keys()], ['app']);
+  t.false(registry.vhost('made').application('app').closed);
+  rmSync(join(folder, 'data'));
+  renameSync(join(folder, 'away'), join(folder, 'data'));
+  t.deepEqual(statuses(await config.createVhosts([VHOST, { ...VHOST, name: 'other' }])), [409, 200]);
+});
+
+test('an application that is created while a publisher demands it of the template is the created one', async (t) => {
+  const registry = new Registry();
+  const { cluster } = await dynamicConfig(registry);
+  const { config: inner } = cluster;
+  let demand = (): void => {};
+  const store: ConfigStore = {
+    entries: () => inner.entries(),
+    write: async (changes) => {
+      await inner.write(changes);
+      demand();
+    },
+  };
+  const log = pino({ level: 'silent' });
+  const config = new DynamicConfig({ registry, store, certificates: new CertificateStore({ folder: '/', log }), log });
+  await config.createVhosts([{ ...VHOST, applications: [{ name: '*', type: 'live' }] }]);
+  const made = registry.vhost('made');
+  const onDemand: Application[] = [];
+  demand = () => onDemand.push(made.demandApplication('app'));
+  const [outcome] = await config.createApplications('made', () => [APP]);
+  t.deepEqual(Object.keys(outcome ?? {}), ['made']);
+  t.true(onDemand[0]?.closed);
+  t.false(made.application('app').dynamic);
 });
 
 test('stored configuration that a new Server.xml contradicts stays stored', async (t) => {
