@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo } from './demo.ts';
@@ -84,7 +84,7 @@ const log = createLogger(readLogLevel());
 for (const warning of warnings) log.warn(warning);
 
 const folder = dirname(options.config);
-const storageFile = join(folder, config.managers?.api.storage.path ?? '', 'config.json');
+const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
 const planned = options.demo ? await planDemo() : undefined;
 const server = await Server.start(config, { version, log, folder, storageFile }).catch((error: NodeJS.ErrnoException) => {
   // What the system refuses, a port in use above all, needs no stack to be understood.

@@ -1,4 +1,6 @@
-import { readlinkSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readlinkSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
@@ -33,6 +35,15 @@ test('a virtual host made by the API takes publishers and viewers, and is there 
   t.is((await fetch(kiln.httpUrl('/app/live/llhls.m3u8'))).status, 404);
   await kiln.restart();
   t.is((await kiln.api('/v1/vhosts/made')).status, 404);
+});
+
+test('an absolute path of the storage is taken as it is', async (t) => {
+  const storage = mkdtempSync(join(tmpdir(), 'kiln-storage-'));
+  t.teardown(() => rmSync(storage, { recursive: true }));
+  const kiln = await start({ storage });
+  t.teardown(() => kiln.stop());
+  t.is((await kiln.api('/v1/vhosts', 'POST', [VHOST])).status, 200);
+  t.true(readdirSync(storage).includes('config.json'));
 });
 
 test('a change of the application disconnects its publisher, which may come back at once', async (t) => {

@@ -34,6 +34,8 @@ export interface KilnOptions {
   readonly application?: string;
   /** Elements of `Server` before its virtual hosts. */
   readonly server?: string;
+  /** Where the API keeps what it creates. */
+  readonly storage?: string;
   /** Name that the virtual host `default` answers to; `*` unless given. */
   readonly hostName?: string;
   /** Certificate of the API and of the virtual host `default`. */
@@ -50,7 +52,7 @@ type Seven<T> = [T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*' } = options;
+  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
   const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
   const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
@@ -71,7 +73,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Modules><ERTMP><Enable>true</Enable></ERTMP></Modules>
   <Managers>
     <Host><Names><Name>*</Name></Names>${tls ?? ''}</Host>
-    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken></API>
+    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken>${storage === undefined ? '' : `<Storage><Path>${storage}</Path></Storage>`}</API>
   </Managers>${server}
   <VirtualHosts>
     <VirtualHost>
