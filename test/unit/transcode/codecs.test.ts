@@ -168,12 +168,12 @@ test('without an ffmpeg the inventory is empty, and the log says so once', async
 });
 
 test('an ffmpeg that was not there at first is asked when it is', async (t) => {
-  const { path } = await fakeFfmpeg(t, { encoders: ['libx264'] });
+  const { folder } = await fakeFfmpeg(t, { encoders: ['libx264'] });
   const { log } = logged();
-  const later = `${path}-later`;
+  const later = join(folder, 'later');
   const inventory = new CodecInventory({ log, env: { KILN_FFMPEG: later } });
   t.deepEqual(await inventory.read(), []);
-  await symlink(path, later);
+  await symlink(join(folder, 'ffmpeg'), later);
   t.deepEqual((await inventory.read()).map(({ name }) => name), ['x264:0']);
 });
 
