@@ -16,6 +16,11 @@ interface ApplicationEvents {
   close: [];
 }
 
+/** `#vhost#app`, the form that messages and OVT use (facts/01-rest-api.md section 1). */
+export function internalName(vhost: string, application: string): string {
+  return `#${vhost.replaceAll('#', '_')}#${application.replaceAll('#', '_')}`;
+}
+
 /** Streams under one name space and one configuration. Closing it disconnects everything. */
 export class Application extends EventEmitter<ApplicationEvents> {
   readonly vhost: VirtualHost;
@@ -45,9 +50,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#closed;
   }
 
-  /** `#vhost#app`, the form that messages and OVT use (facts/01-rest-api.md section 1). */
   get internalName(): string {
-    return `#${this.vhost.name.replaceAll('#', '_')}#${this.name.replaceAll('#', '_')}`;
+    return internalName(this.vhost.name, this.name);
   }
 
   /** Live input streams: those whose tracks are known. */

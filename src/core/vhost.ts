@@ -71,13 +71,21 @@ export class VirtualHost {
   demandApplication(name: string): Application {
     const present = this.#applications.get(name);
     if (present !== undefined) return present;
-    if (this.template === undefined || nameObjection(name) !== undefined) {
-      throw kilnError('applicationNotFound', this.name, name);
-    }
+    const template = this.demandConfig(name);
     let onDemand = 0;
     for (const { dynamic } of this.#applications.values()) if (dynamic) onDemand++;
     if (onDemand >= MAX_ON_DEMAND) throw kilnError('tooManyApplications', MAX_ON_DEMAND);
-    return this.createApplication(fromTemplate(this.template, name), true);
+    return this.createApplication(fromTemplate(template, name), true);
+  }
+
+  /**
+   * The configuration of what `demandApplication` would answer; makes nothing.
+   * @throws applicationNotFound
+   */
+  demandConfig(name: string): ApplicationConfig {
+    const config = this.#applications.get(name)?.config ?? (nameObjection(name) === undefined ? this.template : undefined);
+    if (config === undefined) throw kilnError('applicationNotFound', this.name, name);
+    return config;
   }
 
   /** Closes every application. Idempotent. */
