@@ -1,19 +1,18 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { kilnError, type KilnError } from '../errors.ts';
-
-/** Body of a batch call. What items must be is checked item by item, where one can fail without the others. */
-export const BatchBody = Type.Unknown({ description: 'A JSON array of objects' });
 
 const Result = Type.Object({
   message: Type.String(),
-  response: Type.Optional(Type.Unknown()),
   statusCode: Type.Integer(),
 });
 
 /** Answers of a batch call: a bare array, one result for each item, in their order. */
-export const batchAnswers = { '2xx': Type.Array(Result), 409: Type.Array(Result), '4xx': Type.Unknown(), '5xx': Type.Unknown() };
+export function batchAnswers<T extends TSchema>(made: T) {
+  const results = Type.Array(Type.Object({ ...Result.properties, response: Type.Optional(made) }));
+  return { '2xx': results, 409: results, '4xx': Type.Unknown(), '5xx': Type.Unknown() };
+}
 
 /** More would keep other calls waiting for the disk. */
 const MAX_ITEMS = 1000;

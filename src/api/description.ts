@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Version } from '../version.ts';
+import { configSchemas, showReferences } from './config-schema.ts';
 import { ErrorBody } from './envelope.ts';
 
 const ABOUT = `Compatible with OvenMediaEngine's REST API. Every answer is an envelope of \`statusCode\`, \`message\`
@@ -66,8 +67,10 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
       url: url.replace(/:(\w+)(?=::)/g, '{$1}'),
     }),
     transformObject: (made) => {
-      if ('openapiObject' in made) describeAnswers(made.openapiObject as Document);
-      return 'openapiObject' in made ? made.openapiObject : made.swaggerObject;
+      if (!('openapiObject' in made)) return made.swaggerObject;
+      const document = showReferences(made.openapiObject) as Document;
+      describeAnswers(document);
+      return document;
     },
   });
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
@@ -83,6 +86,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
 /** Adds what every call can be answered with before its route is asked, and words for each status. */
 function describeAnswers({ paths, components }: Document): void {
   components.responses = EARLY_ANSWERS;
+  components.schemas = configSchemas();
   for (const { responses } of Object.values(paths).flatMap((item) => Object.values(item))) {
     for (const [status, response] of Object.entries(responses)) {
       responses[status] = { ...response, description: CLASSES[status] ?? STATUS_CODES[status] };

@@ -19,9 +19,6 @@ export function answers<T extends TSchema>(payload: T) {
 /** Like `answers`, of a route without payload. */
 export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
 
-/** Body of a call that takes one object: what it must have is checked by what reads it. */
-export const ObjectBody = Type.Unknown({ description: 'A JSON object' });
-
 /** @throws bodyNotObject */
 export function objectOf(body: unknown): Readonly<Record<string, unknown>> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw kilnError('bodyNotObject');

@@ -1,3 +1,4 @@
+import Type from 'typebox';
 import { nameObjection } from '../core/names.ts';
 import { kilnError } from '../errors.ts';
 import { objectOf } from './envelope.ts';
@@ -9,8 +10,22 @@ export interface PullRequest {
   readonly urls: readonly string[];
 }
 
-const FLAGS = ['persistent', 'ignoreRtcpSRTimestamp', 'relay'];
-const NUMBERS = ['noInputFailoverTimeoutMs', 'unusedStreamDeletionTimeoutMs', 'retryCount'];
+const PROPERTIES = {
+  persistent: Type.Boolean(),
+  ignoreRtcpSRTimestamp: Type.Boolean(),
+  relay: Type.Boolean(),
+  noInputFailoverTimeoutMs: Type.Integer({ minimum: 0 }),
+  unusedStreamDeletionTimeoutMs: Type.Integer({ minimum: 0 }),
+  retryCount: Type.Integer({ minimum: 0 }),
+};
+
+/** The body in the description of the API; `readPullRequest` checks it, in words of its own. */
+export const PullCreation = Type.Object({
+  name: Type.String(),
+  urls: Type.Array(Type.String(), { description: 'all of one scheme', minItems: 1 }),
+  properties: Type.Optional(Type.Partial(Type.Object(PROPERTIES))),
+});
+
 const MAX_URLS = 64;
 
 /**
@@ -40,8 +55,9 @@ function checkProperties(properties: unknown): void {
     throw kilnError('pullInvalid', 'properties must be an object');
   }
   for (const [key, value] of Object.entries(properties)) {
-    if (FLAGS.includes(key) && typeof value !== 'boolean') throw kilnError('pullInvalid', `${key} must be a boolean`);
-    if (NUMBERS.includes(key) && !(Number.isSafeInteger(value) && value >= 0)) {
+    const wanted = Object.hasOwn(PROPERTIES, key) ? PROPERTIES[key as keyof typeof PROPERTIES].type : undefined;
+    if (wanted === 'boolean' && typeof value !== 'boolean') throw kilnError('pullInvalid', `${key} must be a boolean`);
+    if (wanted === 'integer' && !(Number.isSafeInteger(value) && value >= 0)) {
       throw kilnError('pullInvalid', `${key} must be a whole number, not below 0`);
     }
   }

@@ -6,6 +6,7 @@ import { apiOptions, basic, openApi, TOKEN } from '../support/api.ts';
 
 interface Operation {
   readonly tags: readonly string[];
+  readonly summary: string;
   readonly parameters?: readonly { readonly in: string; readonly name: string; readonly required: boolean }[];
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
   readonly responses: Record<string, { readonly $ref?: string; readonly description?: string; readonly content?: object }>;
@@ -15,7 +16,10 @@ interface Operation {
 interface Document {
   readonly openapi: string;
   readonly security: unknown;
-  readonly components: { readonly securitySchemes: object; readonly responses: Record<string, { readonly headers?: object }> };
+  readonly components: {
+    readonly schemas: Record<string, { readonly properties: Record<string, { readonly properties?: object }>; readonly required?: readonly string[] }>;
+    readonly securitySchemes: object; readonly responses: Record<string, { readonly headers?: object }>;
+  };
   readonly paths: Record<string, Record<string, Operation>>;
 }
 
@@ -87,9 +91,27 @@ test('every answer is told of, errors too, each with what it means', (t) => {
       t.not(description, 'Default Response', `${name} ${status}`);
     }
     t.is(operation.tags.length, 1, name);
+    t.regex(operation.summary, /^[A-Z][^.]+$/, name);
   }
   const headers = ['401', '403', '429'].map((status) => Object.keys(document.components.responses[status]?.headers ?? {}));
   t.deepEqual(headers, [['WWW-Authenticate'], [], ['Retry-After']]);
+});
+
+test('bodies and payloads of configuration are described by what the configuration is read with', (t) => {
+  const { schemas } = document.components;
+  const text = JSON.stringify(document);
+  for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) t.truthy(schemas[name as string], name);
+  const bodyOf = (one: string) =>
+    operations.find(({ name }) => name === one)?.operation.requestBody?.content['application/json']?.schema;
+  const list = (name: string) => ({ type: 'array', items: { $ref: `#/components/schemas/${name}` } });
+  t.deepEqual(bodyOf('POST /v1/vhosts'), list('VirtualHost'));
+  t.deepEqual(bodyOf('POST /v1/vhosts/{vhost}/apps'), list('Application'));
+  t.deepEqual(bodyOf('PATCH /v1/vhosts/{vhost}/apps/{app}'), { $ref: '#/components/schemas/ApplicationChange' });
+  t.deepEqual(schemas.VirtualHost?.required, ['name', 'host']);
+  t.deepEqual(schemas.Application?.required, ['name', 'type']);
+  t.like(schemas.Application?.properties.providers?.properties, { webrtc: { properties: { timeout: { type: 'integer', default: 30_000 } } } });
+  t.false(['name', 'outputProfiles', 'dynamic'].some((key) => key in (schemas.ApplicationChange?.properties ?? {})));
+  t.false(/"(shows|xml|is|aliases)":/.test(text), 'no keyword of our own');
 });
 
 test('the page and the document are for the bearer of the token, whom a browser is told to ask', async (t) => {

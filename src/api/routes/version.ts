@@ -7,6 +7,6 @@ const VersionInfo = Type.Object({ gitVersion: Type.String(), version: Type.Strin
 
 export function versionRoutes(version: Version): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/v1/version', { schema: { response: answers(VersionInfo) } }, () => ok(version));
+    app.get('/v1/version', { schema: { response: answers(VersionInfo), summary: 'Show the version' } }, () => ok(version));
   };
 }
