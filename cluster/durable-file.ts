@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { access, link, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, parse } from 'node:path';
+import { dirname, join, parse } from 'node:path';
 import { StorageError } from './errors.ts';
 import type { Json } from './types.ts';
 
@@ -164,8 +164,9 @@ function temporaryName(path: string): string {
 
 /** What processes left that ended in the middle of a write. */
 async function removeTemporaries(path: string): Promise<void> {
-  for (const name of await readdir(dirname(path))) {
-    if (name.startsWith(`${basename(path)}.`) && name.endsWith('.tmp')) await rm(join(dirname(path), name), { force: true });
+  const { dir, base } = parse(path);
+  for (const name of await readdir(dir)) {
+    if (name.startsWith(`${base}.`) && name.endsWith('.tmp')) await rm(join(dir, name), { force: true });
   }
 }
 

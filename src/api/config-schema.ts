@@ -7,7 +7,8 @@ import { PullCreation } from './pull-request.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
 
-type Name = 'Application' | 'ApplicationChange' | 'OutputProfile' | 'OutputProfileChange' | 'PullCreation' | 'VirtualHost';
+type Name =
+  | 'Application' | 'ApplicationChange' | 'OutputProfile' | 'OutputProfileChange' | 'PullCreation' | 'VirtualHost';
 
 /**
  * A configuration object in a body or an answer: anything for the route, since what reads it tells its faults;

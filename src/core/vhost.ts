@@ -83,7 +83,8 @@ export class VirtualHost {
    * @throws applicationNotFound
    */
   demandConfig(name: string): ApplicationConfig {
-    const config = this.#applications.get(name)?.config ?? (nameObjection(name) === undefined ? this.template : undefined);
+    const template = nameObjection(name) === undefined ? this.template : undefined;
+    const config = this.#applications.get(name)?.config ?? template;
     if (config === undefined) throw kilnError('applicationNotFound', this.name, name);
     return config;
   }

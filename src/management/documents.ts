@@ -10,7 +10,12 @@ import { nameObjection } from '../core/names.ts';
 /** A JSON object of the management API: only what was given, with the API's keys. */
 export type Document = Readonly<Record<string, unknown>>;
 
+/** Hears of what was given and has no effect, each with its place. */
+export type Ignore = (ignored: readonly string[]) => void;
+
 export const TEMPLATE = '*';
+
+const MAX_IGNORED = 10;
 
 /** What an application gets that is created without them (facts/01-rest-api.md section 4). */
 const DEFAULT_PROVIDERS = { ovt: {}, rtspPull: {}, webrtc: {}, srt: {}, rtmp: {} };
@@ -26,23 +31,23 @@ export function isDocument(value: unknown): value is Document {
 }
 
 /** @throws configInvalid, valueMissing (a required value) */
-export function readVhost(json: unknown): VirtualHostConfig {
-  const config = taken(readConfig(VirtualHost, json)) as VirtualHostConfig;
+export function readVhost(json: unknown, ignore: Ignore): VirtualHostConfig {
+  const config = taken(readConfig(VirtualHost, json), ignore) as VirtualHostConfig;
   checkName(config.name, ['name']);
   config.applications.forEach((application, index) => checkApplication(application, ['applications', index]));
   return config;
 }
 
 /** @throws configInvalid, valueMissing */
-export function readApplication(json: unknown): ApplicationConfig {
-  const config = taken(readConfig(Application, json)) as ApplicationConfig;
+export function readApplication(json: unknown, ignore: Ignore): ApplicationConfig {
+  const config = taken(readConfig(Application, json), ignore) as ApplicationConfig;
   checkApplication(config, []);
   return config;
 }
 
 /** @throws configInvalid, valueMissing */
-export function readProfile(json: unknown): OutputProfileConfig {
-  const config = taken(readConfig(OutputProfile, json)) as OutputProfileConfig;
+export function readProfile(json: unknown, ignore: Ignore): OutputProfileConfig {
+  const config = taken(readConfig(OutputProfile, json), ignore) as OutputProfileConfig;
   checkProfile(config, []);
   return config;
 }
@@ -104,8 +109,11 @@ function checkName(name: string, path: Problem['path']): void {
   if (message !== undefined) throw invalid({ path, message });
 }
 
-function taken<T>(reading: Reading<T>): T {
-  if (reading.ok) return reading.config;
+function taken<T>(reading: Reading<T>, ignore: Ignore): T {
+  if (reading.ok) {
+    if (reading.warnings.length > 0) ignore(reading.warnings.slice(0, MAX_IGNORED).map(place));
+    return reading.config;
+  }
   const missing = reading.problems.find(({ message }) => message === 'is missing');
   if (missing !== undefined) throw kilnError('valueMissing', place(missing));
   throw invalid(reading.problems[0] as Problem);

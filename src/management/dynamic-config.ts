@@ -33,6 +33,8 @@ export class DynamicConfig {
   readonly #store: ConfigStore;
   readonly #certificates: CertificateStore;
   readonly #log: Logger;
+  readonly #ignore = (ignored: readonly string[]): void =>
+    this.#log.warn({ ignored }, 'a configuration object of the management API has what has no effect');
   /** Changes go one after the other, each on what the one before left. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -53,9 +55,9 @@ export class DynamicConfig {
       const [vhost = '', application] = names;
       try {
         if (application === undefined) {
-          await this.#certificates.load(this.#registry.createVhost(readVhost(value), false).config);
+          await this.#certificates.load(this.#registry.createVhost(readVhost(value, this.#ignore), false).config);
         } else {
-          this.#writable(vhost).createApplication(readApplication(value));
+          this.#writable(vhost).createApplication(readApplication(value, this.#ignore));
         }
       } catch (error) {
         if (!(error instanceof KilnError || error instanceof CertificateError)) throw error;
@@ -69,7 +71,7 @@ export class DynamicConfig {
    * @throws valueMissing, before anything is created, when an item lacks a required value
    */
   async createVhosts(items: readonly unknown[]): Promise<Outcome<VirtualHost>[]> {
-    const readings = items.map((item) => attempt(() => readVhost(item)));
+    const readings = items.map((item) => attempt(() => readVhost(item, this.#ignore)));
     for (const reading of readings) if ('error' in reading && reading.error.code === 'valueMissing') throw reading.error;
     const outcomes: Outcome<VirtualHost>[] = [];
     for (const reading of readings) {
@@ -97,7 +99,7 @@ export class DynamicConfig {
     this.#writable(vhost);
     const items = read();
     if (items.some((item) => isDocument(item) && item.name === TEMPLATE)) throw kilnError('templateName');
-    const configs = items.map((item) => readApplication(isDocument(item) ? withDefaults(item) : item));
+    const configs = items.map((item) => readApplication(isDocument(item) ? withDefaults(item) : item, this.#ignore));
     const outcomes: Outcome<Application>[] = [];
     for (const config of configs) outcomes.push(await attemptAsync(() => this.#createApplication(vhost, config)));
     return outcomes;
@@ -110,7 +112,7 @@ export class DynamicConfig {
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
     return this.#inTurn(() => {
       const { config } = this.#writable(vhost).application(name);
-      return this.#replace(vhost, readApplication(patched(documentOf(config), read())));
+      return this.#replace(vhost, readApplication(patched(documentOf(config), read()), this.#ignore));
     });
   }
 
@@ -131,7 +133,7 @@ export class DynamicConfig {
   createProfiles(vhost: string, name: string, read: () => readonly unknown[]): Promise<Outcome<OutputProfileConfig>[]> {
     return this.#inTurn(async () => {
       const { config } = this.#writable(vhost).application(name);
-      const profiles = read().map(readProfile);
+      const profiles = read().map((profile) => readProfile(profile, this.#ignore));
       const all = [...config.outputProfiles.outputProfile];
       const outcomes = profiles.map((profile): Outcome<OutputProfileConfig> => {
         if (all.some((present) => present.name === profile.name)) return { error: kilnError('profileExists', profile.name) };
@@ -155,7 +157,7 @@ export class DynamicConfig {
       if (!profiles.some((present) => present.name === profile)) throw profileNotFound(vhost, name, profile);
       const document = read();
       if (Object.hasOwn(document, 'name')) throw kilnError('unchangeable', 'name');
-      const replacement = readProfile({ ...document, name: profile });
+      const replacement = readProfile({ ...document, name: profile }, this.#ignore);
       await this.#setProfiles(vhost, config, profiles.map((present) => (present.name === profile ? replacement : present)));
       return replacement;
     });
@@ -244,7 +246,7 @@ export class DynamicConfig {
   }
 
   #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<Application> {
-    return this.#replace(vhost, readApplication(withProfiles(config, profiles.map(documentOf))));
+    return this.#replace(vhost, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
   }
 
   /** Stores an application's new configuration and restarts it with that. One made on demand is not stored. */

@@ -75,7 +75,8 @@ export class CodecInventory {
       const devices = await tryDevices(capabilities, log, root);
       return [...softwareRows(capabilities), ...devices.map(deviceRow)];
     } catch (error) {
-      if (!this.#toldOfNone) log.error({ err: error }, 'there is no ffmpeg to ask for its codecs: the inventory is empty');
+      const text = 'there is no ffmpeg to ask for its codecs: the inventory is empty';
+      if (!this.#toldOfNone) log.error({ err: error }, text);
       this.#toldOfNone = true;
       this.#rows = undefined;
       return [];

@@ -328,6 +328,19 @@ test('what cannot be stored is not made, item by item, and can be tried again', 
   t.deepEqual(statuses(await config.createVhosts([VHOST, { ...VHOST, name: 'other' }])), [409, 200]);
 });
 
+test('keys that have no effect are told of in the log', async (t) => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const registry = new Registry();
+  const { cluster } = await dynamicConfig(registry);
+  const certificates = new CertificateStore({ folder: '/', log });
+  const config = new DynamicConfig({ registry, store: cluster.config, certificates, log });
+  await config.createVhosts([{ ...VHOST, applications: [APP] }]);
+  t.deepEqual(lines, []);
+  await config.patchApplication('made', 'app', () => ({ providers: { webrtcc: { timeout: 1 } } }));
+  t.deepEqual(lines.map(({ ignored }) => ignored), [['providers.webrtcc: is unknown and has no effect']]);
+});
+
 test('an application that is created while a publisher demands it of the template is the created one', async (t) => {
   const registry = new Registry();
   const { cluster } = await dynamicConfig(registry);

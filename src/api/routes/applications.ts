@@ -13,7 +13,7 @@ const BASE = '/v1/vhosts/:vhost/apps';
 export function applicationRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
-      params: VhostPath, response: answers(Type.Array(Type.String())), summary: 'List the applications of a virtual host',
+      params: VhostPath, response: answers(Type.Array(Type.String())), summary: 'List the applications',
     };
     app.get(BASE, { schema: list }, ({ params }) =>
       ok([...registry.vhost(params.vhost).applications.keys()]),

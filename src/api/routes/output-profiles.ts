@@ -41,7 +41,8 @@ export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig):
     });
 
     const change = {
-      ...payload, body: shown('OutputProfileChange'), summary: 'Replace an output profile, which restarts the application',
+      ...payload, body: shown('OutputProfileChange'),
+      summary: 'Replace an output profile, which restarts the application',
     };
     app.patch(`${BASE}/:profile`, { schema: change }, async ({ params, body }) =>
       ok(viewProfile(await dynamic.replaceProfile(params.vhost, params.app, params.profile, () => objectOf(body)))),

@@ -14,13 +14,14 @@ const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 export function streamRoutes(registry: Registry): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
-      params: ApplicationPath, response: answers(Type.Array(Type.String())), summary: 'List the streams of an application',
+      params: ApplicationPath, response: answers(Type.Array(Type.String())), summary: 'List the streams',
     };
     app.get(BASE, { schema: list }, ({ params }) =>
       ok(Array.from(findApplication(registry, params).streams(), ({ name }) => name)),
     );
 
-    const creation = { params: ApplicationPath, body: shown('PullCreation'), response: noPayload, summary: 'Pull a stream' };
+    const body = shown('PullCreation');
+    const creation = { params: ApplicationPath, body, response: noPayload, summary: 'Pull a stream' };
     app.post(BASE, { schema: creation }, ({ params, body, log, protocol, host, url }) => {
       const application = findApplication(registry, params);
       const { name, urls } = readPullRequest(body);
