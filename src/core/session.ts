@@ -12,7 +12,8 @@ export interface Session {
   kick(): void;
 }
 
-const NAME = /^[\x21-\x7e]{1,128}$/;
+/** Not a step in a path: the management API could not be asked for it. */
+const NAME = /^(?!\.\.?$)[\x21-\x7e]{1,128}$/;
 
 /** Id of a new session: the name that the viewer's URL gives it in the query `session`, else a UUID. */
 export function sessionId(query: URLSearchParams): string {
