@@ -27,8 +27,9 @@ test('a whole server: browser and ffmpeg watch over TLS, the API renews certific
   const kiln = await Kiln.start({ tls, llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration>' });
   t.teardown(() => kiln.stop());
   const { https, apiTls } = kiln.ports as { https: number; apiTls: number };
-  t.true(kiln.stdout.includes(`https://localhost:${https}`));
-  t.true(kiln.stdout.includes(`https://localhost:${apiTls}`));
+  // it is ready a moment before it says so
+  const urls = [https, apiTls].map((port) => `https://127.0.0.1:${port}`);
+  await until('the secure ports are told', () => urls.every((url) => kiln.stdout.includes(url)));
   const publisher = publishPattern(kiln.rtmpUrl('live'));
   t.teardown(() => publisher.stop());
   await kiln.liveStream('live');
