@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo } from './demo.ts';
@@ -82,8 +83,10 @@ if (options.check) {
 const log = createLogger(readLogLevel());
 for (const warning of warnings) log.warn(warning);
 
+const folder = dirname(options.config);
+const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
 const planned = options.demo ? await planDemo() : undefined;
-const server = await Server.start(config, { version, log }).catch((error: NodeJS.ErrnoException) => {
+const server = await Server.start(config, { version, log, folder, storageFile }).catch((error: NodeJS.ErrnoException) => {
   // What the system refuses, a port in use above all, needs no stack to be understood.
   if (error.syscall !== undefined) process.stderr.write(`Kiln could not start: ${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');

@@ -1,15 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
+import { openEmbedded } from '#cluster';
+import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
+import { DynamicConfig } from './management/dynamic-config.ts';
+import { IdleApplications } from './management/idle-applications.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
-import type { Addresses } from './summary.ts';
+import type { Addresses, HttpPorts } from './summary.ts';
+import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
@@ -20,6 +25,10 @@ import type { PlayablePublisher } from './web/streams.ts';
 export interface ServerOptions {
   readonly version: Version;
   readonly log: Logger;
+  /** What relative paths of certificates start from. */
+  readonly folder: string;
+  /** File that keeps what the management API creates. */
+  readonly storageFile: string;
 }
 
 const STOPPED = 'the server is stopping';
@@ -32,9 +41,12 @@ export class Server {
   readonly registry = new Registry();
   readonly #config: ServerConfig;
   readonly #options: ServerOptions;
+  readonly #certificates: CertificateStore;
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #ports: Part[] = [];
+  /** What serves all of these. */
+  readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
   #readiness: Readiness = { ready: false, reason: 'starting' };
   #closed: Promise<void> | undefined;
@@ -56,6 +68,7 @@ export class Server {
   private constructor(config: ServerConfig, options: ServerOptions) {
     this.#config = config;
     this.#options = options;
+    this.#certificates = new CertificateStore(options);
   }
 
   /** Where the parts listen. */
@@ -80,44 +93,75 @@ export class Server {
     registry.on('output', (output) => {
       output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
     });
-    for (const vhost of virtualHosts) registry.createVhost(vhost, true);
+    for (const vhost of virtualHosts) {
+      registry.createVhost(vhost, true);
+      await this.#certificates.load(vhost);
+    }
+    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc } = bind.publishers;
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
-    if (llhls?.port !== undefined) {
+    if (llhls !== undefined) {
       const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32), crossDomains });
       this.#publishers.push(publisher);
-      ports.add(llhls.port, publisher.routes, 'llhls');
+      ports.add(llhls, publisher.routes, 'llhls');
     }
-    if (webrtc?.signalling.port !== undefined) {
+    if (webrtc !== undefined) {
       const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
-      ports.add(webrtc.signalling.port, publisher.routes, 'webrtc');
+      ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
     }
-    for (const { port, routes, serves } of ports.list()) {
-      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, serves })]);
+    for (const { port, secure, routes, serves } of ports.list()) {
+      const certificates = secure ? this.#certificates : undefined;
+      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, serves })], certificates);
     }
     await this.#startApi();
     await this.#startRtmp();
     this.#addresses = {
       ...this.#addresses,
-      ...(llhls?.port !== undefined && { llhls: { port: llhls.port } }),
-      ...(webrtc?.signalling.port !== undefined && { webrtc: { port: webrtc.signalling.port } }),
+      ...(llhls !== undefined && { llhls: pair(llhls) }),
+      ...(webrtc !== undefined && { webrtc: pair(webrtc.signalling) }),
     };
+    if (ports.list().some(({ secure }) => secure) && this.#certificates.initial === undefined) {
+      log.warn('no virtual host has a certificate: TLS ports of publishers refuse every connection until one has');
+    }
     this.#readiness = { ready: true };
   }
 
   async #startApi(): Promise<void> {
-    const { managers, bind, defaults } = this.#config;
-    const port = bind.managers.api?.port;
-    if (managers === undefined || port === undefined) return;
+    const { managers, bind, defaults, modules } = this.#config;
+    const { api } = bind.managers;
+    if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
-    const config = { accessToken, crossDomains, hostNames: managers.host.names };
+    const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
     const { registry } = this;
-    await this.#listenHttp(port, [apiRoutes({ registry, config, version: this.#options.version })]);
-    this.#addresses = { ...this.#addresses, api: { port } };
+    const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);
+    const { version, log } = this.#options;
+    const codecs = new CodecInventory({ log });
+    const own = new CertificateStore(this.#options);
+    const reloadApi = api.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host: managers.host });
+    await reloadApi?.();
+    const certificates = { vhosts: this.#certificates, reloadApi };
+    const routes = [apiRoutes({ registry, config, version, dynamic, codecs, certificates })];
+    if (api.port !== undefined) await this.#listenHttp(api.port, routes);
+    if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
+    this.#addresses = { ...this.#addresses, api: pair(api) };
+  }
+
+  async #openDynamicConfig(stored: boolean): Promise<DynamicConfig> {
+    const { log, storageFile } = this.#options;
+    const cluster = await openEmbedded({
+      file: stored ? storageFile : undefined,
+      onDamaged: (movedTo, reason) => log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
+    });
+    this.#parts.push(cluster);
+    const dynamic = new DynamicConfig({
+      registry: this.registry, store: cluster.config, certificates: this.#certificates, log,
+    });
+    await dynamic.restore();
+    return dynamic;
   }
 
   /** Publishers are let in last: whatever they bring finds its viewers' side complete. */
@@ -139,11 +183,17 @@ export class Server {
     this.#addresses = { ...this.#addresses, rtmp: port };
   }
 
-  async #listenHttp(port: number, routes: readonly FastifyPluginAsync[]): Promise<void> {
+  /** @param certificates makes it a TLS port */
+  async #listenHttp(
+    port: number,
+    routes: readonly FastifyPluginAsync[],
+    certificates?: CertificateStore,
+  ): Promise<void> {
     const { modules, ip } = this.#config;
     const http = createHttpPort({
       proxyNetworks: blockList(modules.proxyProtocol?.networks),
       forwardedNetworks: blockList(modules.forwardedFor?.networks),
+      tls: certificates && { certificates, http2: modules.http2.enable },
       log: this.#options.log,
     });
     this.#ports.push(http);
@@ -158,6 +208,7 @@ export class Server {
     this.registry.close(STOPPED);
     await closeAll(this.#publishers);
     await closeAll(this.#ports);
+    await closeAll(this.#parts);
   }
 }
 
@@ -169,20 +220,38 @@ async function closeAll(parts: readonly Part[]): Promise<void> {
   await Promise.all(parts.map((part) => part.close()));
 }
 
+interface HttpEntry {
+  readonly port: number;
+  /** Speaks TLS. */
+  readonly secure: boolean;
+  readonly routes: FastifyPluginAsync[];
+  readonly serves: PlayablePublisher[];
+}
+
 /** What shares an HTTP port, by port. */
 class PortTable {
-  readonly #ports = new Map<number, { port: number; routes: FastifyPluginAsync[]; serves: PlayablePublisher[] }>();
+  readonly #ports = new Map<number, HttpEntry>();
 
-  add(port: number, routes: FastifyPluginAsync, publisher: PlayablePublisher): void {
-    const entry = this.#ports.get(port) ?? { port, routes: [], serves: [] };
+  /** Adds a publisher to its plain port, to its secure one, or to both. */
+  add({ port, tlsPort }: HttpPorts, routes: FastifyPluginAsync, publisher: PlayablePublisher): void {
+    if (port !== undefined) this.#add(port, false, routes, publisher);
+    if (tlsPort !== undefined) this.#add(tlsPort, true, routes, publisher);
+  }
+
+  list(): HttpEntry[] {
+    return [...this.#ports.values()];
+  }
+
+  #add(port: number, secure: boolean, routes: FastifyPluginAsync, publisher: PlayablePublisher): void {
+    const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [] };
     entry.routes.push(routes);
     entry.serves.push(publisher);
     this.#ports.set(port, entry);
   }
+}
 
-  list() {
-    return [...this.#ports.values()];
-  }
+function pair({ port, tlsPort }: HttpPorts): HttpPorts {
+  return { port, tlsPort };
 }
 
 function portsOf({ first, last, protocol }: IceCandidate): string {

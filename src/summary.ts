@@ -111,7 +111,14 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
     rows.push(['', `${url('ws', names.host, webrtc)}${path}`, 'OvenPlayer']);
     if (ice.length > 0) rows.push(['', `media on ${ice.join(', ')}`]);
   }
-  return rows;
+  return [...rows, ...secureRows([llhls, webrtc], names.host)];
+}
+
+/** The secure ports beside plain ones, which the other rows tell of. */
+function secureRows(all: readonly (HttpPorts | undefined)[], host: string): Row[] {
+  const beside = all.flatMap((ports) => (ports?.port === undefined ? [] : [ports.tlsPort ?? []].flat()));
+  const origins = [...new Set(beside)].map((tlsPort) => url('http', host, { tlsPort }));
+  return origins.length === 0 ? [] : [['TLS', origins.join(', '), 'the same, encrypted']];
 }
 
 function publishRows({ rtmp }: Addresses, { host, app, stream }: Example): Row[] {
@@ -127,7 +134,7 @@ function publishRows({ rtmp }: Addresses, { host, app, stream }: Example): Row[]
 function manageRows({ api }: Addresses, host: string, token: string | undefined): Row[] {
   const base = url('http', host, api);
   if (base === undefined) return [];
-  const rows: Row[] = [['API', `${base}/v1`]];
+  const rows: Row[] = [['API', `${base}/v1`], ...secureRows([api], host)];
   if (token !== undefined) {
     rows.push(['Token', token, 'made up for this run: set KILN_ACCESS_TOKEN to keep one']);
     rows.push(['', `curl -u ${token} ${base}/v1/vhosts`]);

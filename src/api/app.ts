@@ -1,20 +1,28 @@
-import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
+import type { DynamicConfig } from '../management/dynamic-config.ts';
+import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
 import { requireToken } from './auth.ts';
 import { answerCors } from './cors.ts';
+import { describeApi } from './description.ts';
 import { answerError, CONTENT_TYPE } from './envelope.ts';
+import { addEtags } from './etag.ts';
 import { requireHostName } from './host-names.ts';
 import { applicationRoutes } from './routes/applications.ts';
+import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
+import { codecRoutes } from './routes/codecs.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
+import { putRoutes } from './routes/put.ts';
+import { sessionRoutes } from './routes/sessions.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
 import { checkBySchema } from './validation.ts';
+import { WrongCredentials } from './wrong-credentials.ts';
 
 export interface ApiOptions {
   readonly registry: Registry;
@@ -23,12 +31,19 @@ export interface ApiOptions {
     /** Hosts that the API may be called by; `*` for any. */
     readonly hostNames: readonly string[];
     readonly crossDomains?: CrossDomainsConfig;
+    /** Whether answers to reads have entity tags. */
+    readonly etag: boolean;
   };
   readonly version: Version;
+  readonly dynamic: DynamicConfig;
+  readonly codecs: CodecInventory;
+  readonly certificates: ReloadableCertificates;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
-export function apiRoutes({ registry, config, version }: ApiOptions): FastifyPluginAsync {
+export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
+  const { registry, config, version, dynamic, codecs, certificates } = options;
+  const wrongCredentials = new WrongCredentials();
   return async (app) => {
     app.setErrorHandler(answerError);
     app.setNotFoundHandler(() => {
@@ -48,14 +63,19 @@ export function apiRoutes({ registry, config, version }: ApiOptions): FastifyPlu
       done();
     });
     requireHostName(app, config.hostNames);
-    await requireToken(app, config.accessToken);
+    await requireToken(app, config.accessToken, wrongCredentials);
+    if (config.etag) addEtags(app);
 
-    await describe(app, version);
-    await app.register(vhostRoutes(registry));
-    await app.register(applicationRoutes(registry));
-    await app.register(outputProfileRoutes(registry));
+    await describeApi(app, version);
+    await app.register(vhostRoutes(registry, dynamic));
+    await app.register(applicationRoutes(registry, dynamic));
+    await app.register(outputProfileRoutes(registry, dynamic));
     await app.register(streamRoutes(registry));
+    await app.register(sessionRoutes(registry));
     await app.register(statisticsRoutes(registry));
+    await app.register(codecRoutes(codecs));
+    await app.register(certificateRoutes(registry, certificates));
+    await app.register(putRoutes(registry));
     await app.register(versionRoutes(version));
   };
 }
@@ -68,17 +88,4 @@ function takeAnyBody(app: FastifyInstance): void {
     if (body === '') return done(null, undefined);
     void parse(request, body as string, done);
   });
-}
-
-/** `/openapi.json`, made of the schemas of the routes that follow. */
-async function describe(app: FastifyInstance, { version }: Version): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: { title: 'Kiln management API', version },
-      components: { securitySchemes: { token: { type: 'http', scheme: 'basic' } } },
-      security: [{ token: [] }],
-    },
-  });
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
 }

@@ -1,16 +1,21 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import basicAuth from '@fastify/basic-auth';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { kilnError, type KilnError } from '../errors.ts';
+import type { WrongCredentials } from './wrong-credentials.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const MAX_SHOWN = 32;
+/** How long a wrong credential waits for its answer, and how many may wait at once. */
+const DELAY_MS = 200;
+const MAX_DELAYED = 1000;
 
 /**
  * Lets only requests pass that bear the access token as Basic credentials (RFC 7617). The token needs no colon.
- * All else fails with one of the 401 errors of facts/01-rest-api.md, "Authentication".
+ * All else fails with one of the 401 errors of facts/01-rest-api.md, "Authentication"; a wrong credential a little
+ * later, and beyond the limit of its client with 429 and the end of the connection.
  */
-export async function requireToken(app: FastifyInstance, accessToken: string): Promise<void> {
+export async function requireToken(app: FastifyInstance, accessToken: string, wrong: WrongCredentials): Promise<void> {
   const expected = digest(accessToken);
   const isToken = (given: string): boolean => timingSafeEqual(digest(given), expected);
 
@@ -19,11 +24,37 @@ export async function requireToken(app: FastifyInstance, accessToken: string): P
       done(isToken(`${user}:${password}`) ? undefined : kilnError('credentialWrong'));
     },
   });
+  const usual = digest(`Basic ${Buffer.from(accessToken).toString('base64')}`);
   app.addHook('onRequest', (request, reply, done) => {
+    // What nearly every client sends needs no parsing.
+    if (timingSafeEqual(digest(request.headers.authorization ?? ''), usual)) return done();
     app.basicAuth(request, reply, (refusal) => {
-      done(refusal === undefined ? undefined : explain(request.headers.authorization, isToken));
+      const error = refusal === undefined ? undefined : explain(request.headers.authorization, isToken);
+      if (error?.code === 'credentialWrong') discourage(request, reply, error, done);
+      else done(error);
     });
   });
+
+  let delayed = 0;
+  type Done = (error: Error) => void;
+  function discourage(request: FastifyRequest, reply: FastifyReply, error: KilnError, done: Done): void {
+    const { waitMs, isNews } = wrong.count(request.ip, performance.now());
+    if (isNews) request.log.warn({ client: request.ip }, 'too many wrong credentials for the management API');
+    if (waitMs > 0) {
+      reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
+      // HTTP/2 has no such header
+      if (request.raw.httpVersionMajor === 1) reply.header('connection', 'close');
+      done(kilnError('tooManyWrongCredentials'));
+    } else if (delayed >= MAX_DELAYED) {
+      done(error);
+    } else {
+      delayed++;
+      setTimeout(() => {
+        delayed--;
+        done(error);
+      }, DELAY_MS);
+    }
+  }
 }
 
 /** Equal digests in constant time: neither the length nor the start of the token can be felt out. */

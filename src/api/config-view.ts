@@ -21,7 +21,7 @@ export function viewProfile(profile: OutputProfileConfig): Explicit {
   return viewConfig(profile);
 }
 
-function viewConfig(config: ApplicationConfig | OutputProfileConfig): Explicit {
+export function viewConfig(config: ApplicationConfig | OutputProfileConfig): Explicit {
   return given(config);
 }
 

@@ -1,11 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-import { KilnError } from '../errors.ts';
+import { KilnError, kilnError } from '../errors.ts';
 
 export const CONTENT_TYPE = 'application/json;charset=UTF-8';
 
-const ErrorBody = Type.Object({ message: Type.String(), statusCode: Type.Integer() });
+export const ErrorBody = Type.Object({ message: Type.String(), statusCode: Type.Integer() });
 
 /** Schemas of a route's answers: the payload in its envelope, and what every call may fail with. */
 export function answers<T extends TSchema>(payload: T) {
@@ -18,6 +18,17 @@ export function answers<T extends TSchema>(payload: T) {
 
 /** Like `answers`, of a route without payload. */
 export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
+
+/** @throws bodyNotObject */
+export function objectOf(body: unknown): Readonly<Record<string, unknown>> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw kilnError('bodyNotObject');
+  return body as Readonly<Record<string, unknown>>;
+}
+
+/** The 404 of a path that names a session. */
+export const noSession = {
+  404: Type.Object({ message: Type.String(), response: Type.Optional(Type.String()), statusCode: Type.Integer() }),
+};
 
 /** A payload in its envelope. */
 export function ok<T>(response: T) {
@@ -42,5 +53,15 @@ export function answerError(
   const text = known ? error.message : STATUS_CODES[500];
   if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');
   reply.code(status).header('content-type', CONTENT_TYPE);
-  return reply.send({ message: `[HTTP] ${text} (${status})`, statusCode: status });
+  // the one absence with a form of its own (spec, "Errors")
+  if (error.code === 'sessionNotFound') {
+    return reply.send({ message: STATUS_CODES[status], response: text, statusCode: status });
+  }
+  const message = isAboutConfig(error) ? `[Config] ${text}` : `[HTTP] ${text} (${status})`;
+  return reply.send({ message, statusCode: status });
+}
+
+/** What is wrong with a configuration object is told in its own form (facts/01-rest-api.md section 1). */
+function isAboutConfig(error: FastifyError | KilnError): boolean {
+  return error.code === 'configInvalid' || error.code === 'valueMissing';
 }

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
+import type { Session } from '../core/session.ts';
 import type { InputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 
@@ -8,9 +9,15 @@ export const VhostPath = Type.Object({ vhost: Type.String() });
 export const ApplicationPath = Type.Object({ vhost: Type.String(), app: Type.String() });
 export const StreamPath = Type.Object({ vhost: Type.String(), app: Type.String(), stream: Type.String() });
 
+export const SessionPath = Type.Object({ ...StreamPath.properties, session: Type.String() });
+
 interface ApplicationNames {
   readonly vhost: string;
   readonly app: string;
+}
+
+interface StreamNames extends ApplicationNames {
+  readonly stream: string;
 }
 
 /** @throws vhostNotFound, applicationNotFound */
@@ -22,11 +29,21 @@ export function findApplication(registry: Registry, { vhost, app }: ApplicationN
  * The live input stream of a path.
  * @throws vhostNotFound, applicationNotFound, streamNotFound
  */
-export function findStream(registry: Registry, path: ApplicationNames & { readonly stream: string }): InputStream {
+export function findStream(registry: Registry, path: StreamNames): InputStream {
   const application = findApplication(registry, path);
   const input = application.stream(path.stream);
   if (input === undefined) {
     throw kilnError('streamNotFound', `${path.vhost}/${application.internalName}/${path.stream}`);
   }
   return input;
+}
+
+/**
+ * A viewer of any output of the stream of a path.
+ * @throws vhostNotFound, applicationNotFound, streamNotFound, sessionNotFound
+ */
+export function findSession(registry: Registry, path: StreamNames & { readonly session: string }): Session {
+  const session = findStream(registry, path).session(path.session);
+  if (session === undefined) throw kilnError('sessionNotFound');
+  return session;
 }

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
+import { certificateProblems } from './certificate-problems.ts';
 import { ConfigError } from './config-error.ts';
 import { inconsistencies } from './consistency.ts';
 import { Server } from './elements/server.ts';
@@ -51,6 +53,7 @@ export async function loadConfig(file: string, { env }: { env: Environment }): P
   if (!reading.ok) throw new ConfigError(reading.problems.map(line));
   const { config } = reading;
   refuse(inconsistencies(config).map(line));
+  refuse((await certificateProblems(config, dirname(file))).map(line));
   return { config, warnings: [...warnings, ...pendingModules(config)], generatedAccessToken };
 }
 

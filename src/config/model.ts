@@ -19,6 +19,7 @@ export type ApplicationConfig = Frozen<Static<typeof Application>>;
 export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
 
 export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
+export type TlsConfig = NonNullable<VirtualHostConfig['host']['tls']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];
 export type AudioEncodeConfig = OutputProfileConfig['encodes']['audios'][number];
 

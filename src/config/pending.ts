@@ -63,22 +63,14 @@ const MODULES: readonly (readonly [name: string, configured: Anywhere, consequen
   ['RenditionTemplate', onProfile(({ playlists }) =>
     playlists.some((playlist) => playlist.rendition_templates.length > 0)), NO_EFFECT],
   ['Encoding', onProfile(needsEncoder), NO_ENCODER],
-  ['Application template *', onApplication(({ name }) => name === '*'), NO_EFFECT],
-  ['TLSPort', tlsPorts, NO_EFFECT],
   ['PrivacyProtection', ({ privacyProtection }) => privacyProtection, NO_EFFECT],
   ['ETag', ({ modules }) => modules.etag.enable, NO_EFFECT],
   ['P2P', ({ modules }) => modules.p2p.enable, NO_EFFECT],
   ['Recovery', ({ modules }) => modules.recovery.enable, NO_EFFECT],
-  ['DynamicAppRemoval', ({ modules }) => modules.dynamicAppRemoval.enable, NO_EFFECT],
   ['Whisper', ({ modules }) => modules.whisper, NO_EFFECT],
   ['Alert', ({ alert }) => alert, NO_EFFECT],
   ['Cluster', ({ cluster }) => cluster, 'is not available: this node runs alone'],
 ];
-
-function tlsPorts({ bind: { managers, publishers } }: ServerConfig): boolean {
-  const { llhls, webrtc } = publishers;
-  return [managers.api, llhls, webrtc?.signalling].some((listener) => listener?.tlsPort !== undefined);
-}
 
 function needsEncoder({ encodes: { videos, audios, images } }: OutputProfileConfig): boolean {
   if (images.length > 0) return true;

@@ -16,6 +16,11 @@ interface ApplicationEvents {
   close: [];
 }
 
+/** `#vhost#app`, the form that messages and OVT use (facts/01-rest-api.md section 1). */
+export function internalName(vhost: string, application: string): string {
+  return `#${vhost.replaceAll('#', '_')}#${application.replaceAll('#', '_')}`;
+}
+
 /** Streams under one name space and one configuration. Closing it disconnects everything. */
 export class Application extends EventEmitter<ApplicationEvents> {
   readonly vhost: VirtualHost;
@@ -45,9 +50,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#closed;
   }
 
-  /** `#vhost#app`, the form that messages and OVT use (facts/01-rest-api.md section 1). */
   get internalName(): string {
-    return `#${this.vhost.name.replaceAll('#', '_')}#${this.name.replaceAll('#', '_')}`;
+    return internalName(this.vhost.name, this.name);
   }
 
   /** Live input streams: those whose tracks are known. */
@@ -58,6 +62,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
   stream(name: string): InputStream | undefined {
     const input = this.#inputs.get(name);
     return input !== undefined && input.tracks.length > 0 ? input : undefined;
+  }
+
+  /** True while a source holds a name, live or about to be. */
+  get inUse(): boolean {
+    return this.#inputs.size > 0;
   }
 
   /** Output streams, by the name viewers ask for. */

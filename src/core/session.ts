@@ -1,12 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import type { Flow, PublisherKind } from './counters.ts';
 
 /** One viewer of one output stream, whatever the protocol. */
 export interface Session {
-  /** Unique within its output stream. */
+  /** Unique among the viewers of its input stream, under which the management API lists it. */
   readonly id: string;
   readonly kind: PublisherKind;
   readonly createdTime: number;
   readonly out: Flow;
   /** Disconnects the viewer and keeps it out as long as its URL names this session. */
   kick(): void;
+}
+
+/** Not a step in a path: the management API could not be asked for it. */
+const NAME = /^(?!\.\.?$)[\x21-\x7e]{1,128}$/;
+
+/** Id of a new session: the name that the viewer's URL gives it in the query `session`, else a UUID. */
+export function sessionId(query: URLSearchParams): string {
+  const name = query.get('session');
+  return name !== null && NAME.test(name) ? name : randomUUID();
 }

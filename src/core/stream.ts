@@ -160,6 +160,20 @@ export class InputStream extends Stream {
     return this.#outputs;
   }
 
+  /** Viewers of every output. */
+  *sessions(): IterableIterator<Session> {
+    for (const output of this.#outputs.values()) yield* output.sessions.values();
+  }
+
+  /** The viewer of an output under this id. */
+  session(id: string): Session | undefined {
+    for (const output of this.#outputs.values()) {
+      const session = output.sessions.get(id);
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+
   /** Makes an output stream; it ends with this stream. Called through `Application.addOutput`. */
   addOutput(name: string): OutputStream {
     const output = new OutputStream(name, this);

@@ -1,12 +1,16 @@
 import type { ApplicationConfig, VirtualHostConfig } from '../config/model.ts';
+import { fromTemplate } from '../config/template.ts';
 import { kilnError } from '../errors.ts';
 import { Application } from './application.ts';
 import { Counters } from './counters.ts';
+import { nameObjection } from './names.ts';
 import type { Registry } from './registry.ts';
 import { hostMatcher } from './wildcard.ts';
 
 /** The name under which a virtual host keeps the template of applications made on demand. */
 const TEMPLATE = '*';
+/** Applications that strangers can make in a virtual host by asking for them. */
+const MAX_ON_DEMAND = 1000;
 
 /** Applications behind a set of host names. */
 export class VirtualHost {
@@ -58,6 +62,31 @@ export class VirtualHost {
       if (this.#applications.get(config.name) === application) this.#applications.delete(config.name);
     });
     return application;
+  }
+
+  /**
+   * The application that a publisher or a pull asks for; made of the template when there is none.
+   * @throws applicationNotFound, tooManyApplications
+   */
+  demandApplication(name: string): Application {
+    const present = this.#applications.get(name);
+    if (present !== undefined) return present;
+    const template = this.demandConfig(name);
+    let onDemand = 0;
+    for (const { dynamic } of this.#applications.values()) if (dynamic) onDemand++;
+    if (onDemand >= MAX_ON_DEMAND) throw kilnError('tooManyApplications', MAX_ON_DEMAND);
+    return this.createApplication(fromTemplate(template, name), true);
+  }
+
+  /**
+   * The configuration of what `demandApplication` would answer; makes nothing.
+   * @throws applicationNotFound
+   */
+  demandConfig(name: string): ApplicationConfig {
+    const template = nameObjection(name) === undefined ? this.template : undefined;
+    const config = this.#applications.get(name)?.config ?? template;
+    if (config === undefined) throw kilnError('applicationNotFound', this.name, name);
+    return config;
   }
 
   /** Closes every application. Idempotent. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { matchesEtag } from '../protocols/etag.ts';
 import { acceptsGzip } from '../publishers/llhls/respond.ts';
 
 const compress = promisify(gzip);
@@ -36,7 +37,7 @@ class Asset {
   /** Answers 304 to a client that has these very bytes of a 200, else the bytes. */
   async send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
     reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', 'accept-encoding');
-    if (reply.statusCode === 200 && matches(request.headers['if-none-match'], this.etag)) return reply.code(304).send();
+    if (reply.statusCode === 200 && matchesEtag(request.headers['if-none-match'], this.etag)) return reply.code(304).send();
     reply.type(this.type);
     if (this.#data.length < MIN_GZIP_BYTES || !acceptsGzip(request.headers['accept-encoding'])) {
       return reply.send(this.#data);
@@ -74,10 +75,4 @@ export async function loadAssets(): Promise<Assets> {
 
 function digest(data: Buffer): string {
   return createHash('sha256').update(data).digest('base64url').slice(0, 16);
-}
-
-/** RFC 9110 section 13.1.2, by weak comparison. */
-function matches(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  return header.split(',').some((item) => item.trim() === '*' || item.trim().replace(/^W\//, '') === etag);
 }

@@ -1,15 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server, type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, BlockList, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from '../log.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
+import { createHttp2Side } from './http2.ts';
+import { LIMITS } from './limits.ts';
+import { createTlsFront, type TlsOptions } from './tls-front.ts';
 
 export interface HttpPortOptions {
   /** Proxies that begin each connection with a PROXY protocol header; those in both networks may. */
   readonly proxyNetworks?: BlockList;
   /** Proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. */
   readonly forwardedNetworks?: BlockList;
+  /** Speaks TLS, behind the PROXY protocol header where there is one. */
+  readonly tls?: TlsOptions;
   readonly log: Logger;
 }
 
@@ -26,21 +33,6 @@ export interface HttpPort {
   close(graceMs?: number): Promise<void>;
 }
 
-/** What a stranger's connection can take, in bytes, milliseconds and pieces. */
-const LIMITS = {
-  headerBytes: 16 * 1024,
-  headers: 100,
-  headersMs: 10_000,
-  requestMs: 30_000,
-  checkMs: 1000,
-  idleMs: 120_000,
-  /** Above the 60 s of the usual load balancers, so that they, not we, let go of an idle connection. */
-  keepAliveMs: 65_000,
-  connections: 20_000,
-  bodyBytes: 1024 * 1024,
-  pathNameLength: 1024,
-} as const;
-
 const GRACE_MS = 5000;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -49,12 +41,13 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
  * behind PROXY protocol and X-Forwarded-For.
  */
 export function createHttpPort(options: HttpPortOptions): HttpPort {
-  const { proxyNetworks, forwardedNetworks, log } = options;
+  const { proxyNetworks, forwardedNetworks, tls, log } = options;
   // Who may name the client in X-Forwarded-For gains nothing from leaving the header out.
   const accepting = { proxyNetworks, headerless: forwardedNetworks, log };
   const sockets = new Set<Socket>();
   const more: TcpListener[] = [];
   let dropPending = (): void => {};
+  let closeFront = (): void => {};
   let deliver = (_socket: Socket, _peer: Peer): void => {};
   let closing: Promise<void> | undefined;
 
@@ -78,11 +71,17 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       server.maxConnections = LIMITS.connections;
       server.setTimeout(LIMITS.idleMs);
       const serve = takeOverConnections(server);
-      deliver = (socket, peer) => {
-        sockets.add(socket);
-        socket.once('close', () => sockets.delete(socket));
+      const start = (socket: Socket, peer: Peer): void => {
         setPeer(socket, peer);
         serve(socket);
+      };
+      const accept = tls === undefined ? start : secured(handler, tls, start);
+      deliver = (socket, peer) => {
+        // the server counts the connections of its own address only
+        if (sockets.size >= LIMITS.connections) return void socket.destroy();
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+        accept(socket, peer);
       };
       dropPending = acceptSockets(server, accepting, deliver);
       return server;
@@ -100,6 +99,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     reply.header('server', 'Kiln');
     done();
   });
+  if (tls?.http2) app.addHook('onSend', dropConnectionHeader);
 
   return {
     app: app as unknown as FastifyInstance,
@@ -112,8 +112,24 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     close: (graceMs = GRACE_MS) => (closing ??= close(graceMs)),
   };
 
+  /** Puts TLS in front of HTTP/1.1, with HTTP/2 beside it for clients that want it. */
+  function secured(handler: RequestListener, given: TlsOptions, start: typeof deliver): typeof deliver {
+    const http2 = createHttp2Side(handler, log);
+    const front = createTlsFront(given, log, (socket, peer) => {
+      if (socket.alpnProtocol !== 'h2') return start(socket, peer);
+      setPeer(socket, peer);
+      http2.serve(socket);
+    });
+    closeFront = () => {
+      front.close();
+      http2.close();
+    };
+    return front.accept;
+  }
+
   async function close(graceMs: number): Promise<void> {
     dropPending();
+    closeFront();
     for (const listener of more) await listener.close();
     const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
     await app.close();
@@ -133,6 +149,12 @@ function takeOverConnections(server: Server): (socket: Socket) => void {
 /** Everything that asks the socket for its addresses, Fastify included, sees the real client. */
 function setPeer(socket: Socket, peer: Peer): void {
   for (const [key, value] of Object.entries(peer)) Object.defineProperty(socket, key, { value, configurable: true });
+}
+
+/** What Fastify says about the connection has no place in HTTP/2 (RFC 9113 section 8.2.2). */
+function dropConnectionHeader(request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: () => void): void {
+  if (request.raw.httpVersionMajor === 2) reply.removeHeader('connection');
+  done();
 }
 
 /** The caller's id when it is sane; else a number behind a prefix that differs from process to process. */

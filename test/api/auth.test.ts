@@ -2,7 +2,7 @@ import Fastify from 'fastify';
 import test from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
 import { healthRoutes, type Readiness } from '../../src/web/health.ts';
-import { basic, openApi, sampleRegistry, TOKEN, VERSION } from '../support/api.ts';
+import { TOKEN, apiOptions, basic, openApi } from '../support/api.ts';
 
 const MISSING = 'Authorization header is required to call API';
 const MALFORMED = 'Invalid authorization header';
@@ -82,9 +82,7 @@ test('health checks need neither a token nor a named host', async (t) => {
   const app = Fastify();
   let state: Readiness = { ready: true };
   await app.register(healthRoutes(() => state));
-  await app.register(apiRoutes({
-    registry: sampleRegistry(), config: { accessToken: TOKEN, hostNames: ['api.example.com'] }, version: VERSION,
-  }));
+  await app.register(apiRoutes(await apiOptions({ hostNames: ['api.example.com'] })));
   t.teardown(() => app.close());
   const get = (url: string) => app.inject({ url, headers: { host: 'other' } });
   const live = await get('/livez');

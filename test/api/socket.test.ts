@@ -6,16 +6,14 @@ import { pino } from 'pino';
 import { apiRoutes } from '../../src/api/app.ts';
 import { healthRoutes } from '../../src/web/health.ts';
 import { createHttpPort } from '../../src/web/http-port.ts';
-import { basic, sampleRegistry, TOKEN, VERSION } from '../support/api.ts';
+import { TOKEN, apiOptions, basic } from '../support/api.ts';
 
 const authorization = basic(TOKEN);
 
 async function listen(t: ExecutionContext) {
   const port = createHttpPort({ log: pino({ level: 'silent' }) });
   await port.app.register(healthRoutes(() => ({ ready: true })));
-  await port.app.register(apiRoutes({
-    registry: sampleRegistry(), config: { accessToken: TOKEN, hostNames: ['*'] }, version: VERSION,
-  }));
+  await port.app.register(apiRoutes(await apiOptions()));
   const number = await port.listen(['127.0.0.1'], 0);
   t.teardown(() => port.close(0));
   return number;

@@ -8,7 +8,7 @@ const ROWS: readonly (readonly string[])[] = [
   ['core'],
   ['containers', 'protocols'],
   ['packaging', 'webrtc', 'access'],
-  ['stats', 'providers', 'publishers', 'transcode'],
+  ['stats', 'providers', 'publishers', 'transcode', 'management'],
   ['api', 'web'],
 ];
 

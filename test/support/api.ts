@@ -1,10 +1,15 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { openEmbedded } from '#cluster';
+import { CertificateStore } from '../../src/access/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { CodecInventory } from '../../src/transcode/codecs.ts';
+import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 
 export const TOKEN = 'user-id:päss word';
 export const VERSION = { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' };
@@ -56,16 +61,39 @@ export function sampleRegistry(): Registry {
   return registry;
 }
 
+/** What the API changes, kept in memory unless there is a file. */
+export async function dynamicConfig(registry: Registry, file?: string, certificates = noCertificates()) {
+  const log = pino({ level: 'silent' });
+  const cluster = await openEmbedded({ file, onDamaged: () => {} });
+  return { cluster, config: new DynamicConfig({ registry, store: cluster.config, certificates, log }) };
+}
+
+function noCertificates(): CertificateStore {
+  return new CertificateStore({ folder: '/nowhere', log: pino({ level: 'silent' }) });
+}
+
 export type ApiConfig = ApiOptions['config'];
+
+/** What the management API is made of, on a machine without ffmpeg. */
+export async function apiOptions(
+  config: Partial<ApiConfig> = {},
+  registry = sampleRegistry(),
+  certificates: ApiOptions['certificates'] = { vhosts: noCertificates() },
+): Promise<ApiOptions> {
+  return {
+    registry,
+    config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
+    version: VERSION,
+    dynamic: (await dynamicConfig(registry, undefined, certificates.vhosts)).config,
+    certificates,
+    codecs: new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } }),
+  };
+}
 
 /** The management API on an instance that does not listen. */
 export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = {}, registry = sampleRegistry()) {
   const app = Fastify();
-  await app.register(apiRoutes({
-    registry,
-    config: { accessToken: TOKEN, hostNames: ['*'], ...config },
-    version: VERSION,
-  }));
+  await app.register(apiRoutes(await apiOptions(config, registry)));
   t.teardown(() => app.close());
   return { app, registry, call: caller(app) };
 }

@@ -18,6 +18,9 @@ export interface KilnPorts {
   readonly http: number;
   readonly api: number;
   readonly ice: readonly [number, number];
+  /** TLS ports of the publishers and of the API, where there is a certificate. */
+  readonly https?: number;
+  readonly apiTls?: number;
 }
 
 export interface KilnOptions {
@@ -31,6 +34,12 @@ export interface KilnOptions {
   readonly application?: string;
   /** Elements of `Server` before its virtual hosts. */
   readonly server?: string;
+  /** Where the API keeps what it creates. */
+  readonly storage?: string;
+  /** Name that the virtual host `default` answers to; `*` unless given. */
+  readonly hostName?: string;
+  /** Certificate of the API and of the virtual host `default`. */
+  readonly tls?: { readonly certPath: string; readonly keyPath: string };
   /** Elements of `VirtualHost` before its applications. */
   readonly vhost?: string;
   /** Address of the ICE candidates. */
@@ -39,9 +48,13 @@ export interface KilnOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
+type Seven<T> = [T, T, T, T, T, T, T];
+
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1' } = options;
+  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
+  const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
+  const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
     .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
@@ -50,21 +63,21 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
 <Server version="8">
   <Name>test</Name><Type>origin</Type><IP>127.0.0.1</IP>
   <Bind>
-    <Managers><API><Port>${ports.api}</Port></API></Managers>
+    <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
     <Publishers>
-      <LLHLS><Port>${ports.http}</Port></LLHLS>
-      <WebRTC><Signalling><Port>${ports.http}</Port></Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
+      <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
+      <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
     </Publishers>
   </Bind>
   <Modules><ERTMP><Enable>true</Enable></ERTMP></Modules>
   <Managers>
-    <Host><Names><Name>*</Name></Names></Host>
-    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken></API>
+    <Host><Names><Name>*</Name></Names>${tls ?? ''}</Host>
+    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken>${storage === undefined ? '' : `<Storage><Path>${storage}</Path></Storage>`}</API>
   </Managers>${server}
   <VirtualHosts>
     <VirtualHost>
-      <Name>default</Name><Host><Names><Name>*</Name></Names></Host>${vhost}
+      <Name>default</Name><Host><Names><Name>${hostName}</Name></Names>${tls ?? ''}</Host>${vhost}
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
@@ -86,37 +99,55 @@ export interface ApiAnswer<Response> {
 /** A server process of its own, on free ports. */
 export class Kiln {
   readonly ports: KilnPorts;
-  readonly #child: ChildProcess;
   readonly #folder: string;
+  readonly #options: KilnOptions;
+  #child: ChildProcess;
   #stdout = '';
   #stderr = '';
 
-  private constructor(child: ChildProcess, ports: KilnPorts, folder: string) {
-    this.#child = child;
+  private constructor(ports: KilnPorts, folder: string, options: KilnOptions) {
     this.ports = ports;
     this.#folder = folder;
-    child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
+    this.#options = options;
+    this.#child = this.#spawn();
   }
 
   /** Starts a server and waits until it is ready. */
   static async start(options: KilnOptions = {}): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce] = (await freePorts(5)) as [number, number, number, number, number];
-    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce] };
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls] = (await freePorts(7)) as Seven<number>;
+    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
-    const file = join(folder, 'Server.xml');
-    await writeFile(file, serverXml(ports, options));
-    const child = spawn(process.execPath, [...COMMAND, '--config', file, ...(options.args ?? [])], {
+    await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
+    const kiln = new Kiln(ports, folder, options);
+    await kiln.#ready();
+    return kiln;
+  }
+
+  /** Kills the process without warning and starts another one on the same files. */
+  async restart(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.exited();
+    this.#child = this.#spawn();
+    await this.#ready();
+  }
+
+  #spawn(): ChildProcess {
+    const { args = [], env } = this.#options;
+    const child = spawn(process.execPath, [...COMMAND, '--config', join(this.#folder, 'Server.xml'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, KILN_ACCESS_TOKEN: TOKEN, ...options.env },
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
-    const kiln = new Kiln(child, ports, folder);
+    child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
+    return child;
+  }
+
+  async #ready(): Promise<void> {
     await until('the server is ready', async () => {
-      if (child.exitCode !== null) throw new Error(`the server ended: ${kiln.#stderr}`);
-      const answer = await fetch(`http://127.0.0.1:${api}/readyz`).catch(() => undefined);
+      if (!this.running) throw new Error(`the server ended: ${this.#stderr}`);
+      const answer = await fetch(`http://127.0.0.1:${this.ports.api}/readyz`).catch(() => undefined);
       return answer?.status === 200;
     });
-    return kiln;
   }
 
   get pid(): number {
@@ -145,10 +176,11 @@ export class Kiln {
   }
 
   /** Calls the management API; the caller knows what an endpoint answers. */
-  async api<Response>(path: string, method = 'GET'): Promise<ApiAnswer<Response>> {
+  async api<Response>(path: string, method = 'GET', body?: unknown): Promise<ApiAnswer<Response>> {
     const answer = await fetch(`http://127.0.0.1:${this.ports.api}${path}`, {
       method,
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     return { status: answer.status, body: (await answer.json()) as ApiAnswer<Response>['body'] };
   }

@@ -57,8 +57,13 @@ export class ViewerPeer {
     const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body });
     const answer = await response.text();
     if (response.status !== 201) throw new Error(`${response.status}: ${answer}`);
-    tell({ id: this.#id, do: 'answer', sdp: answer });
+    this.answer(answer);
     return response;
+  }
+
+  /** Takes the answer to its offer. */
+  answer(sdp: string): void {
+    tell({ id: this.#id, do: 'answer', sdp });
   }
 
   /** Resolves when `condition` holds, which is looked at with every packet and state. */

@@ -24,6 +24,7 @@ test('tells where to watch, where to publish and where the API is', (t) => {
       WebRTC  http://localhost:3333/app/mystream?direction=whep  (WHEP)
               ws://localhost:3333/app/mystream  (OvenPlayer)
               media on 10000/udp, 10000/tcp
+      TLS     https://localhost:3334  (the same, encrypted)
 
     Publish
       RTMP    rtmp://localhost/app/mystream
@@ -51,6 +52,17 @@ test('tells of nothing that does not listen, and no token that was configured', 
   t.regex(text, /https:\/\/localhost\/app\/mystream\?direction=whep/);
   t.regex(text, /wss:\/\/localhost\/app\/mystream/);
   t.regex(summary(config, { ice: [] }, { version: '1', color: false }), /Nothing listens/);
+});
+
+test('tells of each secure port once, beside the plain ones', (t) => {
+  const addresses: Addresses = {
+    ice: [], llhls: { port: 80, tlsPort: 443 }, webrtc: { port: 3333, tlsPort: 443 }, api: { port: 8081, tlsPort: 8082 },
+  };
+  const lines = summary(config, addresses, { version: '1', color: false }).split('\n').filter((line) => line.includes('https'));
+  t.deepEqual(lines.map((line) => line.trim().replaceAll(/ +/g, ' ')), [
+    'TLS https://localhost (the same, encrypted)',
+    'TLS https://localhost:8082 (the same, encrypted)',
+  ]);
 });
 
 test('shows a host name that is one, and escapes names in addresses', (t) => {

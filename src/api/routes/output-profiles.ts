@@ -2,27 +2,58 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
+import type { DynamicConfig } from '../../management/dynamic-config.ts';
+import { batchAnswers, itemsOf, sendBatch } from '../batch.ts';
+import { shown } from '../config-schema.ts';
 import { viewProfile } from '../config-view.ts';
-import { answers, ok } from '../envelope.ts';
+import { answers, done, noPayload, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/outputProfiles';
 const ProfilePath = Type.Object({ vhost: Type.String(), app: Type.String(), profile: Type.String() });
 
-export function outputProfileRoutes(registry: Registry): FastifyPluginAsyncTypebox {
+export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get(BASE, { schema: { params: ApplicationPath, response: answers(Type.Array(Type.String())) } }, ({ params }) =>
+    const list = {
+      params: ApplicationPath, response: answers(Type.Array(Type.String())),
+      summary: 'List the output profiles of an application',
+    };
+    app.get(BASE, { schema: list }, ({ params }) =>
       ok(findApplication(registry, params).config.outputProfiles.outputProfile.map(({ name }) => name)),
     );
 
-    const schema = { params: ProfilePath, response: answers(Type.Unknown()) };
-    app.get(`${BASE}/:profile`, { schema }, ({ params }) => {
+    const batch = {
+      params: ApplicationPath, body: shown('OutputProfile[]'), response: batchAnswers(shown('OutputProfile')),
+      summary: 'Create output profiles, which restarts the application',
+    };
+    app.post(BASE, { schema: batch }, async ({ params, body }, reply) =>
+      sendBatch(reply, await dynamic.createProfiles(params.vhost, params.app, () => itemsOf(body)), viewProfile),
+    );
+
+    const payload = { params: ProfilePath, response: answers(shown('OutputProfile')) };
+    app.get(`${BASE}/:profile`, { schema: { ...payload, summary: 'Show an output profile' } }, ({ params }) => {
       const profiles = findApplication(registry, params).config.outputProfiles.outputProfile;
       const profile = profiles.find(({ name }) => name === params.profile);
       if (profile === undefined) {
         throw kilnError('profileNotFound', `${params.vhost}/${params.app}/${params.profile}`);
       }
       return ok(viewProfile(profile));
+    });
+
+    const change = {
+      ...payload, body: shown('OutputProfileChange'),
+      summary: 'Replace an output profile, which restarts the application',
+    };
+    app.patch(`${BASE}/:profile`, { schema: change }, async ({ params, body }) =>
+      ok(viewProfile(await dynamic.replaceProfile(params.vhost, params.app, params.profile, () => objectOf(body)))),
+    );
+
+    const removal = {
+      params: ProfilePath, response: noPayload, summary: 'Delete an output profile, which restarts the application',
+    };
+    app.delete(`${BASE}/:profile`, { schema: removal }, async ({ params }) => {
+      await dynamic.deleteProfile(params.vhost, params.app, params.profile);
+      return done;
     });
   };
 }

@@ -7,6 +7,7 @@ const VersionInfo = Type.Object({ gitVersion: Type.String(), version: Type.Strin
 
 export function versionRoutes(version: Version): FastifyPluginAsyncTypebox {
   return async (app) => {
-    app.get('/v1/version', { schema: { response: answers(VersionInfo) } }, () => ok(version));
+    const schema = { response: answers(VersionInfo), summary: 'Show the version' };
+    app.get('/v1/version', { schema }, () => ok(version));
   };
 }

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import {
   choice, decimal, flag, ignored, integer, optional, parsed, repeated, section, text, type Fail,
 } from '../blocks.ts';
-import { deepFreeze, resolve } from '../resolve.ts';
+import { deepFreeze, explicit, resolve } from '../resolve.ts';
 import { unique } from '../rules.ts';
 import { parseBitrate } from '../values.ts';
 import { Playlist, TrackSet } from './playlist.ts';
@@ -168,7 +168,7 @@ const Stt = optional({
  * (facts/01-rest-api.md section 4).
  */
 const SOUND = { bitrate: 128_000, samplerate: 48_000, channel: 2, bypassIfMatch: { codec: 'eq' } };
-const DEFAULT_PROFILE = deepFreeze({
+export const DEFAULT_PROFILE = deepFreeze({
   name: 'default',
   outputStreamName: '${OriginStreamName}',
   encodes: {
@@ -195,7 +195,9 @@ export const OutputProfiles = section(
   {
     rule: (profiles: Profiles, fail: Fail) => unique(profiles.outputProfile, 'name', ['outputProfile'], fail),
     complete: (profiles: Profiles) => {
-      if (profiles.outputProfile.length === 0) profiles.outputProfile.push(resolve(OutputProfile, DEFAULT_PROFILE));
+      // A list that was given and is empty means none.
+      if (Object.hasOwn(explicit(profiles) as object, 'outputProfile')) return;
+      profiles.outputProfile.push(resolve(OutputProfile, DEFAULT_PROFILE));
     },
   },
 );

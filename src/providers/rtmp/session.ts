@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
 import { checkAccess } from '../../access/gate.ts';
 import type { RtmpProviderConfig } from '../../config/model.ts';
-import type { Application } from '../../core/application.ts';
+import { internalName } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Connection, InputStream } from '../../core/stream.ts';
+import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
@@ -236,15 +237,14 @@ export class RtmpSession {
    * Where the client may publish to.
    * @throws accessDenied, vhostNotFound, applicationNotFound, providerDisabled
    */
-  #admit({ host, app }: PublishAddress): { application: Application; config: RtmpProviderConfig } {
+  #admit({ host, app }: PublishAddress): { vhost: VirtualHost; config: RtmpProviderConfig } {
     const name = host === '' ? this.#peer.localAddress : host;
     const vhost = this.#context.registry.resolve(name);
     if (vhost === undefined) throw kilnError('vhostNotFound', name);
     checkAccess(vhost, 'providers', 'rtmp');
-    const application = vhost.application(app);
-    const config = application.config.providers.rtmp;
-    if (config === undefined) throw kilnError('providerDisabled', 'RTMP', application.internalName);
-    return { application, config };
+    const config = vhost.demandConfig(app).providers.rtmp;
+    if (config === undefined) throw kilnError('providerDisabled', 'RTMP', internalName(vhost.name, app));
+    return { vhost, config };
   }
 
   #publish({ args }: Command, streamId: number): void {
@@ -256,12 +256,12 @@ export class RtmpSession {
     }
     if (++this.#publications > MAX_STREAMS) throw tooManyStreams();
     try {
-      const { application, config } = this.#admit(address);
+      const { vhost, config } = this.#admit(address);
       const name = streamName(key, address);
       if (name === undefined) throw kilnError('streamNameInvalid', key.split('?', 1)[0]?.slice(0, 80) ?? '');
       this.#log = this.#connectionLog.child({ stream: name });
       const url = `${address.origin}/${address.app}/${name}`;
-      const input = application.publish(
+      const input = vhost.demandApplication(address.app).publish(
         name,
         { type: 'Rtmp', kind: 'rtmp', url, connection: () => this.#connection() },
         { replace: !config.blockDuplicateStreamName, maxConnections: config.maxConnection },

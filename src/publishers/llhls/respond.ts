@@ -1,3 +1,4 @@
+import { Http2ServerResponse } from 'node:http2';
 import type { FastifyReply } from 'fastify';
 
 export interface Answer {
@@ -28,7 +29,9 @@ export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: nu
     raw.end();
     return;
   }
-  if (onSent !== undefined) raw.once('finish', () => onSent(length));
+  // an HTTP/2 response says that it finished also when its client left before; its stream does not
+  const sink = raw instanceof Http2ServerResponse ? raw.stream : raw;
+  if (onSent !== undefined) sink.once('finish', () => onSent(length));
   if (answer.body.length === 1) {
     raw.end(answer.body[0]);
   } else {

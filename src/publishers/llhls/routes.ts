@@ -135,8 +135,9 @@ function serveMaster(stream: LlhlsStream, request: Request, reply: FastifyReply)
   }
   const { originMode, cacheControl: ages } = stream.config;
   if (!originMode) limitConnections(stream);
-  const token = originMode ? undefined : stream.players.issue();
-  const text = new Text(stream.master(playlist, token, handedOn(queryOf(request))));
+  const query = queryOf(request);
+  const token = originMode ? undefined : stream.players.issue(new URLSearchParams(query));
+  const text = new Text(stream.master(playlist, token, handedOn(query)));
   return sendText(stream, text, ages.masterPlaylistMaxAge, undefined, request, reply);
 }
 

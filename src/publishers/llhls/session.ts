@@ -1,23 +1,26 @@
 import { Flow } from '../../core/counters.ts';
-import type { Session } from '../../core/session.ts';
+import { sessionId, type Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import { SessionTokens } from './token.ts';
+import { kilnError } from '../../errors.ts';
+import { SessionTokens, type SessionClaims } from './token.ts';
 
 class Player implements Session {
   readonly kind = 'llhls';
   readonly id: string;
   readonly createdTime: number;
   readonly out: Flow;
+  readonly token: string;
   readonly kick: () => void;
   lastSeen: number;
   leave: () => void = () => {};
 
-  constructor(id: string, createdTime: number, now: number, kick: (id: string) => void) {
+  constructor(token: string, { id, issued }: SessionClaims, now: number, kick: (player: Player) => void) {
     this.id = id;
-    this.createdTime = createdTime;
+    this.createdTime = issued;
+    this.token = token;
     this.lastSeen = now;
     this.out = new Flow(now);
-    this.kick = () => kick(id);
+    this.kick = () => kick(this);
   }
 }
 
@@ -31,6 +34,7 @@ const MAX_KICKED = 10_000;
 /**
  * The players of one stream. A token is given out with every master playlist and costs nothing;
  * the player is remembered, and counted, from the first child URL it uses on, until it has been silent.
+ * Who loads the master playlist again under the name of a session continues that session: its older token ends.
  */
 export class Players {
   readonly #output: OutputStream;
@@ -44,8 +48,16 @@ export class Players {
     this.#tokens = new SessionTokens(key, identity);
   }
 
-  issue(): string {
-    return this.#tokens.issue();
+  /**
+   * A token for whoever asks for a master playlist.
+   * @param query of the request; it may name the session
+   * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
+   */
+  issue(query: URLSearchParams): string {
+    const id = sessionId(query);
+    if (this.#kicked.has(id)) throw kilnError('playlistSessionRefused');
+    if (this.#present(id) === 'elsewhere') throw kilnError('sessionExists', id);
+    return this.#tokens.issue(id);
   }
 
   /** Whether this token's player is remembered. */
@@ -55,7 +67,7 @@ export class Players {
 
   /**
    * The player behind a token; `uncounted` beyond the limit of what is remembered, undefined for
-   * a token that is wrong or whose player was thrown out.
+   * a token that is wrong, or whose player was thrown out, or whose name another viewer has by now.
    */
   admit(token: string, now: number): Player | 'uncounted' | undefined {
     const known = this.#players.get(token);
@@ -65,8 +77,14 @@ export class Players {
     }
     const claims = this.#tokens.verify(token);
     if (claims === undefined || this.#kicked.has(claims.id)) return undefined;
+    const present = this.#present(claims.id);
+    if (present === 'elsewhere') return undefined;
+    if (present !== undefined) {
+      if (present.createdTime >= claims.issued) return undefined;
+      this.#end(present.token);
+    }
     if (this.#players.size >= MAX_PLAYERS) return 'uncounted';
-    const player = new Player(claims.id, claims.issued, now, () => this.#kick(token, claims.id));
+    const player = new Player(token, claims, now, (kicked) => this.#kick(kicked));
     player.leave = this.#output.addSession(player);
     this.#players.set(token, player);
     return player;
@@ -81,7 +99,14 @@ export class Players {
     for (const token of this.#players.keys()) this.#end(token);
   }
 
-  #kick(token: string, id: string): void {
+  /** Who has the name of a session: one of these players, or a viewer of another output or publisher. */
+  #present(id: string): Player | 'elsewhere' | undefined {
+    const session = this.#output.input.session(id);
+    if (session === undefined) return undefined;
+    return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
+  }
+
+  #kick({ token, id }: Player): void {
     this.#kicked.add(id);
     if (this.#kicked.size > MAX_KICKED) this.#kicked.delete(this.#kicked.values().next().value as string);
     this.#end(token);

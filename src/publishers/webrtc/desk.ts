@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { checkAccess } from '../../access/gate.ts';
 import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Transport } from '../../config/values.ts';
 import type { Registry } from '../../core/registry.ts';
+import { sessionId } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
@@ -34,7 +34,6 @@ export interface Admission {
 /** Sessions that have not connected yet, on this node: what strangers can make it hold, and what one of them can. */
 const MAX_PENDING = 1000;
 const MAX_PENDING_OF_ONE = 256;
-const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
 
 /** Where every viewer passes, whatever the signalling: who may see what, and how many. */
 export class ViewerDesk {
@@ -71,8 +70,7 @@ export class ViewerDesk {
     const output = application.outputs.get(stream);
     const publisher = output === undefined ? undefined : this.#publishers.get(output);
     if (publisher === undefined) throw kilnError('streamNotLive', streamName);
-    const name = query.get('session');
-    const id = name !== null && SESSION_NAME.test(name) ? name : randomUUID();
+    const id = sessionId(query);
     publisher.admit(id);
     return {
       publisher,

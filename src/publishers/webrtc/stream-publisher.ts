@@ -57,7 +57,7 @@ export class StreamPublisher {
    */
   admit(id: string): void {
     if (this.#refused.has(id)) throw kilnError('sessionRefused', id);
-    if (this.stream.sessions.has(id)) throw kilnError('sessionExists', id);
+    if (this.stream.input.session(id) !== undefined) throw kilnError('sessionExists', id);
     const { maxConnection } = this.config;
     if (maxConnection > 0 && this.application.counters.publishers.webrtc >= maxConnection) {
       throw kilnError('tooManyConnections', maxConnection);

@@ -1,6 +1,9 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
+import { VirtualHost } from '../../../../src/config/elements/vhost.ts';
+import type { VirtualHostConfig } from '../../../../src/config/model.ts';
+import { readConfig } from '../../../../src/config/read.ts';
 import { encodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 import { isAmfObject, type AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
 import { ChunkStream } from '../../../../src/protocols/rtmp/chunk-writer.ts';
@@ -225,6 +228,22 @@ test('the virtual host is chosen by the host of the URL', async (t) => {
   const server = await setUp(t, { hostNames: ['live.test'] });
   await server.publish('live', { host: 'LIVE.test' });
   t.is(server.server.sessions, 1);
+});
+
+test('an application is made of the template for who publishes, not for who only connects or is refused', async (t) => {
+  const server = await setUp(t);
+  const reading = readConfig(VirtualHost, {
+    name: 'on-demand', host: { names: ['demand.test'] }, applications: [{ name: '*', type: 'live', providers: { rtmp: {} } }],
+  });
+  if (!reading.ok) return t.fail();
+  server.registry.deleteVhost('default', 'another comes');
+  const vhost = server.registry.createVhost(reading.config as VirtualHostConfig, false);
+  const client = await server.connect({ host: 'demand.test', app: 'new' });
+  t.deepEqual([...vhost.applications.keys()], []);
+  await t.throwsAsync(server.publish('a/b\u0000', { host: 'demand.test', app: 'other' }));
+  t.deepEqual([...vhost.applications.keys()], []);
+  await client.publish('live');
+  t.deepEqual([...vhost.applications.keys()], ['new']);
 });
 
 test('a name that is taken is refused', async (t) => {

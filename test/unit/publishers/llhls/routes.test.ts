@@ -4,10 +4,12 @@ import { connect, type AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
+import { Flow } from '../../../../src/core/counters.ts';
 import type { OutputStream } from '../../../../src/core/stream.ts';
 import type { Playlist } from '../../../../src/core/playlist.ts';
 import { parseFragment } from '../../../support/boxes.ts';
 import { openLlhls, type LlhlsSetup } from '../../../support/llhls.ts';
+import { until } from '../../../support/until.ts';
 import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
@@ -98,8 +100,8 @@ test('the master playlist names picture and sound apart, as hls-parser reads it'
   t.is(variant?.codecs, 'avc1.42c01e,mp4a.40.2');
   t.true((variant?.bandwidth ?? 0) >= (variant?.averageBandwidth ?? Infinity));
   t.is(variant?.audio[0]?.channels, '2');
-  t.regex(variant?.uri ?? '', /^\/app\/stream\/[\w-]{40}\/chunklist_0_video_\w{8}_llhls\.m3u8$/);
-  t.regex(variant?.audio[0]?.uri ?? '', /^\/app\/stream\/[\w-]{40}\/chunklist_1_audio_\w{8}_llhls\.m3u8$/);
+  t.regex(variant?.uri ?? '', /^\/app\/stream\/[\w-]{79}\/chunklist_0_video_\w{8}_llhls\.m3u8$/);
+  t.regex(variant?.audio[0]?.uri ?? '', /^\/app\/stream\/[\w-]{79}\/chunklist_1_audio_\w{8}_llhls\.m3u8$/);
 });
 
 test('everything a chunklist names is there, and the segment is the sum of its parts', async (t) => {
@@ -432,7 +434,7 @@ test('configured playlists, with chunklist paths as deep as they ask', async (t)
     const urls = await children(master);
     t.is(urls.length, 3);
     for (const url of urls) {
-      t.regex(url.slice(0, prefix.length + 41), new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]{40}/$`));
+      t.regex(url.slice(0, prefix.length + 80), new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]{79}/$`));
       t.is((await get(new URL(url, `http://h${master}`).pathname)).statusCode, 200);
     }
   }
@@ -473,12 +475,58 @@ test('a player that was thrown out stays out: 401', async (t) => {
   const [url = ''] = await children();
   const [other = ''] = await children();
   await get(url);
+  const [id = ''] = output.sessions.keys();
+  t.regex(id, /^[0-9a-f-]{36}$/);
   await get(other);
-  const session = [...output.sessions.values()].find(({ id }) => url.includes(id));
-  session?.kick();
+  output.sessions.get(id)?.kick();
   t.is(output.sessions.size, 1);
   t.like(await get(url), { statusCode: 401, body: '' });
   t.is((await get(other)).statusCode, 200);
+});
+
+test('a player names its session; a name that was thrown out gets no playlist either', async (t) => {
+  const { get, advance, children, output } = await live(t);
+  advance(3.1);
+  const named = `${MASTER}?session=some%2Fbody`;
+  const [url = ''] = await children(named);
+  t.is((await get(url)).statusCode, 200);
+  t.deepEqual([...output.sessions.keys()], ['some/body']);
+  output.sessions.get('some/body')?.kick();
+  t.like(await get(url), { statusCode: 401, body: '' });
+  t.like(await get(named), { statusCode: 401, body: '' });
+  t.is((await get(MASTER)).statusCode, 200);
+});
+
+test('a player that loads the playlist again under its name goes on, and its older token ends', async (t) => {
+  const { get, advance, children, output } = await live(t);
+  advance(3.1);
+  const named = `${MASTER}?session=somebody`;
+  const [first = ''] = await children(named);
+  await get(first);
+  const asked = Date.now();
+  await until('the clock goes on', () => Date.now() > asked);
+  const [second = ''] = await children(named);
+  t.is((await get(first)).statusCode, 200, 'it is only told of a new token until it uses that');
+  t.is((await get(second)).statusCode, 200);
+  t.is((await get(first)).statusCode, 401);
+  t.is((await get(second)).statusCode, 200);
+  t.is(output.sessions.size, 1);
+  t.is(output.counters.publishers.llhls, 1);
+});
+
+test('a name that a viewer elsewhere has is taken', async (t) => {
+  const { get, advance, children, output, application, input } = await live(t);
+  advance(3.1);
+  const named = `${MASTER}?session=somebody`;
+  const [early = ''] = await children(named);
+  const other = application.addOutput(input, 'other');
+  const leave = other.addSession({ id: 'somebody', kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {} });
+  t.is((await get(named)).statusCode, 409);
+  t.is((await get(early)).statusCode, 401);
+  t.is(output.sessions.size, 0);
+  leave();
+  t.is((await get(named)).statusCode, 200);
+  t.is((await get(early)).statusCode, 200);
 });
 
 test('more players than MaxConnection: 503, and those who are there go on', async (t) => {

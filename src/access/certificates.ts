@@ -1,0 +1,103 @@
+import type { SecureContext } from 'node:tls';
+import { loadCertificate, untimely, type Certificate } from '../config/certificate.ts';
+import type { TlsConfig } from '../config/model.ts';
+import { wildcard } from '../core/wildcard.ts';
+import type { Logger } from '../log.ts';
+
+/** What a certificate is for: a virtual host's configuration, or what has its shape. */
+export interface CertificateHost {
+  readonly name: string;
+  readonly host: { readonly names: readonly string[]; readonly tls?: TlsConfig };
+}
+
+interface Entry {
+  readonly names: readonly string[];
+  certificate: Certificate | undefined;
+  /** Loads that were begun, those that came to an end, and the last one whose outcome is in use. */
+  begun: number;
+  ended: number;
+  used: number;
+}
+
+/** The certificates of virtual hosts, chosen by the name that a TLS client asks for (SNI, RFC 6066 section 3). */
+export class CertificateStore {
+  readonly #folder: string;
+  readonly #log: Logger;
+  readonly #entries = new Map<string, Entry>();
+  #exact = new Map<string, SecureContext>();
+  #patterns: { readonly pattern: RegExp; readonly context: SecureContext }[] = [];
+  #initial: { readonly cert: string; readonly key: string } | undefined;
+
+  /** @param folder what relative paths of certificates start from */
+  constructor({ folder, log }: { readonly folder: string; readonly log: Logger }) {
+    this.#folder = folder;
+    this.#log = log;
+  }
+
+  /**
+   * The certificate of the first virtual host that has one, for clients that ask for no name or an unknown one.
+   * Another object after every change, so that sessions of certificates that are gone can be told from new ones.
+   */
+  get initial(): { readonly cert: string; readonly key: string } | undefined {
+    return this.#initial;
+  }
+
+  /** What answers to a host name: an exact name before a pattern, else the order of virtual hosts. */
+  select(serverName: string): SecureContext | undefined {
+    const exact = this.#exact.get(serverName.toLowerCase());
+    return exact ?? this.#patterns.find(({ pattern }) => pattern.test(serverName))?.context;
+  }
+
+  /**
+   * Loads a virtual host's certificate, for connections to come. When that fails, the one that it has stays.
+   * Nothing to do for one without TLS.
+   * @throws CertificateError
+   */
+  async load({ name, host: { names, tls } }: CertificateHost): Promise<void> {
+    if (tls === undefined) return;
+    const entry = this.#entries.get(name) ?? { names, certificate: undefined, begun: 0, ended: 0, used: 0 };
+    this.#entries.set(name, entry);
+    const turn = ++entry.begun;
+    try {
+      const certificate = await loadCertificate(tls, this.#folder);
+      this.#tell(name, certificate);
+      // a later load may have overtaken this one, and the virtual host may be gone
+      if (turn < entry.used || this.#entries.get(name) !== entry) return;
+      entry.used = turn;
+      entry.certificate = certificate;
+      this.#index();
+    } finally {
+      entry.ended++;
+      const empty = entry.certificate === undefined && entry.ended === entry.begun;
+      if (empty && this.#entries.get(name) === entry) this.#entries.delete(name);
+    }
+  }
+
+  /** Forgets a virtual host's certificate. Connections that it began go on. */
+  remove(name: string): void {
+    if (this.#entries.delete(name)) this.#index();
+  }
+
+  #tell(host: string, certificate: Certificate): void {
+    const { leaf } = certificate;
+    const fault = untimely(certificate, new Date());
+    const bound = { host, subject: leaf.subject?.replaceAll('\n', ', '), until: leaf.validTo };
+    if (fault === undefined) this.#log.info(bound, 'certificate loaded');
+    else this.#log.warn(bound, `the certificate ${fault}`);
+  }
+
+  #index(): void {
+    this.#exact = new Map();
+    this.#patterns = [];
+    this.#initial = undefined;
+    for (const { names, certificate } of this.#entries.values()) {
+      if (certificate === undefined) continue;
+      const { context, cert, key } = certificate;
+      this.#initial ??= { cert, key };
+      for (const name of names) {
+        if (/[*?]/.test(name)) this.#patterns.push({ pattern: wildcard(name), context });
+        else if (!this.#exact.has(name.toLowerCase())) this.#exact.set(name.toLowerCase(), context);
+      }
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import Type from 'typebox';
+import { Application } from '../config/elements/application.ts';
+import { OutputProfile } from '../config/elements/output-profile.ts';
+import { VirtualHost } from '../config/elements/vhost.ts';
+import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
+import { PullCreation } from './pull-request.ts';
+
+const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
+
+type Name =
+  | 'Application' | 'ApplicationChange' | 'OutputProfile' | 'OutputProfileChange' | 'PullCreation' | 'VirtualHost';
+
+/**
+ * A configuration object in a body or an answer: anything for the route, since what reads it tells its faults;
+ * in the description of the API the schema of that name.
+ */
+export function shown(name: Name | `${Name}[]`) {
+  return Type.Unknown({ shows: name });
+}
+
+/** Puts references in the place of what `shown` made, anywhere in a document. */
+export function showReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(showReferences);
+  if (typeof value !== 'object' || value === null) return value;
+  const { shows } = value as { readonly shows?: unknown };
+  if (typeof shows !== 'string') {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, showReferences(item)]));
+  }
+  return shows.endsWith('[]') ? { type: 'array', items: reference(shows.slice(0, -2)) } : reference(shows);
+}
+
+/** The schemas that the references are to, in JSON Schema's own words. */
+export function configSchemas(): Readonly<Record<Name, object>> {
+  const { properties: application, ...aboutApplication } = whole(Application);
+  const { name: _name, outputProfiles: _profiles, ...changeable } = application;
+  const { properties: profile, ...aboutProfile } = whole(OutputProfile);
+  const { name: _profile, ...replaceable } = profile;
+  const { properties: vhost, ...aboutVhost } = whole(VirtualHost);
+  return {
+    Application: { ...aboutApplication, properties: { ...application, dynamic: { type: 'boolean', readOnly: true } } },
+    ApplicationChange: { type: 'object', properties: changeable },
+    OutputProfile: { ...aboutProfile, properties: profile },
+    OutputProfileChange: {
+      ...aboutProfile, required: aboutProfile.required.filter((key) => key !== 'name'), properties: replaceable,
+    },
+    PullCreation,
+    VirtualHost: {
+      ...aboutVhost,
+      properties: {
+        ...vhost,
+        applications: { ...vhost.applications, writeOnly: true },
+        dynamicApplicationTemplate: { allOf: [reference('Application')], readOnly: true },
+      },
+    },
+  };
+}
+
+function reference(name: string): object {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function whole(schema: Described) {
+  const required = new Set((schema as { required?: readonly string[] }).required);
+  const properties: Record<string, object> = {};
+  for (const [key, property] of Object.entries((schema as { properties: Record<string, Described> }).properties)) {
+    if (property.ignored === true) continue;
+    properties[key] = plain(property);
+    if (property.default !== undefined) required.delete(key);
+  }
+  return { type: 'object', required: [...required], properties };
+}
+
+const KEYWORDS = ['type', 'enum', 'minimum', 'maximum', 'minLength', 'pattern', 'default'];
+
+function plain(schema: Described): object {
+  const name = Object.keys(ELEMENTS).find((key) => ELEMENTS[key] === schema);
+  if (name !== undefined) return reference(name);
+  if (isObjectSchema(schema)) return whole(schema);
+  if (isListSchema(schema)) {
+    const { minItems } = schema;
+    return { type: 'array', items: plain(schema.items), ...(minItems !== undefined && { minItems }) };
+  }
+  const known = Object.entries(schema).filter(([key]) => KEYWORDS.includes(key));
+  return { ...Object.fromEntries(known), description: schema.is };
+}

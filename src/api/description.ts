@@ -1,0 +1,105 @@
+import { STATUS_CODES } from 'node:http';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance } from 'fastify';
+import type { Version } from '../version.ts';
+import { configSchemas, showReferences } from './config-schema.ts';
+import { ErrorBody } from './envelope.ts';
+
+const ABOUT = `Compatible with OvenMediaEngine's REST API. Every answer is an envelope of \`statusCode\`, \`message\`
+and, where there is something to tell, \`response\`; a batch answers with an array of them.`;
+
+const CLASSES: Readonly<Record<string, string>> = {
+  '2XX': 'Done; 207 when items of a batch came out differently',
+  '4XX': 'Refused; the message tells why',
+  '5XX': 'Failed; the reason is in the log',
+};
+
+const content = { 'application/json': { schema: ErrorBody } };
+const EARLY_ANSWERS = {
+  401: {
+    description: 'The credential is missing or wrong',
+    headers: { 'WWW-Authenticate': { schema: { type: 'string' } } },
+    content,
+  },
+  403: { description: 'The host name is not one of Managers/Host/Names, or the object is read-only', content },
+  429: {
+    description: 'Too many wrong credentials came from this address',
+    headers: { 'Retry-After': { description: 'seconds', schema: { type: 'integer' } } },
+    content,
+  },
+};
+
+/** What of an OpenAPI document is completed here. */
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Record<string, object> }>>>>;
+  readonly components: Record<string, object>;
+}
+
+/** The bar would offer to show the documents of others. */
+const STYLE = '.swagger-ui .topbar { display: none }';
+
+/** Nothing but what this server sends, whatever a document that it shows may contain. */
+const DOCS_POLICY = [
+  "default-src 'self'",
+  "img-src 'self' data:",
+  "style-src 'self' 'unsafe-inline'",
+  "base-uri 'self'",
+  "object-src 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/**
+ * `/openapi.json`, made of the schemas of the routes that are registered after it, and `/docs`, a page that shows it.
+ * Both are for the bearer of the token, whom a browser asks for it.
+ */
+export async function describeApi(app: FastifyInstance, { version }: Version): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Kiln management API', version, description: ABOUT },
+      components: { securitySchemes: { token: { type: 'http', scheme: 'basic', description: 'The AccessToken' } } },
+      security: [{ token: [] }],
+    },
+    transform: ({ schema, url }) => ({
+      schema: { tags: [tagOf(url)], ...schema },
+      // swagger takes the action behind a name for another name
+      url: url.replace(/:(\w+)(?=::)/g, '{$1}'),
+    }),
+    transformObject: (made) => {
+      if (!('openapiObject' in made)) return made.swaggerObject;
+      const document = showReferences(made.openapiObject) as Document;
+      describeAnswers(document);
+      return document;
+    },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    // a validator would be asked at its home
+    uiConfig: { docExpansion: 'none', validatorUrl: null },
+    theme: { title: 'Kiln management API', css: [{ filename: 'kiln.css', content: STYLE }] },
+    staticCSP: DOCS_POLICY,
+  });
+}
+
+/** Adds what every call can be answered with before its route is asked, and words for each status. */
+function describeAnswers({ paths, components }: Document): void {
+  components.responses = EARLY_ANSWERS;
+  components.schemas = configSchemas();
+  for (const { responses } of Object.values(paths).flatMap((item) => Object.values(item))) {
+    for (const [status, response] of Object.entries(responses)) {
+      responses[status] = { ...response, description: CLASSES[status] ?? STATUS_CODES[status] };
+    }
+    for (const status of Object.keys(EARLY_ANSWERS)) responses[status] = { $ref: `#/components/responses/${status}` };
+  }
+}
+
+const COLLECTIONS = ['sessions', 'outputProfiles', 'streams', 'apps', 'vhosts'];
+
+/** The resource that a path is about: its last word that is no name. */
+function tagOf(url: string): string {
+  if (url.includes('/stats/')) return 'statistics';
+  const words = url.split(/[/:]+/).slice(2);
+  return COLLECTIONS.find((collection) => words.includes(collection)) ?? 'server';
+}

@@ -1,0 +1,20 @@
+import { hash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { matchesEtag } from '../protocols/etag.ts';
+
+/**
+ * Marks answers to reads with `<hex hash>-<size>` and answers 304 to a client that has them already
+ * (facts/01-rest-api.md section 1, Modules/ETag).
+ */
+export function addEtags(app: FastifyInstance): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!isRead || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload);
+    const etag = `"${hash('sha1', payload)}-${Buffer.byteLength(payload)}"`;
+    reply.header('etag', etag);
+    if (!matchesEtag(request.headers['if-none-match'], etag)) return done(null, payload);
+    reply.code(304).removeHeader('content-type');
+    // of a HEAD the length is told, then the payload is left out
+    done(null, request.method === 'HEAD' ? payload : null);
+  });
+}

@@ -1,0 +1,64 @@
+import Type from 'typebox';
+import { nameObjection } from '../core/names.ts';
+import { kilnError } from '../errors.ts';
+import { objectOf } from './envelope.ts';
+
+/** What a client asks to be pulled (spec, "Pull creation body"); times in milliseconds. */
+export interface PullRequest {
+  readonly name: string;
+  /** At least one; all of one scheme. */
+  readonly urls: readonly string[];
+}
+
+const PROPERTIES = {
+  persistent: Type.Boolean(),
+  ignoreRtcpSRTimestamp: Type.Boolean(),
+  relay: Type.Boolean(),
+  noInputFailoverTimeoutMs: Type.Integer({ minimum: 0 }),
+  unusedStreamDeletionTimeoutMs: Type.Integer({ minimum: 0 }),
+  retryCount: Type.Integer({ minimum: 0 }),
+};
+
+/** The body in the description of the API; `readPullRequest` checks it, in words of its own. */
+export const PullCreation = Type.Object({
+  name: Type.String(),
+  urls: Type.Array(Type.String(), { description: 'all of one scheme', minItems: 1 }),
+  properties: Type.Optional(Type.Partial(Type.Object(PROPERTIES))),
+});
+
+const MAX_URLS = 64;
+
+/**
+ * Checks the body of a pull creation, with the texts of facts/01-rest-api.md section 6.
+ * @throws bodyNotObject, pullInvalid
+ */
+export function readPullRequest(body: unknown): PullRequest {
+  const { name, urls, properties = {} } = objectOf(body);
+  if (name === undefined || urls === undefined) throw kilnError('pullInvalid', 'Stream name or urls is required');
+  const objection = typeof name === 'string' ? nameObjection(name) : 'is not a string';
+  if (objection !== undefined) throw kilnError('pullInvalid', `name ${objection}`);
+  if (!Array.isArray(urls) || urls.length === 0) throw kilnError('pullInvalid', 'Urls must be at least one');
+  if (urls.length > MAX_URLS) throw kilnError('pullInvalid', `Urls must be at most ${MAX_URLS}`);
+  const schemes = new Set<string>();
+  for (const url of urls as unknown[]) {
+    if (typeof url !== 'string') throw kilnError('pullInvalid', 'Url must be a string');
+    if (!URL.canParse(url) || new URL(url).hostname === '') throw kilnError('pullInvalid', `Invalid URL: ${url}`);
+    schemes.add(new URL(url).protocol);
+  }
+  if (schemes.size > 1) throw kilnError('pullInvalid', 'Only urls with the same scheme can be sent as a group.');
+  checkProperties(properties);
+  return { name: name as string, urls: urls as string[] };
+}
+
+function checkProperties(properties: unknown): void {
+  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) {
+    throw kilnError('pullInvalid', 'properties must be an object');
+  }
+  for (const [key, value] of Object.entries(properties)) {
+    const wanted = Object.hasOwn(PROPERTIES, key) ? PROPERTIES[key as keyof typeof PROPERTIES].type : undefined;
+    if (wanted === 'boolean' && typeof value !== 'boolean') throw kilnError('pullInvalid', `${key} must be a boolean`);
+    if (wanted === 'integer' && !(Number.isSafeInteger(value) && value >= 0)) {
+      throw kilnError('pullInvalid', `${key} must be a whole number, not below 0`);
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { TlsConfig } from './model.ts';
+
+/** A certificate that cannot be used. `key` names the setting at fault; `message` tells its value and why. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError';
+  readonly key: keyof TlsConfig;
+
+  constructor(key: keyof TlsConfig, message: string) {
+    super(message);
+    this.key = key;
+  }
+}
+
+/** A certificate with its key and chain, found to belong together. */
+export interface Certificate {
+  readonly leaf: X509Certificate;
+  readonly context: SecureContext;
+  /** PEM: the leaf and the chain behind it; the private key. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+const MAX_BYTES = 256 * 1024;
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/**
+ * Reads the files of a TLS element. CertPath may hold a chain itself; ChainCertPath goes behind it, without what is
+ * there already.
+ * @param folder what relative paths start from
+ * @throws CertificateError
+ */
+export async function loadCertificate(tls: TlsConfig, folder: string): Promise<Certificate> {
+  const { certPath, keyPath, chainCertPath } = tls;
+  const text = (key: keyof TlsConfig, path: string): Promise<string> => readText(key, path, folder);
+  const own = readCertificates('certPath', certPath, await text('certPath', certPath));
+  const key = await text('keyPath', keyPath);
+  const chain = chainCertPath === undefined
+    ? []
+    : readCertificates('chainCertPath', chainCertPath, await text('chainCertPath', chainCertPath));
+  const [leaf] = own as [X509Certificate];
+  if (!leaf.checkPrivateKey(readKey(keyPath, key))) {
+    throw new CertificateError('keyPath', `"${keyPath}" is not the key of the certificate in "${certPath}"`);
+  }
+  const present = new Set(own.map(({ fingerprint256 }) => fingerprint256));
+  const all = [...own, ...chain.filter(({ fingerprint256 }) => !present.has(fingerprint256))];
+  const cert = all.map((certificate) => certificate.toString()).join('');
+  try {
+    return { leaf, cert, key, context: createSecureContext({ cert, key, honorCipherOrder: true }) };
+  } catch (error) {
+    throw new CertificateError('certPath', `"${certPath}" cannot be used: ${(error as Error).message}`);
+  }
+}
+
+/** Why clients refuse a certificate now, by its dates; undefined when they do not. */
+export function untimely({ leaf: { validFromDate, validToDate } }: Certificate, now: Date): string | undefined {
+  if (now > validToDate) return `expired at ${validToDate.toISOString()}`;
+  if (now < validFromDate) return `is not valid before ${validFromDate.toISOString()}`;
+  return undefined;
+}
+
+/** Waits for nothing: the path may name a pipe or a device. */
+async function readText(key: keyof TlsConfig, path: string, folder: string): Promise<string> {
+  try {
+    const file = await open(resolve(folder, path), constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const status = await file.stat();
+      if (!status.isFile()) throw new CertificateError(key, `"${path}" is not a file`);
+      if (status.size > MAX_BYTES) throw new CertificateError(key, `"${path}" is longer than ${MAX_BYTES} bytes`);
+      return await file.readFile('latin1');
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof CertificateError) throw error;
+    throw new CertificateError(key, `"${path}" cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/** At least one. */
+function readCertificates(key: keyof TlsConfig, path: string, text: string): X509Certificate[] {
+  const found = text.match(PEM_CERTIFICATE);
+  if (found === null) throw new CertificateError(key, `"${path}" holds no certificate in PEM form`);
+  try {
+    return found.map((pem) => new X509Certificate(pem));
+  } catch {
+    throw new CertificateError(key, `"${path}" holds a certificate that cannot be read`);
+  }
+}
+
+function readKey(path: string, text: string): KeyObject {
+  try {
+    return createPrivateKey(text);
+  } catch {
+    const what = /^(-----BEGIN|Proc-Type:).*ENCRYPTED/m.test(text)
+      ? 'an encrypted private key: it must have no passphrase'
+      : 'no private key in PEM form';
+    throw new CertificateError('keyPath', `"${path}" holds ${what}`);
+  }
+}

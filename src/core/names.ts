@@ -1,0 +1,16 @@
+const MAX_LENGTH = 255;
+/** Separators of URLs and of internal names, and what URLs write in other ways. */
+const RESERVED = /[/\\:?#%]/;
+/** Control and format characters, lone surrogates, and what Unicode has not assigned. */
+const INVISIBLE = /\p{C}/u;
+
+/** Why a virtual host, application or output profile cannot be called so; undefined when it can. */
+export function nameObjection(name: string): string | undefined {
+  if (name === '') return 'is empty';
+  if (name.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`;
+  if (name === '.' || name === '..') return 'is a step in a path: no URL can carry it';
+  if (RESERVED.test(name)) return 'has one of / \\ : ? # %';
+  if (INVISIBLE.test(name)) return 'has characters that cannot be seen';
+  if (name.trim() !== name) return 'begins or ends with a space';
+  return undefined;
+}

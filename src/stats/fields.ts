@@ -1,0 +1,64 @@
+import Type, { type TInteger } from 'typebox';
+import { PROVIDER_KINDS, PUBLISHER_KINDS, type Flow, type ProviderKind, type PublisherKind } from '../core/counters.ts';
+import { localTime } from './local-time.ts';
+
+/** What all statistics of incoming bytes have; throughputs as facts/01-rest-api.md section 10 defines them. */
+export const RECEIVED = {
+  avgThroughputIn: Type.Integer({ description: 'bits per second over the last second with traffic' }),
+  lastRecvTime: Type.String(),
+  lastThroughputIn: Type.Integer({ description: 'bytes in the last second with traffic' }),
+  maxThroughputIn: Type.Integer({ description: 'bits per second' }),
+  totalBytesIn: Type.Integer(),
+};
+
+/** What all statistics of outgoing bytes have. */
+export const SENT = {
+  avgThroughputOut: Type.Integer({ description: 'bits per second over the last second with traffic' }),
+  lastSentTime: Type.String(),
+  lastThroughputOut: Type.Integer({ description: 'bytes in the last second with traffic' }),
+  maxThroughputOut: Type.Integer({ description: 'bits per second' }),
+  totalBytesOut: Type.Integer(),
+};
+
+/** What all statistics of viewers have. */
+export const VIEWERS = {
+  maxTotalConnectionTime: Type.String({ description: 'when there were that many' }),
+  maxTotalConnections: Type.Integer(),
+  totalConnections: Type.Integer(),
+};
+
+export const PublisherConnections = Type.Object(integers<PublisherKind>(PUBLISHER_KINDS), {
+  description: 'viewers that there are, by publisher',
+});
+export const ProviderConnections = Type.Object(integers<ProviderKind>(PROVIDER_KINDS), {
+  description: 'sources that there are, by provider',
+});
+
+function integers<K extends string>(kinds: readonly K[]): Record<K, TInteger> {
+  return Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])) as Record<K, TInteger>;
+}
+
+/** Fields in the order in which answers show them (facts/01-rest-api.md section 1). */
+export function alphabetical<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))) as T;
+}
+
+export function received(flow: Flow) {
+  return {
+    avgThroughputIn: flow.avgThroughput,
+    lastRecvTime: localTime(flow.lastTime),
+    lastThroughputIn: flow.lastThroughput,
+    maxThroughputIn: flow.maxThroughput,
+    totalBytesIn: flow.totalBytes,
+  };
+}
+
+export function sent(flow: Flow) {
+  return {
+    avgThroughputOut: flow.avgThroughput,
+    lastSentTime: localTime(flow.lastTime),
+    lastThroughputOut: flow.lastThroughput,
+    maxThroughputOut: flow.maxThroughput,
+    totalBytesOut: flow.totalBytes,
+  };
+}

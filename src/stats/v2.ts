@@ -1,0 +1,30 @@
+import Type, { type Static } from 'typebox';
+import type { Counters } from '../core/counters.ts';
+import {
+  alphabetical, ProviderConnections, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS,
+} from './fields.ts';
+import { localTime } from './local-time.ts';
+
+/** v2 statistics object of the management API: the v1 values by side, and sources counted by provider. */
+export const StatisticsV2 = Type.Object({
+  createdTime: Type.String(),
+  lastUpdatedTime: Type.String(),
+  providers: Type.Object(alphabetical({ ...RECEIVED, connections: ProviderConnections })),
+  publishers: Type.Object(alphabetical({ ...SENT, ...VIEWERS, connections: PublisherConnections })),
+});
+
+/** Shows the counters of a stream, application or virtual host in the v2 form. */
+export function statisticsV2(counters: Counters): Static<typeof StatisticsV2> {
+  return {
+    createdTime: localTime(counters.createdTime),
+    lastUpdatedTime: localTime(counters.lastUpdatedTime),
+    providers: { ...received(counters.in), connections: counters.providers },
+    publishers: {
+      ...sent(counters.out),
+      connections: counters.publishers,
+      maxTotalConnectionTime: localTime(counters.maxTotalConnectionTime),
+      maxTotalConnections: counters.maxTotalConnections,
+      totalConnections: counters.totalConnections,
+    },
+  };
+}

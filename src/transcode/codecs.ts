@@ -1,0 +1,127 @@
+import Type, { type Static } from 'typebox';
+import { findFfmpeg } from '../ffmpeg.ts';
+import type { Logger } from '../log.ts';
+import { tryDevices, type UsableDevice } from './hardware.ts';
+import { SOFTWARE, type InventoryCodec, type SoftwareModule } from './modules.ts';
+import { probeFfmpeg, type Capabilities } from './probe.ts';
+
+/** Codec entry of the management API. */
+export const CodecEntry = Type.Object({
+  busId: Type.String({ description: 'of a device; a dash for software' }),
+  displayName: Type.String(),
+  id: Type.Integer(),
+  isDecoder: Type.Boolean(),
+  isDefault: Type.Boolean(),
+  isEncoder: Type.Boolean(),
+  isHwAccel: Type.Boolean(),
+  mediaType: Type.Union([Type.Literal('Video'), Type.Literal('Audio')]),
+  metrics: Type.Object({ active: Type.Object({ decoder: Type.Integer(), encoder: Type.Integer() }) }),
+  module: Type.String(),
+  name: Type.String({ description: 'module:id' }),
+  supportedCodecs: Type.Array(Type.String()),
+});
+type CodecEntry = Static<typeof CodecEntry>;
+
+/** A row of the inventory without what changes. */
+type Row = Omit<CodecEntry, 'metrics'>;
+type Direction = 'decoder' | 'encoder';
+
+export interface CodecInventoryOptions {
+  readonly log: Logger;
+  /** Where ffmpeg is looked for, as `findFfmpeg` does. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Folder that holds `dev`, `proc` and `sys`. */
+  readonly root?: string;
+}
+
+/** What this machine's ffmpeg encodes and decodes, and how much of it is at work. */
+export class CodecInventory {
+  readonly #options: CodecInventoryOptions;
+  readonly #active = new Map<string, Record<Direction, number>>();
+  #rows: Promise<readonly Row[]> | undefined;
+  #toldOfNone = false;
+
+  constructor(options: CodecInventoryOptions) {
+    this.#options = options;
+  }
+
+  /** One entry per software module and device. The machine is asked until an ffmpeg answers; without one there is none. */
+  async read(): Promise<CodecEntry[]> {
+    const rows = await (this.#rows ??= this.#find());
+    return rows.map((row) => {
+      const { decoder = 0, encoder = 0 } = this.#active.get(keyOf(row)) ?? {};
+      return { ...row, metrics: { active: { decoder, encoder } } };
+    });
+  }
+
+  /** A decoder or encoder of an entry has started; call the answer, once, when it has ended. */
+  started(entry: Pick<CodecEntry, 'mediaType' | 'name'>, direction: Direction): () => void {
+    const key = keyOf(entry);
+    const counts = this.#active.get(key) ?? { decoder: 0, encoder: 0 };
+    this.#active.set(key, counts);
+    counts[direction]++;
+    let ended = false;
+    return () => {
+      if (!ended) counts[direction]--;
+      ended = true;
+    };
+  }
+
+  async #find(): Promise<readonly Row[]> {
+    const { log, env, root } = this.#options;
+    try {
+      const { path } = await findFfmpeg(env);
+      const capabilities = await probeFfmpeg(path);
+      const devices = await tryDevices(capabilities, log, root);
+      return [...softwareRows(capabilities), ...devices.map(deviceRow)];
+    } catch (error) {
+      const text = 'there is no ffmpeg to ask for its codecs: the inventory is empty';
+      if (!this.#toldOfNone) log.error({ err: error }, text);
+      this.#toldOfNone = true;
+      this.#rows = undefined;
+      return [];
+    }
+  }
+}
+
+/** The default modules of video and of audio share one name. */
+function keyOf({ mediaType, name }: Pick<CodecEntry, 'mediaType' | 'name'>): string {
+  return `${mediaType}/${name}`;
+}
+
+function softwareRows(capabilities: Capabilities): Row[] {
+  const taken = new Set<string>();
+  return SOFTWARE.flatMap((module) => {
+    const encodes = supported(module.encoders, capabilities.encoders);
+    const decodes = supported(module.decoders, capabilities.decoders);
+    const all = [...encodes.map((codec) => `encoder ${codec}`), ...decodes.map((codec) => `decoder ${codec}`)];
+    if (all.length === 0) return [];
+    const isDefault = all.some((one) => !taken.has(one));
+    for (const one of all) taken.add(one);
+    const { displayName, mediaType } = module;
+    const row = rowOf(module.module, 0, encodes, decodes);
+    return { ...row, busId: '-', displayName, isDefault, isHwAccel: false, mediaType };
+  });
+}
+
+function supported(names: SoftwareModule['encoders'] = {}, there: ReadonlySet<string>): InventoryCodec[] {
+  const codecs = Object.entries(names) as [InventoryCodec, readonly string[]][];
+  return codecs.filter(([, any]) => any.some((name) => there.has(name))).map(([codec]) => codec);
+}
+
+function deviceRow({ device, encodes, decodes }: UsableDevice): Row {
+  const { module, id, busId, displayName } = device;
+  const row = rowOf(module, id, encodes, decodes);
+  return { ...row, busId, displayName, isDefault: false, isHwAccel: true, mediaType: 'Video' };
+}
+
+function rowOf(module: string, id: number, encodes: readonly InventoryCodec[], decodes: readonly InventoryCodec[]) {
+  return {
+    id,
+    isDecoder: decodes.length > 0,
+    isEncoder: encodes.length > 0,
+    module,
+    name: `${module}:${id}`,
+    supportedCodecs: [...new Set<string>([...encodes, ...decodes])],
+  };
+}

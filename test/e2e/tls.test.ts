@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { launchBrowser } from '../support/browser.ts';
+import { publishPattern } from '../support/ffmpeg.ts';
+import { openClient, openTls, PROTOCOLS, shownName, type Client } from '../support/http-client.ts';
+import { Kiln, serverXml, TOKEN } from '../support/kiln.ts';
+import { LiveStream } from '../support/live-stream.ts';
+import { SignallingClient } from '../support/signalling-client.ts';
+import { openTlsPort } from '../support/tls-port.ts';
+import { until } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc-media.ts';
+import { startWebrtc } from '../support/webrtc-server.ts';
+import { CertificateFolder, issue } from '../support/x509.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const authorization = `Basic ${Buffer.from(TOKEN).toString('base64')}`;
+
+test('a whole server: browser and ffmpeg watch over TLS, the API renews certificates while they do', async (t) => {
+  const folder = new CertificateFolder(t);
+  const root = issue('root', { authority: true });
+  writeFileSync(`${folder.path}/root.crt`, root.cert);
+  const tls = folder.write('kiln', issue('localhost', { issuer: root }));
+  const kiln = await Kiln.start({ tls, llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration>' });
+  t.teardown(() => kiln.stop());
+  const { https, apiTls } = kiln.ports as { https: number; apiTls: number };
+  // it is ready a moment before it says so
+  const urls = [https, apiTls].map((port) => `https://127.0.0.1:${port}`);
+  await until('the secure ports are told', () => urls.every((url) => kiln.stdout.includes(url)));
+  const publisher = publishPattern(kiln.rtmpUrl('live'));
+  t.teardown(() => publisher.stop());
+  await kiln.liveStream('live');
+
+  // a judge of certificates that is not Node
+  await until('ffprobe takes the certificate and the stream', async () => {
+    const url = `https://localhost:${https}/app/live/llhls.m3u8`;
+    const args = ['-v', 'error', '-tls_verify', '1', '-ca_file', `${folder.path}/root.crt`, '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', url];
+    const { stdout } = await promisify(execFile)('ffprobe', args).catch(() => ({ stdout: '' }));
+    return stdout.includes('h264') && stdout.includes('aac');
+  });
+
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await browser.newPage({ ignoreHTTPSErrors: true });
+  await page.goto(`https://localhost:${https}/app/live?mode=both`);
+  const playing = () => page.locator('.figures dd', { hasText: '640×360' }).count();
+  await until('both players play', async () => (await playing()) === 2);
+  const protocols = await page.evaluate(
+    'performance.getEntriesByType("resource").filter(({ name }) => name.includes(".m4s")).map((entry) => entry.nextHopProtocol)',
+  ) as string[];
+  t.true(protocols.length > 0);
+  t.true(protocols.every((protocol) => protocol === 'h2'), protocols.join());
+
+  const kept = await openClient(t, 'h2', apiTls);
+  const call = async (client: Client, path: string, method = 'GET') =>
+    (await client.call(path, { method, headers: { authorization } })).status;
+  for (const [round, protocol] of PROTOCOLS.entries()) {
+    folder.write('kiln', issue(`renewed-${round}`, { issuer: root }));
+    const client = await openClient(t, protocol, apiTls);
+    t.is(await call(client, '/v1/vhosts:reloadAllCertificates', 'POST'), 200);
+    t.is(await call(client, '/v1/managers/api:reloadCertificate', 'POST'), 200);
+    t.is(await call(client, '/v1/vhosts/default:reloadCertificate', 'POST'), 200);
+    for (const port of [https, apiTls]) t.is(shownName(await openTls(t, port, { servername: 'localhost' })), `renewed-${round}`);
+    t.is(await call(kept, '/v1/vhosts'), 200);
+  }
+  writeFileSync(tls.certPath, 'nonsense');
+  t.is(await call(kept, '/v1/vhosts:reloadAllCertificates', 'POST'), 500);
+  t.is(shownName(await openTls(t, https, { servername: 'localhost' })), 'renewed-1');
+  t.regex(kiln.log, /certificate not reloaded: .*kiln\.crt.* holds no certificate in PEM form/);
+  t.is(await playing(), 2);
+});
+
+test('a certificate of Server.xml that cannot be used ends the start with 2 and names file and element', async (t) => {
+  const folder = new CertificateFolder(t);
+  const tls = { ...folder.write('good', issue('localhost')), keyPath: folder.write('other', issue('other')).keyPath };
+  const file = `${folder.path}/Server.xml`;
+  writeFileSync(file, serverXml({ rtmp: 1935, http: 3333, https: 3334, api: 8081, apiTls: 8082, ice: [10000, 10001] }, { tls }));
+  for (const args of [['--check'], []]) {
+    const run = promisify(execFile)(process.execPath, [MAIN, '--config', file, ...args]);
+    const { code, stderr } = (await t.throwsAsync(run)) as unknown as { code: number; stderr: string };
+    t.is(code, 2);
+    const [api, vhost] = stderr.split('\n');
+    t.true(api?.startsWith(`${file}: Server/Managers/Host/TLS/KeyPath: "${tls.keyPath}" is not the key of`), api);
+    t.true(vhost?.startsWith(`${file}: Server/VirtualHosts/VirtualHost[1]/Host/TLS/KeyPath: "${tls.keyPath}" is not`), vhost);
+  }
+});
+
+test('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', async (t) => {
+  const { registry, publisher } = await startWebrtc(t);
+  const live = new LiveStream(registry, [await h264(), await opus()]);
+  t.teardown(() => live.close());
+  const port = await openTlsPort(t, publisher.routes);
+
+  const signalling = await SignallingClient.open(`wss://127.0.0.1:${port}/app/stream`);
+  t.teardown(() => signalling.socket.terminate());
+  signalling.send({ command: 'request_offer' });
+  const offer = await signalling.command('offer');
+  const peer = new ViewerPeer();
+  t.teardown(() => peer.close());
+  const sdp = await peer.answerTo(offer?.sdp?.sdp ?? '');
+  signalling.send({ command: 'answer', id: offer?.id, peer_id: 0, sdp: { type: 'answer', sdp } });
+  await peer.until(() => peer.frames().length >= 10);
+
+  for (const protocol of PROTOCOLS) {
+    const client = await openClient(t, protocol, port);
+    const offering = new ViewerPeer();
+    t.teardown(() => offering.close());
+    const headers = { 'content-type': 'application/sdp' };
+    const body = await offering.offer();
+    const answer = await client.call('/app/stream?direction=whep', { method: 'POST', headers, body });
+    t.is(answer.status, 201);
+    offering.answer(answer.body.toString());
+    await offering.until(() => offering.frames().length >= 10);
+    const location = answer.headers.location as string;
+    const patch = { method: 'PATCH', headers: { 'content-type': 'application/trickle-ice-sdpfrag' }, body: 'a=ice-ufrag:x\r\n' };
+    t.is((await client.call(location, patch)).status, 428);
+    t.is((await client.call(location, { method: 'OPTIONS' })).status, 200);
+    t.is((await client.call(location, { method: 'DELETE' })).status, 200);
+    t.is((await client.call(location, { method: 'DELETE' })).status, 404);
+    t.is((await client.call('/app/stream', { method: 'POST', headers, body: 'x'.repeat(70_000) })).status, 413);
+  }
+  t.is(live.output.sessions.size, 1);
+  await until('a closed connection ends its session', () => {
+    signalling.socket.terminate();
+    return live.output.sessions.size === 0;
+  });
+});
