@@ -72,10 +72,17 @@ export class VirtualHost {
     const present = this.#applications.get(name);
     if (present !== undefined) return present;
     const template = this.demandConfig(name);
-    let onDemand = 0;
-    for (const { dynamic } of this.#applications.values()) if (dynamic) onDemand++;
-    if (onDemand >= MAX_ON_DEMAND) throw kilnError('tooManyApplications', MAX_ON_DEMAND);
+    this.#makeRoom();
     return this.createApplication(fromTemplate(template, name), true);
+  }
+
+  /** One made on demand that nobody uses gives way when there are too many. */
+  #makeRoom(): void {
+    const onDemand = [...this.#applications.values()].filter(({ dynamic }) => dynamic);
+    if (onDemand.length < MAX_ON_DEMAND) return;
+    const idle = onDemand.find(({ inUse }) => !inUse);
+    if (idle === undefined) throw kilnError('tooManyApplications', MAX_ON_DEMAND);
+    idle.close('another application was asked for');
   }
 
   /**

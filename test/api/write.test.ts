@@ -401,7 +401,12 @@ test('a publisher\'s application is made of the template, up to a limit, and goe
   t.like(changed.body.response, { dynamic: true, publishers: { llhls: {} } });
   t.is((await send('DELETE', `${APPS}/on-demand`)).status, 200);
   t.throws(() => made.demandApplication('a:b'), { code: 'applicationNotFound' });
-  for (let i = 0; i < 1000; i++) made.demandApplication(`app${i}`);
+  const publish = (name: string) =>
+    made.demandApplication(name).publish('s', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+  const streams = Array.from({ length: 1000 }, (_, i) => publish(`app${i}`));
   t.throws(() => made.demandApplication('one more'), { code: 'tooManyApplications' });
+  streams[7]?.close('gone');
+  t.is(made.demandApplication('one more').name, 'one more', 'what nobody uses gives way');
+  t.false(made.applications.has('app7'));
   t.throws(() => registry.vhost('default').demandApplication('none'), { code: 'applicationNotFound' });
 });
