@@ -12,7 +12,7 @@ import { packets } from './packets.ts';
 import { start } from './start.ts';
 import { webrtc } from './webrtc.ts';
 
-/** `npm run bench -- [measurement ...]`: what DESIGN.md section 3 names, measured on this machine. */
+/** `npm run bench -- [measurement ...]`: the figures that the server is judged by, measured on this machine. */
 const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, api, files];
 const WIDTHS = [78, 26, 34, 28];
 

@@ -4,7 +4,7 @@ export interface Line {
   readonly measured: string;
   /** What was measured beside it in the same run, to compare with. */
   readonly reference?: string;
-  /** Of DESIGN.md section 3; absent for what has none. */
+  /** What the figure is to be; absent for what has no budget. */
   readonly budget?: string;
   readonly met?: boolean;
 }
