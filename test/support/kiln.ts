@@ -7,10 +7,8 @@ import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { freePorts } from './ports.ts';
 import { until } from './until.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
-/** As `npm start` runs it. */
-const COMMAND = ['--max-semi-space-size=8', join(ROOT, 'src/main.ts')];
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node');
+/** What `npm start` runs. */
+const START = join(import.meta.dirname, '../../deploy/start');
 export const TOKEN = 'test-token';
 
 export interface KilnPorts {
@@ -133,9 +131,9 @@ export class Kiln {
 
   #spawn(): ChildProcess {
     const { args = [], env } = this.#options;
-    const child = spawn(process.execPath, [...COMMAND, '--config', join(this.#folder, 'Server.xml'), ...args], {
+    const child = spawn(START, ['--config', join(this.#folder, 'Server.xml'), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE, KILN_ACCESS_TOKEN: TOKEN, ...env },
+      env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
     child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
