@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-import { kilnError, type KilnError } from '../errors.ts';
+import { kilnError } from '../errors.ts';
+import type { Outcome } from '../management/dynamic-config.ts';
 
 const Result = Type.Object({
   message: Type.String(),
@@ -24,10 +25,12 @@ export function itemsOf(body: unknown): readonly unknown[] {
   return body;
 }
 
-type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
-
 /** Sends the results under their common status, 207 when they differ. The reason of a failed item is in the log only. */
-export function sendBatch<T>(reply: FastifyReply, outcomes: readonly Outcome<T>[], view: (made: T) => unknown): FastifyReply {
+export function sendBatch<T>(
+  reply: FastifyReply,
+  outcomes: readonly Outcome<T>[],
+  view: (made: T) => unknown,
+): FastifyReply {
   const results = outcomes.map((outcome) => {
     if ('made' in outcome) return { message: 'OK', response: view(outcome.made), statusCode: 200 };
     const { status, message } = outcome.error;

@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import { KilnError, kilnError } from '../errors.ts';
+import { isDocument, type Document } from '../management/documents.ts';
 
 export const CONTENT_TYPE = 'application/json;charset=UTF-8';
 
@@ -20,9 +21,9 @@ export function answers<T extends TSchema>(payload: T) {
 export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
 
 /** @throws bodyNotObject */
-export function objectOf(body: unknown): Readonly<Record<string, unknown>> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw kilnError('bodyNotObject');
-  return body as Readonly<Record<string, unknown>>;
+export function objectOf(body: unknown): Document {
+  if (!isDocument(body)) throw kilnError('bodyNotObject');
+  return body;
 }
 
 /** The 404 of a path that names a session. */

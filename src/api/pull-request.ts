@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { nameObjection } from '../core/names.ts';
 import { kilnError } from '../errors.ts';
+import { isDocument } from '../management/documents.ts';
 import { objectOf } from './envelope.ts';
 
 /** What a client asks to be pulled (spec, "Pull creation body"); times in milliseconds. */
@@ -51,7 +52,7 @@ export function readPullRequest(body: unknown): PullRequest {
 }
 
 function checkProperties(properties: unknown): void {
-  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) {
+  if (!isDocument(properties)) {
     throw kilnError('pullInvalid', 'properties must be an object');
   }
   for (const [key, value] of Object.entries(properties)) {
