@@ -58,7 +58,7 @@ function checkProperties(properties: unknown): void {
   for (const [key, value] of Object.entries(properties)) {
     const wanted = Object.hasOwn(PROPERTIES, key) ? PROPERTIES[key as keyof typeof PROPERTIES].type : undefined;
     if (wanted === 'boolean' && typeof value !== 'boolean') throw kilnError('pullInvalid', `${key} must be a boolean`);
-    if (wanted === 'integer' && !(Number.isSafeInteger(value) && value >= 0)) {
+    if (wanted === 'integer' && !(Number.isSafeInteger(value) && (value as number) >= 0)) {
       throw kilnError('pullInvalid', `${key} must be a whole number, not below 0`);
     }
   }
