@@ -1,10 +1,10 @@
 import type { Measured } from '../core/meter.ts';
 import type { Connection, InputStream, OutputStream } from '../core/stream.ts';
-import type { AudioTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import type { AudioTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { localTime } from '../stats/local-time.ts';
 import type { ConnectionInfo, OutputInfo, StreamInfo, TrackInfo } from './stream-schema.ts';
 
-const TYPE_NAMES = { video: 'Video', audio: 'Audio', data: 'Data' } as const;
+const TYPE_NAMES = { video: 'Video', audio: 'Audio', image: 'Video', data: 'Data' } as const;
 
 /** What the management API tells of a stream (spec, "Stream information" and "Track value rules"). */
 export function streamInfo(input: InputStream): StreamInfo {
@@ -30,7 +30,8 @@ function outputInfo(output: OutputStream): OutputInfo {
     options,
     renditions: [...renditions],
   }));
-  return { name: output.name, playlists, tracks: tracksInfo(output) };
+  const awaited = output.awaited.map((track) => trackInfo(track, undefined));
+  return { name: output.name, playlists, tracks: [...tracksInfo(output), ...awaited].sort((a, b) => a.id - b.id) };
 }
 
 /** An address and its port are shown together or not at all. */
@@ -53,16 +54,17 @@ export function trackInfo(track: Track, measured: Measured | undefined): TrackIn
   const type = TYPE_NAMES[track.type];
   const common = { id: track.id, name: track.name === '' ? type : track.name, type };
   switch (track.type) {
-    case 'video':
-      return { ...common, video: videoInfo(track, measured) };
     case 'audio':
       return { ...common, audio: audioInfo(track, measured) };
+    case 'video':
+    case 'image':
+      return { ...common, video: videoInfo(track, measured) };
     case 'data':
       return { ...common, data: { codec: track.codec } };
   }
 }
 
-function videoInfo(track: VideoTrack, measured: Measured | undefined): NonNullable<TrackInfo['video']> {
+function videoInfo(track: VideoTrack | ImageTrack, measured: Measured | undefined): NonNullable<TrackInfo['video']> {
   const { width, height, framerate, keyFrameInterval } = track;
   return {
     ...mediaInfo(track, measured),
@@ -91,13 +93,12 @@ function audioInfo(track: AudioTrack, measured: Measured | undefined): NonNullab
 }
 
 /** What video and audio have in common. */
-function mediaInfo(track: MediaTrack, measured: Measured | undefined) {
-  const { bypass, codec, bitrate, language, characteristics, timebase } = track;
+function mediaInfo(track: MediaTrack | ImageTrack, measured: Measured | undefined) {
+  const { bypass, encoder, codec, bitrate, language, characteristics, timebase } = track;
   return {
     bypass,
     codec,
-    // No track is encoded or decoded by a module of this server: each is an input or passes by.
-    ...(bypass ? { codecStatus: 'Ready' } : { codecModule: 'none' }),
+    ...(bypass ? { codecStatus: 'Ready' } : { codecModule: encoder?.module ?? 'none', codecStatus: encoder?.status }),
     language: language || undefined,
     characteristics: characteristics || undefined,
     bitrate: bitrate || (measured?.bitrateAvg ?? 0),

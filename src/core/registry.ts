@@ -11,6 +11,16 @@ interface RegistryEvents {
   input: [input: InputStream, application: Application];
   /** An output stream is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
+  /** Something an operator should know of. */
+  alert: [alert: Alert];
+}
+
+/** A code of facts/02-config.md, section Alert, and what it is about. */
+export interface Alert {
+  readonly code: 'EGRESS_TRANSCODE_FAILED_DECODING' | 'EGRESS_TRANSCODE_FAILED_ENCODING' | 'EGRESS_STREAM_CREATION_FAILED_BY_WEBHOOK';
+  readonly description: string;
+  readonly application: Application;
+  readonly stream: string;
 }
 
 /** All virtual hosts of this node, and the place where streams are announced. */

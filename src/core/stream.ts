@@ -11,6 +11,8 @@ interface StreamEvents {
   /** The set of tracks, or the configuration of one, is another. */
   tracks: [tracks: readonly Track[]];
   close: [reason: string];
+  /** Of an output stream: a viewer came or went. */
+  viewers: [count: number];
   /** A reader's consumer threw: it is detached, writer and other readers go on. */
   fault: [error: unknown];
 }
@@ -191,12 +193,22 @@ export class InputStream extends Stream {
 export class OutputStream extends Stream {
   readonly input: InputStream;
   #playlists: readonly Playlist[] = [];
+  #awaited: readonly Track[] = [];
   readonly #sessions = new Map<string, Session>();
   readonly #departures = new Set<() => void>();
 
   constructor(name: string, input: InputStream) {
     super(name, input.counters);
     this.input = input;
+  }
+
+  /** Tracks whose encoders have put out nothing yet, or failed to: nobody can read them. */
+  get awaited(): readonly Track[] {
+    return this.#awaited;
+  }
+
+  setAwaited(tracks: readonly Track[]): void {
+    this.#awaited = Object.freeze([...tracks]);
   }
 
   get playlists(): readonly Playlist[] {
@@ -238,10 +250,12 @@ export class OutputStream extends Stream {
     this.#sessions.set(session.id, session);
     const depart = () => {
       if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
-      this.#departures.delete(depart);
+      if (!this.#departures.delete(depart)) return;
       uncount();
+      this.emit('viewers', this.#sessions.size);
     };
     this.#departures.add(depart);
+    this.emit('viewers', this.#sessions.size);
     return depart;
   }
 

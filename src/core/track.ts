@@ -3,8 +3,17 @@ import type { Timebase } from './timebase.ts';
 /** Codec names as the management API spells them. */
 export type VideoCodec = 'H264' | 'H265' | 'AV1' | 'VP8' | 'VP9';
 export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2';
+export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
 export type DataCodec = 'ID3v2';
-export type Codec = VideoCodec | AudioCodec | DataCodec;
+export type Codec = VideoCodec | AudioCodec | ImageCodec | DataCodec;
+
+/** What makes the packets of a track that an output profile encodes. It lives as long as the track does. */
+export interface Encoder {
+  /** Module of the codec inventory, such as `x264`. */
+  readonly module: string;
+  /** Undefined until it has put out something or failed to. */
+  readonly status: 'Ready' | 'Failed' | undefined;
+}
 
 interface TrackBase {
   /** Unique within its stream. */
@@ -14,22 +23,27 @@ interface TrackBase {
   readonly timebase: Timebase;
   /** True on an output track whose packets are those of the input. */
   readonly bypass: boolean;
+  /** Absent on a track that is not encoded here. */
+  readonly encoder?: Encoder;
   readonly language?: string;
   readonly characteristics?: string;
 }
 
-export interface VideoTrack extends TrackBase {
-  readonly type: 'video';
-  readonly codec: VideoCodec;
-  /** avcC, hvcC, av1C or vpcC payload; absent for VP8. */
-  readonly config?: Buffer;
+interface PictureTrack extends TrackBase {
   readonly width: number;
   readonly height: number;
   /** What the source or the output profile declared, 0 when nothing was. */
   readonly bitrate: number;
   readonly framerate: number;
-  /** GOP size set by the output profile, 0 otherwise. */
+  /** GOP size in frames set by the output profile, 0 otherwise. */
   readonly keyFrameInterval: number;
+}
+
+export interface VideoTrack extends PictureTrack {
+  readonly type: 'video';
+  readonly codec: VideoCodec;
+  /** avcC, hvcC, av1C or vpcC payload; absent for VP8. */
+  readonly config?: Buffer;
 }
 
 export interface AudioTrack extends TrackBase {
@@ -43,6 +57,12 @@ export interface AudioTrack extends TrackBase {
   readonly bitrate: number;
 }
 
+/** Still pictures of a video, each packet a whole file. */
+export interface ImageTrack extends PictureTrack {
+  readonly type: 'image';
+  readonly codec: ImageCodec;
+}
+
 export interface DataTrack extends TrackBase {
   readonly type: 'data';
   readonly codec: DataCodec;
@@ -52,5 +72,10 @@ export interface DataTrack extends TrackBase {
  * What a packet's bytes are. Immutable: a change of configuration makes a new Track
  * with the same id, so a reader sees it as `packet.track !== known`.
  */
-export type Track = VideoTrack | AudioTrack | DataTrack;
+export type Track = VideoTrack | AudioTrack | ImageTrack | DataTrack;
 export type MediaTrack = VideoTrack | AudioTrack;
+
+/** Whether a track carries picture or sound that plays. */
+export function isMedia(track: Track): track is MediaTrack {
+  return track.type === 'video' || track.type === 'audio';
+}

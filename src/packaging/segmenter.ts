@@ -2,7 +2,7 @@ import { BitstreamError } from '../codecs/bits.ts';
 import { isPackable, UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
-import type { MediaTrack, Track } from '../core/track.ts';
+import { isMedia, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
 import { describe, HAIR_SECONDS, MIN_PART_SHARE, TrackPackager, type Anchor, type Cut } from './track-packager.ts';
 
@@ -93,7 +93,7 @@ export class Segmenter {
     }
     const added: TrackPackager[] = [];
     for (const track of tracks) {
-      if (track.type === 'data' || this.#packagers.has(track.id)) continue;
+      if (!isMedia(track) || this.#packagers.has(track.id)) continue;
       const packager = this.#package(track);
       if (packager !== undefined) added.push(packager);
     }
@@ -114,7 +114,7 @@ export class Segmenter {
   /** Takes a packet of any track; those of tracks it does not package are left out. */
   push(packet: Packet): void {
     const packager = this.#packagers.get(packet.track.id);
-    if (packager === undefined || packet.track.type === 'data') return;
+    if (packager === undefined || !isMedia(packet.track)) return;
     if (!this.#started && !this.#start(packager, packet)) return;
     if (packager === this.#leader && packet.key && packet.track.type === 'video') this.#noteKeyFrame(packet);
     const finding = packager.inspect(packet);
@@ -150,7 +150,7 @@ export class Segmenter {
 
   /** Whether a packager can go on with another configuration of its track. */
   #canBecome({ track: { type }, init: { version } }: TrackPackager, track: Track): boolean {
-    if (track.type === 'data' || track.type !== type) return false;
+    if (!isMedia(track) || track.type !== type) return false;
     return this.#tried(track, () => describe(track, version)) !== undefined;
   }
 

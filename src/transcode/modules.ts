@@ -1,7 +1,7 @@
 import type { Codec } from '../core/track.ts';
 
 /** Codec names of the inventory, as the management API spells them. */
-export type InventoryCodec = Exclude<Codec, 'ID3v2'> | 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
+export type InventoryCodec = Exclude<Codec, 'ID3v2'>;
 
 /** For each codec the names that ffmpeg has for it, any of which does. */
 type Names = Readonly<Partial<Record<InventoryCodec, readonly string[]>>>;

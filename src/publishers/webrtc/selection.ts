@@ -1,6 +1,6 @@
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { AudioTrack, MediaTrack, Track, VideoTrack } from '../../core/track.ts';
+import { isMedia, type AudioTrack, type MediaTrack, type Track, type VideoTrack } from '../../core/track.ts';
 import { isRoutable } from '../../webrtc/codecs.ts';
 
 /** The playlist of a URL that names none. */
@@ -49,7 +49,7 @@ export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined 
  * @returns undefined when nothing is left
  */
 export function select(stream: OutputStream, playlist: Playlist): Selection | undefined {
-  const tracks = stream.tracks.filter((track): track is MediaTrack => track.type !== 'data' && isPlayable(track));
+  const tracks = stream.tracks.filter((track): track is MediaTrack => isMedia(track) && isPlayable(track));
   const named = (type: MediaTrack['type'], name: string | undefined) =>
     name === undefined ? undefined : tracks.find((track) => track.type === type && track.name === name);
   let video: VideoTrack | undefined;

@@ -1,7 +1,7 @@
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { Track } from '../../core/track.ts';
+import { isMedia, type Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { DEFAULT_PLAYLIST, defaultPlaylist, isPlayable, select, type Selection } from './selection.ts';
@@ -117,7 +117,7 @@ export class StreamPublisher {
   }
 
   #tellUnplayable(): void {
-    const media = this.stream.tracks.filter((track) => track.type !== 'data');
+    const media = this.stream.tracks.filter(isMedia);
     const unplayable = media.filter((track) => !isPlayable(track)).map(({ codec }) => codec);
     if (unplayable.length === 0) return;
     const codecs = { codecs: unplayable };

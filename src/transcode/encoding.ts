@@ -1,0 +1,55 @@
+import type { AudioCodec, AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
+
+/** What an encoder is to make of a video track, all sizes and rates decided; two that are equal are one encoder. */
+export interface VideoEncoding {
+  readonly type: 'video';
+  readonly codec: VideoCodec;
+  /** Pixels, both a multiple of 4. */
+  readonly width: number;
+  readonly height: number;
+  /** Bits per second. */
+  readonly bitrate: number;
+  /** Frames per second to put out; 0 for every frame of the source. */
+  readonly framerate: number;
+  /** Frames left out after each one that is kept; undefined when `framerate` rules. */
+  readonly skipFrames: number | undefined;
+  /** Where key frames are: those of the source, or the first frame of every interval of so many seconds. */
+  readonly keyFrames: 'source' | number;
+  readonly preset: 'slower' | 'slow' | 'medium' | 'fast' | 'faster' | undefined;
+  readonly profile: 'baseline' | 'main' | 'high' | undefined;
+  readonly bFrames: number;
+  /** Frames; -1 for none. */
+  readonly lookahead: number;
+  /** -1 for the encoder's own choice. */
+  readonly threads: number;
+  /** Modules to try in turn, as configured: `nv:0,x264`. */
+  readonly modules: string | undefined;
+  readonly extraOptions: string | undefined;
+}
+
+export interface AudioEncoding {
+  readonly type: 'audio';
+  readonly codec: AudioCodec;
+  readonly bitrate: number;
+  /** Hz. */
+  readonly samplerate: number;
+  readonly channels: number;
+  readonly modules: string | undefined;
+}
+
+export interface ImageEncoding {
+  readonly type: 'image';
+  readonly codec: ImageCodec;
+  readonly width: number;
+  readonly height: number;
+  readonly framerate: number;
+  readonly skipFrames: number | undefined;
+}
+
+export type Encoding = VideoEncoding | AudioEncoding | ImageEncoding;
+
+/** One encode of one input track. */
+export interface EncodeJob {
+  readonly from: VideoTrack | AudioTrack;
+  readonly encoding: Encoding;
+}
