@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { TrackInfo } from '../../src/api/stream-schema.ts';
+import type { TrackInfo } from '../../src/stats/track-schema.ts';
 import { FFMPEG7, Program, patternArguments, publishPattern, type Picture } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { until } from '../support/until.ts';

@@ -7,8 +7,8 @@ const ROWS: readonly (readonly string[])[] = [
   ['errors.ts', 'log.ts', 'version.ts', 'ffmpeg.ts', 'config'],
   ['core'],
   ['containers', 'protocols'],
-  ['packaging', 'webrtc', 'access'],
-  ['stats', 'providers', 'publishers', 'transcode', 'management'],
+  ['packaging', 'webrtc', 'access', 'stats'],
+  ['providers', 'publishers', 'transcode', 'management'],
   ['api', 'web'],
 ];
 
