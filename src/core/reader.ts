@@ -1,3 +1,4 @@
+import { KeyGate, lastKeys } from './key-gate.ts';
 import type { Packet } from './packet.ts';
 import { toSeconds } from './timebase.ts';
 
@@ -22,8 +23,8 @@ const DEFAULT_LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 5 };
 /**
  * One consumer's view of a stream. A consumer that keeps up is called in the writer's own turn:
  * no queue, no delay. One that does not is queued for within limits of bytes and media time; beyond them
- * what is queued in front of its newest video key frame is dropped, counted, or all of it up to the next one.
- * It never holds up the writer or another reader.
+ * what is queued in front of the newest key frames of its video is dropped, counted, or all of it up to the next one.
+ * Of several video tracks each goes on at a key frame of its own. It never holds up the writer or another reader.
  */
 export class Reader {
   readonly #consumer: Consumer;
@@ -35,7 +36,8 @@ export class Reader {
   #queuedBytes = 0;
   #paused = false;
   #draining = false;
-  #waitForKey = false;
+  /** Behind a loss, until all that is written can be decoded. */
+  #gate: KeyGate | undefined;
   #closed = false;
   #dropped = 0;
 
@@ -57,12 +59,9 @@ export class Reader {
   /** Called by the stream for every packet. */
   push(packet: Packet): void {
     if (this.#closed) return;
-    if (this.#waitForKey) {
-      if (packet.track.type !== 'video' || !packet.key) {
-        this.#dropped++;
-        return;
-      }
-      this.#waitForKey = false;
+    if (this.#gate !== undefined && !this.#passes(this.#gate, packet)) {
+      this.#dropped++;
+      return;
     }
     if (!this.#paused && this.#queue.length === 0) {
       if (this.#consumer.packet(packet) === false) this.#paused = true;
@@ -70,12 +69,12 @@ export class Reader {
     }
     this.#queue.push(packet);
     this.#queuedBytes += packet.data.length;
-    if (this.#overLimit(packet)) this.#shed(packet);
+    if (this.#overLimit(packet)) this.#shed();
   }
 
   /** Called by the stream when its video is gone: there is no key frame to wait for. */
   videoGone(): void {
-    this.#waitForKey = false;
+    this.#gate = undefined;
   }
 
   /** Called by the consumer when it can take packets again. */
@@ -110,36 +109,51 @@ export class Reader {
     this.#consumer.close?.(reason);
   }
 
-  #overLimit(newest: Packet): boolean {
-    if (this.#queuedBytes > this.#limits.bytes) return true;
-    const oldest = this.#queue[this.#taken] as Packet;
-    const seconds =
-      toSeconds(newest.dts, newest.track.timebase) - toSeconds(oldest.dts, oldest.track.timebase);
-    return seconds > this.#limits.seconds;
+  #passes(gate: KeyGate, packet: Packet): boolean {
+    const passes = gate.passes(packet);
+    if (!gate.waits) this.#gate = undefined;
+    return passes;
   }
 
-  #shed(newest: Packet): void {
-    const queued = this.#queue.length - this.#taken;
-    const key = this.#queue.findLastIndex(isVideoKey);
-    this.#waitForKey = this.#queue.some(isVideo);
-    this.#keep(key > this.#taken ? this.#queue.slice(key) : []);
-    if (this.#queue.length > 0 && this.#overLimit(newest)) this.#keep([]);
-    if (this.#queue.length > 0) this.#waitForKey = false;
-    this.#dropped += queued - this.#queue.length;
+  #overLimit(newest: Packet): boolean {
+    return !this.#fits(this.#queuedBytes, this.#queue[this.#taken] as Packet, newest);
+  }
+
+  #fits(bytes: number, oldest: Packet, newest: Packet): boolean {
+    const seconds =
+      toSeconds(newest.dts, newest.track.timebase) - toSeconds(oldest.dts, oldest.track.timebase);
+    return bytes <= this.#limits.bytes && seconds <= this.#limits.seconds;
+  }
+
+  #shed(): void {
+    const queued = this.#queue.slice(this.#taken);
+    const { kept, gate } = this.#newest(queued);
+    this.#keep(kept);
+    this.#gate = gate;
+    this.#dropped += queued.length - kept.length;
+  }
+
+  /** As many of the queued packets, from a key frame on, as the limits allow. */
+  #newest(queued: readonly Packet[]): { kept: Packet[]; gate: KeyGate } {
+    const before = this.#gate ?? new KeyGate();
+    for (const start of lastKeys(queued)) {
+      const cut = before.cut(queued, start);
+      const { kept: [oldest, ...others] } = cut;
+      if (oldest === undefined) continue;
+      if (this.#fits(bytesOf(cut.kept), oldest, others.at(-1) ?? oldest)) return cut;
+    }
+    const none = before.cut(queued, queued.length);
+    if (queued.some(({ track }) => track.type === 'video')) none.gate.silence();
+    return none;
   }
 
   #keep(packets: Packet[]): void {
     this.#queue = packets;
     this.#taken = 0;
-    this.#queuedBytes = 0;
-    for (const packet of packets) this.#queuedBytes += packet.data.length;
+    this.#queuedBytes = bytesOf(packets);
   }
 }
 
-function isVideo({ track }: Packet): boolean {
-  return track.type === 'video';
-}
-
-function isVideoKey(packet: Packet): boolean {
-  return packet.key && isVideo(packet);
+function bytesOf(packets: readonly Packet[]): number {
+  return packets.reduce((bytes, { data }) => bytes + data.length, 0);
 }

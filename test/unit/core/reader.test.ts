@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Reader, type Consumer, type ReaderLimits } from '../../../src/core/reader.ts';
 import { seeded } from '../codecs/vectors.ts';
-import { audio, Sink, video } from './support.ts';
+import { audio, Sink, VIDEO, video } from './support.ts';
 
 function open(consumer: Consumer, limits: Partial<ReaderLimits> = {}) {
   let detached = 0;
@@ -199,6 +199,89 @@ test('the end of the stream is told once, a close of one\'s own is not', (t) => 
   own.reader.close();
   own.reader.resume();
   t.deepEqual([quiet.reasons, quiet.packets.length, own.reader.queuedBytes], [[], 1, 0]);
+});
+
+/** What each of two renditions of a picture got: seconds, those of key frames as text. */
+function renditions({ packets }: Sink) {
+  const of = (id: number) => packets.filter(({ track }) => track.id === id)
+    .map(({ dts, key }) => (key ? `key ${dts / 90_000}` : dts / 90_000));
+  return { high: of(0), low: of(LOW.id) };
+}
+
+const LOW = { ...VIDEO, id: 7 };
+
+test('after a loss each of several video tracks waits for a key frame of its own', (t) => {
+  const sink = new Sink();
+  const { reader } = open(sink, { bytes: 250 });
+  sink.open = false;
+  reader.push(video(0, true));
+  for (let i = 1; i <= 3; i++) reader.push(video(i / 10, false, 50, i % 2 === 0 ? VIDEO : LOW));
+  reader.push(video(0.4, false, 200));
+  t.is(reader.queuedBytes, 0);
+  sink.open = true;
+  reader.resume();
+  reader.push(video(0.5, true));
+  reader.push(video(0.5, false, 50, LOW));
+  reader.push(audio(0.5));
+  reader.push(video(0.6, true, 50, LOW));
+  reader.push(video(0.6, false));
+  reader.push(video(0.7, false, 50, LOW));
+  t.deepEqual(renditions(sink), { high: ['key 0', 'key 0.5', 0.6], low: ['key 0.6', 0.7] });
+  t.is(reader.dropped, 5);
+});
+
+test('a track of which nothing was in the queue waits too when something of it is left out', (t) => {
+  const sink = new Sink();
+  const { reader } = open(sink, { bytes: 150 });
+  sink.open = false;
+  reader.push(video(0, true));
+  reader.push(video(0, true, 50, LOW));
+  reader.push(video(0.1, false, 200));
+  reader.push(video(0.1, false, 50, LOW));
+  sink.open = true;
+  reader.resume();
+  reader.push(video(0.2, true));
+  reader.push(video(0.2, false, 50, LOW));
+  t.deepEqual(renditions(sink), { high: ['key 0', 'key 0.2'], low: [] });
+});
+
+test('renditions with key frames at the same time lose up to those, none a whole group', (t) => {
+  const sink = new Sink();
+  const { reader } = open(sink, { seconds: 2 });
+  sink.open = false;
+  for (let i = 0; i <= 21; i++) {
+    reader.push(video(i / 10, i % 10 === 0));
+    reader.push(video(i / 10, i % 10 === 0, 50, LOW));
+  }
+  sink.open = true;
+  reader.resume();
+  t.deepEqual(renditions(sink), { high: ['key 0', 'key 2', 2.1], low: ['key 2', 2.1] });
+});
+
+test('whatever is lost, no rendition goes on without its key frame', (t) => {
+  const random = seeded(11);
+  for (let round = 0; round < 50; round++) {
+    const sink = new Sink();
+    const { reader } = open(sink, { bytes: 1000, seconds: 1 });
+    const written: Packet[][] = [[], []];
+    for (let i = 0; i < 400; i++) {
+      sink.open = random() < 0.5;
+      if (random() < 0.3) reader.resume();
+      const which = random() < 0.5 ? 0 : 1;
+      const own = written[which] as Packet[];
+      const key = own.length === 0 || random() < 0.1;
+      const packet = video(i / 50, key, 10 + Math.floor(random() * 300), which === 0 ? VIDEO : LOW);
+      own.push(packet);
+      reader.push(packet);
+    }
+    sink.open = true;
+    reader.resume();
+    t.true(reader.dropped > 0);
+    for (const own of written) {
+      const places = sink.packets.map((packet) => own.indexOf(packet)).filter((place) => place >= 0);
+      for (const [i, place] of places.entries()) t.true(own[place]?.key === true || places[i - 1] === place - 1);
+    }
+  }
 });
 
 test('whatever a consumer does, order holds, limits hold, and what is not delivered is counted', (t) => {

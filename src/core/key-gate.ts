@@ -1,0 +1,63 @@
+import type { Packet } from './packet.ts';
+
+/**
+ * Which packets can be decoded behind a loss: each video track of a stream goes on at its own next key frame.
+ * Packets are told apart by the id of their track.
+ */
+export class KeyGate {
+  readonly #lost: Set<number>;
+  #silent = false;
+
+  /** @param lost ids of the video tracks that wait for a key frame */
+  constructor(lost: Iterable<number> = []) {
+    this.#lost = new Set(lost);
+  }
+
+  /** False as long as every packet passes: nothing need be asked then. */
+  get waits(): boolean {
+    return this.#silent || this.#lost.size > 0;
+  }
+
+  /** Whether a packet can be delivered. To be asked once for each, in order. */
+  passes({ track, key }: Packet): boolean {
+    if (track.type !== 'video') return !this.#silent;
+    if (key) {
+      this.#silent = false;
+      this.#lost.delete(track.id);
+      return true;
+    }
+    if (this.#silent) this.#lost.add(track.id);
+    return !this.#lost.has(track.id);
+  }
+
+  /** A packet is dropped. */
+  lose({ track }: Packet): void {
+    if (track.type === 'video') this.#lost.add(track.id);
+  }
+
+  /** Nothing passes, sound neither, before a video key frame. */
+  silence(): void {
+    this.#silent = true;
+  }
+
+  /**
+   * Drops the first `start` packets, and behind them what cannot be decoded any more.
+   * @returns what is left, and the gate for what follows it; this gate stays as it is
+   */
+  cut(packets: readonly Packet[], start: number): { kept: Packet[]; gate: KeyGate } {
+    const gate = new KeyGate(this.#lost);
+    const kept: Packet[] = [];
+    for (const [i, packet] of packets.entries()) {
+      if (i < start) gate.lose(packet);
+      else if (gate.passes(packet)) kept.push(packet);
+    }
+    return { kept, gate };
+  }
+}
+
+/** Where the last key frame of each video track is in a list of packets, first ones first. */
+export function lastKeys(packets: readonly Packet[]): number[] {
+  const last = new Map<number, number>();
+  for (const [i, { track, key }] of packets.entries()) if (key && track.type === 'video') last.set(track.id, i);
+  return [...last.values()].sort((a, b) => a - b);
+}
