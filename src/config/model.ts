@@ -20,8 +20,11 @@ export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
 
 export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
 export type TlsConfig = NonNullable<VirtualHostConfig['host']['tls']>;
+export type OutputProfilesConfig = ApplicationConfig['outputProfiles'];
+export type TranscodeWebhookConfig = NonNullable<ApplicationConfig['transcodeWebhook']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];
 export type AudioEncodeConfig = OutputProfileConfig['encodes']['audios'][number];
+export type ImageEncodeConfig = OutputProfileConfig['encodes']['images'][number];
 
 type Providers = ApplicationConfig['providers'];
 type Publishers = ApplicationConfig['publishers'];

@@ -1,7 +1,15 @@
 import type { AudioCodec, AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
 
+/** Which frames of a source are put out. */
+interface FrameChoice {
+  /** Frames per second to put out; 0 for every frame of the source. */
+  readonly framerate: number;
+  /** Frames left out after each one that is kept; undefined when `framerate` rules. */
+  readonly skipFrames: number | undefined;
+}
+
 /** What an encoder is to make of a video track, all sizes and rates decided; two that are equal are one encoder. */
-export interface VideoEncoding {
+export interface VideoEncoding extends FrameChoice {
   readonly type: 'video';
   readonly codec: VideoCodec;
   /** Pixels, both a multiple of 4. */
@@ -9,10 +17,8 @@ export interface VideoEncoding {
   readonly height: number;
   /** Bits per second. */
   readonly bitrate: number;
-  /** Frames per second to put out; 0 for every frame of the source. */
-  readonly framerate: number;
-  /** Frames left out after each one that is kept; undefined when `framerate` rules. */
-  readonly skipFrames: number | undefined;
+  /** Frames per second that come out, as far as that is known beforehand: what bitrate and GOP are counted by. */
+  readonly expectedFramerate: number;
   /** Where key frames are: those of the source, or the first frame of every interval of so many seconds. */
   readonly keyFrames: 'source' | number;
   readonly preset: 'slower' | 'slow' | 'medium' | 'fast' | 'faster' | undefined;
@@ -37,13 +43,11 @@ export interface AudioEncoding {
   readonly modules: string | undefined;
 }
 
-export interface ImageEncoding {
+export interface ImageEncoding extends FrameChoice {
   readonly type: 'image';
   readonly codec: ImageCodec;
   readonly width: number;
   readonly height: number;
-  readonly framerate: number;
-  readonly skipFrames: number | undefined;
 }
 
 export type Encoding = VideoEncoding | AudioEncoding | ImageEncoding;
@@ -52,4 +56,9 @@ export type Encoding = VideoEncoding | AudioEncoding | ImageEncoding;
 export interface EncodeJob {
   readonly from: VideoTrack | AudioTrack;
   readonly encoding: Encoding;
+}
+
+/** Frames from key frame to key frame, as the management API shows it; 0 where the source decides. */
+export function gopSize({ keyFrames, expectedFramerate }: VideoEncoding): number {
+  return keyFrames === 'source' ? 0 : Math.round(keyFrames * expectedFramerate);
 }

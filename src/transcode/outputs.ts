@@ -5,7 +5,8 @@ import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { Track } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { outputName, planTracks, profilePlaylists } from './profile.ts';
+import { profilePlaylists } from './playlists.ts';
+import { outputName, planTracks } from './profile.ts';
 
 /** Makes the output streams of an input stream, one for each output profile of its application. */
 export function attachOutputs(input: InputStream, application: Application, log: Logger): void {
@@ -40,10 +41,13 @@ class ProfileOutput {
 
   #plan(): void {
     const plan = planTracks(this.#profile, this.#input.tracks);
-    for (const name of plan.encoded) this.#tellEncoder(name);
     const routes = new Map<Track, Track[]>();
     const tracks: Track[] = [];
-    for (const { from, variantName, key } of plan.tracks) {
+    for (const { from, variantName, key, encoding, problem } of plan) {
+      if (encoding !== undefined || problem !== undefined) {
+        this.#tellEncoder(variantName);
+        continue;
+      }
       const track = this.#routed(from, key) ?? { ...from, id: this.#id(key), name: variantName, bypass: true };
       tracks.push(track);
       routes.set(from, [...(routes.get(from) ?? []), track]);

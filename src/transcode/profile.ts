@@ -1,20 +1,28 @@
-import type { AudioEncodeConfig, OutputProfileConfig, VideoEncodeConfig } from '../config/model.ts';
-import type { Playlist } from '../core/playlist.ts';
-import type { AudioTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import type { OutputProfileConfig } from '../config/model.ts';
+import type { MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import { bypassesAudio, bypassesVideo } from './bypass.ts';
+import { decideAudio, decideImage, decideVideo, type Decision } from './decide.ts';
+import type { Encoding } from './encoding.ts';
 
-/** One track of an output stream: which input track it is made of, and under which variant name. */
+/** One track of an output stream: which input track it is made of, how, and under which variant name. */
 export interface PlannedTrack {
   readonly from: MediaTrack;
+  readonly type: 'video' | 'audio' | 'image';
   readonly variantName: string;
   /** Stable for the same encode and input track, whatever else comes or goes. */
   readonly key: string;
+  /** Absent on a bypassed track, whose packets are those of the input, and where there is a problem. */
+  readonly encoding?: Encoding;
+  /** Why the encode can make nothing of this input, ever. */
+  readonly problem?: string;
 }
 
-/** What an output profile makes of the tracks of an input stream. */
-export interface Plan {
-  readonly tracks: readonly PlannedTrack[];
-  /** Variant names that need an encoder for these inputs. */
-  readonly encoded: readonly string[];
+/** What a plan depends on besides the profile and the tracks. */
+export interface PlanContext {
+  /** Encodings of earlier plans for the same output stream, by key: what was decided stays, whatever the source does. */
+  readonly known?: ReadonlyMap<string, Encoding>;
+  /** Frames per second measured on an input track; 0 where nothing is. Asked where the track declares none. */
+  readonly measured?: (input: VideoTrack) => number;
 }
 
 const ORIGIN_MACRO = '${OriginStreamName}';
@@ -24,79 +32,43 @@ export function outputName(profile: OutputProfileConfig, inputName: string): str
   return profile.outputStreamName.replaceAll(ORIGIN_MACRO, () => inputName);
 }
 
-/** Applies the encodes of a profile to the tracks of an input, by the rules of facts/10-transcoding.md. */
-export function planTracks(profile: OutputProfileConfig, inputs: readonly Track[]): Plan {
-  const tracks: PlannedTrack[] = [];
-  const encoded: string[] = [];
-  const add = (from: MediaTrack, variantName: string, bypass: boolean) => {
-    if (bypass) tracks.push({ from, variantName, key: `${from.type}/${variantName}/${from.id}` });
-    else encoded.push(variantName);
+/**
+ * Applies the encodes of a profile to the tracks of an input, by the rules of facts/10-transcoding.md. An encode that
+ * takes the size of an input, while that is not known, is left out.
+ */
+export function planTracks(
+  profile: OutputProfileConfig,
+  inputs: readonly Track[],
+  { known, measured = () => 0 }: PlanContext = {},
+): PlannedTrack[] {
+  const { videos, audios, images } = profile.encodes;
+  const pictures = inputs.filter((input) => input.type === 'video');
+  const sounds = inputs.filter((input) => input.type === 'audio');
+  const planned: PlannedTrack[] = [];
+  const add = (
+    type: PlannedTrack['type'], index: number, variantName: string, from: MediaTrack,
+    decide: 'bypass' | (() => Decision<Encoding> | undefined),
+  ) => {
+    const key = `${type}/${index}/${from.id}`;
+    const encoding = known?.get(key);
+    const decision = decide === 'bypass' ? {} : encoding === undefined ? decide() : { encoding };
+    if (decision !== undefined) planned.push({ from, type, variantName, key, ...decision });
   };
-  for (const encode of profile.encodes.videos) {
-    for (const input of inputs) if (input.type === 'video') add(input, encode.name, bypassesVideo(encode, input));
+  for (const [index, encode] of videos.entries()) {
+    for (const input of pictures) {
+      const bypassedToo = videos.some((other) => bypassesVideo(other, input));
+      const decide = () => decideVideo(encode, { input, measured: measured(input), bypassedToo });
+      add('video', index, encode.name, input, bypassesVideo(encode, input) ? 'bypass' : decide);
+    }
   }
-  for (const encode of profile.encodes.audios) {
-    for (const input of inputs) if (input.type === 'audio') add(input, encode.name, bypassesAudio(encode, input));
+  for (const [index, encode] of audios.entries()) {
+    for (const input of sounds) {
+      const decide = () => decideAudio(encode, input);
+      add('audio', index, encode.name, input, bypassesAudio(encode, input) ? 'bypass' : decide);
+    }
   }
-  return { tracks, encoded };
-}
-
-/** The playlists of a profile in the form publishers read. */
-export function profilePlaylists(profile: OutputProfileConfig): Playlist[] {
-  return profile.playlists.map((playlist) => ({
-    name: playlist.name,
-    fileName: playlist.fileName,
-    options: {
-      webrtcAutoAbr: playlist.options.webRtcAutoAbr,
-      webrtcAudioOnlyFallback: playlist.options.webrtcAudioOnlyFallback,
-      hlsChunklistPathDepth: playlist.options.hlsChunklistPathDepth,
-      enableTsPackaging: playlist.options.enableTsPackaging,
-    },
-    renditions: playlist.renditions.map(({ name, video, audio }) => ({
-      name,
-      videoVariantName: video,
-      audioVariantName: audio,
-    })),
-  }));
-}
-
-function bypassesVideo(encode: VideoEncodeConfig, input: VideoTrack): boolean {
-  if (encode.bypass) return true;
-  const rules = encode.bypassIfMatch;
-  if (rules === undefined) return false;
-  return allHold([
-    [rules.codec, () => sameCodec(input.codec, encode.codec)],
-    [rules.width, () => compare(rules.width, input.width, encode.width)],
-    [rules.height, () => compare(rules.height, input.height, encode.height)],
-    [rules.framerate, () => compare(rules.framerate, input.framerate, encode.framerate)],
-    [rules.sar, () => input.width * encode.height === input.height * encode.width],
-  ]);
-}
-
-function bypassesAudio(encode: AudioEncodeConfig, input: AudioTrack): boolean {
-  if (encode.bypass) return true;
-  const rules = encode.bypassIfMatch;
-  if (rules === undefined) return false;
-  return allHold([
-    [rules.codec, () => sameCodec(input.codec, encode.codec)],
-    [rules.samplerate, () => compare(rules.samplerate, input.samplerate, encode.samplerate)],
-    [rules.channel, () => compare(rules.channel, input.channels, encode.channel)],
-  ]);
-}
-
-/** At least one condition must be listed, and every listed one must hold. */
-function allHold(conditions: ReadonlyArray<readonly [rule: string | undefined, holds: () => boolean]>): boolean {
-  const listed = conditions.filter(([rule]) => rule !== undefined);
-  return listed.length > 0 && listed.every(([, holds]) => holds());
-}
-
-function sameCodec(input: string, profile: string | undefined): boolean {
-  return input === profile?.toUpperCase();
-}
-
-function compare(rule: string | undefined, input: number, profile: number): boolean {
-  if (rule === 'eq') return input === profile;
-  if (rule === 'lte') return input <= profile;
-  if (rule === 'gte') return input >= profile;
-  return true;
+  for (const [index, encode] of images.entries()) {
+    for (const input of pictures) add('image', index, encode.name, input, () => decideImage(encode, input));
+  }
+  return planned;
 }

@@ -57,7 +57,7 @@ const Video = Type.Object(
     height: side(),
     /** 0: of the source. */
     framerate: decimal(0, { max: 1000 }),
-    /** -1 off, 0 automatic, else one frame in this many is kept. */
+    /** Frames left out after each one that is kept; -1: `framerate` rules. */
     skipFrames: integer(-1, { min: -1, max: 120 }),
     preset: Type.Optional(choice(['slower', 'slow', 'medium', 'fast', 'faster'])),
     /** -1: automatic. */

@@ -1,0 +1,42 @@
+import type { AudioEncodeConfig, VideoEncodeConfig } from '../config/model.ts';
+import type { AudioTrack, VideoTrack } from '../core/track.ts';
+import { audioCodec, videoCodec } from './codec-name.ts';
+
+/** Whether a video encode passes an input track on as it is, by the rules of facts/10-transcoding.md. */
+export function bypassesVideo(encode: VideoEncodeConfig, input: VideoTrack): boolean {
+  if (encode.bypass) return true;
+  const rules = encode.bypassIfMatch;
+  if (rules === undefined) return false;
+  return allHold([
+    [rules.codec, () => input.codec === videoCodec(encode.codec ?? '')?.codec],
+    [rules.width, () => compare(rules.width, input.width, encode.width)],
+    [rules.height, () => compare(rules.height, input.height, encode.height)],
+    [rules.framerate, () => compare(rules.framerate, input.framerate, encode.framerate)],
+    [rules.sar, () => input.width * encode.height === input.height * encode.width],
+  ]);
+}
+
+/** Whether an audio encode passes an input track on as it is, by the same rules. */
+export function bypassesAudio(encode: AudioEncodeConfig, input: AudioTrack): boolean {
+  if (encode.bypass) return true;
+  const rules = encode.bypassIfMatch;
+  if (rules === undefined) return false;
+  return allHold([
+    [rules.codec, () => input.codec === audioCodec(encode.codec ?? '')?.codec],
+    [rules.samplerate, () => compare(rules.samplerate, input.samplerate, encode.samplerate)],
+    [rules.channel, () => compare(rules.channel, input.channels, encode.channel)],
+  ]);
+}
+
+/** At least one condition must be listed, and every listed one must hold. */
+function allHold(conditions: ReadonlyArray<readonly [rule: string | undefined, holds: () => boolean]>): boolean {
+  const listed = conditions.filter(([rule]) => rule !== undefined);
+  return listed.length > 0 && listed.every(([, holds]) => holds());
+}
+
+function compare(rule: string | undefined, input: number, profile: number): boolean {
+  if (rule === 'eq') return input === profile;
+  if (rule === 'lte') return input <= profile;
+  if (rule === 'gte') return input >= profile;
+  return true;
+}
