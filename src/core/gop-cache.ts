@@ -1,0 +1,126 @@
+import { KeyGate } from './key-gate.ts';
+import type { Packet } from './packet.ts';
+import type { Consumer, ReaderLimits } from './reader.ts';
+import { toSeconds } from './timebase.ts';
+import type { Track } from './track.ts';
+
+/** What is kept of a stream without video. */
+const SOUND_SECONDS = 1;
+/** How often what is not needed any more is looked for. */
+const TRIM_SECONDS = 1;
+/** What is left when a limit is passed, so that not every packet passes it again. */
+const LEFT = 0.75;
+
+/**
+ * The packets of a stream from its last video key frame on, of all its tracks, in the order in which they came:
+ * what somebody needs who comes now. Of several video tracks from the oldest of their last key frames on; without
+ * video the last second. It holds references and copies nothing.
+ *
+ * Beyond its limits the oldest go, and with them what cannot be decoded without them.
+ */
+export class GopCache implements Consumer {
+  readonly #limits: ReaderLimits;
+  readonly #needed: (track: Track) => number;
+  #packets: Packet[] = [];
+  #bytes = 0;
+  #gate = new KeyGate();
+  #trimmed = -Infinity;
+
+  /**
+   * @param needed the presentation time of a track, in seconds, from which on a replay has to be able to decode it;
+   *   Infinity where the last key frame will do
+   */
+  constructor(limits: ReaderLimits, needed: (track: Track) => number = () => Infinity) {
+    this.#limits = limits;
+    this.#needed = needed;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  packet(packet: Packet): void {
+    if (!this.#gate.waits || this.#gate.passes(packet)) this.#add(packet);
+    const [oldest] = this.#packets;
+    if (oldest !== undefined && !this.#fits(this.#bytes, oldest, packet, 1)) this.#shed(packet);
+  }
+
+  close(): void {
+    this.#packets = [];
+    this.#bytes = 0;
+  }
+
+  /** Hands over what is kept, oldest first. */
+  replay(take: (packet: Packet) => void): void {
+    for (const packet of [...this.#packets]) take(packet);
+  }
+
+  #add(packet: Packet): void {
+    this.#packets.push(packet);
+    this.#bytes += packet.data.length;
+    const now = decodedAt(packet);
+    const isKey = packet.key && packet.track.type === 'video';
+    if (isKey || Math.abs(now - this.#trimmed) >= TRIM_SECONDS) this.#trim(now);
+  }
+
+  #trim(now: number): void {
+    this.#trimmed = now;
+    const starts = [...this.#videoStarts(), ...this.#soundStarts(now)];
+    if (starts.length > 0) this.#cut(Math.min(...starts));
+  }
+
+  /** Where the last key frame of each video track is that is early enough, or the first one. */
+  #videoStarts(): number[] {
+    const starts = new Map<number, number>();
+    for (const [i, packet] of this.#packets.entries()) {
+      const { track, key } = packet;
+      if (!key || track.type !== 'video') continue;
+      if (!starts.has(track.id) || presentedAt(packet) <= this.#needed(track)) starts.set(track.id, i);
+    }
+    return [...starts.values()];
+  }
+
+  /** Where sound is wanted from, if it says so or is alone. */
+  #soundStarts(now: number): number[] {
+    const alone = !this.#packets.some(({ track }) => track.type === 'video');
+    const starts = new Map<number, number>();
+    for (const [i, packet] of this.#packets.entries()) {
+      const { track } = packet;
+      if (track.type !== 'audio' || starts.has(track.id)) continue;
+      const needed = Math.min(this.#needed(track), alone ? now - SOUND_SECONDS : Infinity);
+      if (presentedAt(packet) >= needed) starts.set(track.id, i);
+    }
+    return [...starts.values()];
+  }
+
+  #shed(newest: Packet): void {
+    let bytes = this.#bytes;
+    const start = this.#packets.findIndex((packet) => {
+      if (this.#fits(bytes, packet, newest, LEFT)) return true;
+      bytes -= packet.data.length;
+      return false;
+    });
+    this.#cut(start < 0 ? this.#packets.length : start);
+  }
+
+  #fits(bytes: number, oldest: Packet, newest: Packet, share: number): boolean {
+    const seconds = decodedAt(newest) - decodedAt(oldest);
+    return bytes <= this.#limits.bytes * share && seconds <= this.#limits.seconds * share;
+  }
+
+  #cut(start: number): void {
+    if (start === 0) return;
+    const { kept, gate } = this.#gate.cut(this.#packets, start);
+    this.#packets = kept;
+    this.#gate = gate;
+    this.#bytes = kept.reduce((bytes, { data }) => bytes + data.length, 0);
+  }
+}
+
+function decodedAt({ dts, track }: Packet): number {
+  return toSeconds(dts, track.timebase);
+}
+
+function presentedAt({ pts, track }: Packet): number {
+  return toSeconds(pts, track.timebase);
+}
