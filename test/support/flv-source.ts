@@ -6,7 +6,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import { Timeline } from '../../src/core/timeline.ts';
 import type { AudioTrack, Track, VideoCodec, VideoTrack } from '../../src/core/track.ts';
-import { videoState, type VideoState } from '../../src/providers/rtmp/video-format.ts';
+import { videoState, type VideoState } from '../../src/containers/elementary/video.ts';
 
 const MEDIA_TYPES = { 8: 'audio', 9: 'video' } as const;
 const MAX_OUTPUT = 256 * 1024 * 1024;

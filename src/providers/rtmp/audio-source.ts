@@ -1,6 +1,6 @@
 import type { AudioTag } from '../../containers/flv/audio.ts';
 import type { AudioCodec, AudioTrack } from '../../core/track.ts';
-import { audioState, type AudioFormat } from './audio-format.ts';
+import { audioState, type AudioFormat } from '../../containers/elementary/audio.ts';
 import { CodecStates } from './codec-states.ts';
 import type { AudioUnit } from './media-unit.ts';
 import { NOTHING_DECLARED, type Declared } from './metadata.ts';

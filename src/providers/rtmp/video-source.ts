@@ -4,7 +4,7 @@ import type { VideoCodec, VideoTrack } from '../../core/track.ts';
 import { CodecStates } from './codec-states.ts';
 import { NOTHING_DECLARED, type Declared } from './metadata.ts';
 import type { VideoUnit } from './media-unit.ts';
-import { videoState, type VideoFormat } from './video-format.ts';
+import { videoState, type VideoFormat } from '../../containers/elementary/video.ts';
 
 const NANOS_PER_MS = 1_000_000;
 

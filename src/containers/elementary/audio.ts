@@ -30,7 +30,7 @@ export function audioState(codec: AudioCodec): AudioState {
     case 'MP3':
       return new Mp3State();
     case 'MP2':
-      throw new BitstreamError('MP2 does not come in this container');
+      throw new BitstreamError('MP2 is taken from no source');
   }
 }
 
