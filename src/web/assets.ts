@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { matchesEtag } from '../protocols/etag.ts';
-import { acceptsGzip } from '../publishers/llhls/respond.ts';
+import { acceptsGzip } from '../publishers/http/respond.ts';
 
 const compress = promisify(gzip);
 const HERE = new URL('./pages/', import.meta.url);

@@ -7,7 +7,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
-import { Cors } from './cors.ts';
+import { CrossDomainRules } from '../http/cors.ts';
 import { llhlsRoutes } from './routes.ts';
 import { LlhlsStream } from './stream.ts';
 
@@ -25,7 +25,6 @@ export class LlhlsPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #options: LlhlsPublisherOptions;
   readonly #streams = new Map<OutputStream, LlhlsStream>();
-  readonly #cors = new WeakMap<Application, Cors>();
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(options: LlhlsPublisherOptions) {
@@ -37,7 +36,7 @@ export class LlhlsPublisher {
         const output = application.outputs.get(name);
         return output === undefined ? undefined : this.#streams.get(output);
       },
-      cors: (application) => this.#corsOf(application),
+      crossDomains: new CrossDomainRules('llhls', options.crossDomains),
     });
   }
 
@@ -60,17 +59,6 @@ export class LlhlsPublisher {
       this.#streams.delete(output);
       stream.close();
     });
-  }
-
-  #corsOf(application: Application): Cors | undefined {
-    const crossDomains = application.config.publishers.llhls?.crossDomains ?? this.#options.crossDomains;
-    if (crossDomains === undefined) return undefined;
-    let cors = this.#cors.get(application);
-    if (cors === undefined) {
-      cors = new Cors(crossDomains);
-      this.#cors.set(application, cors);
-    }
-    return cors;
   }
 }
 

@@ -4,10 +4,11 @@ import { checkAccess } from '../../access/gate.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
-import type { Cors } from './cors.ts';
+import type { CrossDomainRules } from '../http/cors.ts';
+import { answerError } from '../http/error.ts';
 import { handedOn, parseDirectives } from './directives.ts';
 import type { Player } from './session.ts';
-import { acceptsGzip, byteRange, cacheControl, respond, sliceRange } from './respond.ts';
+import { acceptsGzip, byteRange, cacheControl, respond, sliceRange } from '../http/respond.ts';
 import type { Rendition } from './rendition.ts';
 import type { LlhlsStream, Resource } from './stream.ts';
 import { Text } from './text.ts';
@@ -17,7 +18,7 @@ import type { Outcome } from './waiters.ts';
 export interface Directory {
   readonly registry: Registry;
   stream(application: Application, name: string): LlhlsStream | undefined;
-  cors(application: Application): Cors | undefined;
+  readonly crossDomains: CrossDomainRules;
 }
 
 interface Params {
@@ -43,7 +44,7 @@ const CHILD = /^(chunklist|init|seg|part)_/;
 export function llhlsRoutes(directory: Directory): FastifyPluginAsync {
   const handler = (request: Request, reply: FastifyReply) => serve(directory, request, reply);
   return async (app) => {
-    app.setErrorHandler(answerError);
+    app.setErrorHandler(refuse);
     for (const url of [`/:app/:stream/${FILE}`, `/:app/:stream/:token/${FILE}`]) {
       app.route<{ Params: Params }>({ method: ['GET', 'HEAD'], url, exposeHeadRoute: false, handler });
       app.route<{ Params: Params }>({
@@ -51,7 +52,7 @@ export function llhlsRoutes(directory: Directory): FastifyPluginAsync {
         url,
         handler: (request, reply) => {
           const application = find(directory, request);
-          if (application !== undefined) allowOrigins(directory, application, request, reply);
+          if (application !== undefined) directory.crossDomains.apply(application, request, reply);
           respond(reply, { status: 200, headers: { 'access-control-allow-private-network': 'true' }, body: [] });
         },
       });
@@ -59,14 +60,10 @@ export function llhlsRoutes(directory: Directory): FastifyPluginAsync {
   };
 }
 
-/** A refused player learns nothing (facts/03-access-control.md); others get the reason as text. */
-function answerError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
-  const known = error instanceof KilnError;
-  const status = known ? error.status : (error.statusCode ?? 500);
-  if (status === 503) reply.header('retry-after', '1');
-  if (status >= 500 && !known) request.log.error({ err: error }, 'an LL-HLS request failed');
-  reply.code(status).type('text/plain; charset=utf-8');
-  reply.send(status === 401 ? '' : known || status < 500 ? error.message : 'Internal error');
+/** A refused player learns nothing (facts/03-access-control.md). */
+function refuse(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof KilnError && error.status === 401) reply.code(401).type('text/plain; charset=utf-8').send('');
+  else answerError(error, request, reply);
 }
 
 /** Answers at once where it can; the promise is of a request that waits. */
@@ -76,7 +73,7 @@ function serve(directory: Directory, request: Request, reply: FastifyReply): Pro
   // an error is not for caches: what is missing now may be there in a moment
   reply.header('cache-control', 'no-cache, no-store');
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
-  allowOrigins(directory, application, request, reply);
+  directory.crossDomains.apply(application, request, reply);
   checkAccess(application.vhost, 'publishers', 'llhls');
   const stream = directory.stream(application, name);
   if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
@@ -93,13 +90,6 @@ function find({ registry }: Directory, request: Request): Application | undefine
   const vhost = registry.resolve(request.hostname);
   const application = vhost?.applications.get(request.params.app);
   return application?.config.publishers.llhls === undefined ? undefined : application;
-}
-
-function allowOrigins(directory: Directory, application: Application, request: Request, reply: FastifyReply): void {
-  const cors = directory.cors(application);
-  if (cors === undefined) return;
-  const { origin, 'access-control-request-headers': requested } = request.headers;
-  reply.headers(cors.headers(origin, requested));
 }
 
 /**

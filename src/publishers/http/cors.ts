@@ -1,10 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { allowOrigin, type AllowOrigin } from '../../access/cross-domains.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
 
 const METHODS = 'OPTIONS, HEAD, GET';
 
 /** Headers by which browsers let pages of other origins read an answer (facts/01-rest-api.md, "CORS"). */
-export class Cors {
+class Cors {
   readonly #allowed: AllowOrigin;
   readonly #extra: CrossDomainsConfig['header'];
 
@@ -25,5 +27,31 @@ export class Cors {
     if (requested !== undefined) headers['access-control-allow-headers'] = requested;
     for (const { key, value } of this.#extra) headers[key] = value;
     return headers;
+  }
+}
+
+/** The CrossDomains of one publisher, application by application. */
+export class CrossDomainRules {
+  readonly #publisher: 'llhls' | 'thumbnail';
+  readonly #fallback: CrossDomainsConfig | undefined;
+  readonly #cors = new WeakMap<Application, Cors>();
+
+  /** @param fallback what applications without CrossDomains of their own have */
+  constructor(publisher: 'llhls' | 'thumbnail', fallback: CrossDomainsConfig | undefined) {
+    this.#publisher = publisher;
+    this.#fallback = fallback;
+  }
+
+  /** Sets the headers of an answer. */
+  apply(application: Application, request: FastifyRequest, reply: FastifyReply): void {
+    const crossDomains = application.config.publishers[this.#publisher]?.crossDomains ?? this.#fallback;
+    if (crossDomains === undefined) return;
+    let cors = this.#cors.get(application);
+    if (cors === undefined) {
+      cors = new Cors(crossDomains);
+      this.#cors.set(application, cors);
+    }
+    const { origin, 'access-control-request-headers': requested } = request.headers;
+    reply.headers(cors.headers(origin, requested));
   }
 }

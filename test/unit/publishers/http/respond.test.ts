@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { mock } from 'node:test';
 import test from 'ava';
 import Fastify from 'fastify';
-import { respond } from '../../../../src/publishers/llhls/respond.ts';
+import { respond } from '../../../../src/publishers/http/respond.ts';
 
 const TWO_MINUTES = 120_000;
 

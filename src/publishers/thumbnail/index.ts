@@ -1,0 +1,49 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { CrossDomainsConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { CrossDomainRules } from '../http/cors.ts';
+import { Pictures } from './pictures.ts';
+import { thumbnailRoutes } from './routes.ts';
+
+export interface ThumbnailPublisherOptions {
+  readonly registry: Registry;
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains?: CrossDomainsConfig;
+}
+
+/** Keeps the newest pictures of every output stream of applications with thumbnails, and serves them over HTTP. */
+export class ThumbnailPublisher {
+  readonly routes: FastifyPluginAsync;
+  readonly #registry: Registry;
+  readonly #pictures = new Map<OutputStream, Pictures>();
+  readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
+
+  constructor({ registry, crossDomains }: ThumbnailPublisherOptions) {
+    this.#registry = registry;
+    registry.on('output', this.#attach);
+    this.routes = thumbnailRoutes({
+      registry,
+      pictures: this.#pictures,
+      crossDomains: new CrossDomainRules('thumbnail', crossDomains),
+    });
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#registry.off('output', this.#attach);
+    for (const pictures of this.#pictures.values()) pictures.close();
+    this.#pictures.clear();
+  }
+
+  #open(output: OutputStream, application: Application): void {
+    if (application.config.publishers.thumbnail === undefined || output.closed) return;
+    const pictures = new Pictures(output);
+    this.#pictures.set(output, pictures);
+    output.once('close', () => {
+      this.#pictures.delete(output);
+      pictures.close();
+    });
+  }
+}
