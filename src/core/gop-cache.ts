@@ -23,6 +23,7 @@ export class GopCache implements Consumer {
   readonly #needed: (track: Track) => number;
   #packets: Packet[] = [];
   #bytes = 0;
+  readonly #known = new Set<number>();
   #gate = new KeyGate();
   #trimmed = -Infinity;
 
@@ -40,6 +41,7 @@ export class GopCache implements Consumer {
   }
 
   packet(packet: Packet): void {
+    this.#meet(packet);
     if (!this.#gate.waits || this.#gate.passes(packet)) this.#add(packet);
     const [oldest] = this.#packets;
     if (oldest !== undefined && !this.#fits(this.#bytes, oldest, packet, 1)) this.#shed(packet);
@@ -53,6 +55,13 @@ export class GopCache implements Consumer {
   /** Hands over what is kept, oldest first. */
   replay(take: (packet: Packet) => void): void {
     for (const packet of [...this.#packets]) take(packet);
+  }
+
+  /** A picture whose beginning was missed waits for its key frame. */
+  #meet(packet: Packet): void {
+    if (this.#known.has(packet.track.id)) return;
+    this.#known.add(packet.track.id);
+    this.#gate.lose(packet);
   }
 
   #add(packet: Packet): void {

@@ -32,6 +32,12 @@ test('everything since the last key frame, the same objects in the order in whic
   t.deepEqual([replayed(cache).length, cache.bytes], [0, 0]);
 });
 
+test('a picture whose beginning was missed waits for its key frame', (t) => {
+  const cache = new GopCache(LIMITS);
+  for (const packet of [video(0, false), audio(0), video(0.1, true), video(0.2, false)]) cache.packet(packet);
+  t.deepEqual(told(cache), ['0@0.1K', '0@0.2']);
+});
+
 test('of sound alone the last second or two', (t) => {
   const cache = new GopCache(LIMITS);
   for (let i = 0; i <= 1000; i++) cache.packet(audio(i / 50));
@@ -112,7 +118,7 @@ test('whatever comes, the limits hold and no picture is kept without its key fra
       const at = i / 50;
       const bytes = 10 + Math.floor(random() * 300);
       const track = random() < 0.5 ? VIDEO : LOW;
-      cache.packet(random() < 0.4 ? audio(at) : video(at, i < 20 || random() < 0.05, bytes, track));
+      cache.packet(random() < 0.4 ? audio(at) : video(at, random() < 0.05, bytes, track));
       const got = replayed(cache);
       t.true(cache.bytes <= limits.bytes);
       t.is(cache.bytes, got.reduce((sum, { data }) => sum + data.length, 0));
