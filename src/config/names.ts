@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { Annotations } from './blocks.ts';
-import { isListSchema, isObjectSchema, type Described, type Path } from './resolve.ts';
+import { isListSchema, isObjectSchema, type Described, type Path, type Problem } from './resolve.ts';
 
 /** Keys whose element is not the key with a capital first letter (facts/01-rest-api.md section 1). */
 const ELEMENTS: Readonly<Record<string, string>> = {
@@ -67,4 +67,17 @@ export function elementPath(root: string, schema: TSchema, path: Path): string {
     }
   }
   return text;
+}
+
+/** `publishers.llhls.segmentCount`, `encodes.videos[0].codec`: a path as clients of the management API know it. */
+export function keyPath(path: Path): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === 'number') return `${text}[${step}]`;
+    return text === '' ? step : `${text}.${step}`;
+  }, '');
+}
+
+/** `publishers.llhls.segmentCount: "x" is not an integer` */
+export function problemText({ path, message }: Problem): string {
+  return path.length === 0 ? message : `${keyPath(path)}: ${message}`;
 }

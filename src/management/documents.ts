@@ -2,6 +2,7 @@ import { Application } from '../config/elements/application.ts';
 import { DEFAULT_PROFILE, OutputProfile } from '../config/elements/output-profile.ts';
 import { VirtualHost } from '../config/elements/vhost.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
+import { problemText } from '../config/names.ts';
 import { readConfig, type Problem, type Reading } from '../config/read.ts';
 import { explicit } from '../config/resolve.ts';
 import { kilnError } from '../errors.ts';
@@ -101,7 +102,7 @@ function checkApplication({ name, type, outputProfiles }: ApplicationConfig, pat
 function checkProfile({ name, encodes }: OutputProfileConfig, path: Problem['path']): void {
   checkName(name, [...path, 'name']);
   if (encodes.videos.length > 0 || encodes.audios.length > 0) return;
-  throw kilnError('valueMissing', place({ path: [...path, 'encodes'], message: 'needs a video or an audio' }));
+  throw kilnError('valueMissing', problemText({ path: [...path, 'encodes'], message: 'needs a video or an audio' }));
 }
 
 function checkName(name: string, path: Problem['path']): void {
@@ -111,23 +112,14 @@ function checkName(name: string, path: Problem['path']): void {
 
 function taken<T>(reading: Reading<T>, ignore: Ignore): T {
   if (reading.ok) {
-    if (reading.warnings.length > 0) ignore(reading.warnings.slice(0, MAX_IGNORED).map(place));
+    if (reading.warnings.length > 0) ignore(reading.warnings.slice(0, MAX_IGNORED).map(problemText));
     return reading.config;
   }
   const missing = reading.problems.find(({ message }) => message === 'is missing');
-  if (missing !== undefined) throw kilnError('valueMissing', place(missing));
+  if (missing !== undefined) throw kilnError('valueMissing', problemText(missing));
   throw invalid(reading.problems[0] as Problem);
 }
 
 function invalid(problem: Problem) {
-  return kilnError('configInvalid', place(problem));
-}
-
-/** `publishers.llhls.segmentCount: "x" is not an integer` */
-function place({ path, message }: Problem): string {
-  const where = path.reduce<string>((text, step) => {
-    if (typeof step === 'number') return `${text}[${step}]`;
-    return text === '' ? step : `${text}.${step}`;
-  }, '');
-  return where === '' ? message : `${where}: ${message}`;
+  return kilnError('configInvalid', problemText(problem));
 }

@@ -1,19 +1,26 @@
 import Type from 'typebox';
-import { choice, flag, ignored, integer, optional, repeated, text } from '../blocks.ts';
+import { choice, flag, ignored, integer, optional, repeated, text, type Fail } from '../blocks.ts';
 import { OutputProfiles } from './output-profile.ts';
 import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';
 import { httpUrl, objectName } from './shared.ts';
 
-const TranscodeWebhook = optional({
-  enable: flag(false),
-  controlServerUrl: Type.Optional(httpUrl()),
-  secretKey: Type.Optional(text()),
-  timeout: integer(1500, { min: 1 }),
-  useLocalProfilesOnConnectionFailure: flag(true),
-  useLocalProfilesOnServerDisallow: flag(false),
-  useLocalProfilesOnErrorResponse: flag(false),
-});
+const TranscodeWebhook = optional(
+  {
+    enable: flag(false),
+    controlServerUrl: Type.Optional(httpUrl()),
+    secretKey: Type.Optional(text()),
+    timeout: integer(1500, { min: 1, max: 600_000 }),
+    useLocalProfilesOnConnectionFailure: flag(true),
+    useLocalProfilesOnServerDisallow: flag(false),
+    useLocalProfilesOnErrorResponse: flag(false),
+  },
+  {
+    rule: ({ enable, controlServerUrl }: { enable: boolean; controlServerUrl?: string }, fail: Fail) => {
+      if (enable && controlServerUrl === undefined) fail(['controlServerUrl'], 'is missing');
+    },
+  },
+);
 
 const Subtitles = optional({
   enable: flag(false),

@@ -92,7 +92,7 @@ const Audio = Type.Object(
     samplerate: integer(0, { max: 384_000 }),
     channel: integer(0, { max: 8 }),
     modules: Type.Optional(text()),
-    bypassIfMatch: optional({ codec: equal(), samplerate: equal(), channel: compared() }),
+    bypassIfMatch: optional({ codec: equal(), samplerate: compared(), channel: compared() }),
   },
   { rule: needsCodec },
 );
@@ -185,6 +185,11 @@ export const DEFAULT_PROFILE = deepFreeze({
 export const OutputProfiles = section(
   {
     hwaccels: ignored(),
+    /**
+     * Encoders run until they have told their configuration, so that every track is there, and from then on only
+     * while an output stream of their input has viewers, and some seconds after the last one left.
+     */
+    onDemand: flag(false),
     decodes: section({ threadCount: integer(2, { min: 1, max: 1024 }), onlyKeyframes: flag(false) }),
     mediaOptions: optional({
       overlays: optional({ enable: flag(false), path: text({ default: '' }) }),

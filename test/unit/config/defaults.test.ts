@@ -197,6 +197,7 @@ test('the output profile of an application that names none', async (t) => {
   const { outputProfiles } = await only(t, serverXml());
   const sound = { bypass: false, bitrate: 128000, samplerate: 48000, channel: 2, bypassIfMatch: { codec: 'eq' } };
   t.deepEqual(outputProfiles.decodes, { threadCount: 2, onlyKeyframes: false });
+  t.false(outputProfiles.onDemand);
   t.is(outputProfiles.outputProfile.length, 1);
   t.like(outputProfiles.outputProfile[0], {
     name: 'default',
@@ -208,6 +209,37 @@ test('the output profile of an application that names none', async (t) => {
       data: [],
     },
     playlists: [],
+  });
+});
+
+test('what is common to the output profiles of an application', async (t) => {
+  const stt = '<STT><Rendition><Engine>whisper</Engine><OutputSubtitleLabel>en</OutputSubtitleLabel></Rendition></STT>';
+  const body =
+    '<OutputProfiles><Decodes><OnlyKeyframes>true</OnlyKeyframes></Decodes><OnDemand>true</OnDemand>' +
+    `<MediaOptions><Overlays/>${stt}</MediaOptions></OutputProfiles>`;
+  const { outputProfiles } = await only(t, serverXml({ apps: application(body) }));
+  t.like(outputProfiles, {
+    decodes: { threadCount: 2, onlyKeyframes: true },
+    onDemand: true,
+    mediaOptions: {
+      overlays: { enable: false, path: '' },
+      stt: {
+        enable: true,
+        rendition: [{
+          engine: 'whisper', outputSubtitleLabel: 'en', inputAudioIndex: 0, sourceLanguage: 'auto', translation: false,
+          stepMs: 2000, lengthMs: 10_000, keepMs: 1500,
+        }],
+      },
+    },
+  });
+});
+
+test('conditions of a bypass', async (t) => {
+  const conditions = '<BypassIfMatch><Codec>eq</Codec><Samplerate>lte</Samplerate><Channel>gte</Channel></BypassIfMatch>';
+  const encodes = `<Encodes><Audio><Codec>aac</Codec><Bitrate>128K</Bitrate>${conditions}</Audio></Encodes>`;
+  const { outputProfiles } = await only(t, serverXml({ apps: profile('', encodes) }));
+  t.like(outputProfiles.outputProfile[0]?.encodes.audios[0], {
+    bitrate: 131_072, bypassIfMatch: { codec: 'eq', samplerate: 'lte', channel: 'gte' },
   });
 });
 

@@ -2,9 +2,9 @@ import test from 'ava';
 import { Application } from '../../../src/config/elements/application.ts';
 import { OutputProfile } from '../../../src/config/elements/output-profile.ts';
 import { VirtualHost } from '../../../src/config/elements/vhost.ts';
+import { keyPath } from '../../../src/config/names.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { explicit } from '../../../src/config/resolve.ts';
-import { jsonPath } from './support.ts';
 
 const app = { name: 'app', type: 'live' };
 const encodes = { videos: [{ name: 'v', bypass: true }] };
@@ -15,7 +15,7 @@ function problem(json: unknown, schema: Parameters<typeof readConfig>[0] = Appli
   const reading = readConfig(schema, json);
   if (reading.ok) return undefined;
   const [first] = reading.problems;
-  return first === undefined ? '' : `${jsonPath(first.path)}: ${first.message}`;
+  return first === undefined ? '' : `${keyPath(first.path)}: ${first.message}`;
 }
 
 test('an application as the management API takes it', (t) => {
@@ -170,7 +170,7 @@ test('keys that would reach the prototype are unknown keys', (t) => {
   );
   const reading = readConfig(Application, json);
   if (!reading.ok) return t.fail();
-  t.deepEqual(reading.warnings.map(({ path }) => jsonPath(path)), ['providers.__proto__', '__proto__', 'constructor']);
+  t.deepEqual(reading.warnings.map(({ path }) => keyPath(path)), ['providers.__proto__', '__proto__', 'constructor']);
   t.is(reading.config.providers.rtmp, undefined);
   t.is(({} as Record<string, unknown>)['polluted'], undefined);
   t.is(problem(JSON.parse('{"__proto__":{"name":"a","type":"live"}}')), 'name: is missing');

@@ -22,6 +22,14 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'newer version': ['<Server version="9"/>', 'Server/@version: "9" is too new: only version 8 is understood'],
   'version that is none': ['<Server version="eight"/>', 'Server/@version: "eight" is not a version number'],
   'other root': ['<Logger version="8"/>', 'Logger: the root element must be Server'],
+  'a transcode webhook that is on and nowhere': [
+    serverXml({ apps: application('<TranscodeWebhook><Enable>true</Enable></TranscodeWebhook>') }),
+    `${APP}/TranscodeWebhook/ControlServerUrl: is missing`,
+  ],
+  'a transcode webhook that waits too long': [
+    serverXml({ apps: application('<TranscodeWebhook><Timeout>600001</Timeout></TranscodeWebhook>') }),
+    `${APP}/TranscodeWebhook/Timeout: 600001 is not an integer (1..600000)`,
+  ],
   'no type': ['<Server version="8"><IP>*</IP></Server>', 'Server/Type: is missing'],
   'wrong type': [serverXml().replace('origin', 'relay'), 'Server/Type: "relay" is not one of origin, edge'],
   'no address': [serverXml().replace('<IP>*</IP>', ''), 'Server/IP: is missing'],

@@ -59,11 +59,3 @@ export async function load(
     throw error;
   }
 }
-
-/** `publishers.llhls.segmentCount`, `encodes.videos[0].codec`: a path as API clients know it. */
-export function jsonPath(path: readonly (string | number)[]): string {
-  return path.reduce<string>((text, step) => {
-    if (typeof step === 'number') return `${text}[${step}]`;
-    return text === '' ? step : `${text}.${step}`;
-  }, '');
-}

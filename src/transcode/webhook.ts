@@ -1,0 +1,118 @@
+import Type from 'typebox';
+import { askControlServer, ControlServerError, type ControlAnswer } from '../access/control-server.ts';
+import { flag, text } from '../config/blocks.ts';
+import { OutputProfiles } from '../config/elements/output-profile.ts';
+import type { OutputProfilesConfig, TranscodeWebhookConfig } from '../config/model.ts';
+import { problemText } from '../config/names.ts';
+import { readConfig } from '../config/read.ts';
+import { explicit } from '../config/resolve.ts';
+import type { Application } from '../core/application.ts';
+import type { InputStream } from '../core/stream.ts';
+import type { Logger } from '../log.ts';
+import { localTime } from '../stats/local-time.ts';
+import { tracksInfo } from '../stats/track-info.ts';
+
+type Named = { readonly profiles: OutputProfilesConfig };
+
+/** The output profiles of an input stream, or why it gets no output stream. */
+export type ProfileDecision = Named | { readonly refused: string };
+
+/** That the control server names no profiles: which of the webhook's policies decides then, and what is told of it. */
+interface Failure {
+  readonly policy: `useLocalProfilesOn${'ConnectionFailure' | 'ServerDisallow' | 'ErrorResponse'}`;
+  readonly reason: string;
+}
+
+
+const Answer = Type.Object({
+  allowed: flag(),
+  reason: text({ default: '' }),
+  outputProfiles: Type.Optional(OutputProfiles),
+});
+
+const MAX_IGNORED = 10;
+const MAX_REASON = 200;
+
+/**
+ * Decides with which output profiles an input stream is put out: those of its application, or, where it has a
+ * TranscodeWebhook, those that the control server answers (facts/10-transcoding.md). What the answer does not name
+ * is as the application has it. Never rejects; a stream that ends in the meantime is refused.
+ */
+export async function decideProfiles(input: InputStream, application: Application, log: Logger): Promise<ProfileDecision> {
+  const { transcodeWebhook: webhook, outputProfiles: local } = application.config;
+  if (!webhook?.enable) return { profiles: local };
+  const gone = new AbortController();
+  const giveUp = (reason: string): void => gone.abort(new Error(reason));
+  input.once('close', giveUp);
+  const outcome = await ask(webhook, question(input, application), local, gone.signal, log);
+  input.off('close', giveUp);
+  if (gone.signal.aborted) return { refused: 'the stream has ended' };
+  if (!('policy' in outcome)) return outcome;
+  const { policy, reason } = outcome;
+  if (!webhook[policy]) return { refused: `${reason}, and ${policy} is false` };
+  log.warn({ reason }, 'the control server named no output profiles: those of the configuration are used');
+  return { profiles: local };
+}
+
+async function ask(
+  webhook: TranscodeWebhookConfig,
+  body: object,
+  local: OutputProfilesConfig,
+  signal: AbortSignal,
+  log: Logger,
+): Promise<Named | Failure> {
+  const { controlServerUrl: url = '', secretKey, timeout } = webhook;
+  try {
+    return read(await askControlServer({ url, secretKey, timeout }, body, signal), local, log);
+  } catch (error) {
+    if (!(error instanceof ControlServerError)) throw error;
+    const policy = error.answered ? 'useLocalProfilesOnErrorResponse' : 'useLocalProfilesOnConnectionFailure';
+    return { policy, reason: `the control server failed: ${error.message}` };
+  }
+}
+
+function question(input: InputStream, application: Application): object {
+  const { url, type } = input.source;
+  return {
+    source: url,
+    stream: {
+      name: input.name,
+      virtualHost: application.vhost.name,
+      application: application.name,
+      sourceType: type,
+      sourceUrl: url,
+      createdTime: localTime(input.createdTime.getTime()),
+      tracks: tracksInfo(input),
+    },
+  };
+}
+
+function read({ status, body }: ControlAnswer, local: OutputProfilesConfig, log: Logger): Named | Failure {
+  const wrong = (how: string): Failure => (
+    { policy: 'useLocalProfilesOnErrorResponse', reason: `the control server answered ${how}` }
+  );
+  if (status !== 200) return wrong(`with status ${status}`);
+  const json = parse(body);
+  if (json === undefined) return wrong('what is no JSON');
+  const reading = readConfig(Answer, json);
+  const ignored = reading.warnings.slice(0, MAX_IGNORED).map(problemText);
+  if (ignored.length > 0) log.warn({ ignored }, "the control server's answer has what has no effect");
+  if (!reading.ok) return wrong(`wrongly: ${reading.problems.slice(0, 1).map(problemText).join()}`);
+  const { allowed, reason, outputProfiles } = reading.config;
+  if (!allowed) {
+    const why = reason.slice(0, MAX_REASON) || 'no reason given';
+    return { policy: 'useLocalProfilesOnServerDisallow', reason: `the control server disallows it: ${why}` };
+  }
+  if (outputProfiles === undefined) return { profiles: local };
+  const named = Object.keys(explicit(outputProfiles) as object) as (keyof OutputProfilesConfig)[];
+  return { profiles: { ...local, ...Object.fromEntries(named.map((key) => [key, outputProfiles[key]])) } };
+}
+
+/** Values of empty text are left out: the documented answer writes them for what is not set. */
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString(), (_, value: unknown) => (value === '' ? undefined : value));
+  } catch {
+    return undefined;
+  }
+}
