@@ -1,6 +1,6 @@
 import type { Packet } from './packet.ts';
 import { toSeconds } from './timebase.ts';
-import type { Track } from './track.ts';
+import { sameFormat, type Track } from './track.ts';
 
 /** What was measured on a track; times are media time, so bursts do not distort rates. */
 export interface Measured {
@@ -55,14 +55,16 @@ export class TrackMeter {
     this.#noteSize(track);
   }
 
-  /** Called when the track is replaced by another configuration with the same id. */
-  configChanged(track: Track): void {
-    this.#seconds += this.#resetWindow();
+  /** Called when another object takes the track's id: with another format, it is another configuration. */
+  replaced(track: Track): void {
+    if (!sameFormat(track, this.#track)) {
+      this.#seconds += this.#resetWindow();
+      this.#changes++;
+      this.#changed = new Date();
+      this.#last = undefined;
+      this.#hasBframes = false;
+    }
     this.#track = track;
-    this.#changes++;
-    this.#changed = new Date();
-    this.#last = undefined;
-    this.#hasBframes = false;
     this.#noteSize(track);
   }
 

@@ -56,15 +56,15 @@ export class Stream extends EventEmitter<StreamEvents> {
   }
 
   /**
-   * Sets or replaces the tracks. A track object that differs from the one with the same id
-   * counts as a change of its configuration.
+   * Sets or replaces the tracks. Another track object under a known id counts as a change of its configuration
+   * when its format is another.
    */
   setTracks(tracks: readonly Track[]): void {
     if (this.#closed) return;
     for (const track of tracks) {
       const known = this.#tracks.find(({ id }) => id === track.id);
       if (known === undefined) this.#meters.set(track.id, new TrackMeter(track));
-      else if (known !== track) this.#meters.get(track.id)?.configChanged(track);
+      else if (known !== track) this.#meters.get(track.id)?.replaced(track);
     }
     for (const { id } of this.#tracks) {
       if (!tracks.some((track) => track.id === id)) this.#meters.delete(id);

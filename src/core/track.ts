@@ -79,3 +79,17 @@ export type MediaTrack = VideoTrack | AudioTrack;
 export function isMedia(track: Track): track is MediaTrack {
   return track.type === 'video' || track.type === 'audio';
 }
+
+/** Whether what decodes one goes on with the other: they differ in no more than what is said of them. */
+export function sameFormat(one: Track, other: Track): boolean {
+  if (one.codec !== other.codec || one.timebase.num !== other.timebase.num || one.timebase.den !== other.timebase.den) {
+    return false;
+  }
+  if ('width' in one && 'width' in other && (one.width !== other.width || one.height !== other.height)) return false;
+  if (one.type === 'audio' && other.type === 'audio') {
+    if (one.samplerate !== other.samplerate || one.channels !== other.channels) return false;
+  }
+  const config = isMedia(one) ? one.config : undefined;
+  const otherConfig = isMedia(other) ? other.config : undefined;
+  return config === undefined || otherConfig === undefined ? config === otherConfig : config.equals(otherConfig);
+}

@@ -66,7 +66,7 @@ test('B-frames show in the order of presentation', (t) => {
   t.false(meter.read().hasBframes);
   meter.add(video(0.08, false, 100, VIDEO, 0.12));
   t.true(meter.read().hasBframes);
-  meter.configChanged({ ...VIDEO });
+  meter.replaced({ ...VIDEO, width: 640 });
   meter.add(video(0.12, true));
   meter.add(video(0.16, false));
   t.false(meter.read().hasBframes, 'another configuration begins anew');
@@ -86,17 +86,27 @@ test('a jump of the clock is no time that passed and no B-frame', (t) => {
 test('a change of configuration is counted, and the largest size kept', (t) => {
   const meter = new TrackMeter({ ...VIDEO, framerate: 50 });
   t.like(meter.read(), { maxWidth: 1280, maxHeight: 720, maxFramerate: 50 });
-  meter.configChanged({ ...VIDEO, width: 640, height: 1080 });
+  meter.replaced({ ...VIDEO, width: 640, height: 1080 });
   const measured = meter.read();
   t.like(measured, { configChangeCount: 1, maxWidth: 1280, maxHeight: 1080, maxFramerate: 50 });
   t.true(measured.lastConfigChanged instanceof Date);
+});
+
+test('another object of the same format is no change of configuration', (t) => {
+  const meter = new TrackMeter(VIDEO);
+  feed(meter, 1, 0);
+  meter.replaced({ ...VIDEO, bitrate: 1_000_000, framerate: 50, language: 'eng' });
+  feed(meter, 1, 1);
+  const measured = meter.read();
+  t.like(measured, { configChangeCount: 0, lastConfigChanged: undefined, maxFramerate: 50 });
+  t.is(Math.round(measured.framerateAvg * 1e6) / 1e6, 25);
 });
 
 test('frames around a change of configuration do not raise the rate', (t) => {
   const meter = new TrackMeter(VIDEO);
   for (let round = 0; round < 10; round++) {
     feed(meter, 1, round);
-    meter.configChanged({ ...VIDEO });
+    meter.replaced({ ...VIDEO, width: round + 1 });
   }
   t.is(Math.round(meter.read().framerateAvg * 1e6) / 1e6, 25);
 });

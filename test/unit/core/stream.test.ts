@@ -107,6 +107,24 @@ test('a change of configuration is a new track with the same id', (t) => {
   t.true(Object.isFrozen(stream.tracks));
 });
 
+test('what is said of a track may change without a change of its configuration', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO, { ...AUDIO, config: Buffer.of(0x11, 0x90) }]);
+  const said = { ...AUDIO, config: Buffer.of(0x11, 0x90), language: 'kor', bitrate: 96_000 };
+  stream.setTracks([{ ...VIDEO, bitrate: 1 }, said]);
+  t.deepEqual([0, 1].map((id) => stream.measured(id)?.configChangeCount), [0, 0]);
+  t.is(stream.tracks[1], said);
+  for (const changed of [
+    { ...said, config: Buffer.of(0x12, 0x10) }, { ...said, codec: 'OPUS' as const }, { ...said, channels: 1 },
+    { ...said, timebase: { num: 1, den: 44_100 } },
+  ]) {
+    const before = stream.measured(1)?.configChangeCount as number;
+    stream.setTracks([VIDEO, said]);
+    stream.setTracks([VIDEO, changed]);
+    t.true((stream.measured(1)?.configChangeCount as number) > before);
+  }
+});
+
 test('a track that leaves takes its measurement along', (t) => {
   const stream = openInput();
   stream.setTracks([VIDEO, AUDIO]);
