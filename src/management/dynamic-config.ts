@@ -2,6 +2,7 @@ import { ConflictError, joinKey, splitKey, StorageError, type Change, type Confi
 import type { CertificateStore } from '../access/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
+import { pendingInApplication, pendingInVhost } from '../config/pending.ts';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
@@ -18,6 +19,10 @@ export interface DynamicConfigOptions {
   readonly certificates: CertificateStore;
   readonly log: Logger;
 }
+
+const BY_DEFAULT: ReadonlySet<string> = new Set(
+  pendingInApplication(readApplication(withDefaults({ name: 'any', type: 'live' }), () => {})),
+);
 
 /** What one item of a batch came to. */
 export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
@@ -55,9 +60,9 @@ export class DynamicConfig {
       const [vhost = '', application] = names;
       try {
         if (application === undefined) {
-          await this.#certificates.load(this.#registry.createVhost(readVhost(value, this.#ignore), false).config);
+          await this.#certificates.load(this.#registry.createVhost(this.#readVhost(value), false).config);
         } else {
-          this.#writable(vhost).createApplication(readApplication(value, this.#ignore));
+          this.#writable(vhost).createApplication(this.#readApplication(value));
         }
       } catch (error) {
         if (!(error instanceof KilnError || error instanceof CertificateError)) throw error;
@@ -71,7 +76,7 @@ export class DynamicConfig {
    * @throws valueMissing, before anything is created, when an item lacks a required value
    */
   async createVhosts(items: readonly unknown[]): Promise<Outcome<VirtualHost>[]> {
-    const readings = items.map((item) => attempt(() => readVhost(item, this.#ignore)));
+    const readings = items.map((item) => attempt(() => this.#readVhost(item)));
     for (const reading of readings) if ('error' in reading && reading.error.code === 'valueMissing') throw reading.error;
     const outcomes: Outcome<VirtualHost>[] = [];
     for (const reading of readings) {
@@ -99,7 +104,7 @@ export class DynamicConfig {
     this.#writable(vhost);
     const items = read();
     if (items.some((item) => isDocument(item) && item.name === TEMPLATE)) throw kilnError('templateName');
-    const configs = items.map((item) => readApplication(isDocument(item) ? withDefaults(item) : item, this.#ignore));
+    const configs = items.map((item) => this.#readApplication(isDocument(item) ? withDefaults(item) : item));
     const outcomes: Outcome<Application>[] = [];
     for (const config of configs) outcomes.push(await attemptAsync(() => this.#createApplication(vhost, config)));
     return outcomes;
@@ -112,7 +117,7 @@ export class DynamicConfig {
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
     return this.#inTurn(() => {
       const { config } = this.#writable(vhost).application(name);
-      return this.#replace(vhost, readApplication(patched(documentOf(config), read()), this.#ignore));
+      return this.#replace(vhost, this.#readApplication(patched(documentOf(config), read())));
     });
   }
 
@@ -172,6 +177,24 @@ export class DynamicConfig {
       if (left.length === profiles.length) throw profileNotFound(vhost, name, profile);
       await this.#setProfiles(vhost, config, left);
     });
+  }
+
+  #readVhost(json: unknown): VirtualHostConfig {
+    const config = readVhost(json, this.#ignore);
+    this.#tellPending({ vhost: config.name }, pendingInVhost(config));
+    return config;
+  }
+
+  #readApplication(json: unknown): ApplicationConfig {
+    const config = readApplication(json, this.#ignore);
+    this.#tellPending({ application: config.name }, pendingInApplication(config));
+    return config;
+  }
+
+  /** What every application has that is created without providers and publishers is not worth a word. */
+  #tellPending(what: object, pending: readonly string[]): void {
+    const asked = pending.filter((line) => !BY_DEFAULT.has(line));
+    if (asked.length > 0) this.#log.warn({ ...what, pending: asked }, 'a configuration object of the management API asks for what is not there');
   }
 
   #createVhost(config: VirtualHostConfig): Promise<VirtualHost> {
@@ -246,7 +269,7 @@ export class DynamicConfig {
   }
 
   #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<Application> {
-    return this.#replace(vhost, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
+    return this.#replace(vhost, this.#readApplication(withProfiles(config, profiles.map(documentOf))));
   }
 
   /** Stores an application's new configuration and restarts it with that. One made on demand is not stored. */

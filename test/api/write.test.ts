@@ -341,6 +341,25 @@ test('keys that have no effect are told of in the log', async (t) => {
   t.deepEqual(lines.map(({ ignored }) => ignored), [['providers.webrtcc: is unknown and has no effect']]);
 });
 
+test('modules that are not there are told of, but for those that every application has by default', async (t) => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const registry = new Registry();
+  const { cluster } = await dynamicConfig(registry);
+  const certificates = new CertificateStore({ folder: '/', log });
+  const config = new DynamicConfig({ registry, store: cluster.config, certificates, log });
+  const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' };
+  await config.createVhosts([{ ...VHOST, signedPolicy }]);
+  t.deepEqual(lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]), [['made', 1]]);
+  await config.createApplications('made', () => [{ name: 'plain', type: 'live' }]);
+  t.deepEqual(lines, []);
+  await config.patchApplication('made', 'plain', () => ({ publishers: { llhls: { dvr: { enable: true } } } }));
+  t.deepEqual(lines.splice(0).map(({ pending }) => pending), [['DVR is not available: its configuration has no effect']]);
+  const again = new Registry();
+  await new DynamicConfig({ registry: again, store: cluster.config, certificates, log }).restore();
+  t.deepEqual(lines.map(({ vhost, application }) => vhost ?? application), ['made', 'plain'], 'and at the next start');
+});
+
 test('an application that is created while a publisher demands it of the template is the created one', async (t) => {
   const registry = new Registry();
   const { cluster } = await dynamicConfig(registry);

@@ -31,14 +31,25 @@ test('access control says that it stays shut', async (t) => {
   ]);
 });
 
-test('only encodes that need an encoder warn', async (t) => {
-  const encodes = (body: string): string => `<Encodes>${body}</Encodes>`;
-  const audio = '<Codec>opus</Codec><Bitrate>128000</Bitrate>';
-  const matched = '<BypassIfMatch><Codec>eq</Codec></BypassIfMatch>';
-  const bypassed = `<Video><Bypass>true</Bypass></Video><Audio>${audio}${matched}</Audio>`;
-  t.deepEqual(await warningsOf(t, { apps: profile('', encodes(bypassed)) }), []);
-  t.deepEqual(await warningsOf(t, { apps: profile('', encodes(`<Audio>${audio}</Audio>`)) }), ['Encoding']);
-  t.deepEqual(await warningsOf(t, { apps: profile('', encodes('<Image><Codec>png</Codec></Image>')) }), ['Encoding']);
+test('what the transcoder does has nothing to wait for', async (t) => {
+  const encodes =
+    '<Encodes><Video><Codec>h264</Codec><Bitrate>1M</Bitrate></Video><Audio><Codec>opus</Codec><Bitrate>128K</Bitrate></Audio>' +
+    '<Image><Codec>png</Codec></Image></Encodes>';
+  const template = '<Playlist><FileName>a</FileName><RenditionTemplate><Name>r</Name></RenditionTemplate></Playlist>';
+  const webhook =
+    '<TranscodeWebhook><Enable>true</Enable><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></TranscodeWebhook>';
+  const overlays = '<OutputProfiles><MediaOptions><Overlays><Enable>true</Enable></Overlays></MediaOptions></OutputProfiles>';
+  const thumbnail = '<Publishers><Thumbnail/></Publishers>';
+  const stt = '<STT><Rendition><Engine>whisper</Engine><OutputSubtitleLabel>en</OutputSubtitleLabel></Rendition></STT>';
+  t.deepEqual(
+    await warningsOf(t, {
+      bind: '<Publishers><Thumbnail><Port>3333</Port></Thumbnail></Publishers>',
+      apps: profile(template, encodes) + application(webhook + overlays + thumbnail, 'b'),
+    }),
+    [],
+  );
+  const speech = `<OutputProfiles><MediaOptions>${stt}</MediaOptions></OutputProfiles>`;
+  t.deepEqual(await warningsOf(t, { apps: application(speech) }), ['STT']);
 });
 
 test('what is switched off does not warn', async (t) => {
@@ -48,17 +59,16 @@ test('what is switched off does not warn', async (t) => {
 });
 
 test('options of modules that are there, which they do not heed yet', async (t) => {
-  const template = '<Playlist><FileName>a</FileName><RenditionTemplate><Name>r</Name></RenditionTemplate></Playlist>';
   const relay = '<IceCandidates><TcpRelay>*:3478</TcpRelay></IceCandidates>';
   const publishers = '<Publishers><WebRTC><JitterBuffer>true</JitterBuffer><Ulpfec>true</Ulpfec></WebRTC></Publishers>';
   const rtmp = '<Providers><RTMP><PassthroughOutputProfile>true</PassthroughOutputProfile></RTMP></Providers>';
   t.deepEqual(
     await warningsOf(t, {
       bind: `<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>${relay}</WebRTC></Publishers>`,
-      apps: application(rtmp + publishers, 'a') + profile(template),
+      apps: application(rtmp + publishers),
       server: '<Modules><ETag><Enable>true</Enable></ETag></Modules>',
     }),
-    ['PassthroughOutputProfile', 'JitterBuffer', 'Ulpfec', 'TcpRelay', 'RenditionTemplate', 'ETag'],
+    ['PassthroughOutputProfile', 'JitterBuffer', 'Ulpfec', 'TcpRelay', 'ETag'],
   );
 });
 
