@@ -1,0 +1,149 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { setPriority } from 'node:os';
+import type { Duplex } from 'node:stream';
+import type { FaultLog } from '../log.ts';
+import { Diagnostics } from './diagnostics.ts';
+
+/** Number of the first pipe that ffmpeg writes to. */
+const FIRST_OUTPUT = 3;
+/** Bytes that wait in this process for the child's input. */
+const HIGH_WATER = 256 * 1024;
+/** How long a child may take to put out the rest when its input has ended. */
+const DRAIN_MS = 3000;
+/** The server goes first: it carries what needs no encoder. */
+const NICENESS = 5;
+/** What ffmpeg and the drivers it loads may know of this process's environment. */
+const ENVIRONMENT = /^(?:PATH|LD_LIBRARY_PATH|LANG|TMPDIR|(?:LIBVA|CUDA|NVIDIA|MFX|ONEVPL)_.*)$/;
+
+export interface ChildHandler {
+  /** Bytes of an output, which become the handler's. */
+  output(index: number, chunk: Buffer): void;
+  /** Nothing more comes of an output. */
+  outputEnd(index: number): void;
+  /** It takes input again. */
+  drain(): void;
+  /** The process is gone, or never came. Called once, nothing follows. @param reason why, in words */
+  gone(reason: string): void;
+}
+
+export interface ChildOptions {
+  readonly path: string;
+  readonly args: readonly string[];
+  /** Pipes that it writes to: `pipe:3` and on. */
+  readonly outputs: number;
+  readonly handler: ChildHandler;
+  readonly faults: FaultLog;
+}
+
+/**
+ * One ffmpeg process that reads its standard input and writes one pipe per output.
+ * It ends by itself when this process dies, for its input ends then.
+ */
+export class FfmpegChild {
+  readonly diagnostics: Diagnostics;
+  readonly #handler: ChildHandler;
+  readonly #faults: FaultLog;
+  #process: ChildProcess | undefined;
+  #input: Duplex | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #spawnError: Error | undefined;
+  #gone = false;
+
+  constructor({ path, args, outputs, handler, faults }: ChildOptions) {
+    this.#handler = handler;
+    this.#faults = faults;
+    this.diagnostics = new Diagnostics(faults);
+    try {
+      this.#start(path, args, outputs);
+    } catch (error) {
+      // some failures to spawn are thrown, others come as an event
+      this.#spawnError = error as Error;
+      process.nextTick(() => this.#end(null, null));
+    }
+  }
+
+  /** Undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /**
+   * Hands over input. Everything is taken, even when the answer is false: then no more before `drain`.
+   */
+  write(head: Buffer, data?: Buffer): boolean {
+    const input = this.#input;
+    if (input === undefined || !input.writable) return true;
+    input.cork();
+    input.write(head);
+    if (data !== undefined) input.write(data);
+    input.uncork();
+    return input.writableLength < HIGH_WATER;
+  }
+
+  /** Ends its input: it puts out the rest and goes, or is killed. Idempotent. */
+  end(): void {
+    if (this.#gone || this.#deadline !== undefined) return;
+    this.#input?.end();
+    this.#deadline = setTimeout(() => this.kill(), DRAIN_MS);
+  }
+
+  /** Ends it at once, whatever it has not put out. */
+  kill(): void {
+    this.#process?.kill('SIGKILL');
+  }
+
+  #start(path: string, args: readonly string[], outputs: number): void {
+    const pipes = Array.from({ length: FIRST_OUTPUT + outputs }, (_, fd) => (fd === 1 ? 'ignore' as const : 'pipe' as const));
+    const child = spawn(path, args, { stdio: pipes, env: childEnvironment() });
+    this.#process = child;
+    child.once('error', (error) => this.#failed(error));
+    child.once('close', (code, signal) => this.#end(code, signal));
+    if (child.pid === undefined) return;
+    try {
+      setPriority(child.pid, NICENESS);
+    } catch (error) {
+      this.#faults.count(`the priority of ffmpeg stays as it is: ${(error as Error).message}`);
+    }
+    this.#connect(child, outputs);
+  }
+
+  #connect({ stdio }: ChildProcess, outputs: number): void {
+    const input = stdio[0] as Duplex;
+    this.#input = input;
+    input.on('drain', () => this.#handler.drain());
+    // it has closed its input: it is about to end, or made to
+    input.on('error', () => this.end());
+    stdio[2]?.on('data', (chunk: Buffer) => this.diagnostics.push(chunk));
+    for (let index = 0; index < outputs; index++) {
+      const output = stdio[FIRST_OUTPUT + index] as Duplex;
+      output.on('data', (chunk: Buffer) => this.#handler.output(index, chunk));
+      output.once('end', () => this.#handler.outputEnd(index));
+      output.on('error', (error) => this.#faults.count(`an output of ffmpeg: ${error.message}`));
+    }
+  }
+
+  #failed(error: Error): void {
+    if (this.pid !== undefined) return this.#faults.count(`ffmpeg: ${error.message}`);
+    this.#spawnError = error;
+    this.#end(null, null);
+  }
+
+  #end(code: number | null, signal: NodeJS.Signals | null): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    clearTimeout(this.#deadline);
+    this.#handler.gone(this.#reason(code, signal));
+  }
+
+  #reason(code: number | null, signal: NodeJS.Signals | null): string {
+    const { errors } = this.diagnostics;
+    if (this.#spawnError !== undefined) return `ffmpeg does not start: ${this.#spawnError.message}`;
+    const how = signal === null ? `ffmpeg has ended with code ${code}` : `ffmpeg has ended by ${signal}`;
+    return errors === '' ? how : `${how}: ${errors}`;
+  }
+}
+
+function childEnvironment(): NodeJS.ProcessEnv {
+  const known = Object.entries(process.env).filter(([name]) => ENVIRONMENT.test(name));
+  return { ...Object.fromEntries(known), AV_LOG_FORCE_NOCOLOR: '1' };
+}

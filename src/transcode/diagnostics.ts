@@ -1,0 +1,61 @@
+import type { FaultLog } from '../log.ts';
+
+const MAX_LINE = 400;
+/** Error lines that are kept for the reason of a failure. */
+const KEPT = 4;
+/** Lines of one read that are looked at; floods are counted. */
+const LOOKED_AT = 50;
+const ERROR = /\[(?:error|fatal|panic)\]|\[error\]:/;
+/** How ffmpeg 5 and 6, and 7, name the output that an error is of: each has one stream. */
+const OUTPUT = /output stream #?(\d+):\d+|\[(?:vost|aost|vf|af|out)#(\d+)[:/ ]/;
+
+/**
+ * What an ffmpeg says on standard error at `-loglevel level+warning`: everything is counted by kind,
+ * the last errors are kept for the reason of its end. Lines and floods are bounded.
+ */
+export class Diagnostics {
+  readonly #faults: FaultLog;
+  #rest = '';
+  #errors: string[] = [];
+  readonly #blamed = new Set<number>();
+  #lines = 0;
+
+  constructor(faults: FaultLog) {
+    this.#faults = faults;
+  }
+
+  /** How many lines it has said so far: one that says something is alive. */
+  get lines(): number {
+    return this.#lines;
+  }
+
+  /** Indexes of the outputs that an error line names. */
+  get blamed(): ReadonlySet<number> {
+    return this.#blamed;
+  }
+
+  /** The last errors, the first of them first; empty when there was none. */
+  get errors(): string {
+    return this.#errors.join('; ');
+  }
+
+  push(chunk: Buffer): void {
+    const lines = (this.#rest + chunk.toString()).split(/[\r\n]+/);
+    this.#rest = (lines.pop() ?? '').slice(0, MAX_LINE);
+    this.#lines += lines.length;
+    for (const line of lines.slice(0, LOOKED_AT)) this.#line(line.slice(0, MAX_LINE));
+    if (lines.length > LOOKED_AT) this.#faults.count('ffmpeg: more messages at once than are looked at');
+  }
+
+  #line(line: string): void {
+    const text = line.replace(/ @ 0x[0-9a-f]+/g, '').trim();
+    if (text === '') return;
+    this.#faults.count(`ffmpeg: ${text.replace(/\b(?:0x[0-9a-f]+|\d+)/g, 'N')}`);
+    if (!ERROR.test(text)) return;
+    const [, older, newer] = OUTPUT.exec(text) ?? [];
+    const output = older ?? newer;
+    if (output !== undefined) this.#blamed.add(Number(output));
+    if (this.#errors.length >= KEPT) this.#errors.shift();
+    this.#errors.push(text);
+  }
+}
