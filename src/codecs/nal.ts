@@ -58,6 +58,24 @@ export function joinNals(nals: readonly Uint8Array[]): Buffer {
   return joined;
 }
 
+/**
+ * An Annex B byte stream as length-prefixed data. Where every start code has 4 bytes the lengths take their places,
+ * in the same memory, which must be the caller's own; else a copy is made.
+ */
+export function annexBToLengths(data: Buffer): Buffer {
+  const nals = splitAnnexB(data);
+  let end = 0;
+  for (const nal of nals) {
+    const start = nal.byteOffset - data.byteOffset;
+    if (start !== end + 4) return joinNals(nals);
+    end = start + nal.length;
+  }
+  if (end !== data.length) return joinNals(nals);
+  let at = 0;
+  for (const nal of nals) at = data.writeUInt32BE(nal.length, at) + nal.length;
+  return data;
+}
+
 /** A NAL unit's payload bytes without emulation prevention; the same buffer when there is none. */
 export function unescapeNal(nal: Buffer): Buffer {
   let at = nal.indexOf(EMULATION_PREVENTION);

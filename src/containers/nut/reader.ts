@@ -1,6 +1,5 @@
 import { rescaleDown } from './clock.ts';
 import { crc } from './crc.ts';
-import { DecodeOrder } from './decode-order.ts';
 import { NutError } from './error.ts';
 import { FLAG, ID, LONG_PACKET, N, START, type NutStream } from './format.ts';
 import { MAX_FRAME_BYTES, MAX_RESERVED, type FrameCode } from './frame-codes.ts';
@@ -13,12 +12,12 @@ const MAX_PACKET = 2 * 1024 * 1024;
 /** An index and other packets that nothing is read of pass without being kept. */
 const MAX_SKIPPED = 256 * 1024 * 1024;
 
-/** Times are in the stream's timebase. */
+/** A frame; NUT tells no decode times. */
 export interface NutFrame {
   /** Index of the stream. */
   readonly stream: number;
+  /** In the stream's timebase. */
   readonly pts: number;
-  readonly dts: number;
   readonly key: boolean;
   /** The receiver's alone: nobody else reads it or writes to it. */
   readonly data: Buffer;
@@ -33,11 +32,8 @@ export interface NutHandler {
 
 /** A stream as it is being read. */
 interface StreamState extends NutStreamHeader {
-  readonly order: DecodeOrder<Writable>;
   lastPts: number;
 }
-
-type Writable = { -readonly [K in keyof NutFrame]: NutFrame[K] };
 
 /**
  * Reads NUT as it comes ("NUT Open Container Format", versions 3 and 4). Frames' data are slices of the chunks
@@ -84,11 +80,6 @@ export class NutReader {
         rest = this.#elements(rest);
       }
     }
-  }
-
-  /** Nothing comes any more: hands over the frames that waited for others to tell their times. */
-  end(): void {
-    for (const stream of this.#streams) stream?.order.end();
   }
 
   #hold(bytes: Buffer): void {
@@ -165,8 +156,7 @@ export class NutReader {
   #readStream(fields: VlcReader): void {
     if (this.#started) return;
     const header = readStream(fields, this.#mainHeader());
-    const order = new DecodeOrder<Writable>(header.stream.decodeDelay, (frame) => this.#handler.frame(frame));
-    this.#streams[header.index] = { ...header, order, lastPts: 0 };
+    this.#streams[header.index] = { ...header, lastPts: 0 };
   }
 
   #readSyncpoint(fields: VlcReader): void {
@@ -234,8 +224,9 @@ export class NutReader {
     fields.open(data, start, end);
     if ((flags & FLAG.sideData) !== 0) skipSideData(fields);
     const rest = data.subarray(fields.at, end);
-    stream.order.push({
-      stream: index, pts, dts: pts,
+    this.#handler.frame({
+      stream: index,
+      pts,
       key: (flags & FLAG.key) !== 0,
       data: prefix.length === 0 ? rest : Buffer.concat([prefix, rest]),
     });

@@ -1,6 +1,6 @@
 /**
- * Decode times, of which NUT carries none: the spec has them be the smallest of the last presentation times, one more
- * than the stream's decode delay. Frames before there are as many are kept back until their times can be told.
+ * Decode times, of which NUT carries none: by its specification each is the smallest of the last presentation times,
+ * of which one more counts than frames are reordered. The first frames are kept back until there are as many.
  */
 export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
   readonly #delay: number;
@@ -9,12 +9,13 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
   readonly #times: number[] = [];
   #first: F[] | undefined = [];
 
+  /** @param delay frames that can precede another in decoding and follow it in output */
   constructor(delay: number, output: (frame: F) => void) {
     this.#delay = delay;
     this.#output = output;
   }
 
-  /** Takes frames in decode order, `dts` as yet unset. */
+  /** Takes a frame, in decode order, and sets its `dts`. */
   push(frame: F): void {
     if (this.#delay === 0) {
       frame.dts = frame.pts;

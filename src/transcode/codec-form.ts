@@ -1,0 +1,161 @@
+import * as av1 from '../codecs/av1.ts';
+import { BitstreamError } from '../codecs/bits.ts';
+import { annexBToLengths } from '../codecs/nal.ts';
+import { avifFile } from '../containers/avif.ts';
+import { audioState, type AudioState } from '../containers/elementary/audio.ts';
+import { videoState, type VideoState } from '../containers/elementary/video.ts';
+import type { NutStream } from '../containers/nut/format.ts';
+import { rescale, type Timebase } from '../core/timebase.ts';
+import type { AudioCodec, VideoCodec } from '../core/track.ts';
+import type { Encoding } from './encoding.ts';
+import { reorderedFrames } from './reordering.ts';
+
+interface CodecFormat {
+  readonly config?: Buffer;
+  readonly width?: number;
+  readonly height?: number;
+  readonly samplerate?: number;
+  readonly channels?: number;
+}
+
+interface CanonicalFrame {
+  readonly data: Buffer;
+  readonly key: boolean;
+  /** In the stream's timebase, 0 when the bitstream does not tell. */
+  readonly duration: number;
+}
+
+/** Brings what an encoder puts out into the canonical form of its codec. */
+export interface CodecForm {
+  /** Undefined until the bitstream told enough; another object when it tells something else. */
+  readonly format: CodecFormat | undefined;
+  /** Frames that can precede another in decoding and follow it in output. Known once there is a format. */
+  readonly reorderedFrames: number;
+  /** Answers undefined for what nobody can decode. The data may be changed in place. @throws BitstreamError */
+  take(data: Buffer): CanonicalFrame | undefined;
+}
+
+/** @throws BitstreamError when the encoder's headers are malformed */
+export function codecForm(codec: Encoding['codec'], stream: NutStream): CodecForm {
+  switch (codec) {
+    case 'H264':
+    case 'H265':
+    case 'AV1':
+    case 'VP8':
+    case 'VP9':
+      return new VideoForm(codec, stream);
+    case 'AAC':
+    case 'OPUS':
+    case 'MP3':
+    case 'MP2':
+      return new AudioForm(codec, stream);
+    case 'JPEG':
+    case 'PNG':
+    case 'WEBP':
+      return new PictureForm(stream);
+    case 'AVIF':
+      return new AvifForm(stream);
+  }
+}
+
+/** First byte of avcC and hvcC; Annex B begins with a 0. */
+const RECORD_VERSION = 1;
+/** First byte of av1C; OBUs never have the highest bit. */
+const AV1_RECORD = 0x80;
+
+class VideoForm implements CodecForm {
+  readonly #codec: VideoCodec;
+  readonly #stream: NutStream;
+  readonly #state: VideoState;
+  readonly #annexB: boolean;
+
+  constructor(codec: VideoCodec, stream: NutStream) {
+    const { extradata } = stream;
+    const [first = 0] = extradata;
+    this.#codec = codec;
+    this.#stream = stream;
+    this.#state = videoState(codec);
+    // an encoder that puts out no record puts out start codes, also where its packets look as if they began with a length
+    this.#annexB = (codec === 'H264' || codec === 'H265') && first !== RECORD_VERSION;
+    if (extradata.length === 0) return;
+    if (this.#annexB) this.#state.frame(annexBToLengths(Buffer.from(extradata)));
+    else if (codec === 'AV1' && (first & AV1_RECORD) === 0) this.#state.configure(av1.buildAv1Config(extradata));
+    else this.#state.configure(extradata);
+  }
+
+  get format(): CodecFormat | undefined {
+    return this.#state.format;
+  }
+
+  get reorderedFrames(): number {
+    // libx265 does not tell the muxer of its B-frames, but its SPS does
+    return reorderedFrames(this.#codec, this.format?.config) ?? this.#stream.decodeDelay;
+  }
+
+  take(data: Buffer): CanonicalFrame | undefined {
+    const frame = this.#state.frame(this.#annexB ? annexBToLengths(data) : data);
+    return frame && { data: frame.data, key: frame.key, duration: 0 };
+  }
+}
+
+class AudioForm implements CodecForm {
+  readonly reorderedFrames = 0;
+  readonly #state: AudioState;
+  readonly #timebase: Timebase;
+
+  constructor(codec: AudioCodec, { extradata, timebase }: NutStream) {
+    this.#state = audioState(codec);
+    this.#timebase = timebase;
+    if (extradata.length > 0) this.#state.configure(extradata);
+  }
+
+  get format(): CodecFormat | undefined {
+    return this.#state.format;
+  }
+
+  take(data: Buffer): CanonicalFrame | undefined {
+    const samples = this.#state.samples(data);
+    const { format } = this.#state;
+    if (samples === 0 || format === undefined) return undefined;
+    const duration = rescale(samples, { num: 1, den: format.samplerate }, this.#timebase);
+    return { data, key: true, duration };
+  }
+}
+
+/** Still pictures: every packet is a file, of the size that the encoder was opened with. */
+class PictureForm implements CodecForm {
+  readonly reorderedFrames = 0;
+  readonly format: CodecFormat;
+
+  constructor(stream: NutStream) {
+    if (stream.kind !== 'video') throw new BitstreamError('a picture encoder put out sound');
+    this.format = { width: stream.width, height: stream.height };
+  }
+
+  take(data: Buffer): CanonicalFrame | undefined {
+    return data.length === 0 ? undefined : { data, key: true, duration: 0 };
+  }
+}
+
+class AvifForm implements CodecForm {
+  readonly reorderedFrames = 0;
+  readonly #video: VideoForm;
+  #record: CodecFormat | undefined;
+  format: CodecFormat | undefined;
+
+  constructor(stream: NutStream) {
+    this.#video = new VideoForm('AV1', stream);
+  }
+
+  take(data: Buffer): CanonicalFrame | undefined {
+    const frame = this.#video.take(data);
+    const { format } = this.#video;
+    if (frame === undefined || format === undefined) return undefined;
+    if (!frame.key) throw new BitstreamError('an AV1 frame that needs others is no picture');
+    if (format !== this.#record) {
+      this.#record = format;
+      this.format = { width: format.width, height: format.height };
+    }
+    return { ...frame, data: avifFile(frame.data) };
+  }
+}

@@ -1,0 +1,42 @@
+import { buildOpusHead, parseOpusConfig } from '../codecs/opus.ts';
+import type { NutStream } from '../containers/nut/format.ts';
+import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec } from '../core/track.ts';
+import { reorderedFrames } from './reordering.ts';
+
+/** Codec tags that ffmpeg knows in NUT: those of AVI and WAV, and a few of its own. */
+const TAGS: Record<VideoCodec | AudioCodec, string> = {
+  H264: 'H264',
+  H265: 'HEVC',
+  AV1: 'AV01',
+  VP8: 'VP80',
+  VP9: 'VP90',
+  AAC: '\xff\0\0\0',
+  OPUS: 'Opus',
+  MP3: 'U\0\0\0',
+  MP2: 'P\0\0\0',
+};
+const NONE = Buffer.alloc(0);
+
+/**
+ * How ffmpeg is told of a track, so that it decodes its packets as they are.
+ * @throws BitstreamError when the track's configuration is malformed
+ */
+export function nutStreamOf(track: MediaTrack): NutStream {
+  const { codec, config, timebase } = track;
+  const common = { codecTag: TAGS[codec], timebase };
+  if (track.type === 'audio') {
+    const { samplerate, channels } = track;
+    return { kind: 'audio', ...common, extradata: audioExtradata(track), decodeDelay: 0, samplerate, channels };
+  }
+  const { width, height } = track;
+  // a decoder of VP9 has no use for vpcC
+  const extradata = track.codec === 'VP9' ? NONE : (config ?? NONE);
+  // not told: the decoder waits for no reordered frames, and begins to when the first one comes
+  const decodeDelay = reorderedFrames(track.codec, config) ?? 0;
+  return { kind: 'video', ...common, extradata, decodeDelay, width, height };
+}
+
+function audioExtradata({ codec, config }: AudioTrack): Buffer {
+  if (config === undefined) return NONE;
+  return codec === 'OPUS' ? buildOpusHead(parseOpusConfig(config)) : config;
+}
