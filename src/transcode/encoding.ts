@@ -8,6 +8,18 @@ interface FrameChoice {
   readonly skipFrames: number | undefined;
 }
 
+/** An image drawn on every encoded picture; in pixels of that picture. */
+export interface OverlayImage {
+  readonly file: string;
+  readonly format: 'png' | 'jpeg';
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+  /** 0 to 100. */
+  readonly opacity: number;
+}
+
 /** What an encoder is to make of a video track, all sizes and rates decided; two that are equal are one encoder. */
 export interface VideoEncoding extends FrameChoice {
   readonly type: 'video';
@@ -31,6 +43,8 @@ export interface VideoEncoding extends FrameChoice {
   /** Modules to try in turn, as configured: `nv:0,x264`. */
   readonly modules: string | undefined;
   readonly extraOptions: string | undefined;
+  /** The last one is on top. */
+  readonly overlays?: readonly OverlayImage[];
 }
 
 export interface AudioEncoding {
