@@ -153,6 +153,7 @@ export class Server {
   async #openDynamicConfig(stored: boolean): Promise<DynamicConfig> {
     const { log, storageFile } = this.#options;
     const cluster = await openEmbedded({
+      id: 'kiln',
       file: stored ? storageFile : undefined,
       onDamaged: (movedTo, reason) => log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
     });

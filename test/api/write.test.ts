@@ -366,7 +366,10 @@ test('an application that is created while a publisher demands it of the templat
   const { config: inner } = cluster;
   let demand = (): void => {};
   const store: ConfigStore = {
+    stale: false,
     entries: () => inner.entries(),
+    sync: () => inner.sync(),
+    listen: (listener) => inner.listen(listener),
     write: async (changes) => {
       await inner.write(changes);
       demand();

@@ -1,0 +1,96 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { NodeIdentity, PeerHandler, PeerResponse } from '../types.ts';
+import { bodyHash } from './mac.ts';
+import { Nonces } from './nonces.ts';
+import type { PeerTls } from './port.ts';
+import { seal, unseal, type Answer, type Call } from './wire.ts';
+
+/** How old a call may be, or how early by a clock that is not in step yet. */
+const WINDOW_MS = 30_000;
+const MAX_BODY = 32 * 1024 * 1024;
+const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
+
+export interface PeerServerOptions {
+  readonly self: NodeIdentity;
+  readonly secret: string;
+  readonly tls: PeerTls | undefined;
+  readonly now: () => number;
+  readonly handler: PeerHandler;
+}
+
+/** Takes the calls of other nodes. Whoever does not know the secret gets nothing but 403. */
+export class PeerServer {
+  readonly #options: PeerServerOptions;
+  readonly #nonces = new Nonces(2 * WINDOW_MS);
+  readonly #server: Server;
+
+  constructor(options: PeerServerOptions) {
+    this.#options = options;
+    const listener: RequestListener = (request, response) => void this.#take(request, response);
+    const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 15_000 };
+    this.#server = options.tls === undefined ? createServer(limits, listener) : createTlsServer({ ...options.tls, ...limits }, listener);
+  }
+
+  /** @returns the port */
+  async listen(host: string, port: number): Promise<number> {
+    await new Promise<void>((resolve, reject) => this.#server.once('error', reject).listen(port, host, resolve));
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { secret, handler } = this.#options;
+    const call = unseal(secret, 'call', request.headers);
+    if (call === undefined) return reject(response, 403);
+    const refused = this.#objection(call);
+    if (refused !== undefined) return this.#answer(response, call, NOTHING, refused);
+    const body = await read(request);
+    if (body === undefined || bodyHash(body) !== call.bodyHash) return reject(response, 400);
+    const { method, path, headers, from } = call;
+    // what a handler throws is its own business to tell: here it is an answer without a word
+    const answer = await handler({ method, path, headers, body }, from).catch(() => NOTHING);
+    this.#answer(response, call, answer);
+  }
+
+  #objection({ to, time, nonce }: Call): string | undefined {
+    const { self, now } = this.#options;
+    if (to.id !== self.id || to.incarnation !== self.incarnation) return 'another life of the node is here';
+    if (Math.abs(now() - time) > WINDOW_MS) return 'it comes at another time';
+    if (!this.#nonces.use(nonce)) return 'it came before';
+    return undefined;
+  }
+
+  #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: string): void {
+    const answer: Answer = { status, headers, nonce, bodyHash: bodyHash(body), ...(refused !== undefined && { refused }) };
+    response.writeHead(200, { ...seal(this.#options.secret, 'answer', answer), 'content-length': body.length });
+    response.end(body);
+  }
+}
+
+function reject(response: ServerResponse, status: number): void {
+  response.writeHead(status, { connection: 'close' }).end();
+}
+
+/** @returns undefined when it is too long, or was cut off */
+async function read(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > MAX_BODY) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(chunks, length);
+}

@@ -1,0 +1,208 @@
+import { LostError } from '../errors.ts';
+import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
+import type { Connection } from './connection.ts';
+import { RedisLease, type LeaseKeeper } from './lease.ts';
+import { parseClaim, type ClaimRecord } from './record.ts';
+import { SCRIPTS } from './scripts.ts';
+import { validity, type Timing } from './timing.ts';
+
+/** Leases in one step of renewal: others wait for Redis meanwhile. */
+const BATCH = 500;
+
+export interface LeasesOptions {
+  readonly self: NodeIdentity;
+  readonly connection: Connection;
+  readonly timing: Timing;
+}
+
+interface Asked {
+  readonly key: string;
+  readonly token: string;
+  readonly meta: Json;
+  readonly options: ClaimOptions;
+  /** The claim was ours before: Redis may have lost it. */
+  readonly wasHolder: boolean;
+}
+
+type Answer = { readonly owner: Owner } | { readonly fence: number; readonly inherited: Json | undefined };
+
+/** What this node holds, renewed together. */
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #leases = new Set<RedisLease>();
+  /** Claims of which it is not known whether they were made: given up with the next renewal. */
+  #abandoned: { readonly key: string; readonly token: string }[] = [];
+  /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
+  #highest = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #deadline = Infinity;
+  readonly #keeper: LeaseKeeper = {
+    update: (lease, meta) => this.#update(lease, meta),
+    release: (lease) => this.#release(lease),
+  };
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  /** @returns undefined while only previous holders may claim. @throws UnavailableError */
+  async claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
+    const sent = performance.now();
+    try {
+      const answer = await this.#ask({ key, token, meta, options, wasHolder: false });
+      if (answer === undefined || 'owner' in answer) return answer;
+      const { fence, inherited } = answer;
+      return { lease: this.#add({ key, token, fence, inherited, meta, validUntil: sent + this.#validity, options }) };
+    } catch (error) {
+      this.#abandoned.push({ key, token });
+      throw error;
+    }
+  }
+
+  /** Holds a key that the store is yet to confirm. */
+  holdUnconfirmed(key: string, token: string, meta: Json, options: ClaimOptions): RedisLease {
+    return this.#add({ key, token, fence: 0, inherited: undefined, meta, validUntil: -Infinity, options });
+  }
+
+  holds(key: string): boolean {
+    return [...this.#leases].some((lease) => lease.key === key && !lease.ended);
+  }
+
+  /** Renews everything; what is another's by now is lost. @throws UnavailableError when some may not be renewed */
+  async renew(): Promise<void> {
+    this.#expire();
+    const leases = [...this.#leases];
+    for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
+    await this.#giveUp();
+  }
+
+  /** True when something would stop at the end of its lease. */
+  get atStake(): boolean {
+    return [...this.#leases].some(({ options }) => options.silence === 'stop');
+  }
+
+  /** Nobody else will claim what is held here for the time to live from `asked` on, by the monotonic clock. */
+  extendAll(asked: number): void {
+    for (const lease of this.#leases) if (lease.fence > 0) lease.extend(asked + this.#validity);
+  }
+
+  /** Somebody has a key now. */
+  observe(key: string, { token, owner }: ClaimRecord): void {
+    this.#highest = Math.max(this.#highest, owner.fence);
+    for (const lease of this.#leases) {
+      if (lease.key === key && lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
+    }
+  }
+
+  /** Releases everything that is held. @throws UnavailableError */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    const leases = [...this.#leases];
+    this.#leases.clear();
+    this.#abandoned.push(...leases.map(({ key, token }) => ({ key, token })));
+    await Promise.all([this.#giveUp(), ...leases.map((lease) => lease.release())]);
+  }
+
+  get #validity(): number {
+    return validity(this.#options.timing);
+  }
+
+  #add(start: ConstructorParameters<typeof RedisLease>[0]): RedisLease {
+    const lease = new RedisLease(start, this.#keeper);
+    this.#leases.add(lease);
+    lease.signal.addEventListener('abort', () => this.#leases.delete(lease), { once: true });
+    if (start.options.silence === 'stop') this.#watchEnd(start.validUntil);
+    return lease;
+  }
+
+  async #ask({ key, token, meta, options, wasHolder }: Asked): Promise<Answer | undefined> {
+    const { self, connection, timing } = this.#options;
+    const [outcome, value = '', inherited] = (await connection.run(SCRIPTS.claim, [
+      key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, this.#highest,
+      options.keepMs ?? 0, options.take === true && !wasHolder ? 1 : 0, wasHolder ? 1 : 0,
+    ])) as [string, string?, string?];
+    if (outcome === 'wait') return undefined;
+    if (outcome === 'owner') return { owner: parseClaim(value).owner };
+    this.#highest = Math.max(this.#highest, Number(value));
+    return { fence: Number(value), inherited: inherited == null ? undefined : (JSON.parse(inherited) as Json) };
+  }
+
+  async #renew(leases: readonly RedisLease[]): Promise<void> {
+    const { connection, timing } = this.#options;
+    const sent = performance.now();
+    const args = leases.flatMap(({ key, token }) => [key, token]);
+    const replies = (await connection.run(SCRIPTS.renew, [timing.ttl, ...args])) as (number | string)[];
+    await Promise.all(leases.map(async (lease, at) => {
+      const reply = replies[at];
+      if (lease.ended) return;
+      if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
+      else if (reply === 1) lease.extend(sent + this.#validity);
+      else await this.#claimAnew(lease);
+    }));
+  }
+
+  /** Redis has lost a claim, or did not have it yet, and nobody else has made one. */
+  async #claimAnew(lease: RedisLease): Promise<void> {
+    const { key, token, meta, options } = lease;
+    const sent = performance.now();
+    const answer = await this.#ask({ key, token, meta, options, wasHolder: lease.fence > 0 });
+    if (answer === undefined) return;
+    if ('owner' in answer) this.#lose(lease, answer.owner);
+    else lease.extend(sent + this.#validity, answer.fence);
+    if (lease.ended) this.#abandoned.push({ key, token });
+  }
+
+  async #update(lease: RedisLease, meta: Json): Promise<void> {
+    const { connection, timing } = this.#options;
+    const reply = await connection.run(SCRIPTS.update, [lease.key, lease.token, JSON.stringify(meta), timing.ttl]);
+    if (reply === 0) await this.#claimAnew(lease).then(() => this.#again(lease, meta));
+    if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
+    if (lease.signal.aborted) throw lease.signal.reason;
+  }
+
+  async #again(lease: RedisLease, meta: Json): Promise<void> {
+    const { connection, timing } = this.#options;
+    if (lease.ended) return;
+    const reply = await connection.run(SCRIPTS.update, [lease.key, lease.token, JSON.stringify(meta), timing.ttl]);
+    if (reply !== 1) throw new LostError(`the lease of ${lease.key} was lost while its meta was written`);
+  }
+
+  async #release({ key, token }: RedisLease): Promise<void> {
+    for (const lease of this.#leases) if (lease.token === token) this.#leases.delete(lease);
+    this.#abandoned.push({ key, token });
+    // what cannot be told now is told with the next renewal, or runs out
+    await this.#giveUp().catch(() => undefined);
+  }
+
+  async #giveUp(): Promise<void> {
+    const given = this.#abandoned;
+    if (given.length === 0) return;
+    this.#abandoned = [];
+    try {
+      await this.#options.connection.run(SCRIPTS.release, given.flatMap(({ key, token }) => [key, token]));
+    } catch (error) {
+      this.#abandoned = [...given, ...this.#abandoned].slice(-BATCH);
+      throw error;
+    }
+  }
+
+  #lose(lease: RedisLease, owner: Owner): void {
+    lease.lose(`${lease.key} is held by ${owner.id}`, owner);
+  }
+
+  #expire(): void {
+    for (const lease of this.#leases) lease.expire();
+  }
+
+  /** Tells of a loss as soon as it is one, whatever Redis does. A timer that is early looks again. */
+  #watchEnd(until: number): void {
+    if (until >= this.#deadline) return;
+    clearTimeout(this.#timer);
+    this.#deadline = until;
+    this.#timer = setTimeout(() => {
+      this.#deadline = Infinity;
+      this.#expire();
+      for (const { options, validUntil } of this.#leases) if (options.silence === 'stop') this.#watchEnd(validUntil);
+    }, Math.max(1, until - performance.now()));
+  }
+}

@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PeerPort } from '../peer/port.ts';
+import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
+import type { Nodes } from './nodes.ts';
+import type { Timing } from './timing.ts';
+
+/** Questions of the cluster itself; everything else is for the handler that was set. */
+const QUESTION = 'kiln:peer';
+
+type Question = { readonly about: 'store' } | { readonly about: 'key'; readonly key: string };
+type Reply = { readonly withoutStore: boolean; readonly holds: boolean };
+
+export interface PeersOptions {
+  readonly self: NodeIdentity;
+  readonly port: PeerPort;
+  readonly nodes: Nodes;
+  readonly timing: Timing;
+  readonly isDegraded: () => boolean;
+  /** Whether this node has a key, or knows who has it. */
+  readonly holds: (key: string) => boolean;
+}
+
+/**
+ * What nodes ask each other when Redis is away. A holder goes on only if all who were alive say that they have no Redis
+ * either; who says so claims nothing new for the time to live from then on, even when Redis is back at once. So what
+ * the holder has stays its own until it asks again.
+ */
+export class Peers {
+  readonly #options: PeersOptions;
+  #handler: PeerHandler | undefined;
+  #promised = -Infinity;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  serve(handler: PeerHandler): void {
+    this.#handler = handler;
+  }
+
+  /** Until when this node claims nothing new, on the monotonic clock. */
+  get promised(): number {
+    return this.#promised;
+  }
+
+  /** Resolves when this node may claim what others have had. */
+  async promisesKept(): Promise<void> {
+    for (let left = this.#left(); left > 0; left = this.#left()) await delay(Math.ceil(left));
+  }
+
+  /** Whether every other node that was alive says so; one that cannot be reached does not. */
+  async allWithoutStore(): Promise<boolean> {
+    const replies = await Promise.allSettled(this.#others().map((node) => this.#ask(node, { about: 'store' })));
+    return replies.every((reply) => reply.status === 'fulfilled' && reply.value.withoutStore);
+  }
+
+  /** Whether no other node that can be reached knows of a holder of the key. */
+  async allDeny(key: string): Promise<boolean> {
+    const replies = await Promise.allSettled(this.#others().map((node) => this.#ask(node, { about: 'key', key })));
+    return replies.every((reply) => reply.status === 'rejected' || !reply.value.holds);
+  }
+
+  async answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
+    if (request.method !== QUESTION) {
+      return this.#handler?.(request, from) ?? { status: 503, headers: {}, body: Buffer.alloc(0) };
+    }
+    const question = JSON.parse(request.body.toString()) as Question;
+    const withoutStore = this.#options.isDegraded();
+    if (question.about === 'store' && withoutStore) this.#promised = performance.now() + this.#options.timing.ttl;
+    const reply: Reply = { withoutStore, holds: question.about === 'key' && this.#options.holds(question.key) };
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
+  }
+
+  async #ask(to: NodeIdentity, question: Question): Promise<Reply> {
+    const body = Buffer.from(JSON.stringify(question));
+    const { port, timing } = this.#options;
+    const answer = await port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timing.command);
+    return JSON.parse(answer.body.toString()) as Reply;
+  }
+
+  #others(): NodeRow[] {
+    const { nodes, self } = this.#options;
+    return nodes.rows().filter(({ id, state }) => id !== self.id && state !== 'lost');
+  }
+
+  #left(): number {
+    return this.#promised - performance.now();
+  }
+}
