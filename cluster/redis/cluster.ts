@@ -73,6 +73,7 @@ class RedisCluster implements Cluster {
   /** Life of Redis, and whether it has everything that it should have. */
   #epoch = 0;
   #open = false;
+  #replaced = false;
   #closed = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
@@ -233,7 +234,8 @@ class RedisCluster implements Cluster {
   }
 
   async #follow(beat: Beat): Promise<void> {
-    if (beat.replaced) this.events.emit('replaced');
+    if (beat.replaced && !this.#replaced) this.events.emit('replaced');
+    this.#replaced = beat.replaced;
     if (beat.wanted) await this.config.offer(beat.epoch);
     const moved = beat.epoch !== this.#epoch || beat.open !== this.#open || this.#state === 'degraded' ||
       beat.claimsRevision !== this.#table.revision || beat.configRevision !== this.config.position.revision;

@@ -57,7 +57,8 @@ export class RedisConfig implements ConfigStore {
     const args = changes.flatMap(({ key, value, seen }) => [key, seen, value === undefined ? 0 : 1, JSON.stringify(value) ?? '']);
     const end = performance.now() + 2 * timing.grace;
     for (;;) {
-      const [outcome, key, revision] = (await connection.run(SCRIPTS.write, args)) as string[];
+      const known = [this.#state.epoch, this.#state.revision];
+      const [outcome, key, revision] = (await connection.run(SCRIPTS.write, [...known, ...args])) as string[];
       if (outcome === 'conflict') {
         const seen = changes.find((change) => change.key === key)?.seen;
         throw new ConflictError(`${key} is at revision ${revision}, not ${seen}`);
