@@ -45,7 +45,7 @@ export interface ClaimOptions {
    * peer that can be reached denies it.
    */
   readonly silence: 'stop' | 'continue';
-  /** Takes the key from whoever has it. */
+  /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
   readonly take?: boolean;
   /** How long after the end of the lease its meta is kept for the next who claims the key; 0 by default. */
   readonly keepMs?: number;

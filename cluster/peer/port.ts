@@ -46,7 +46,7 @@ export class PeerPort {
   constructor(options: PeerPortOptions & Context) {
     this.#options = options;
     const limits = { keepAlive: true, maxSockets: MAX_SOCKETS };
-    this.#agent = options.tls === undefined ? new Agent(limits) : new TlsAgent({ ...limits, ca: options.tls.ca });
+    this.#agent = options.tls === undefined ? new Agent(limits) : new TlsAgent(limits);
   }
 
   /** @returns the address that others are told */
@@ -59,7 +59,7 @@ export class PeerPort {
 
   /** @throws UnreachableError, OutcomeUnknownError */
   async call(to: NodeIdentity, { method, path, headers, body }: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    const { self, secret, now, rows } = this.#options;
+    const { self, secret, tls, now, rows } = this.#options;
     const row = rows().find(({ id }) => id === to.id);
     if (row?.address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
     const nonce = randomBytes(16).toString('base64url');
@@ -67,7 +67,7 @@ export class PeerPort {
     const call: Call = {
       from: self, to: { id, incarnation }, method, path, headers, nonce, time: Math.round(now()), bodyHash: bodyHash(body),
     };
-    return await exchange({ address: row.address, agent: this.#agent, secret, timeoutMs }, call, body);
+    return await exchange({ address: row.address, agent: this.#agent, ca: tls?.ca, secret, timeoutMs }, call, body);
   }
 
   /** Idempotent. */

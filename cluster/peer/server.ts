@@ -5,7 +5,7 @@ import type { NodeIdentity, PeerHandler, PeerResponse } from '../types.ts';
 import { bodyHash } from './mac.ts';
 import { Nonces } from './nonces.ts';
 import type { PeerTls } from './port.ts';
-import { seal, unseal, type Answer, type Call } from './wire.ts';
+import { seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
 
 /** How old a call may be, or how early by a clock that is not in step yet. */
 const WINDOW_MS = 30_000;
@@ -60,15 +60,15 @@ export class PeerServer {
     this.#answer(response, call, answer);
   }
 
-  #objection({ to, time, nonce }: Call): string | undefined {
+  #objection({ to, time, nonce }: Call): Refusal | undefined {
     const { self, now } = this.#options;
-    if (to.id !== self.id || to.incarnation !== self.incarnation) return 'another life of the node is here';
-    if (Math.abs(now() - time) > WINDOW_MS) return 'it comes at another time';
-    if (!this.#nonces.use(nonce)) return 'it came before';
+    if (to.id !== self.id || to.incarnation !== self.incarnation) return 'another';
+    if (Math.abs(now() - time) > WINDOW_MS) return 'time';
+    if (!this.#nonces.use(nonce)) return 'repeated';
     return undefined;
   }
 
-  #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: string): void {
+  #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: Refusal): void {
     const answer: Answer = { status, headers, nonce, bodyHash: bodyHash(body), ...(refused !== undefined && { refused }) };
     response.writeHead(200, { ...seal(this.#options.secret, 'answer', answer), 'content-length': body.length });
     response.end(body);

@@ -18,9 +18,18 @@ export interface Answer extends Pick<PeerResponse, 'status' | 'headers'> {
   /** Of the call. */
   readonly nonce: string;
   readonly bodyHash: string;
-  /** Why the call was not taken: another life of the node is here, or it came too late or twice. */
-  readonly refused?: string;
+  /** Why the call was not taken. */
+  readonly refused?: Refusal;
 }
+
+/** Why a call is not taken, and what that is called. */
+export const REFUSALS = {
+  another: 'another life of the node is here',
+  time: 'it comes at another time',
+  repeated: 'it came before',
+} as const;
+
+export type Refusal = keyof typeof REFUSALS;
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 

@@ -20,6 +20,10 @@ export class ClaimTable {
     return this.#records.get(key)?.owner;
   }
 
+  record(key: string): ClaimRecord | undefined {
+    return this.#records.get(key);
+  }
+
   list(path: string): Map<string, Owner> {
     const below = [...this.#records].filter(([key]) => isBelow(key, path));
     return new Map(below.map(([key, { owner }]) => [key, owner]));

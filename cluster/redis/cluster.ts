@@ -20,7 +20,7 @@ import { Nodes, type Beat } from './nodes.ts';
 import { Peers } from './peers.ts';
 import { SCRIPTS } from './scripts.ts';
 import { RedisStats } from './stats.ts';
-import { TIMING, type Timing } from './timing.ts';
+import { timingOf, type Timing } from './timing.ts';
 
 const ASK_AGAIN_MS = 100;
 
@@ -80,7 +80,7 @@ class RedisCluster implements Cluster {
 
   constructor({ name, id, redis, port, timing }: RedisClusterOptions, copy: ConfigCopy) {
     this.self = incarnate(id);
-    this.#timing = { ...TIMING, ...timing };
+    this.#timing = timingOf(timing);
     this.#copy = copy;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     const onFault = (error: Error): void => this.#faults.report(error);
@@ -92,7 +92,7 @@ class RedisCluster implements Cluster {
     });
     const common = { self: this.self, connection, timing: this.#timing };
     this.#connection = connection;
-    this.#leases = new Leases(common);
+    this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key) });
     this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record));
     this.#nodes = new Nodes(common);
     this.#locks = new RedisLocks(connection.client, prefix);
@@ -104,6 +104,7 @@ class RedisCluster implements Cluster {
     this.#peers = new Peers({
       self: this.self, port: this.#port, nodes: this.#nodes, timing: this.#timing,
       isDegraded: () => this.#state === 'degraded', holds: (key) => this.#knowsHolder(key),
+      superseding: (held) => this.#leases.superseding(held),
     });
   }
 
@@ -140,16 +141,14 @@ class RedisCluster implements Cluster {
   }
 
   async claim(key: string, meta: Json, options: ClaimOptions): Promise<Claim> {
-    const token = newToken();
     const end = performance.now() + 2 * (this.#timing.grace + this.#timing.ttl);
     for (;;) {
+      const token = newToken();
       await this.#peers.promisesKept();
       const { promised } = this.#peers;
       try {
-        const claim = await this.#leases.claim(key, token, meta, options);
-        if (claim !== undefined && this.#peers.promised === promised) return claim;
-        // promised while it was under way, to one who may be the holder
-        if (claim !== undefined && 'lease' in claim) await claim.lease.release();
+        const claim = await this.#leases.claim(key, token, meta, options, () => this.#peers.promised === promised);
+        if (claim !== undefined) return claim;
       } catch (error) {
         if (options.silence === 'stop' || !(error instanceof UnavailableError)) throw error;
         return await this.#claimAmongPeers(key, token, meta, options, error);
@@ -264,7 +263,8 @@ class RedisCluster implements Cluster {
   /** A holder goes on without the store as long as nobody else has it either. */
   async #askPeers(): Promise<void> {
     const asked = performance.now();
-    if (await this.#peers.allWithoutStore()) this.#leases.extendAll(asked);
+    const superseded = await this.#peers.allWithoutStore(this.#leases.held());
+    if (superseded !== undefined) this.#leases.extendAll(asked, superseded);
   }
 
   async #claimAmongPeers(key: string, token: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
@@ -281,7 +281,9 @@ class RedisCluster implements Cluster {
   }
 
   #hear(what: string): void {
-    if (what === 'nodes') this.#wake();
+    const [kind, token = ''] = what.split(' ');
+    if (kind === 'yielded') this.#leases.yielded(token);
+    else if (kind === 'nodes') this.#wake();
     else this.#pull().catch(() => undefined);
   }
 

@@ -16,6 +16,8 @@ export interface LeaseStart {
   /** On the monotonic clock, in milliseconds. */
   readonly validUntil: number;
   readonly options: ClaimOptions;
+  /** Another may still act on it: not valid before begin(). */
+  readonly waits: boolean;
 }
 
 /** A lease in Redis, as long as it is renewed there. */
@@ -29,6 +31,7 @@ export class RedisLease implements Lease {
   #fence: number;
   #meta: Json;
   #validUntil: number;
+  #waits: boolean;
   #released = false;
 
   constructor(start: LeaseStart, keeper: LeaseKeeper) {
@@ -40,6 +43,7 @@ export class RedisLease implements Lease {
     this.#fence = start.fence;
     this.#meta = start.meta;
     this.#validUntil = start.validUntil;
+    this.#waits = start.waits;
   }
 
   get fence(): number {
@@ -55,12 +59,17 @@ export class RedisLease implements Lease {
   }
 
   get valid(): boolean {
-    return !this.ended && performance.now() < this.#validUntil;
+    return !this.ended && !this.#waits && performance.now() < this.#validUntil;
   }
 
   /** Lost or released. */
   get ended(): boolean {
     return this.#released || this.#loss.signal.aborted;
+  }
+
+  /** Another may still act on it. */
+  get waits(): boolean {
+    return this.#waits;
   }
 
   get validUntil(): number {
@@ -77,6 +86,11 @@ export class RedisLease implements Lease {
     if (this.ended) return;
     this.#released = true;
     await this.#keeper.release(this);
+  }
+
+  /** The holder before has stopped. */
+  begin(): void {
+    this.#waits = false;
   }
 
   /** It was renewed, or others have promised to leave it alone. @param fence when it was made anew */

@@ -13,6 +13,8 @@ export interface LeasesOptions {
   readonly self: NodeIdentity;
   readonly connection: Connection;
   readonly timing: Timing;
+  /** Who has a key by what this node has heard. */
+  readonly latest: (key: string) => ClaimRecord | undefined;
 }
 
 interface Asked {
@@ -24,7 +26,14 @@ interface Asked {
   readonly wasHolder: boolean;
 }
 
-type Answer = { readonly owner: Owner } | { readonly fence: number; readonly inherited: Json | undefined };
+interface Granted {
+  readonly fence: number;
+  readonly inherited: Json | undefined;
+  /** Whom it was taken from, and for how long that one may go on without hearing of it. */
+  readonly taken: { readonly token: string; readonly leftMs: number } | undefined;
+}
+
+type Answer = { readonly owner: Owner } | Granted;
 
 /** What this node holds, renewed together. */
 export class Leases {
@@ -34,6 +43,8 @@ export class Leases {
   #abandoned: { readonly key: string; readonly token: string }[] = [];
   /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
   #highest = 0;
+  /** By the token of a claim that was taken: what to do when its holder has stopped. */
+  readonly #waiting = new Map<string, () => void>();
   #timer: NodeJS.Timeout | undefined;
   #deadline = Infinity;
   readonly #keeper: LeaseKeeper = {
@@ -45,23 +56,36 @@ export class Leases {
     this.#options = options;
   }
 
-  /** @returns undefined while only previous holders may claim. @throws UnavailableError */
-  async claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
+  /**
+   * @param mayHold false when this node has promised meanwhile that it claims nothing
+   * @returns undefined when that is so, and while only previous holders may claim
+   * @throws UnavailableError
+   */
+  async claim(key: string, token: string, meta: Json, options: ClaimOptions, mayHold: () => boolean): Promise<Claim | undefined> {
     const sent = performance.now();
+    let answer: Answer | undefined;
     try {
-      const answer = await this.#ask({ key, token, meta, options, wasHolder: false });
-      if (answer === undefined || 'owner' in answer) return answer;
-      const { fence, inherited } = answer;
-      return { lease: this.#add({ key, token, fence, inherited, meta, validUntil: sent + this.#validity, options }) };
+      answer = await this.#ask({ key, token, meta, options, wasHolder: false });
     } catch (error) {
-      this.#abandoned.push({ key, token });
+      this.#abandon(key, token, options);
       throw error;
     }
+    if (answer === undefined || 'owner' in answer) return answer;
+    if (!mayHold()) {
+      this.#abandon(key, token, options);
+      return undefined;
+    }
+    const { fence, inherited, taken } = answer;
+    const lease = this.#add({ key, token, fence, inherited, meta, validUntil: sent + this.#validity, options, waits: taken !== undefined });
+    const latest = this.#options.latest(key);
+    if (latest !== undefined) this.observe(key, latest);
+    if (taken !== undefined) await this.#untilYielded(lease, taken);
+    return { lease };
   }
 
   /** Holds a key that the store is yet to confirm. */
   holdUnconfirmed(key: string, token: string, meta: Json, options: ClaimOptions): RedisLease {
-    return this.#add({ key, token, fence: 0, inherited: undefined, meta, validUntil: -Infinity, options });
+    return this.#add({ key, token, fence: 0, inherited: undefined, meta, validUntil: -Infinity, options, waits: false });
   }
 
   holds(key: string): boolean {
@@ -81,9 +105,27 @@ export class Leases {
     return [...this.#leases].some(({ options }) => options.silence === 'stop');
   }
 
-  /** Nobody else will claim what is held here for the time to live from `asked` on, by the monotonic clock. */
-  extendAll(asked: number): void {
-    for (const lease of this.#leases) if (lease.fence > 0) lease.extend(asked + this.#validity);
+  /** What is held, with its fence. */
+  held(): (readonly [key: string, fence: number])[] {
+    return [...this.#leases].filter(({ fence }) => fence > 0).map(({ key, fence }) => [key, fence]);
+  }
+
+  /** Of what another node holds, the keys that are held here by a later claim. */
+  superseding(held: readonly (readonly [key: string, fence: number])[]): string[] {
+    const fences = new Map(held);
+    return [...this.#leases].filter(({ key, fence }) => fence > (fences.get(key) ?? Infinity)).map(({ key }) => key);
+  }
+
+  /**
+   * Nobody else will claim what is held here for the time to live from `asked` on, by the monotonic clock.
+   * @param superseded keys that others have claimed already
+   */
+  extendAll(asked: number, superseded: ReadonlySet<string>): void {
+    for (const lease of this.#leases) {
+      if (superseded.has(lease.key)) lease.lose(`${lease.key} was taken`);
+      // who is not valid now may have a successor that is not known
+      else if (lease.valid) lease.extend(asked + this.#validity);
+    }
   }
 
   /** Somebody has a key now. */
@@ -94,13 +136,17 @@ export class Leases {
     }
   }
 
+  /** Who had a claim says that it has stopped. */
+  yielded(token: string): void {
+    this.#waiting.get(token)?.();
+  }
+
   /** Releases everything that is held. @throws UnavailableError */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    const leases = [...this.#leases];
+    const leases = [...this.#leases].filter(({ waits }) => !waits);
     this.#leases.clear();
-    this.#abandoned.push(...leases.map(({ key, token }) => ({ key, token })));
-    await Promise.all([this.#giveUp(), ...leases.map((lease) => lease.release())]);
+    await Promise.all(leases.map((lease) => lease.release()));
   }
 
   get #validity(): number {
@@ -115,16 +161,38 @@ export class Leases {
     return lease;
   }
 
+  /** A lease that was taken begins when the one before has ended. */
+  async #untilYielded(lease: RedisLease, { token, leftMs }: { readonly token: string; readonly leftMs: number }): Promise<void> {
+    const own = [...this.#leases].find((other) => other.token === token);
+    if (own !== undefined) this.#lose(own, { ...this.#options.self, fence: lease.fence, meta: lease.meta });
+    else {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.#waiting.set(token, () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+    this.#waiting.delete(token);
+    lease.begin();
+    if (lease.ended) this.#yield(lease);
+  }
+
   async #ask({ key, token, meta, options, wasHolder }: Asked): Promise<Answer | undefined> {
     const { self, connection, timing } = this.#options;
-    const [outcome, value = '', inherited] = (await connection.run(SCRIPTS.claim, [
+    const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
       key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, this.#highest,
       options.keepMs ?? 0, options.take === true && !wasHolder ? 1 : 0, wasHolder ? 1 : 0,
-    ])) as [string, string?, string?];
+    ])) as string[];
     if (outcome === 'wait') return undefined;
     if (outcome === 'owner') return { owner: parseClaim(value).owner };
     this.#highest = Math.max(this.#highest, Number(value));
-    return { fence: Number(value), inherited: inherited == null ? undefined : (JSON.parse(inherited) as Json) };
+    return {
+      fence: Number(value),
+      inherited: inherited ? (JSON.parse(inherited) as Json) : undefined,
+      taken: from === undefined ? undefined : { token: from, leftMs: Number(left) },
+    };
   }
 
   async #renew(leases: readonly RedisLease[]): Promise<void> {
@@ -147,8 +215,8 @@ export class Leases {
     const sent = performance.now();
     const answer = await this.#ask({ key, token, meta, options, wasHolder: lease.fence > 0 });
     if (answer === undefined) return;
-    if ('owner' in answer) this.#lose(lease, answer.owner);
-    else lease.extend(sent + this.#validity, answer.fence);
+    if ('owner' in answer) return this.#lose(lease, answer.owner);
+    lease.extend(sent + this.#validity, answer.fence);
     if (lease.ended) this.#abandoned.push({ key, token });
   }
 
@@ -174,6 +242,14 @@ export class Leases {
     await this.#giveUp().catch(() => undefined);
   }
 
+  /**
+   * A claim that may have been made is given up; but not one that took a key: who had it before may act on it until the
+   * time is over, and nobody else before then.
+   */
+  #abandon(key: string, token: string, options: ClaimOptions): void {
+    if (options.take !== true) this.#abandoned.push({ key, token });
+  }
+
   async #giveUp(): Promise<void> {
     const given = this.#abandoned;
     if (given.length === 0) return;
@@ -188,6 +264,14 @@ export class Leases {
 
   #lose(lease: RedisLease, owner: Owner): void {
     lease.lose(`${lease.key} is held by ${owner.id}`, owner);
+    // one that has not begun has to see the end of the one before first
+    if (!lease.waits) this.#yield(lease);
+  }
+
+  /** Tells who may wait for it that a lease has stopped. */
+  #yield({ key, token }: RedisLease): void {
+    this.#abandoned.push({ key, token });
+    this.#giveUp().catch(() => undefined);
   }
 
   #expire(): void {

@@ -7,8 +7,18 @@ import type { Timing } from './timing.ts';
 /** Questions of the cluster itself; everything else is for the handler that was set. */
 const QUESTION = 'kiln:peer';
 
-type Question = { readonly about: 'store' } | { readonly about: 'key'; readonly key: string };
-type Reply = { readonly withoutStore: boolean; readonly holds: boolean };
+/** Keys with the fences of their claims. */
+type Held = readonly (readonly [key: string, fence: number])[];
+
+type Question = { readonly about: 'store'; readonly held: Held } | { readonly about: 'key'; readonly key: string };
+
+interface Reply {
+  readonly withoutStore: boolean;
+  /** About a key: who asks should not have it. */
+  readonly holds: boolean;
+  /** About the store: what this node has by a later claim. */
+  readonly superseded: readonly string[];
+}
 
 export interface PeersOptions {
   readonly self: NodeIdentity;
@@ -18,6 +28,8 @@ export interface PeersOptions {
   readonly isDegraded: () => boolean;
   /** Whether this node has a key, or knows who has it. */
   readonly holds: (key: string) => boolean;
+  /** Of what another holds, the keys that this node has by a later claim. */
+  readonly superseding: (held: Held) => string[];
 }
 
 /**
@@ -48,10 +60,16 @@ export class Peers {
     for (let left = this.#left(); left > 0; left = this.#left()) await delay(Math.ceil(left));
   }
 
-  /** Whether every other node that was alive says so; one that cannot be reached does not. */
-  async allWithoutStore(): Promise<boolean> {
-    const replies = await Promise.allSettled(this.#others().map((node) => this.#ask(node, { about: 'store' })));
-    return replies.every((reply) => reply.status === 'fulfilled' && reply.value.withoutStore);
+  /**
+   * Asks every other node that was alive whether it is without Redis, too.
+   * @param held what this node holds
+   * @returns what others have by later claims; undefined when one has Redis or cannot be reached
+   */
+  async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
+    const question = { about: 'store', held } as const;
+    const replies = await Promise.all(this.#others().map((node) => this.#ask(node, question).catch(() => undefined)));
+    if (!replies.every((reply) => reply?.withoutStore)) return undefined;
+    return new Set(replies.flatMap((reply) => reply?.superseded ?? []));
   }
 
   /** Whether no other node that can be reached knows of a holder of the key. */
@@ -67,7 +85,11 @@ export class Peers {
     const question = JSON.parse(request.body.toString()) as Question;
     const withoutStore = this.#options.isDegraded();
     if (question.about === 'store' && withoutStore) this.#promised = performance.now() + this.#options.timing.ttl;
-    const reply: Reply = { withoutStore, holds: question.about === 'key' && this.#options.holds(question.key) };
+    const reply: Reply = {
+      withoutStore,
+      holds: question.about === 'key' && this.#options.holds(question.key),
+      superseded: question.about === 'store' ? this.#options.superseding(question.held) : [],
+    };
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
   }
 

@@ -6,8 +6,6 @@ declare module 'redlock' {
     readonly retryCount?: number;
     /** Milliseconds. */
     readonly retryDelay?: number;
-    readonly retryJitter?: number;
-    readonly automaticExtensionThreshold?: number;
   }
 
   export class ResourceLockedError extends Error {}
@@ -18,6 +16,6 @@ declare module 'redlock' {
 
   export default class Redlock extends EventEmitter {
     constructor(clients: Iterable<unknown>, settings?: Settings);
-    using<T>(resources: string[], duration: number, routine: (signal: AbortSignal) => Promise<T>): Promise<T>;
+    using<T>(resources: string[], duration: number, settings: Settings, routine: (signal: AbortSignal) => Promise<T>): Promise<T>;
   }
 }

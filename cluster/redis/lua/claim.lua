@@ -7,8 +7,14 @@ if not is_open() and not was_holder then return { 'wait' } end
 local present = claimed(key)
 if present and token_of(present) ~= token and not take then return { 'owner', present } end
 
+local left = tonumber(redis.call('ZSCORE', P .. 'claims:expiry', key) or '0') - now
 local number = fence(floor)
 local inherited = redis.call('GET', P .. 'kept:' .. key)
 put_claim(key, table.concat({ whole(number), token, node, incarnation, whole(keep), meta }, ' '), ttl)
 keep_meta(key, meta, keep, ttl)
-return { 'lease', whole(number), inherited }
+local lease = { 'lease', whole(number), inherited or '' }
+if present and token_of(present) ~= token then
+  -- who had it may act on it until its own time is over, or until it says that it does not any more
+  lease[4], lease[5] = token_of(present), whole(left)
+end
+return lease
