@@ -104,7 +104,7 @@ class RedisCluster implements Cluster {
     this.#peers = new Peers({
       self: this.self, port: this.#port, nodes: this.#nodes, timing: this.#timing,
       isDegraded: () => this.#state === 'degraded', holds: (key) => this.#knowsHolder(key),
-      superseding: (held) => this.#leases.superseding(held),
+      superseding: (held, by) => this.#leases.superseding(held, by),
     });
   }
 
@@ -151,7 +151,7 @@ class RedisCluster implements Cluster {
         if (claim !== undefined) return claim;
       } catch (error) {
         if (options.silence === 'stop' || !(error instanceof UnavailableError)) throw error;
-        return await this.#claimAmongPeers(key, token, meta, options, error);
+        return await this.#claimAmongPeers(key, meta, options, error);
       }
       if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
       await delay(ASK_AGAIN_MS);
@@ -267,10 +267,10 @@ class RedisCluster implements Cluster {
     if (superseded !== undefined) this.#leases.extendAll(asked, superseded);
   }
 
-  async #claimAmongPeers(key: string, token: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
+  async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
     if (this.#leases.holds(key)) throw new UnavailableError(`this node holds ${key}, and the store cannot be reached`, { cause });
     // held before anybody is asked: of two nodes that claim it at once neither hears that it is free
-    const lease = this.#leases.holdUnconfirmed(key, token, meta, options);
+    const lease = this.#leases.holdUnconfirmed(key, newToken(), meta, options);
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
     throw new UnavailableError(`${key} is held elsewhere, and the store cannot be reached`, { cause });

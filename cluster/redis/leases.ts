@@ -22,8 +22,8 @@ interface Asked {
   readonly token: string;
   readonly meta: Json;
   readonly options: ClaimOptions;
-  /** The claim was ours before: Redis may have lost it. */
-  readonly wasHolder: boolean;
+  /** The claim was ours before, and Redis may have lost it: `valid` when nobody else can have it since. */
+  readonly before: 'none' | 'valid' | 'lapsed';
 }
 
 interface Granted {
@@ -65,7 +65,7 @@ export class Leases {
     const sent = performance.now();
     let answer: Answer | undefined;
     try {
-      answer = await this.#ask({ key, token, meta, options, wasHolder: false });
+      answer = await this.#ask({ key, token, meta, options, before: 'none' });
     } catch (error) {
       this.#abandon(key, token, options);
       throw error;
@@ -95,14 +95,15 @@ export class Leases {
   /** Renews everything; what is another's by now is lost. @throws UnavailableError when some may not be renewed */
   async renew(): Promise<void> {
     this.#expire();
+    // first, so that nothing that is held meets what is left of an attempt to claim it
+    await this.#giveUp();
     const leases = [...this.#leases];
     for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
-    await this.#giveUp();
   }
 
-  /** True when something would stop at the end of its lease. */
+  /** True when something is valid that would not be any more at the end of its lease. */
   get atStake(): boolean {
-    return [...this.#leases].some(({ options }) => options.silence === 'stop');
+    return [...this.#leases].some(({ valid }) => valid);
   }
 
   /** What is held, with its fence. */
@@ -110,9 +111,13 @@ export class Leases {
     return [...this.#leases].filter(({ fence }) => fence > 0).map(({ key, fence }) => [key, fence]);
   }
 
-  /** Of what another node holds, the keys that are held here by a later claim. */
-  superseding(held: readonly (readonly [key: string, fence: number])[]): string[] {
+  /** Of what another node holds, the keys that are held here by a later claim. What is held by an earlier one is lost. */
+  superseding(held: readonly (readonly [key: string, fence: number])[], by: NodeIdentity): string[] {
     const fences = new Map(held);
+    for (const lease of this.#leases) {
+      const fence = fences.get(lease.key) ?? 0;
+      if (lease.fence > 0 && lease.fence < fence) this.#lose(lease, { ...by, fence, meta: null });
+    }
     return [...this.#leases].filter(({ key, fence }) => fence > (fences.get(key) ?? Infinity)).map(({ key }) => key);
   }
 
@@ -165,7 +170,7 @@ export class Leases {
   async #untilYielded(lease: RedisLease, { token, leftMs }: { readonly token: string; readonly leftMs: number }): Promise<void> {
     const own = [...this.#leases].find((other) => other.token === token);
     if (own !== undefined) this.#lose(own, { ...this.#options.self, fence: lease.fence, meta: lease.meta });
-    else {
+    if (own === undefined || own.waits) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, leftMs);
         this.#waiting.set(token, () => {
@@ -179,11 +184,11 @@ export class Leases {
     if (lease.ended) this.#yield(lease);
   }
 
-  async #ask({ key, token, meta, options, wasHolder }: Asked): Promise<Answer | undefined> {
+  async #ask({ key, token, meta, options, before }: Asked): Promise<Answer | undefined> {
     const { self, connection, timing } = this.#options;
     const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
       key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, this.#highest,
-      options.keepMs ?? 0, options.take === true && !wasHolder ? 1 : 0, wasHolder ? 1 : 0,
+      options.keepMs ?? 0, options.take === true && before === 'none' ? 1 : 0, before, timing.grace - timing.ttl,
     ])) as string[];
     if (outcome === 'wait') return undefined;
     if (outcome === 'owner') return { owner: parseClaim(value).owner };
@@ -213,7 +218,7 @@ export class Leases {
   async #claimAnew(lease: RedisLease): Promise<void> {
     const { key, token, meta, options } = lease;
     const sent = performance.now();
-    const answer = await this.#ask({ key, token, meta, options, wasHolder: lease.fence > 0 });
+    const answer = await this.#ask({ key, token, meta, options, before: lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed' });
     if (answer === undefined) return;
     if ('owner' in answer) return this.#lose(lease, answer.owner);
     lease.extend(sent + this.#validity, answer.fence);

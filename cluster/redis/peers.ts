@@ -29,7 +29,7 @@ export interface PeersOptions {
   /** Whether this node has a key, or knows who has it. */
   readonly holds: (key: string) => boolean;
   /** Of what another holds, the keys that this node has by a later claim. */
-  readonly superseding: (held: Held) => string[];
+  readonly superseding: (held: Held, by: NodeIdentity) => string[];
 }
 
 /**
@@ -88,7 +88,7 @@ export class Peers {
     const reply: Reply = {
       withoutStore,
       holds: question.about === 'key' && this.#options.holds(question.key),
-      superseded: question.about === 'store' ? this.#options.superseding(question.held) : [],
+      superseded: question.about === 'store' ? this.#options.superseding(question.held, from) : [],
     };
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
   }

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { openRedis, type Cluster, type RedisClusterOptions, type RedisOptions } from '#cluster';
 
 /** Times of a cluster in tests: as in life, a few times quicker. */
-export const TIMING = { ttl: 1500, beat: 150, command: 400, grace: 1500, forget: 4000 } as const;
+export const TIMING = { ttl: 1500, beat: 150, command: 400, grace: 1800, forget: 4000 } as const;
 export const SECRET = 'known to the nodes of this test';
 
 /** A node on loopback; `host` and the rest as the test needs them. It leaves after the test. */

@@ -1,8 +1,12 @@
 local key, token, node, incarnation, meta = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ttl, floor, keep = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local take, was_holder = ARGV[9] == '1', ARGV[10] == '1'
+local take, before, slack = ARGV[9] == '1', ARGV[10], tonumber(ARGV[11])
 
-if not is_open() and not was_holder then return { 'wait' } end
+-- In a Redis that has lost its claims those come first whose lease is valid; then, when no other can be valid any more,
+-- those that were cut off; then all.
+local id, limit = epoch()
+local may = id and limit == 0 or before == 'valid' or (before == 'lapsed' and id and limit - now <= slack)
+if not may then return { 'wait' } end
 
 local present = claimed(key)
 if present and token_of(present) ~= token and not take then return { 'owner', present } end
