@@ -63,7 +63,7 @@ export interface Lease {
   readonly signal: AbortSignal;
   /** To be asked, right before it, for every effect on others: true only while nobody else can hold the key. */
   readonly valid: boolean;
-  /** @throws LostError; UnavailableError when it is not known whether others see it */
+  /** @throws LostError; UnavailableError when others may not see it before the store can be reached again */
   update(meta: Json): Promise<void>;
   /** Idempotent, never throws: where the store cannot be told, the lease runs out by itself. */
   release(): Promise<void>;
@@ -122,7 +122,7 @@ export interface ConfigStore {
 /** Named numbers of one object. */
 export type Values = { readonly [name: string]: number };
 
-/** What one node counts of an object. */
+/** What one node counts of an object: the same names each time. */
 export interface StatsRow {
   readonly key: string;
   /** Totals of this incarnation of the node: they never fall. */

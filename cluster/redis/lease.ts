@@ -3,7 +3,8 @@ import type { ClaimOptions, Json, Lease, Owner } from '../types.ts';
 
 /** What a lease needs of who keeps it. */
 export interface LeaseKeeper {
-  readonly update: (lease: RedisLease, meta: Json) => Promise<void>;
+  /** Brings the lease's meta to the store. */
+  readonly update: (lease: RedisLease) => Promise<void>;
   readonly release: (lease: RedisLease) => Promise<void>;
 }
 
@@ -30,6 +31,8 @@ export class RedisLease implements Lease {
   readonly #loss = new AbortController();
   #fence: number;
   #meta: Json;
+  /** The store may not have the meta. */
+  #untold = false;
   #validUntil: number;
   #waits: boolean;
   #released = false;
@@ -72,14 +75,20 @@ export class RedisLease implements Lease {
     return this.#waits;
   }
 
+  get untold(): boolean {
+    return this.#untold;
+  }
+
   get validUntil(): number {
     return this.#validUntil;
   }
 
   async update(meta: Json): Promise<void> {
     if (this.ended) throw this.#ending();
-    await this.#keeper.update(this, meta);
     this.#meta = meta;
+    this.#untold = true;
+    await this.#keeper.update(this);
+    if (this.#meta === meta) this.#untold = false;
   }
 
   async release(): Promise<void> {

@@ -1,4 +1,4 @@
-import { LostError } from '../errors.ts';
+import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
 import type { Connection } from './connection.ts';
 import { RedisLease, type LeaseKeeper } from './lease.ts';
@@ -48,7 +48,7 @@ export class Leases {
   #timer: NodeJS.Timeout | undefined;
   #deadline = Infinity;
   readonly #keeper: LeaseKeeper = {
-    update: (lease, meta) => this.#update(lease, meta),
+    update: (lease) => this.#update(lease),
     release: (lease) => this.#release(lease),
   };
 
@@ -211,7 +211,16 @@ export class Leases {
       if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
       else if (reply === 1) lease.extend(sent + this.#validity);
       else await this.#claimAnew(lease);
+      if (reply === 1 && lease.untold && !lease.ended) await this.#tellAgain(lease);
     }));
+  }
+
+  /** What could not be told before. */
+  async #tellAgain(lease: RedisLease): Promise<void> {
+    await lease.update(lease.meta).catch((error: Error) => {
+      // its signal has told of a loss
+      if (error instanceof UnavailableError) throw error;
+    });
   }
 
   /** Redis has lost a claim, or did not have it yet, and nobody else has made one. */
@@ -225,24 +234,25 @@ export class Leases {
     if (lease.ended) this.#abandoned.push({ key, token });
   }
 
-  async #update(lease: RedisLease, meta: Json): Promise<void> {
-    const { connection, timing } = this.#options;
-    const reply = await connection.run(SCRIPTS.update, [lease.key, lease.token, JSON.stringify(meta), timing.ttl]);
-    if (reply === 0) await this.#claimAnew(lease).then(() => this.#again(lease, meta));
+  async #update(lease: RedisLease): Promise<void> {
+    let reply = await this.#writeMeta(lease);
+    if (reply === 0) {
+      await this.#claimAnew(lease);
+      reply = await this.#writeMeta(lease);
+    }
     if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
     if (lease.signal.aborted) throw lease.signal.reason;
+    if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is yet to be confirmed`);
   }
 
-  async #again(lease: RedisLease, meta: Json): Promise<void> {
+  async #writeMeta({ key, token, meta }: RedisLease): Promise<unknown> {
     const { connection, timing } = this.#options;
-    if (lease.ended) return;
-    const reply = await connection.run(SCRIPTS.update, [lease.key, lease.token, JSON.stringify(meta), timing.ttl]);
-    if (reply !== 1) throw new LostError(`the lease of ${lease.key} was lost while its meta was written`);
+    return await connection.run(SCRIPTS.update, [key, token, JSON.stringify(meta), timing.ttl]);
   }
 
-  async #release({ key, token }: RedisLease): Promise<void> {
-    for (const lease of this.#leases) if (lease.token === token) this.#leases.delete(lease);
-    this.#abandoned.push({ key, token });
+  async #release(lease: RedisLease): Promise<void> {
+    this.#leases.delete(lease);
+    this.#abandoned.push({ key: lease.key, token: lease.token });
     // what cannot be told now is told with the next renewal, or runs out
     await this.#giveUp().catch(() => undefined);
   }

@@ -61,9 +61,13 @@ export class RedisStats {
     const { sequence, full, rows, changed } = report;
     const present = new Set(rows.map(({ key }) => key));
     const ended = [...this.#counted.keys()].filter((key) => !present.has(key));
-    const grown = changed.map((row) => [
-      row.key, list(growth(row.counters, this.#counted.get(row.key)?.counters)), list(row.gauges), list(row.latest),
-    ]);
+    const grown = changed.map((row) => {
+      const before = this.#counted.get(row.key);
+      const shown = full ? undefined : before;
+      // what is new is told though it is nothing yet
+      const counters = list(growth(row.counters, before?.counters), (name, value) => value > 0 || before?.counters[name] === undefined);
+      return [row.key, counters, list(row.gauges, differs(shown?.gauges)), list(row.latest, differs(shown?.latest))];
+    });
     const outcome = await this.#connection.run(SCRIPTS.report, [
       encodeURIComponent(this.#self.id), this.#self.incarnation, this.#epoch, sequence, full ? 1 : 0,
       JSON.stringify(ended), JSON.stringify(grown),
@@ -82,8 +86,15 @@ export class RedisStats {
   }
 }
 
-function list(values: Values): string[] {
-  return Object.entries(values).flatMap(([name, value]) => [name, String(value)]);
+type Filter = (name: string, value: number) => boolean;
+
+/** Names and values in turn; only what has to be told, for each costs Redis time. */
+function list(values: Values, told: Filter): string[] {
+  return Object.entries(values).flatMap(([name, value]) => (told(name, value) ? [name, String(value)] : []));
+}
+
+function differs(from: Values = {}): Filter {
+  return (name, value) => from[name] !== value;
 }
 
 /** @param hash as lua/prelude.lua describes it. undefined when no node has the row */

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
-import { openNode } from '../support/cluster.ts';
+import { mirrored, openNode } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -79,8 +79,10 @@ test('a Redis that comes back with what it had goes on', async (t) => {
   const { fence } = lease;
   await redis.kill();
   await degraded(a, b);
+  await t.throwsAsync(lease.update('written meanwhile'), { instanceOf: UnavailableError });
   await redis.run();
   await connected(a, b);
+  await until('what was written meanwhile', async () => (await b.ownerOf('k'))?.meta === 'written meanwhile');
   await b.config.write([{ key: 'x', value: 2, seen: b.config.entries().get('x')?.revision ?? 0 }]);
   await a.config.sync();
   t.is(a.config.entries().get('x')?.value, 2);
@@ -192,10 +194,7 @@ test('who watches misses nothing though messages are lost', async (t) => {
   const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
-  const seen = new Map<string, unknown>();
-  b.watch('w', (changes) => {
-    for (const { key, owner } of changes) owner === undefined ? seen.delete(key) : seen.set(key, owner.meta);
-  });
+  const { owners } = mirrored(b, 'w');
   for (let n = 0; n < 60; n++) {
     if (n % 10 === 0) await raw.client('KILL', 'TYPE', 'pubsub');
     const lease = leaseOf(await a.claim(`w/${n}`, n, STOP));
@@ -204,20 +203,17 @@ test('who watches misses nothing though messages are lost', async (t) => {
   await raw.client('KILL', 'TYPE', 'pubsub');
   const expected = await a.list('w');
   t.is(expected.size, 40);
-  await until('all', () => seen.size === 40 && [...expected].every(([key, { meta }]) => seen.get(key) === meta));
+  await until('all', () => owners.size === 40 && [...expected].every(([key, { meta }]) => owners.get(key)?.meta === meta));
 });
 
 test('a claim of a node that died is told of as gone when its time is over', async (t) => {
   const { redis, nodes: [a] } = await open(t, ['a', 'b']);
-  const seen = new Set<string>();
-  a.watch('', (changes) => {
-    for (const { key, owner } of changes) owner === undefined ? seen.delete(key) : seen.add(key);
-  });
+  const { owners } = mirrored(a, '');
   const { process: child } = await startChild(t, redis.url, 'child', 'k');
-  await until('there', () => seen.has('k'));
+  await until('there', () => owners.has('k'));
   t.is((await a.ownerOf('k'))?.id, 'child');
   child.kill('SIGKILL');
-  await until('gone', () => !seen.has('k'));
+  await until('gone', () => !owners.has('k'));
   t.is((await a.list('')).size, 0);
   await until('shown as lost', () => a.nodes().find(({ id }) => id === 'child')?.state === 'lost');
   await until('forgotten', () => a.nodes().every(({ id }) => id !== 'child'));

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { ConflictError, LostError, NoNodeError, UnreachableError, type Claim, type Cluster, type Lease, type OwnerChange } from '#cluster';
+import { ConflictError, LostError, NoNodeError, UnreachableError, type Claim, type Cluster, type Lease, type Owner } from '#cluster';
+import { mirrored } from '../support/cluster.ts';
 import { until } from '../support/until.ts';
 
 /** Opens so many clients of one cluster: different nodes, or one node several times where there is only one. */
@@ -88,23 +89,19 @@ export function contract(name: string, open: Open): void {
 
   clause('who watches a path is told everything that is there and everything that changes', 3, async (t, [a, b, c]) => {
     await (a as Cluster).claim('w/before', 0, STOP);
-    const seen = new Map<string, unknown>();
-    const calls: (readonly OwnerChange[])[] = [];
     await (b as Cluster).list('');
-    const undo = (b as Cluster).watch('w', (changes) => {
-      calls.push(changes);
-      for (const { key, owner } of changes) owner === undefined ? seen.delete(key) : seen.set(key, owner.meta);
-    });
-    await until('what is there', () => seen.has('w/before'));
+    const { owners, calls, undo } = mirrored(b as Cluster, 'w');
+    await until('what is there', () => owners.has('w/before'));
     const held = await Promise.all(Array.from({ length: 40 }, async (_, n) => {
       await pause(30);
       return leaseOf(await ((n % 2 === 0 ? a : c) as Cluster).claim(`w/${n}`, n, STOP));
     }));
     await Promise.all(held.map(async (lease, n) => (n % 4 === 0 ? lease.release() : lease.update(-n))));
     await (a as Cluster).claim('elsewhere', 1, STOP);
-    const expected = new Map<string, unknown>([...(await (a as Cluster).list('w'))].map(([key, { meta }]) => [key, meta]));
+    const expected = await (a as Cluster).list('w');
+    const text = (list: ReadonlyMap<string, Owner>): string => JSON.stringify([...list].sort());
     t.is(expected.size, 31);
-    await until('the same as in the list', () => JSON.stringify([...seen].sort()) === JSON.stringify([...expected].sort()));
+    await until('the same as in the list', () => text(owners) === text(expected));
     t.true(calls.length < 80, `many changes come together: ${calls.length} calls`);
     t.false(calls.flat().some(({ key }) => key === 'elsewhere'));
     undo();
@@ -133,7 +130,7 @@ export function contract(name: string, open: Open): void {
   });
 
   clause('values come back as they were, of whatever form', 2, async (t, [a, b]) => {
-    const values = [{ empty: [], none: {}, list: [1, null, [], {}] }, 0.1, 'a b\n"c" ü', 12345678901234567, true, null, ''];
+    const values = [{ empty: [], none: {}, list: [1, null, [], {}] }, 0.1, 'a b\n"c" ü', 2 ** 53 - 1, true, null, ''];
     await (a as Cluster).config.write(values.map((value, n) => ({ key: `v/${n}`, value, seen: 0 })));
     await (b as Cluster).config.sync();
     values.forEach((value, n) => t.deepEqual((b as Cluster).config.entries().get(`v/${n}`)?.value, value));
@@ -200,8 +197,9 @@ export function contract(name: string, open: Open): void {
 
   clause('under a lock, reading and writing on what was read never conflicts', 4, async (t, clients) => {
     await Promise.all(Array.from({ length: 12 }, async (_, n) => {
-      const { config, withLock } = { config: (clients[n % 4] as Cluster).config, withLock: (clients[n % 4] as Cluster).withLock.bind(clients[n % 4]) };
-      await withLock('config', async () => {
+      const client = clients[n % 4] as Cluster;
+      const { config } = client;
+      await client.withLock('config', async () => {
         await config.sync();
         const entry = config.entries().get('sum');
         await config.write([{ key: 'sum', value: Number(entry?.value ?? 0) + 1, seen: entry?.revision ?? 0 }]);

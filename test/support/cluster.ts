@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { openRedis, type Cluster, type RedisClusterOptions, type RedisOptions } from '#cluster';
+import { openRedis, type Cluster, type Owner, type OwnerChange, type RedisClusterOptions, type RedisOptions } from '#cluster';
 
 /** Times of a cluster in tests: as in life, a few times quicker. */
 export const TIMING = { ttl: 1500, beat: 150, command: 400, grace: 1800, forget: 4000 } as const;
@@ -18,4 +18,18 @@ export async function openNode(
   });
   t.teardown(() => cluster.close());
   return cluster;
+}
+
+/** What a node tells who watches a path: by key who holds it, and every call. */
+export function mirrored(node: Cluster, path: string) {
+  const owners = new Map<string, Owner>();
+  const calls: (readonly OwnerChange[])[] = [];
+  const undo = node.watch(path, (changes) => {
+    calls.push(changes);
+    for (const { key, owner } of changes) {
+      if (owner === undefined) owners.delete(key);
+      else owners.set(key, owner);
+    }
+  });
+  return { owners, calls, undo };
 }
