@@ -74,6 +74,8 @@ class RedisCluster implements Cluster {
   #epoch = 0;
   #open = false;
   #replaced = false;
+  /** How often the connection was lost. */
+  #downs = 0;
   #closed = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
@@ -86,7 +88,7 @@ class RedisCluster implements Cluster {
     const onFault = (error: Error): void => this.#faults.report(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
       onUp: () => this.#wake(),
-      onDown: () => this.#setState('degraded'),
+      onDown: () => this.#down(),
       onMessage: (what) => this.#hear(what),
       onFault,
     });
@@ -218,12 +220,14 @@ class RedisCluster implements Cluster {
 
   /** What happens every second: this node is heard of, hears what changed, and renews what it holds. */
   async #beat(): Promise<void> {
+    const downs = this.#downs;
     try {
       this.#connection.probe();
       const beat = await this.#nodes.beat(this.config.position);
       await this.#follow(beat);
       await this.#leases.renew();
-      if (!this.#closed) this.#setState('connected');
+      // the connection may be gone since it was answered
+      if (!this.#closed && downs === this.#downs) this.#setState('connected');
     } catch (error) {
       this.#setState('degraded');
       this.#faults.report(error as Error);
@@ -290,6 +294,11 @@ class RedisCluster implements Cluster {
   /** Does not wait for the next second. */
   #wake(): void {
     this.#pause.abort();
+  }
+
+  #down(): void {
+    this.#downs += 1;
+    this.#setState('degraded');
   }
 
   #setState(state: ClusterState): void {

@@ -241,3 +241,33 @@ test('another process with the same id takes its place, and the one before hears
   t.is(b.nodes().find(({ id }) => id === 'a')?.incarnation, again.self.incarnation);
   t.not(again.self.incarnation, a.self.incarnation);
 });
+
+test('in a Redis that came back empty nobody gets what another has held, though that one comes later', async (t) => {
+  const { redis, nodes: [a, b] } = await openCut(t, ['a', 'b']);
+  if (a === undefined || b === undefined) return t.fail();
+  const pushed = leaseOf(await a.node.claim('pushed', 1, CONTINUE));
+  await redis.kill();
+  a.proxy.cut();
+  await degraded(a.node, b.node);
+  await redis.run();
+  await connected(b.node);
+  // one that has promised nothing, and one that may have
+  const late = await openNode(t, 'c', { url: redis.url });
+  const rivals = [late.claim('pushed', 2, STOP), b.node.claim('pushed', 2, STOP)];
+  await until('the rivals have asked', () => late.nodes().some(({ id }) => id === 'c'));
+  a.proxy.heal();
+  await until('held as before', () => pushed.valid);
+  for (const claim of await Promise.all(rivals)) t.is('owner' in claim && claim.owner.id, 'a');
+  t.false(pushed.signal.aborted);
+});
+
+test('a key that is taken from a node that does not hear of it begins when that one has ended', async (t) => {
+  const { nodes: [a, b] } = await openCut(t, ['a', 'b']);
+  if (a === undefined || b === undefined) return t.fail();
+  const old = leaseOf(await a.node.claim('k', 1, STOP));
+  a.proxy.blackhole();
+  const taken = leaseOf(await b.node.claim('k', 2, { ...STOP, take: true }));
+  t.false(old.valid);
+  t.true(taken.valid);
+  t.true(taken.fence > old.fence);
+});
