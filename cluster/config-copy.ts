@@ -20,6 +20,8 @@ export interface ConfigCopyOptions {
   readonly file: string | undefined;
   /** Hears of a file that could not be read: it was put aside under another name. */
   readonly onDamaged: (movedTo: string, reason: string) => void;
+  /** Hears of what went wrong and is tried again, or goes on without: at most once a second. */
+  readonly onFault: (error: Error) => void;
 }
 
 /** A node's durable copy of the configuration. */
@@ -41,7 +43,7 @@ export class ConfigCopy {
   }
 
   /** @throws StorageError when the file cannot be locked or read */
-  static async open({ file, onDamaged }: ConfigCopyOptions): Promise<ConfigCopy> {
+  static async open({ file, onDamaged }: Omit<ConfigCopyOptions, 'onFault'>): Promise<ConfigCopy> {
     if (file === undefined) return new ConfigCopy(undefined, {});
     const opened = await DurableFile.open(file, objection);
     if (opened.damaged !== undefined) onDamaged(opened.damaged.movedTo, opened.damaged.reason);

@@ -171,8 +171,6 @@ export interface ClusterEvents {
   drain: [draining: boolean];
   /** Another process took this node's id. */
   replaced: [];
-  /** Something went wrong that is mended or tried again; at most once a second. */
-  fault: [error: Error];
 }
 
 /** What the nodes of one server share. */

@@ -156,6 +156,7 @@ export class Server {
       id: 'kiln',
       file: stored ? storageFile : undefined,
       onDamaged: (movedTo, reason) => log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
+      onFault: (err) => log.warn({ err }, 'cluster'),
     });
     this.#parts.push(cluster);
     const dynamic = new DynamicConfig({

@@ -21,8 +21,8 @@ export interface EmbeddedOptions extends ConfigCopyOptions {
  * One node that shares with nobody.
  * @throws StorageError when the file cannot be locked or read
  */
-export async function openEmbedded({ id, ...copy }: EmbeddedOptions): Promise<Cluster> {
-  return new EmbeddedCluster(incarnate(id), await ConfigCopy.open(copy));
+export async function openEmbedded(options: EmbeddedOptions): Promise<Cluster> {
+  return new EmbeddedCluster(options, await ConfigCopy.open(options));
 }
 
 class EmbeddedCluster implements Cluster {
@@ -38,12 +38,12 @@ class EmbeddedCluster implements Cluster {
   #description: NodeDescription = { load: 0, full: false, info: {} };
   #draining = false;
 
-  constructor(self: NodeIdentity, copy: ConfigCopy) {
-    this.self = self;
+  constructor({ id, onFault }: EmbeddedOptions, copy: ConfigCopy) {
+    this.self = incarnate(id);
     this.#copy = copy;
-    const faults = new Faults((error) => this.events.emit('fault', error));
+    const faults = new Faults(onFault);
     this.config = new EmbeddedConfig(copy, (error) => faults.report(error));
-    this.#claims = new EmbeddedClaims(self);
+    this.#claims = new EmbeddedClaims(this.self);
   }
 
   get draining(): boolean {

@@ -59,7 +59,7 @@ class RedisCluster implements Cluster {
   readonly #timing: Timing;
   readonly #copy: ConfigCopy;
   readonly #connection: Connection;
-  readonly #faults = new Faults((error) => this.events.emit('fault', error));
+  readonly #faults: Faults;
   readonly #table: ClaimTable;
   readonly #leases: Leases;
   readonly #nodes: Nodes;
@@ -68,6 +68,7 @@ class RedisCluster implements Cluster {
   readonly #port: PeerPort;
   readonly #peers: Peers;
   readonly #pull = coalesced(() => this.#pullNow());
+  readonly #askPeers = coalesced(() => this.#askPeersNow());
   #state: ClusterState = 'degraded';
   #draining = false;
   /** Life of Redis, and whether it has everything that it should have. */
@@ -80,11 +81,12 @@ class RedisCluster implements Cluster {
   #pause = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor({ name, id, redis, port, timing }: RedisClusterOptions, copy: ConfigCopy) {
+  constructor({ name, id, redis, port, timing, onFault: tell }: RedisClusterOptions, copy: ConfigCopy) {
     this.self = incarnate(id);
     this.#timing = timingOf(timing);
     this.#copy = copy;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
+    this.#faults = new Faults(tell);
     const onFault = (error: Error): void => this.#faults.report(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
       onUp: () => this.#wake(),
@@ -224,15 +226,16 @@ class RedisCluster implements Cluster {
     try {
       this.#connection.probe();
       const beat = await this.#nodes.beat(this.config.position);
-      await this.#follow(beat);
+      // before anything that takes its time
       await this.#leases.renew();
+      await this.#follow(beat);
       // the connection may be gone since it was answered
       if (!this.#closed && downs === this.#downs) this.#setState('connected');
     } catch (error) {
       this.#setState('degraded');
       this.#faults.report(error as Error);
       if (!(error instanceof UnavailableError)) return;
-      if (!this.#closed && this.#leases.atStake) await this.#askPeers();
+      if (!this.#closed && this.#leases.atStake) this.#askPeers().catch((fault: Error) => this.#faults.report(fault));
     }
   }
 
@@ -265,7 +268,7 @@ class RedisCluster implements Cluster {
   }
 
   /** A holder goes on without the store as long as nobody else has it either. */
-  async #askPeers(): Promise<void> {
+  async #askPeersNow(): Promise<void> {
     const asked = performance.now();
     const superseded = await this.#peers.allWithoutStore(this.#leases.held());
     if (superseded !== undefined) this.#leases.extendAll(asked, superseded);

@@ -139,8 +139,7 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const faults: Error[] = [];
-  const node = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
-  node.events.on('fault', (error) => faults.push(error));
+  const node = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` }, { onFault: (error) => faults.push(error) });
   const states: string[] = [];
   node.events.on('state', (state) => states.push(state));
   proxy.blackhole();

@@ -64,7 +64,7 @@ export function sampleRegistry(): Registry {
 /** What the API changes, kept in memory unless there is a file. */
 export async function dynamicConfig(registry: Registry, file?: string, certificates = noCertificates()) {
   const log = pino({ level: 'silent' });
-  const cluster = await openEmbedded({ id: 'kiln', file, onDamaged: () => {} });
+  const cluster = await openEmbedded({ id: 'kiln', file, onDamaged: () => {}, onFault: () => {} });
   return { cluster, config: new DynamicConfig({ registry, store: cluster.config, certificates, log }) };
 }
 

@@ -13,7 +13,7 @@ export async function openNode(
   options: Partial<RedisClusterOptions> = {},
 ): Promise<Cluster> {
   const cluster = await openRedis({
-    name: 'test', id, redis, file: undefined, onDamaged: () => {}, timing: TIMING,
+    name: 'test', id, redis, file: undefined, onDamaged: () => {}, onFault: () => {}, timing: TIMING,
     port: { host: '127.0.0.1', port: 0, secret: SECRET }, ...options,
   });
   t.teardown(() => cluster.close());
