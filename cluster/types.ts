@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -162,6 +163,9 @@ export interface PeerResponse {
 /** Answers calls of other nodes. Such a call is never forwarded again. */
 export type PeerHandler = (request: PeerRequest, from: NodeIdentity) => Promise<PeerResponse>;
 
+/** Takes a stream of bytes that another node opened; who has it ends it. */
+export type PeerStreamHandler = (stream: Duplex, path: string, from: NodeIdentity) => void;
+
 /** `degraded`: the store cannot be reached. */
 export type ClusterState = 'connected' | 'degraded';
 
@@ -212,12 +216,19 @@ export interface Cluster {
   /** Sums by key; without those that no node has. @throws UnavailableError */
   stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>>;
 
-  /** Lets other nodes call this one. */
-  serve(handler: PeerHandler): void;
+  /** Lets other nodes call this one, and open streams to it. */
+  serve(handler: PeerHandler, streams?: PeerStreamHandler): void;
   /**
    * @throws UnreachableError when the call provably never reached that life of the node, OutcomeUnknownError when it may have
    */
   forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse>;
+
+  /**
+   * Opens a stream of bytes to another node: for media. Who opens it and who takes it are known; what goes over it is
+   * only as safe as the port (TLS).
+   * @throws UnreachableError
+   */
+  connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex>;
 
   /** Gives up what this node holds, and leaves. Idempotent. */
   close(): Promise<void>;

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
 import { NoNodeError, UnreachableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
@@ -100,6 +101,10 @@ class EmbeddedCluster implements Cluster {
   serve(): void {}
 
   async forward(to: NodeIdentity): Promise<PeerResponse> {
+    throw new UnreachableError(`there is no other node, and none with the id ${to.id}`);
+  }
+
+  async connect(to: NodeIdentity): Promise<Duplex> {
     throw new UnreachableError(`there is no other node, and none with the id ${to.id}`);
   }
 

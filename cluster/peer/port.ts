@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
-import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
-import { exchange } from './exchange.ts';
+import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
+import { exchange, type Way } from './exchange.ts';
 import { bodyHash } from './mac.ts';
 import { PeerServer } from './server.ts';
+import { openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
 
 /** Calls to one node at a time; further ones wait. */
@@ -57,17 +59,33 @@ export class PeerPort {
     return `${tls === undefined ? 'http' : 'https'}://${advertise.includes(':') ? `[${advertise}]` : advertise}:${bound}`;
   }
 
+  /** Who takes the streams that other nodes open; undefined refuses them. */
+  serveStreams(handler: PeerStreamHandler | undefined): void {
+    this.#server?.serveStreams(handler);
+  }
+
   /** @throws UnreachableError, OutcomeUnknownError */
-  async call(to: NodeIdentity, { method, path, headers, body }: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    const { self, secret, tls, now, rows } = this.#options;
+  async call(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
+    return await exchange(this.#way(to, timeoutMs), this.#sealable(to, request), request.body);
+  }
+
+  /** @throws UnreachableError */
+  async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
+    const call = this.#sealable(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) });
+    return await openStream(this.#way(to, timeoutMs), call);
+  }
+
+  #way(to: NodeIdentity, timeoutMs: number): Way {
+    const { secret, tls, rows } = this.#options;
     const row = rows().find(({ id }) => id === to.id);
     if (row?.address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
+    return { address: row.address, agent: this.#agent, ca: tls?.ca, secret, timeoutMs };
+  }
+
+  #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {
+    const { self, now } = this.#options;
     const nonce = randomBytes(16).toString('base64url');
-    const { id, incarnation } = to;
-    const call: Call = {
-      from: self, to: { id, incarnation }, method, path, headers, nonce, time: Math.round(now()), bodyHash: bodyHash(body),
-    };
-    return await exchange({ address: row.address, agent: this.#agent, ca: tls?.ca, secret, timeoutMs }, call, body);
+    return { from: self, to: { id, incarnation }, method, path, headers, nonce, time: Math.round(now()), bodyHash: bodyHash(body) };
   }
 
   /** Idempotent. */

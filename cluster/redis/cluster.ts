@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { coalesced } from '../coalesce.ts';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
@@ -8,7 +9,7 @@ import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
 import type {
   Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
-  OwnerChange, PeerHandler, PeerRequest, PeerResponse, StatsRow, StatsSum,
+  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum,
 } from '../types.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
@@ -190,12 +191,17 @@ class RedisCluster implements Cluster {
     return this.#stats.sums(keys);
   }
 
-  serve(handler: PeerHandler): void {
+  serve(handler: PeerHandler, streams?: PeerStreamHandler): void {
     this.#peers.serve(handler);
+    this.#port.serveStreams(streams);
   }
 
   forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
     return this.#port.call(to, request, timeoutMs);
+  }
+
+  connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
+    return this.#port.connect(to, path, timeoutMs);
   }
 
   async close(): Promise<void> {

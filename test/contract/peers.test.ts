@@ -159,3 +159,40 @@ test('a node behind a connection that swallows everything is not reached, or not
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
 });
+
+test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {
+  const authority = issue('authority', { authority: true });
+  const { cert, key } = issue('node', { issuer: authority });
+  const tls = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  for (const options of [{}, { port: tls }]) {
+    const { nodes: [a, b] } = await open(t, [options, options]);
+    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /no streams/ });
+    const ended: string[] = [];
+    b.serve(async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }), (stream, path, from) => {
+      stream.write(`${path} of ${from.id}: `);
+      stream.pipe(stream);
+      stream.on('close', () => ended.push(path));
+    });
+    const stream = await a.connect(b.self, '/media', TIMEOUT);
+    stream.write('there and back');
+    let text = '';
+    stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await until('everything', () => text === '/media of node 0: there and back');
+    await t.throwsAsync(a.connect({ ...b.self, incarnation: 'earlier' }, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /another life/ });
+    const closed = new Promise((resolve) => stream.on('close', resolve));
+    await b.close();
+    await closed;
+    t.deepEqual(ended, ['/media']);
+    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), { instanceOf: UnreachableError });
+  }
+});
+
+test('a stranger opens no stream', async (t) => {
+  const { nodes: [a] } = await open(t, [{}]);
+  let taken = false;
+  a.serve(async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }), () => (taken = true));
+  for (const call of ['', 'e30']) {
+    t.is(await post(addressOf(a), { 'kiln-call': call, 'kiln-mac': call, connection: 'Upgrade', upgrade: 'kiln' }), 403);
+  }
+  t.false(taken);
+});
