@@ -3,18 +3,16 @@
  * it sees whatever was there when it was made.
  */
 export function coalesced(run: () => Promise<void>): () => Promise<void> {
-  let current: Promise<void> | undefined;
+  let last: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
-  const start = (): Promise<void> => {
-    current = run().finally(() => (current = undefined));
-    return current;
-  };
   return () => {
-    if (current === undefined) return start();
-    next ??= current.catch(() => undefined).then(() => {
+    if (next !== undefined) return next;
+    const own = last.catch(() => undefined).then(() => {
       next = undefined;
-      return start();
+      return run();
     });
-    return next;
+    last = own;
+    next = own;
+    return own;
   };
 }

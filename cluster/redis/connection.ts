@@ -54,6 +54,10 @@ export class Connection {
   readonly client: Client;
   readonly #subscriber: Client;
   readonly #prefix: string;
+  /** Whose connection is given up and not closed yet. */
+  readonly #ending = new Set<Client>();
+  /** When the last answer came, on the monotonic clock. */
+  #answered = -Infinity;
 
   /** @param prefix of all keys, hash tag included */
   constructor(options: RedisOptions, prefix: string, commandTimeoutMs: number, listener: ConnectionListener) {
@@ -75,19 +79,32 @@ export class Connection {
 
   /** @throws UnavailableError when it has not been run, or it is not known whether it was */
   async run({ text, hash }: Script, args: readonly (string | number)[]): Promise<unknown> {
+    const sent = performance.now();
     try {
-      return await this.client.evalsha(hash, 1, this.#prefix, ...args).catch((error: Error) => {
+      const reply = await this.client.evalsha(hash, 1, this.#prefix, ...args).catch((error: Error) => {
         if (!error.message.startsWith('NOSCRIPT')) throw error;
         return this.client.eval(text, 1, this.#prefix, ...args);
       });
+      this.#answered = performance.now();
+      return reply;
     } catch (error) {
+      if (isTimeout(error) && this.#answered < sent) this.#renew(this.client);
       throw new UnavailableError(`Redis: ${(error as Error).message}`, { cause: error });
     }
   }
 
   /** Finds out whether messages would still come: a connection that is dead ends by it. */
   probe(): void {
-    if (this.#subscriber.status === 'ready') this.#subscriber.ping().catch(() => undefined);
+    const subscriber = this.#subscriber;
+    if (subscriber.status === 'ready') subscriber.ping().catch((error: Error) => isTimeout(error) && this.#renew(subscriber));
+  }
+
+  /** Gives up a connection that does not answer. ioredis' own socketTimeout would end the one after it, too. */
+  #renew(client: Client): void {
+    if (client.status !== 'ready' || this.#ending.has(client)) return;
+    this.#ending.add(client);
+    client.once('close', () => this.#ending.delete(client));
+    client.disconnect(true);
   }
 
   close(): void {
@@ -107,7 +124,8 @@ function createClient(options: RedisOptions, commandTimeoutMs: number): Client {
     maxRetriesPerRequest: 0,
     commandTimeout: commandTimeoutMs,
     connectTimeout: 2 * commandTimeoutMs,
-    socketTimeout: 2 * commandTimeoutMs,
+    // how long a connection that is given up may take to end
+    disconnectTimeout: commandTimeoutMs / 4,
     retryStrategy: pause,
     // a master that was made a replica: its address has to be found anew
     reconnectOnError: (error: Error) => /^(READONLY|MASTERDOWN)/.test(error.message),
@@ -170,6 +188,10 @@ function addressOf(text: string): Address {
 
 function credentials(from: { readonly username?: string; readonly password?: string } | undefined) {
   return { ...(from?.username && { username: from.username }), ...(from?.password && { password: from.password }) };
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as Error).message === 'Command timed out';
 }
 
 function pause(attempts: number): number {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
-import { mirrored, openNode } from '../support/cluster.ts';
+import { mirrored, openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -99,7 +99,7 @@ test('while nobody has a Redis holders go on, for longer than the time to live, 
   let gaps = 0;
   await until('two times to live', () => {
     if (!lease.valid) gaps += 1;
-    return performance.now() - start > 3200;
+    return performance.now() - start > 2 * TIMING.ttl;
   });
   t.false(lease.signal.aborted);
   t.is(gaps, 0, 'it stayed valid all the time');

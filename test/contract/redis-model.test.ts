@@ -10,6 +10,8 @@ import { until } from '../support/until.ts';
 const KEYS = ['k/1', 'k/2', 'k/3'];
 const NODES = 4;
 const STEPS = 120;
+/** Short, so that much comes to its end; what is not done in time is part of it. */
+const TIMING = { ttl: 1200, beat: 150, command: 350, grace: 1500, forget: 4000 } as const;
 
 interface Member {
   readonly node: Cluster;
@@ -97,7 +99,7 @@ for (const seed of [11, 12, 13]) {
     const redis = await RedisServer.start(t);
     const members = await Promise.all(Array.from({ length: NODES }, async (_, n): Promise<Member> => {
       const proxy = await TcpProxy.open(t, redis.port);
-      return { proxy, node: await openNode(t, `n${n}`, { url: `redis://127.0.0.1:${proxy.port}` }), leases: [] };
+      return { proxy, node: await openNode(t, `n${n}`, { url: `redis://127.0.0.1:${proxy.port}` }, { timing: TIMING }), leases: [] };
     }));
     const { owners } = mirrored((members[0] as Member).node, '');
     const checking = setInterval(() => model.check(), 2);
@@ -108,7 +110,7 @@ for (const seed of [11, 12, 13]) {
       acts.push(act(random, random.pick(members), model));
       await delay(random.below(40));
       if (mend === undefined && random.chance(0.08)) mend = await harm(random, redis, members);
-      else if (mend !== undefined && random.chance(0.05)) {
+      else if (mend !== undefined && random.chance(0.12)) {
         await mend();
         mend = undefined;
       }
@@ -128,6 +130,6 @@ for (const seed of [11, 12, 13]) {
     model.check();
     t.deepEqual([...model.failures], []);
     t.log(`${model.grants} leases, ${model.checks} checks, at the end ${listed}`);
-    t.true(model.grants > 5 && model.checks > STEPS);
+    t.true(model.grants > 0 && model.checks > STEPS);
   });
 }

@@ -1,8 +1,8 @@
 import type { ExecutionContext } from 'ava';
 import { openRedis, type Cluster, type Owner, type OwnerChange, type RedisClusterOptions, type RedisOptions } from '#cluster';
 
-/** Times of a cluster in tests: as in life, a few times quicker. */
-export const TIMING = { ttl: 1500, beat: 150, command: 400, grace: 1800, forget: 4000 } as const;
+/** Times of a cluster in tests: quicker than in life, and slow enough for a machine that has other things to do. */
+export const TIMING = { ttl: 2500, beat: 200, command: 1000, grace: 3000, forget: 6000 } as const;
 export const SECRET = 'known to the nodes of this test';
 
 /** A node on loopback; `host` and the rest as the test needs them. It leaves after the test. */
