@@ -148,17 +148,19 @@ class RedisCluster implements Cluster {
   async claim(key: string, meta: Json, options: ClaimOptions): Promise<Claim> {
     const end = performance.now() + 2 * (this.#timing.grace + this.#timing.ttl);
     for (;;) {
-      const token = newToken();
-      await this.#peers.promisesKept();
-      const { promised } = this.#peers;
       try {
-        const claim = await this.#leases.claim(key, token, meta, options, () => this.#peers.promised === promised);
-        if (claim !== undefined) return claim;
+        const { promised, mayClaim } = this.#peers;
+        if (mayClaim) {
+          const claim = await this.#leases.claim(key, newToken(), meta, options, () => this.#peers.promised === promised);
+          if (claim !== undefined) return claim;
+        } else if (this.#state === 'degraded') {
+          throw new UnavailableError('Redis cannot be reached');
+        }
       } catch (error) {
         if (options.silence === 'stop' || !(error instanceof UnavailableError)) throw error;
         return await this.#claimAmongPeers(key, meta, options, error);
       }
-      if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
+      if (performance.now() > end) throw new UnavailableError('those who have held keys come first, and have not come yet');
       await delay(ASK_AGAIN_MS);
     }
   }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { PeerPort } from '../peer/port.ts';
 import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
 import type { Nodes } from './nodes.ts';
@@ -55,9 +54,9 @@ export class Peers {
     return this.#promised;
   }
 
-  /** Resolves when this node may claim what others have had. */
-  async promisesKept(): Promise<void> {
-    for (let left = this.#left(); left > 0; left = this.#left()) await delay(Math.ceil(left));
+  /** Whether this node may claim what others have had. */
+  get mayClaim(): boolean {
+    return performance.now() >= this.#promised;
   }
 
   /**
@@ -103,9 +102,5 @@ export class Peers {
   #others(): NodeRow[] {
     const { nodes, self } = this.#options;
     return nodes.rows().filter(({ id, state }) => id !== self.id && state !== 'lost');
-  }
-
-  #left(): number {
-    return this.#promised - performance.now();
   }
 }
