@@ -76,8 +76,8 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
   await RedisServer.start(t, { port: replicaPort, args: ['--replicaof', '127.0.0.1', String(masterPort)] });
   // sentinels ask for replicas every ten seconds only
   const asked = new Redis(master.url);
-  t.teardown(() => asked.disconnect());
   await until('the replica follows', async () => (await asked.info('replication')).includes('state=online'));
+  asked.disconnect();
   const configure = (folder: string): string => {
     const path = join(folder, 'sentinel.conf');
     writeFileSync(path, [

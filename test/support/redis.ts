@@ -19,6 +19,10 @@ export interface RedisServerOptions {
   readonly port?: number;
 }
 
+/** None outlives its tests, also when they are given up. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 /** A Redis of a test's own: loopback, a free port, a folder that is gone afterwards. */
 export class RedisServer {
   readonly port: number;
@@ -57,6 +61,8 @@ export class RedisServer {
       stdio: 'ignore', cwd: this.folder,
     });
     this.#child = child;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     await until(`${program} on port ${this.port}`, async () => {
       if (child.exitCode !== null) throw new Error(readFileSync(join(this.folder, 'log'), 'utf8'));
       return await accepts(this.port);
