@@ -1,3 +1,5 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { loadConfig } from '../../../src/config/load.ts';
@@ -45,6 +47,47 @@ test('without a token in the environment one is made up, a new one each time', a
     tokens.add(generatedAccessToken ?? '');
   }
   t.is(tokens.size, 2);
+});
+
+/** A sample's text with the comments taken away that are nothing but elements. */
+function uncommented(text: string): string {
+  return text.replace(/<!--\s*(<[A-Z][\s\S]*?>)\s*-->/g, '$1');
+}
+
+test('what the default configuration has in comments is right, too', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-sample-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const text = uncommented(await readFile(join(CONFIG, 'Server.xml'), 'utf8'));
+  const vhost = text.slice(text.indexOf('<VirtualHosts>')).replace(/<TLS>[\s\S]*?<\/TLS>/, '').replace(/<VirtualHost include[^>]*>/, '');
+  const file = join(folder, 'Server.xml');
+  const head = '<Server version="8"><Type>origin</Type><IP>*</IP><Bind><Providers><RTMP><Port>1935</Port></RTMP></Providers></Bind>';
+  await writeFile(file, head + vhost);
+  const { config, warnings } = await loadConfig(file, { env: { KILN_TRANSCODE_SECRET: 'secret' } });
+  t.deepEqual(warnings, []);
+  const [application] = config.virtualHosts[0]?.applications ?? [];
+  t.like(application, {
+    transcodeWebhook: { enable: true, secretKey: 'secret' },
+    outputProfiles: { outputProfile: [{ name: 'two', playlists: [{ fileName: 'abr' }] }] },
+  });
+});
+
+test('the transcoding configuration', async (t) => {
+  const { config, warnings } = await loadConfig(join(CONFIG, 'transcode.xml'), { env: {} });
+  t.deepEqual(warnings, []);
+  t.is(config.bind.publishers.thumbnail?.port, 3333);
+  const [application] = config.virtualHosts[0]?.applications ?? [];
+  t.not(application?.publishers.thumbnail, undefined);
+  t.false(application?.outputProfiles.onDemand);
+  const [profile] = application?.outputProfiles.outputProfile ?? [];
+  const names = (encodes: readonly { name: string }[] = []) => encodes.map(({ name }) => name);
+  t.deepEqual(names(profile?.encodes.videos), ['720p', '480p', '240p']);
+  t.deepEqual(names(profile?.encodes.audios), ['aac', 'opus']);
+  t.like(profile?.encodes.images[0], { codec: 'jpeg', height: 360, framerate: 1 });
+  t.deepEqual(profile?.playlists.map(({ fileName, renditions, rendition_templates: { length } }) => [fileName, renditions.length, length]), [
+    ['llhls', 3, 0], ['webrtc_default', 0, 1],
+  ]);
+  const encodes = new Set([...names(profile?.encodes.videos), ...names(profile?.encodes.audios)]);
+  for (const { video = '', audio = '' } of profile?.playlists[0]?.renditions ?? []) t.true(encodes.has(video) && encodes.has(audio));
 });
 
 test('the minimal configuration', async (t) => {
