@@ -1,7 +1,7 @@
 import type { Timebase } from '../../core/timebase.ts';
 
 interface StreamBase {
-  /** The four characters that name the codec, as AVI and Matroska's VFW do: `H264`, `mp4a`'s `\xff\0\0\0` ... */
+  /** The four characters that name the codec, as AVI does, or for sound the two bytes of WAV and two that are 0. */
   readonly codecTag: string;
   readonly timebase: Timebase;
   /** What the decoder is told in front of the first frame. */
@@ -59,12 +59,4 @@ export const FLAG = Object.freeze({
   matchTime: 2048,
   coded: 4096,
   invalid: 8192,
-});
-
-/** Flags of the main header. */
-export const MAIN_FLAG = Object.freeze({
-  /** Every syncpoint tells when it was sent. */
-  broadcast: 1,
-  /** There need not be syncpoints behind the first. */
-  pipe: 2,
 });

@@ -1,10 +1,12 @@
 import { crc } from './crc.ts';
 import { NutError } from './error.ts';
-import { CLASS_AUDIO, CLASS_VIDEO, FLAG, ID, LONG_PACKET, MAIN_FLAG, START, type NutStream } from './format.ts';
+import { CLASS_AUDIO, CLASS_VIDEO, FLAG, ID, LONG_PACKET, START, type NutStream } from './format.ts';
 import { v, vb, writeV } from './vlc.ts';
 
 const VERSION = 4;
 const MINOR_VERSION = 0;
+/** Flag of the main header: there need not be syncpoints behind the first. */
+const PIPE_MODE = 2;
 const MAX_DISTANCE = 65_536;
 /** Times are written whole, never only their lowest bits. */
 const MSB_PTS_SHIFT = 0;
@@ -75,7 +77,7 @@ function mainHeader(streams: readonly NutStream[]): Buffer {
     frameCodes(FLAG.invalid, UNUSED_CODES),
     // no elision headers
     v(0),
-    v(MAIN_FLAG.pipe),
+    v(PIPE_MODE),
   ]);
 }
 
