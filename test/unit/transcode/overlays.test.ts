@@ -73,7 +73,7 @@ for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
     t.deepEqual(lines, []);
     // the copies in a folder whose name has to be escaped
     const placed = drawn.map((one) => ({ ...one, file: join(folder, one.format === 'png' ? 'logo.png' : 'half.jpg') }));
-    const frame = await lastFrame(ffmpeg, overlayFilters('scale=160:90', placed));
+    const frame = await lastFrame(ffmpeg, overlayFilters('scale=160:90', placed, 'o0'));
     const luma = (x: number, y: number): number => frame[y * PICTURE.width + x] as number;
     t.true(luma(150, 15) > 225);
     for (const [x, y] of [[136, 15], [150, 7], [150, 22], [20, 15]] as const) t.true(luma(x, y) < 30, `${x},${y}`);
