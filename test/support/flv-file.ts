@@ -14,17 +14,22 @@ export interface FlvTag {
   readonly body: Buffer;
 }
 
-/** The media tags of what an ffmpeg writes as FLV. @throws when it fails */
+/** The media tags of what an ffmpeg writes as FLV. @throws Error when it fails */
 export function encodeFlv(args: readonly string[], ffmpeg = 'ffmpeg'): FlvTag[] {
   const { stdout, stderr, status } = spawnSync(ffmpeg, ['-v', 'error', ...args, '-f', 'flv', '-'], { maxBuffer: MAX_OUTPUT });
   if (status !== 0) throw new Error(`ffmpeg: ${stderr.toString()}`);
+  return flvTags(stdout);
+}
+
+/** The media tags of a file. */
+export function flvTags(flv: Buffer): FlvTag[] {
   const tags: FlvTag[] = [];
-  for (let at = FILE_HEADER_BYTES; at + TAG_HEADER_BYTES + TAG_TRAILER_BYTES <= stdout.length; ) {
-    const type = MEDIA_TYPES[stdout.readUInt8(at)];
-    const size = stdout.readUIntBE(at + 1, 3);
-    const time = stdout.readUIntBE(at + 4, 3) + stdout.readUInt8(at + 7) * 0x1000000;
+  for (let at = FILE_HEADER_BYTES; at + TAG_HEADER_BYTES + TAG_TRAILER_BYTES <= flv.length; ) {
+    const type = MEDIA_TYPES[flv.readUInt8(at)];
+    const size = flv.readUIntBE(at + 1, 3);
+    const time = flv.readUIntBE(at + 4, 3) + flv.readUInt8(at + 7) * 0x1000000;
     const start = at + TAG_HEADER_BYTES;
-    if (type !== undefined) tags.push({ type, time, body: stdout.subarray(start, start + size) });
+    if (type !== undefined) tags.push({ type, time, body: flv.subarray(start, start + size) });
     at = start + size + TAG_TRAILER_BYTES;
   }
   return tags;
