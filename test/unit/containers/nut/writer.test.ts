@@ -18,7 +18,7 @@ test('the header is what the specification says, byte by byte', (t) => {
     // main: size, version 4.0, 2 streams, max_distance, 2 timebases
     '4e4d7a561f5f04ad', '2f', '04', '00', '02', '848000', '02', '0185bf10', '0182f700',
     // frame codes: a frame, a key frame, 253 that are none
-    '78060001000000' + '01', '79060001000000' + '01', 'c000060001000000' + '817d',
+    '7806000100000001', '7906000100000001', 'c000060001000000817d',
     // no elision headers, pipe mode
     '00', '02',
   ].join('');
@@ -34,7 +34,7 @@ test('the header is what the specification says, byte by byte', (t) => {
 
 test('a frame head is its code, stream, time, size and checksum', (t) => {
   const writer = new NutWriter(STREAMS);
-  t.is(hex(writer.head(0, 90_000, true, 1000)).slice(0, -8), '0100' + '85bf11' + '8768');
+  t.is(hex(writer.head(0, 90_000, true, 1000)).slice(0, -8), '010085bf118768');
   t.is(hex(writer.head(1, 0, false, 5)).slice(0, -8), '00010105');
 });
 
