@@ -10,20 +10,20 @@ interface StreamBase {
   readonly decodeDelay: number;
 }
 
-export interface NutVideoStream extends StreamBase {
+interface VideoStream extends StreamBase {
   readonly kind: 'video';
   readonly width: number;
   readonly height: number;
 }
 
-export interface NutAudioStream extends StreamBase {
+interface AudioStream extends StreamBase {
   readonly kind: 'audio';
   readonly samplerate: number;
   readonly channels: number;
 }
 
 /** What a NUT stream header tells. */
-export type NutStream = NutVideoStream | NutAudioStream;
+export type NutStream = VideoStream | AudioStream;
 
 export const ID = Buffer.from('nut/multimedia container\0', 'latin1');
 
