@@ -11,7 +11,9 @@ const FORMS: Readonly<Record<string, ImageForm>> = {
   'mjpeg': { colours: ':out_color_matrix=bt601:out_range=pc', format: 'yuvj420p', options: ['-q:v', '3'] },
   'png': { colours: '', format: 'rgb24', options: ['-pred', 'mixed'] },
   'libwebp': {
-    colours: ':out_color_matrix=bt601:out_range=tv', format: 'yuv420p', options: ['-quality', '75', '-compression_level', '2'],
+    colours: ':out_color_matrix=bt601:out_range=tv', format: 'yuv420p',
+    // ffmpeg knows no codec tag of WebP, which NUT cannot do without
+    options: ['-quality', '75', '-compression_level', '2', '-tag:v', 'WEBP'],
   },
   'libaom-av1': {
     colours: ':out_range=tv', format: 'yuv420p',
