@@ -22,8 +22,12 @@ export interface ChildHandler {
   outputEnd(index: number): void;
   /** It takes input again. */
   drain(): void;
-  /** The process is gone, or never came. Called once, nothing follows. @param reason why, in words */
-  gone(reason: string): void;
+  /**
+   * The process is gone, or never came. Called once, nothing follows.
+   * @param reason why, in words
+   * @param killed whether somebody has killed it
+   */
+  gone(reason: string, killed: boolean): void;
 }
 
 export interface ChildOptions {
@@ -132,7 +136,7 @@ export class FfmpegChild {
     if (this.#gone) return;
     this.#gone = true;
     clearTimeout(this.#deadline);
-    this.#handler.gone(this.#reason(code, signal));
+    this.#handler.gone(this.#reason(code, signal), signal === 'SIGKILL' || signal === 'SIGTERM');
   }
 
   #reason(code: number | null, signal: NodeJS.Signals | null): string {

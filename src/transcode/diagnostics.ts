@@ -5,13 +5,14 @@ const MAX_LINE = 400;
 const KEPT = 4;
 /** Lines of one read that are looked at; floods are counted. */
 const LOOKED_AT = 50;
-const ERROR = /\[(?:error|fatal|panic)\]|\[error\]:/;
+/** Libraries that ffmpeg uses write past its log level. */
+const NO_ERROR = /\[(?:info|warning|debug)\]/;
 /** How ffmpeg 5 and 6, and 7, name the output that an error is of: each has one stream. */
 const OUTPUT = /output stream #?(\d+):\d+|\[(?:vost|aost|vf|af|out)#(\d+)[:/ ]/;
 
 /**
- * What an ffmpeg says on standard error at `-loglevel level+warning`: everything is counted by kind,
- * the last errors are kept for the reason of its end. Lines and floods are bounded.
+ * What an ffmpeg says on standard error at `-loglevel error`: everything is counted by kind, the last errors are kept
+ * for the reason of its end. Lines and floods are bounded.
  */
 export class Diagnostics {
   readonly #faults: FaultLog;
@@ -51,7 +52,7 @@ export class Diagnostics {
     const text = line.replace(/ @ 0x[0-9a-f]+/g, '').trim();
     if (text === '') return;
     this.#faults.count(`ffmpeg: ${text.replace(/\b(?:0x[0-9a-f]+|\d+)/g, 'N')}`);
-    if (!ERROR.test(text)) return;
+    if (NO_ERROR.test(text)) return;
     const [, older, newer] = OUTPUT.exec(text) ?? [];
     const output = older ?? newer;
     if (output !== undefined) this.#blamed.add(Number(output));
