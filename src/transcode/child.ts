@@ -8,8 +8,9 @@ import { Diagnostics } from './diagnostics.ts';
 const FIRST_OUTPUT = 3;
 /** Bytes that wait in this process for the child's input. */
 const HIGH_WATER = 256 * 1024;
-/** How long a child may take to put out the rest when its input has ended. */
+/** How long a child may put out nothing when its input has ended, and how long it may take altogether. */
 const DRAIN_MS = 3000;
+const DRAIN_LIMIT_MS = 15_000;
 /** The server goes first: it carries what needs no encoder. */
 const NICENESS = 5;
 /** What ffmpeg and the drivers it loads may know of this process's environment. */
@@ -49,7 +50,9 @@ export class FfmpegChild {
   readonly #faults: FaultLog;
   #process: ChildProcess | undefined;
   #input: Duplex | undefined;
+  /** Runs from the end of the input on. */
   #deadline: NodeJS.Timeout | undefined;
+  #endedAt = 0;
   #spawnError: Error | undefined;
   #gone = false;
 
@@ -88,6 +91,7 @@ export class FfmpegChild {
   end(): void {
     if (this.#gone || this.#deadline !== undefined) return;
     this.#input?.end();
+    this.#endedAt = performance.now();
     this.#deadline = setTimeout(() => this.kill(), DRAIN_MS);
   }
 
@@ -120,10 +124,17 @@ export class FfmpegChild {
     stdio[2]?.on('data', (chunk: Buffer) => this.diagnostics.push(chunk));
     for (let index = 0; index < outputs; index++) {
       const output = stdio[FIRST_OUTPUT + index] as Duplex;
-      output.on('data', (chunk: Buffer) => this.#handler.output(index, chunk));
+      output.on('data', (chunk: Buffer) => {
+        if (this.#deadline !== undefined) this.#prolong(this.#deadline);
+        this.#handler.output(index, chunk);
+      });
       output.once('end', () => this.#handler.outputEnd(index));
       output.on('error', (error) => this.#faults.count(`an output of ffmpeg: ${error.message}`));
     }
+  }
+
+  #prolong(deadline: NodeJS.Timeout): void {
+    if (performance.now() - this.#endedAt < DRAIN_LIMIT_MS) deadline.refresh();
   }
 
   #failed(error: Error): void {

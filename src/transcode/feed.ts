@@ -25,6 +25,7 @@ export class Feed implements Consumer {
   readonly #faults: FaultLog;
   readonly #tracks: ReadonlyMap<Track, Progress>;
   #fullSince: number | undefined;
+  #last = false;
 
   /** @throws BitstreamError when the configuration of a track is malformed */
   constructor(tracks: readonly MediaTrack[], child: FfmpegChild, faults: FaultLog) {
@@ -57,7 +58,7 @@ export class Feed implements Consumer {
     progress.firstPts ??= pts;
     progress.lastPts = Math.max(progress.lastPts, pts);
     progress.lastDts = dts;
-    if (this.#child.write(head, data)) return true;
+    if (this.#child.write(head, data) || this.#last) return true;
     this.#fullSince ??= performance.now();
     return false;
   }
@@ -65,6 +66,11 @@ export class Feed implements Consumer {
   /** The child takes input again. */
   drained(): void {
     this.#fullSince = undefined;
+  }
+
+  /** What comes now is the last: all of it is taken, whether the child can or not. */
+  takeLast(): void {
+    this.#last = true;
   }
 
   /** Which times of a track were handed over, in seconds; undefined before its first packet. */

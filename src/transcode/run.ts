@@ -132,6 +132,9 @@ export class Run {
   finish(): void {
     if (this.#finished) return;
     this.#finished = true;
+    // what waits for its input is of tracks that nobody else may know
+    this.#feed.takeLast();
+    this.#reader.resume();
     this.#reader.close();
     for (const { encode, job: { from }, ended } of this.#outputs) {
       if (!ended) encode.cut(this.#feed.edge(from), from.timebase);
