@@ -92,6 +92,7 @@ export class Transcoder {
     if (this.#closed) return;
     this.#closed = true;
     this.#tasks = [];
+    for (const encode of this.#encodes) encode.setSinks([]);
     this.#encodes = [];
     for (const group of this.#groups) group.close();
     this.#reader.close();

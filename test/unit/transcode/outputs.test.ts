@@ -2,8 +2,11 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import { createLogger } from '../../../src/log.ts';
+import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { AUDIO, RTMP, Sink, VIDEO, audio, vhostConfig, video } from '../core/support.ts';
+
+const log = createLogger('silent');
 
 const bypass = (name: string, outputStreamName = '${OriginStreamName}') => ({
   name,
@@ -15,7 +18,7 @@ const bypass = (name: string, outputStreamName = '${OriginStreamName}') => ({
 function start(outputProfile: object[]) {
   const registry = new Registry();
   const outputs: OutputStream[] = [];
-  registry.on('input', (input, application) => attachOutputs(input, application, createLogger('silent')));
+  registry.on('input', (input, application) => attachOutputs(input, application, { log, inventory: new CodecInventory({ log }), folder: '.' }));
   registry.on('output', (output) => outputs.push(output));
   const applications = [{ name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile } }];
   registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications }), true);
