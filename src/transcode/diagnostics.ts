@@ -7,6 +7,9 @@ const KEPT = 4;
 const LOOKED_AT = 50;
 /** Libraries that ffmpeg uses write past its log level. */
 const NO_ERROR = /\[(?:info|warning|debug)\]/;
+/** What ffmpeg 7 adds when something has failed already. */
+const CONSEQUENCE = /Task finished|Terminating thread|Error sending frames|before EOF|Nothing was written|Conversion failed/;
+const STOPPED = /\[[va]ost#.*Task finished with error/;
 /** How ffmpeg 5 and 6, and 7, name the output that an error is of: each has one stream. */
 const OUTPUT = /output stream #?(\d+):\d+|\[(?:vost|aost|vf|af|out)#(\d+)[:/ ]/;
 
@@ -19,6 +22,7 @@ export class Diagnostics {
   #rest = '';
   #errors: string[] = [];
   readonly #blamed = new Set<number>();
+  readonly #stopped = new Set<number>();
   #lines = 0;
 
   constructor(faults: FaultLog) {
@@ -33,6 +37,11 @@ export class Diagnostics {
   /** Indexes of the outputs that an error line names. */
   get blamed(): ReadonlySet<number> {
     return this.#blamed;
+  }
+
+  /** Indexes of the outputs that have ended by an error though ffmpeg goes on, as version 7 does. */
+  get stopped(): ReadonlySet<number> {
+    return this.#stopped;
   }
 
   /** The last errors, the first of them first; empty when there was none. */
@@ -56,6 +65,8 @@ export class Diagnostics {
     const [, older, newer] = OUTPUT.exec(text) ?? [];
     const output = older ?? newer;
     if (output !== undefined) this.#blamed.add(Number(output));
+    if (output !== undefined && STOPPED.test(text)) this.#stopped.add(Number(output));
+    if (CONSEQUENCE.test(text)) return;
     if (this.#errors.length >= KEPT) this.#errors.shift();
     this.#errors.push(text);
   }

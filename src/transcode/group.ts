@@ -93,7 +93,7 @@ export class Group {
     this.#leaving.delete(run);
     if (run !== this.#run) return;
     this.#run = undefined;
-    if (end === undefined || this.#closed) return;
+    if (end === undefined || this.#closed || this.#encodes.length === 0) return;
     const { reason } = end;
     this.#setting.log.warn({ pid: run.pid, reason }, 'an encoder process has ended: it is started again');
     for (const encode of this.#encodes) encode.fail(reason, false);
@@ -103,7 +103,7 @@ export class Group {
 
   #account(run: Run, { reason, killed }: RunEnd): void {
     if (run.productive) this.#crashes = 0;
-    else if (!killed && run.pid !== undefined) this.#crashes++;
+    else if (!killed && run.pid !== undefined && run.blamed === undefined) this.#crashes++;
     if (run.healthy) {
       this.#backOff.reset();
       this.#failures = 0;
@@ -145,6 +145,7 @@ export class Group {
   #lost(encode: Encode, reason: string): void {
     this.#setting.log.warn({ reason, codec: encode.job.encoding.codec }, 'an encoder is started again, apart from others');
     this.#drop(encode);
+    if (this.#encodes.length === 0) this.set([]);
     encode.strikes++;
     if (encode.strikes >= MAX_STRIKES) return this.#handler.givenUp(encode, reason);
     encode.fail(reason, false);

@@ -185,11 +185,15 @@ export class Run {
   /** Finds out whether it hangs, or one of its outputs does. */
   #judge(now: number): void {
     const { hangMs } = this.#setting;
-    const { fullSince } = this.#feed;
-    if (fullSince !== undefined && now - fullSince > hangMs) return this.#condemn('ffmpeg takes no input');
-    for (const output of this.#outputs) if (output.ended) this.#lose(output, 'its output has ended');
+    const { stopped, errors } = this.#child.diagnostics;
+    for (const [i, output] of this.#outputs.entries()) {
+      if (output.ended || stopped.has(i)) this.#lose(output, `its output has ended: ${errors}`);
+    }
     // one that complains of its input works
     if (now - this.#saidAt < hangMs) return;
+    const { fullSince = now } = this.#feed;
+    const quiet = this.#outputs.every(({ lastAt }) => now - lastAt > hangMs);
+    if (quiet && now - fullSince > hangMs) return this.#condemn('ffmpeg takes no input');
     const silent = silentOutputs(this.#outputs, this.#feed, now, hangMs);
     const open = this.#outputs.filter(({ ended, job }) => !ended && this.#feed.fed(job.from) !== undefined);
     if (silent.length > 0 && silent.length === open.length) return this.#condemn('ffmpeg puts out nothing');

@@ -2,6 +2,8 @@ import type { Encoding } from './encoding.ts';
 import type { Feed } from './feed.ts';
 import type { Output } from './output.ts';
 
+type Heard = Pick<Output, 'job' | 'resumeAt' | 'reached' | 'lastAt' | 'ended'>;
+
 /** Seconds of its input that every encoder may keep to itself, besides what its options tell. */
 const USUAL_DELAY = 5;
 /** Taken for a frame rate that nobody knows. */
@@ -11,7 +13,9 @@ const SLOW_RATE = 5;
  * The outputs that should have put out something and did not for a while.
  * @param now by `performance.now()`
  */
-export function silentOutputs(outputs: readonly Output[], feed: Feed, now: number, hangMs: number): Output[] {
+export function silentOutputs<T extends Heard>(
+  outputs: readonly T[], feed: Pick<Feed, 'fed'>, now: number, hangMs: number,
+): T[] {
   return outputs.filter((output) => {
     if (output.ended || now - output.lastAt < hangMs) return false;
     const { job: { from, encoding }, resumeAt, reached } = output;

@@ -151,6 +151,7 @@ export class Transcoder {
 
   /** Who was in a group stays there; new ones come to the first. */
   #group(setting: RunSetting): void {
+    this.#groups = this.#groups.filter(({ encodes, pids }) => encodes.length > 0 || pids.length > 0);
     const placed = new Set(this.#groups.flatMap(({ encodes }) => encodes));
     const added = this.#encodes.filter((encode) => !placed.has(encode));
     if (this.#groups.length === 0 && added.length > 0) this.#addGroup(setting, 0);

@@ -1,9 +1,11 @@
+import { readdir } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { Transcoder } from '../../../src/transcode/transcoder.ts';
 import { seeded } from '../codecs/vectors.ts';
+import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { until } from '../../support/until.ts';
 import { audioEncoding, looped, makeClip, openInput, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
 
@@ -11,11 +13,11 @@ const clip = makeClip();
 const inventory = new CodecInventory({ log: pino({ level: 'silent' }) });
 
 /** A transcoder on a live input. */
-function open(t: ExecutionContext, source: Clip, hangMs?: number) {
+function open(t: ExecutionContext, source: Clip, hangMs?: number, codecs = inventory) {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const input = openInput(source);
-  const transcoder = new Transcoder(input, { inventory, decodes: { threadCount: 1, onlyKeyframes: false }, log, hangMs });
+  const transcoder = new Transcoder(input, { inventory: codecs, decodes: { threadCount: 1, onlyKeyframes: false }, log, hangMs });
   t.teardown(() => transcoder.close());
   return { input, transcoder, lines };
 }
@@ -60,7 +62,7 @@ function isOrdered(t: ExecutionContext, { packets }: Taken): void {
   }
 }
 
-test('every frame comes out once with its time, sound without a gap, in what was asked for', async (t) => {
+test.serial('every frame comes out once with its time, sound without a gap, in what was asked for', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source);
   const high = new Taken(source.video, videoEncoding());
@@ -82,7 +84,7 @@ test('every frame comes out once with its time, sound without a gap, in what was
   t.deepEqual(all.flatMap(({ failures }) => failures), []);
 });
 
-test('children that are killed at any time are started again, and nothing is missing', async (t) => {
+test.serial('children that are killed at any time are started again, and nothing is missing', async (t) => {
   const kills = 8;
   const source = await clip;
   const { input, transcoder, lines } = open(t, source);
@@ -121,7 +123,7 @@ test('children that are killed at any time are started again, and nothing is mis
   t.is(lines.length, kills);
 });
 
-test('one that stands still is found out, killed and started again, and nothing is missing', async (t) => {
+test.serial('one that stands still is found out, killed and started again, and nothing is missing', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source, 1500);
   const video = new Taken(source.video, videoEncoding());
@@ -141,7 +143,7 @@ test('one that stands still is found out, killed and started again, and nothing 
   isContinuous(t, aac);
 });
 
-test('other jobs: what was and still is goes on, what is new begins with a key frame, what is gone gets nothing', async (t) => {
+test.serial('other jobs: what was and still is goes on, what is new begins with a key frame, what is gone gets nothing', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source);
   const [one, two, three] = [160, 128, 80].map((width) => new Taken(source.video, videoEncoding({ width }))) as
@@ -175,7 +177,7 @@ test('other jobs: what was and still is goes on, what is new begins with a key f
   t.deepEqual(one.failures, []);
 });
 
-test('another configuration of the input in mid-stream: no picture is lost, decode times grow', async (t) => {
+test.serial('another configuration of the input in mid-stream: no picture is lost, decode times grow', async (t) => {
   const source = await clip;
   const second = await makeClip({ width: 160, height: 90, rate: 20, samplerate: 44_100 });
   const { input, transcoder } = open(t, source);
@@ -203,4 +205,113 @@ test('another configuration of the input in mid-stream: no picture is lost, deco
   const gaps = opus.packets.map(({ pts }, i) => pts - (opus.packets[i - 1]?.pts ?? pts - 960));
   t.true(Math.max(...gaps.slice(2)) < 2 * 960, String(Math.max(...gaps.slice(2))));
   t.deepEqual(video.failures, []);
+});
+
+for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as const) {
+  test.serial(`${name}: an encoder that cannot work is given up, the others go on`, async (t) => {
+    const source = await clip;
+    const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
+    const { input, transcoder } = open(t, source, undefined, codecs);
+    const good = new Taken(source.video, videoEncoding());
+    // VP8 knows no picture so large: it fails when it is opened
+    const bad = new Taken(source.video, videoEncoding({ codec: 'VP8', modules: 'libvpx', width: 20_000, height: 8 }));
+    const aac = new Taken(source.audio, audioEncoding());
+    transcoder.setJobs([good.task, bad.task, aac.task]);
+    const packets = [...looped(source, 5)];
+    await feed(input, packets, [good, aac], 12);
+    await until('all is out', () => good.reached > 19 && aac.reached > 19);
+    t.true(bad.failures.at(-1)?.final, JSON.stringify(bad.failures));
+    t.deepEqual(bad.packets, []);
+    t.true(good.failures.every(({ final }) => !final));
+    isWhole(t, good, packets);
+    isContinuous(t, aac);
+    const [pid] = transcoder.pids;
+    const told = bad.failures.length;
+    transcoder.setJobs([good.task, bad.task, aac.task]);
+    t.is(transcoder.pids[0], pid, 'it is not tried again');
+    t.is(bad.failures.length, told);
+  });
+
+  test.serial(`${name}: a picture of nothing but damage costs the sound nothing, and nothing starts again`, async (t) => {
+    const source = await clip;
+    const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
+    const { input, transcoder, lines } = open(t, source, 2000, codecs);
+    const video = new Taken(source.video, videoEncoding());
+    const aac = new Taken(source.audio, audioEncoding());
+    transcoder.setJobs([video.task, aac.task]);
+    const random = seeded(4);
+    const damaged = [...looped(source, 4)].map((packet) => {
+      if (packet.track !== source.video) return packet;
+      const data = Buffer.from(packet.data.map(() => Math.floor(random() * 256)));
+      return { ...packet, data };
+    });
+    await feed(input, damaged, [aac]);
+    await until('the sound is out', () => aac.reached > 15);
+    isContinuous(t, aac);
+    t.deepEqual([...aac.failures, ...video.failures], []);
+    t.is(transcoder.pids.length, 1);
+    transcoder.close();
+    t.true(lines.some(({ count }) => Number(count) > 0), 'it is counted');
+    t.true(lines.every(({ msg }) => !/started again/.test(String(msg))));
+  });
+}
+
+test.serial('a codec that this machine has not is told at once, once for each who asks, and holds up nobody', async (t) => {
+  const source = await clip;
+  const { input, transcoder } = open(t, source);
+  const none = new Taken(source.video, { ...videoEncoding(), codec: 'VP7' as 'VP8' });
+  const again = new Taken(source.video, none.job.encoding);
+  const aac = new Taken(source.audio, audioEncoding());
+  transcoder.setJobs([none.task, aac.task]);
+  transcoder.setJobs([none.task, again.task, aac.task]);
+  const packets = [...looped(source, 1)];
+  await feed(input, packets, [aac], 100);
+  await until('sound is out', () => aac.reached > 3);
+  transcoder.setJobs([none.task, again.task, aac.task]);
+  for (const { failures } of [none, again]) t.deepEqual(failures, [{ reason: 'this ffmpeg has no encoder for VP7', final: true }]);
+});
+
+test.serial('without an ffmpeg every job fails for good; with one that does not run none does, and all is tried again', async (t) => {
+  const source = await clip;
+  const nowhere = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } });
+  const { transcoder } = open(t, source, undefined, nowhere);
+  const aac = new Taken(source.audio, audioEncoding());
+  transcoder.setJobs([aac.task]);
+  await until('it failed', () => aac.failures.length > 0);
+  t.deepEqual(aac.failures, [{ reason: 'there is no ffmpeg', final: true }]);
+});
+
+test.serial('what is at work is counted, and nothing is left when the input ends', async (t) => {
+  const source = await clip;
+  const counted = new CodecInventory({ log: pino({ level: 'silent' }) });
+  await counted.read();
+  const open_ = async () => (await readdir('/proc/self/fd')).length;
+  const active = async () => (await counted.read()).flatMap(({ name, mediaType, metrics: { active: at } }) => (
+    at.decoder + at.encoder > 0 ? [`${mediaType} ${name} ${at.decoder} ${at.encoder}`] : []));
+  const files = await open_();
+  const pids = new Set<number>();
+  for (let round = 0; round < 20; round++) {
+    const { input, transcoder } = open(t, source, undefined, counted);
+    const video = new Taken(source.video, videoEncoding());
+    const low = new Taken(source.video, videoEncoding({ width: 80, height: 48 }));
+    const opus = new Taken(source.audio, audioEncoding({ codec: 'OPUS' }));
+    transcoder.setJobs([video.task, low.task, opus.task]);
+    for (const packet of looped(source, 1)) input.write(packet);
+    if (round % 4 === 0) {
+      await until('it works', () => [video, low, opus].every(({ reached }) => reached > 0));
+      t.deepEqual((await active()).sort(), ['Audio default:0 1 0', 'Audio libopus:0 0 1', 'Video default:0 1 0', 'Video x264:0 0 2']);
+    } else {
+      await until('it has begun', () => transcoder.pids.length > 0);
+    }
+    for (const pid of transcoder.pids) pids.add(pid);
+    if (round % 2 === 0) input.close('the source has gone');
+    else transcoder.close();
+    t.is(input.readers, 0);
+    const after = video.packets.length;
+    transcoder.setJobs([video.task]);
+    await until('nothing is at work', async () => (await active()).length === 0);
+    t.is(video.packets.length, after);
+  }
+  await until('no file is open any more', async () => (await open_()) <= files);
+  for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
 });
