@@ -6,7 +6,7 @@ import { isMedia, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
 import type { Anchor, Cut } from './cut.ts';
 import { describe } from './description.ts';
-import { elect, leads } from './leader.ts';
+import { electLeaders, isFirst } from './leader.ts';
 import { TrackPackager } from './track-packager.ts';
 
 export interface SegmenterOptions {
@@ -49,7 +49,7 @@ export class Segmenter {
   readonly #told = new Set<string>();
   readonly #maxSeconds: number;
   #firstMsn: number;
-  #leader: TrackPackager | undefined;
+  #leaders: readonly TrackPackager[] = [];
   #started = false;
   #anchor: Anchor = { wall: 0, media: 0 };
   #cut: Cut | undefined;
@@ -148,7 +148,7 @@ export class Segmenter {
       const limits = { segmentCount, chunkDuration, pictureTarget: () => this.#partTarget || this.#pictureTarget() };
       const packager = new TrackPackager(track, limits, this.#initVersions.get(track.id) ?? 0);
       packager.window.on('part', () => {
-        if (packager === this.#leader) this.#partTarget ||= this.#pictureTarget();
+        if (packager === this.#leaders[0]) this.#partTarget ||= this.#pictureTarget();
       });
       packager.window.on('complete', ({ duration }) => this.#noteSegment(duration));
       this.#packagers.set(track.id, packager);
@@ -183,11 +183,11 @@ export class Segmenter {
   #start(packager: TrackPackager, packet: Packet): boolean {
     if (!packet.key) return false;
     const time = seconds(packet);
-    if (!leads(packager, this.#leader)) {
+    if (!this.#leaders.includes(packager)) {
       if (packet.track.type !== 'video') return false;
       this.#kept ??= time;
       if (time - this.#kept < MAX_LAG_SECONDS) return false;
-      this.#leader = packager;
+      this.#leaders = [packager];
     }
     this.#started = true;
     this.#kept = undefined;
@@ -205,7 +205,7 @@ export class Segmenter {
   }
 
   #elect(): void {
-    this.#leader = elect([...this.#packagers.values()], this.#newest - MAX_LAG_SECONDS);
+    this.#leaders = electLeaders([...this.#packagers.values()], this.#newest - MAX_LAG_SECONDS);
   }
 
   #cutWhereDue(packager: TrackPackager, packet: Packet): void {
@@ -216,7 +216,7 @@ export class Segmenter {
       return;
     }
     if (!full) {
-      if (!packet.key || !leads(packager, this.#leader)) return;
+      if (!packet.key || !isFirst(packager, seconds(packet), this.#leaders)) return;
       const { segmentDuration, firstSegmentDuration } = this.#options;
       const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
       if (elapsed < wanted - packager.tolerance) return;
@@ -280,7 +280,7 @@ export class Segmenter {
 
   /** Seconds that parts of the leader's picture last; what is configured, where there is none. */
   #pictureTarget(): number {
-    const leader = this.#leader;
+    const [leader] = this.#leaders;
     return leader === undefined || leader.track.type !== 'video' ? this.#options.chunkDuration : leader.target;
   }
 
@@ -289,7 +289,7 @@ export class Segmenter {
     const { keyInterval, frameSeconds } = packager;
     const noted = keyInterval.note(key, time, frameSeconds);
     if (key) this.#elect();
-    if (noted === undefined || noted.interval > this.#maxSeconds || !leads(packager, this.#leader)) return;
+    if (noted === undefined || noted.interval > this.#maxSeconds || !this.#leaders.includes(packager)) return;
     const { interval, first } = noted;
     const { segmentDuration } = this.#options;
     if (interval > segmentDuration) this.#noteSegment(interval);

@@ -58,6 +58,18 @@ test('a source whose key frames turn out to be frequent makes way for an encoder
   assertKeys(t, [...segments(0), ...segments(1)]);
 });
 
+test('of pictures with equally rare key frames the first to come begins each segment, from the first on', (t) => {
+  for (const [early, late] of [[SOURCE, videoTrack({ id: 1 })], [encoded(0), encoded(1)]] as const) {
+    for (const tracks of [[early, late, SOUND], [late, early, SOUND]]) {
+      const { push, segments } = startSegmenter(tracks, { segmentDuration: 1, firstSegmentDuration: 1 });
+      push(arriving([videoPackets(early, { to: 6.6 }), 0], [videoPackets(late, { to: 6.6 }), 0.25], [audioPackets(SOUND, { to: 6.6 }), 0.1]));
+      t.deepEqual(starts(segments(0)), [0, 1, 2, 3, 4, 5, 6]);
+      t.deepEqual(starts(segments(1)), [0, 1, 2, 3, 4, 5, 6]);
+      t.true(starts(segments(9)).every((start, index) => start - index < 0.022));
+    }
+  }
+});
+
 test('frame rates whose key frames are half a frame apart are cut together, whichever comes first', (t) => {
   const fast = encoded(1, { framerate: 30 });
   const slow = encoded(2, { framerate: 15, keyFrameInterval: 15 });
