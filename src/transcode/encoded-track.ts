@@ -1,6 +1,6 @@
 import { VIDEO_TIMEBASE } from '../core/timebase.ts';
 import type { Encoder, ImageTrack, MediaTrack } from '../core/track.ts';
-import type { Encoding, VideoEncoding } from './encoding.ts';
+import type { Encoding } from './encoding.ts';
 import type { EncodedFormat } from './transcoder.ts';
 
 /** An encoder as the readers of its track see it. */
@@ -39,13 +39,8 @@ export function encodedTrack(
   if (encoding.type === 'image') {
     return { ...picture, type: 'image', codec: encoding.codec, bitrate: 0, keyFrameInterval: 0 };
   }
-  const { codec, bitrate } = encoding;
-  return { ...picture, type: 'video', codec, bitrate, keyFrameInterval: keyFrameInterval(encoding) };
-}
-
-/** Frames from key frame to key frame, where that is fixed. */
-function keyFrameInterval({ keyFrames, framerate }: VideoEncoding): number {
-  return keyFrames === 'source' ? 0 : Math.round(keyFrames * framerate);
+  const { codec, bitrate, keyFrameInterval } = encoding;
+  return { ...picture, type: 'video', codec, bitrate, keyFrameInterval };
 }
 
 /** What is told of a track that its encode can never make. */

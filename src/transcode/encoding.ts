@@ -33,6 +33,8 @@ export interface VideoEncoding extends FrameChoice {
   readonly expectedFramerate: number;
   /** Where key frames are: those of the source, or the first frame of every interval of so many seconds. */
   readonly keyFrames: 'source' | number;
+  /** Frames from key frame to key frame that the output profile asks for; 0 where it does not. */
+  readonly keyFrameInterval: number;
   readonly preset: 'slower' | 'slow' | 'medium' | 'fast' | 'faster' | undefined;
   readonly profile: 'baseline' | 'main' | 'high' | undefined;
   readonly bFrames: number;
@@ -70,9 +72,4 @@ export type Encoding = VideoEncoding | AudioEncoding | ImageEncoding;
 export interface EncodeJob {
   readonly from: VideoTrack | AudioTrack;
   readonly encoding: Encoding;
-}
-
-/** Frames from key frame to key frame, as the management API shows it; 0 where the source decides. */
-export function gopSize({ keyFrames, expectedFramerate }: VideoEncoding): number {
-  return keyFrames === 'source' ? 0 : Math.round(keyFrames * expectedFramerate);
 }

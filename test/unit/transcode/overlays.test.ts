@@ -108,7 +108,7 @@ for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
     const from: VideoTrack = { ...VIDEO, width: 320, height: 180, framerate: 10 };
     const encoding: VideoEncoding = {
       type: 'video', codec: 'H264', ...PICTURE, bitrate: 200_000, framerate: 0, skipFrames: undefined, expectedFramerate: 10,
-      keyFrames: 1, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1, modules: 'x264,openh264',
+      keyFrames: 1, keyFrameInterval: 0, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1, modules: 'x264,openh264',
       extraOptions: undefined,
     };
     const drawn = [overlays.of('live', 'v', PICTURE), undefined, overlays.of('live_low', 'v', PICTURE)];

@@ -101,7 +101,7 @@ export function openInput(clip: Clip): InputStream {
 export function videoEncoding(shape: Partial<VideoEncoding> = {}): VideoEncoding {
   return {
     type: 'video', codec: 'H264', width: 160, height: 88, bitrate: 150_000, framerate: 0, expectedFramerate: 25,
-    skipFrames: undefined, keyFrames: 1, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1,
+    skipFrames: undefined, keyFrames: 1, keyFrameInterval: 0, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1,
     modules: 'x264', extraOptions: undefined, ...shape,
   };
 }
