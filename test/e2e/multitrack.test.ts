@@ -44,7 +44,8 @@ test('one stream brings sound in two languages, and LL-HLS plays each', async (t
     [[0, 'Video', undefined, undefined], [1, 'Audio', 'eng', 64_000], [3, 'Audio', 'kor', 64_000]],
   );
   t.deepEqual(
-    stream.outputs[0]?.tracks.map(({ video, audio }) => video?.codec ?? audio?.language).sort(), ['H264', 'eng', 'kor'],
+    stream.outputs[0]?.tracks.map(({ video, audio }) => video?.codec ?? `${audio?.codec} ${audio?.language}`).sort(),
+    ['AAC eng', 'AAC kor', 'H264', 'OPUS eng', 'OPUS kor'],
   );
   const playlist = await master(kiln);
   const media = [...playlist.matchAll(/^#EXT-X-MEDIA:TYPE=AUDIO,(.*)$/gm)].map(([, attributes = '']) => ({
@@ -52,7 +53,7 @@ test('one stream brings sound in two languages, and LL-HLS plays each', async (t
     language: /LANGUAGE="([^"]+)"/.exec(attributes)?.[1],
     url: kiln.httpUrl(/URI="([^"]+)"/.exec(attributes)?.[1] ?? ''),
   }));
-  t.deepEqual(media.map(({ language }) => language), ['eng', 'kor']);
+  t.deepEqual(media.map(({ language }) => language), ['en', 'ko']);
   t.is(media[0]?.group, media[1]?.group);
   const pitches = await Promise.all(media.map(({ url }) => pitch(url)));
   for (const [i, expected] of [440, 880].entries()) {
