@@ -3,12 +3,12 @@ import type { Choice, ChosenJob } from './choice.ts';
 import { audioOptions } from './encoders/audio.ts';
 import { imageForm } from './encoders/image.ts';
 import { videoOptions } from './encoders/video.ts';
-import { filterGraph } from './filters.ts';
+import { filterChain } from './filters.ts';
 import { forcedKeyFrames } from './frame-grid.ts';
 
 /** What an ffmpeg is to do. */
 export interface Command {
-  /** Input tracks in the order of the NUT streams; jobs find theirs by id. */
+  /** Input tracks in the order of the NUT streams; jobs find theirs by id. Each job's is among them. */
   readonly tracks: readonly MediaTrack[];
   /** What decodes each of them, in the same order. */
   readonly decoders: readonly Choice[];
@@ -28,21 +28,17 @@ const NO_PROBING = ['-probesize', '32', '-analyzeduration', '0'];
 /**
  * Arguments of an ffmpeg that reads NUT on its standard input, decodes each track once, and puts out every job as a
  * NUT of its own with one stream. Times are the input's, which come with OFFSET_SECONDS added and go out so.
- * One filter graph belongs to one input track, so that one that stays silent holds up no other.
+ * Every output has a filter graph of its own: in a common one ffmpeg 7 hands on no frame before the output with the
+ * lowest frame rate has one, and a track that stays silent would hold up the others.
  */
 export function ffmpegArguments(command: Command): string[] {
   const { tracks, jobs } = command;
   const upload = jobs.find(({ choice }) => uploads(choice))?.choice.device;
-  const graphs = tracks.flatMap((track, stream) => {
-    const own = jobs.flatMap((job, index) => (job.job.from.id === track.id ? [{ ...job, index }] : []));
-    return own.length === 0 ? [] : ['-filter_complex', filterGraph(track, stream, own)];
-  });
   return [
-    ...QUIET, ...(upload?.encodeWith ?? []),
+    ...QUIET, '-filter_threads', '1', ...(upload?.encodeWith ?? []),
     ...tracks.flatMap((track, stream) => decoderOptions(command, track, stream)),
     '-flags', 'low_delay', ...NO_PROBING, '-copyts', '-f', 'nut', '-i', 'pipe:0',
-    '-filter_complex_threads', '1', ...graphs,
-    ...jobs.flatMap((job, index) => outputOptions(job, index)),
+    ...jobs.flatMap((job, index) => outputOptions(job, index, tracks.findIndex(({ id }) => id === job.job.from.id))),
   ];
 }
 
@@ -56,9 +52,9 @@ function decoderOptions({ decoders, jobs, decodes }: Command, track: MediaTrack,
   return [...options, `-threads:${stream}`, String(decodes.threadCount), ...skip];
 }
 
-function outputOptions(job: ChosenJob, index: number): string[] {
+function outputOptions(job: ChosenJob, index: number, stream: number): string[] {
   return [
-    '-map', `[o${index}]`, ...encoderOptions(job),
+    '-map', `0:${stream}`, '-filter', filterChain(job), ...encoderOptions(job),
     // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
     '-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1',
     '-f', 'nut', `pipe:${FIRST_PIPE + index}`,

@@ -7,12 +7,13 @@ import { encoderThreads } from './threads.ts';
 const OPENH264_QP = { slower: [10, 39], slow: [16, 45], medium: [24, 51], fast: [32, 51], faster: [40, 51] } as const;
 
 /**
- * x264. Without a preset `veryfast`: the ones below give up far more quality than they save. Rate control counts time
- * by the stamps (force-cfr=0), because the frame rate that is told may be wrong; pictures are split among threads.
+ * x264. Without a preset `veryfast`: the ones below give up far more quality than they save. Rate control counts frames
+ * at the rate that is told: by their stamps it would hold back each frame until the next. Pictures are split among
+ * threads.
  */
 export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'veryfast', profile, bFrames, lookahead, expectedFramerate } = encoding;
-  const params: [string, string | number][] = [['fps', expectedFramerate], ['force-cfr', 0]];
+  const params: [string, string | number][] = [['fps', expectedFramerate]];
   if (lookahead > 0) params.push(['rc-lookahead', lookahead], ['mbtree', 1]);
   return [
     '-c:v', 'libx264', '-preset', preset, '-tune', 'zerolatency', ...profileOf(profile), '-bf', String(bFrames),
