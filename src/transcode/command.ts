@@ -68,9 +68,11 @@ function encoderOptions({ job: { from, encoding }, choice, resumeAt }: ChosenJob
   const { ffmpegName } = choice;
   if (encoding.type === 'audio') return audioOptions(encoding, ffmpegName);
   if (from.type === 'audio') throw new Error('No picture can be made of an audio track');
-  if (encoding.type === 'image') return [...PICTURE_CLOCK, '-c:v', ffmpegName, ...imageForm(ffmpegName).options];
+  // several threads would hold back a picture each
+  const picture = [...PICTURE_CLOCK, '-c:v', ffmpegName, '-threads', '1'];
+  if (encoding.type === 'image') return [...picture, ...imageForm(ffmpegName).options];
   const keyFrames = forcedKeyFrames(from, encoding, resumeAt !== undefined);
-  return [...PICTURE_CLOCK, '-force_key_frames', keyFrames, ...videoOptions(encoding, choice)];
+  return [...PICTURE_CLOCK, '-force_key_frames', keyFrames, ...videoOptions(encoding, from, choice)];
 }
 
 /** Whether frames have to be brought to a device, of which ffmpeg has one for all graphs. */

@@ -14,6 +14,8 @@ interface VideoStream extends StreamBase {
   readonly kind: 'video';
   readonly width: number;
   readonly height: number;
+  /** Frames per second, for encoders that count by it. Told where it is given, never read. */
+  readonly framerate?: number;
 }
 
 interface AudioStream extends StreamBase {

@@ -12,6 +12,8 @@ const MAX_DISTANCE = 65_536;
 const MSB_PTS_SHIFT = 0;
 const MAX_PTS_DISTANCE = 1;
 const FIELDS_UP_TO_COUNT = 6;
+/** In an info packet: the value that follows is text (-1, as a signed number is written). */
+const TEXT = 2;
 
 /** The two frame codes: what is the same for every frame is in the table, what is not in the frame's head. */
 const FRAME = 0;
@@ -40,7 +42,9 @@ export class NutWriter {
   /** What comes in front of the first frame. */
   header(): Buffer {
     const streams = this.#streams.map((stream, index) => packet(START.stream, streamHeader(stream, index)));
-    return Buffer.concat([ID, packet(START.main, mainHeader(this.#streams)), ...streams, packet(START.syncpoint, v(0, 0))]);
+    const infos = this.#streams.flatMap((stream, index) => frameRateInfo(stream, index));
+    const main = packet(START.main, mainHeader(this.#streams));
+    return Buffer.concat([ID, main, ...streams, ...infos, packet(START.syncpoint, v(0, 0))]);
   }
 
   /**
@@ -98,6 +102,15 @@ function streamHeader(stream: NutStream, index: number): Buffer {
     // sample aspect ratio and colour are left to the bitstream
     video ? v(stream.width, stream.height, 0, 0, 0) : v(stream.samplerate, 1, stream.channels),
   ]);
+}
+
+/** An info packet of a stream with the one name that ffmpeg reads a frame rate of. */
+function frameRateInfo(stream: NutStream, index: number): Buffer[] {
+  if (stream.kind === 'audio' || stream.framerate === undefined) return [];
+  const name = vb(Buffer.from('r_frame_rate'));
+  const value = vb(Buffer.from(`${Math.round(stream.framerate * 1000)}/1000`));
+  // of the whole stream and no chapter, one entry
+  return [packet(START.info, Buffer.concat([v(index + 1, 0, 0, 0, 1), name, v(TEXT), value]))];
 }
 
 function packet(start: string, content: Buffer): Buffer {

@@ -1,8 +1,10 @@
+import type { VideoTrack } from '../../core/track.ts';
 import type { VideoEncoding } from '../encoding.ts';
 import type { ExtraOptions } from './extra-options.ts';
-import { constantRate, listed, LONG_GOP, spread } from './rate.ts';
+import { constantRate, countedBySource, listed, LONG_GOP, spread } from './rate.ts';
 import { encoderThreads } from './threads.ts';
 
+const OPENH264_MAX_FRAMERATE = 60;
 /** OpenH264 knows complexity only as bounds of the quantizer (facts/10-transcoding.md). */
 const OPENH264_QP = { slower: [10, 39], slow: [16, 45], medium: [24, 51], fast: [32, 51], faster: [40, 51] } as const;
 
@@ -24,9 +26,10 @@ export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string
 
 /** x265. Without a preset `ultrafast`, which is as dear as x264's `faster`. */
 export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
-  const { preset = 'ultrafast', bFrames, lookahead } = encoding;
+  const { preset = 'ultrafast', bFrames, lookahead, expectedFramerate } = encoding;
   const params: [string, string | number][] = [
-    ['log-level', 'error'], ['scenecut', 0], ['open-gop', 0], ['frame-threads', 1], ['pools', encoderThreads(encoding)],
+    ['log-level', 'error'], ['fps', expectedFramerate], ['scenecut', 0], ['open-gop', 0], ['frame-threads', 1],
+    ['pools', encoderThreads(encoding)],
   ];
   if (lookahead > 0) params.push(['rc-lookahead', lookahead]);
   return [
@@ -36,8 +39,9 @@ export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string
 }
 
 /** OpenH264. It has no B-frames and no lookahead. */
-export function openh264(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
-  const { preset, profile, bitrate } = encoding;
+export function openh264(encoding: VideoEncoding, { allowed }: ExtraOptions, from: VideoTrack): string[] {
+  const { preset, profile } = encoding;
+  const { bitrate } = countedBySource(encoding, from, OPENH264_MAX_FRAMERATE);
   const [qmin, qmax] = preset === undefined ? [] : OPENH264_QP[preset];
   const quantizer = qmin === undefined || qmax === undefined ? [] : ['-qmin', String(qmin), '-qmax', String(qmax)];
   return [

@@ -1,7 +1,8 @@
+import type { VideoTrack } from '../../core/track.ts';
 import type { Device } from '../hardware.ts';
 import type { VideoEncoding } from '../encoding.ts';
 import type { ExtraOptions } from './extra-options.ts';
-import { constantRate, LONG_GOP, spread } from './rate.ts';
+import { constantRate, countedBySource, LONG_GOP, spread } from './rate.ts';
 
 const NVENC_PRESET = { slower: 'p7', slow: 'p6', medium: 'p5', fast: 'p3', faster: 'p2' } as const;
 const QSV_PRESET = { slower: 'slower', slow: 'slow', medium: 'medium', fast: 'fast', faster: 'faster' } as const;
@@ -10,13 +11,14 @@ const VAAPI_LEVEL = { slower: 1, slow: 2, medium: 4, fast: 6, faster: 7 } as con
 
 /** An encoder of a device: NVENC, Quick Sync or VAAPI. @param encoder ffmpeg's name */
 export function hardwareVideo(
-  encoding: VideoEncoding, { allowed }: ExtraOptions, encoder: string, device: Device,
+  encoding: VideoEncoding, { allowed }: ExtraOptions, from: VideoTrack, encoder: string, device: Device,
 ): string[] {
   const { preset, profile, bFrames, codec } = encoding;
   return [
     '-c:v', encoder, ...device.encoderOptions, ...SPEED[device.module](preset ?? 'faster'),
     ...(codec === 'H264' && profile !== undefined ? ['-profile:v', PROFILES[device.module][profile]] : []),
-    '-bf', String(bFrames), ...constantRate(encoding), '-g', LONG_GOP, ...DELAY[device.module](encoding), ...spread(allowed),
+    '-bf', String(bFrames), ...constantRate(countedBySource(encoding, from)), '-g', LONG_GOP,
+    ...DELAY[device.module](encoding), ...spread(allowed),
   ];
 }
 

@@ -38,7 +38,10 @@ export function libaom(encoding: VideoEncoding, { allowed }: ExtraOptions): stri
 export function svtav1(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'faster', bitrate, keyFrames, expectedFramerate } = encoding;
   const gop = Math.max(1, Math.round((keyFrames === 'source' ? 1 : keyFrames) * expectedFramerate));
-  const params: [string, string | number][] = [['rc', 2], ['pred-struct', 1], ['lp', encoderThreads(encoding)]];
+  const params: [string, string | number][] = [
+    ['rc', 2], ['pred-struct', 1], ['lp', encoderThreads(encoding)],
+    ['fps-num', Math.round(expectedFramerate * 1000)], ['fps-denom', 1000],
+  ];
   return [
     '-c:v', 'libsvtav1', '-preset', String(SVTAV1_PRESET[preset]), '-b:v', String(bitrate), '-g', String(gop),
     '-svtav1-params', listed([...params, ...allowed]),

@@ -8,6 +8,7 @@ import type { MediaTrack } from '../../../src/core/track.ts';
 import { chooseDecoder, chooseEncoder, type ChosenJob } from '../../../src/transcode/choice.ts';
 import { ffmpegArguments, type Command } from '../../../src/transcode/command.ts';
 import type { EncodeJob } from '../../../src/transcode/encoding.ts';
+import { sourceFramerate } from '../../../src/transcode/picture.ts';
 import { probeFfmpeg, type Capabilities } from '../../../src/transcode/probe.ts';
 
 /** What a NUT holds. */
@@ -73,7 +74,7 @@ export async function runWork(ffmpeg: string, input: Recording, work: Work): Pro
   (stderr as Readable).on('data', (chunk: Buffer) => (said += chunk.toString()));
   // one that ends early is judged by what it put out
   stdin?.on('error', () => {});
-  stdin?.end(nutOf(input));
+  stdin?.end(nutOf(input, work.tracks));
   const reading = Promise.all(outputs.map((pipe) => readOutput(pipe as Readable)));
   const [code] = (await once(child, 'close')) as [number | null];
   return { outputs: await reading, stderr: said, code };
@@ -97,9 +98,13 @@ async function readNut(readable: Readable): Promise<Recording> {
   return { streams, frames };
 }
 
-/** The bytes of a NUT as the transcoder writes it: with an offset of a second, without what NUT says of frame rates. */
-export function nutOf({ streams, frames }: Recording): Buffer {
-  const writer = new NutWriter(streams);
+/** The bytes of a NUT as the transcoder writes it: an offset of a second, and the frame rates that tracks declare. */
+export function nutOf({ streams, frames }: Recording, tracks: readonly MediaTrack[]): Buffer {
+  const writer = new NutWriter(streams.map((stream, index) => {
+    const track = tracks[index];
+    const video = stream.kind === 'video' && track?.type === 'video';
+    return video ? { ...stream, framerate: sourceFramerate(track, 0) } : stream;
+  }));
   const parts = [writer.header()];
   for (const { stream, pts, key, data } of frames) {
     const { num, den } = (streams[stream] as NutStream).timebase;
