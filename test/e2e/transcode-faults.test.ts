@@ -1,0 +1,158 @@
+import test, { type ExecutionContext } from 'ava';
+import type { TrackInfo } from '../../src/stats/track-schema.ts';
+import { aac } from '../support/aac.ts';
+import { encodersOf } from '../support/encoders.ts';
+import { publishPattern } from '../support/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/kiln.ts';
+import { AAC, BYPASS, LONG_LLHLS, ladderXml, video } from '../support/ladder-config.ts';
+import { chunklists, record, type Recording } from '../support/llhls-recording.ts';
+import { MediaPublisher } from '../support/media-publisher.ts';
+import { until } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264 } from '../support/webrtc-media.ts';
+
+const LADDER = ladderXml([BYPASS, video(180, 200), AAC], {
+  playlists: '<Playlist><Name>source</Name><FileName>source</FileName>' +
+    '<Rendition><Name>source</Name><Video>source</Video></Rendition></Playlist>',
+});
+
+async function start(t: ExecutionContext, options: KilnOptions = {}): Promise<Kiln> {
+  const kiln = await Kiln.start({ llhls: LONG_LLHLS, application: LADDER, ...options });
+  t.teardown(() => kiln.stop());
+  return kiln;
+}
+
+function publish(t: ExecutionContext, kiln: Kiln): void {
+  const publisher = publishPattern(kiln.rtmpUrl('live'), { size: '640x360', bitrate: '400k' });
+  t.teardown(() => publisher.stop());
+}
+
+/** A track of the only output stream. */
+async function trackOf(kiln: Kiln, name: string): Promise<TrackInfo | undefined> {
+  return (await kiln.stream('live')).body.response.outputs[0]?.tracks.find((track) => track.name === name);
+}
+
+const statusOf = async (kiln: Kiln) => (await trackOf(kiln, '180p'))?.video?.codecStatus;
+
+/** What an LL-HLS player got of tracks of these names so far. */
+async function recordings(kiln: Kiln, ...names: readonly string[]): Promise<Recording[]> {
+  const lists = await chunklists(kiln.httpUrl('/app/live/llhls.m3u8'));
+  return Promise.all(names.map(async (name) => record(lists.get((await trackOf(kiln, name))?.id ?? -1) ?? `no ${name}`)));
+}
+
+/** Waits until a track has some more segments than now. */
+async function moreSegments(kiln: Kiln, name: string, more: number): Promise<void> {
+  const count = async () => {
+    const [recorded] = await recordings(kiln, name).catch(() => []);
+    return recorded?.segments.length ?? 0;
+  };
+  const wanted = (await count()) + more;
+  await until(`segment ${wanted} of ${name}`, async () => (await count()) >= wanted);
+}
+
+/** The only ffmpeg of the server. */
+async function encoder(kiln: Kiln): Promise<number> {
+  return until('an encoder', () => encodersOf(kiln.pid)[0]);
+}
+
+/** Players of it noticed nothing: everything is there, in order, and one frame goes on where the other ended. */
+function isWhole(t: ExecutionContext, { segments, frames }: Recording): void {
+  t.deepEqual(segments.map(({ msn }) => msn), segments.map((_, i) => i + (segments[0]?.msn ?? 0)));
+  t.false(segments.some(({ gap, discontinuity }) => gap || discontinuity));
+  for (const [i, { pts }] of frames.entries()) {
+    const before = frames[i - 1];
+    if (before !== undefined) t.true(Math.abs(pts - before.pts - before.duration) < 0.002, `frame ${i} at ${pts}`);
+  }
+}
+
+const times = ({ frames }: Recording, count = Infinity) => frames.slice(0, count).map(({ pts }) => pts);
+const starts = ({ segments }: Recording, count: number) => segments.slice(0, count).map(({ frames: [first] }) => [first?.pts, first?.key]);
+
+test.serial('encoders that are killed come back and lose nothing; who watches the source as it is notices nothing', async (t) => {
+  const kiln = await start(t);
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  const peer = new ViewerPeer({ audio: false });
+  t.teardown(() => peer.close());
+  await peer.play(kiln.httpUrl('/app/live/source?direction=whep'));
+  await peer.until(() => peer.frames().length > 0);
+  for (let round = 0; round < 2; round++) {
+    const pid = await encoder(kiln);
+    process.kill(pid, 'SIGKILL');
+    await until('the encoder has failed', async () => (await statusOf(kiln)) === 'Failed');
+    await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
+    t.not(await encoder(kiln), pid);
+    await moreSegments(kiln, '180p', 2);
+  }
+  t.is(encodersOf(kiln.pid).length, 1);
+  t.like((await trackOf(kiln, 'source'))?.video, { codecStatus: 'Ready', configChangeCount: 0 });
+  t.like((await trackOf(kiln, '180p'))?.video, { configChangeCount: 0 });
+  const [source, high, sound] = (await recordings(kiln, 'source', '180p', 'aac')) as [Recording, Recording, Recording];
+  for (const one of [source, high, sound]) isWhole(t, one);
+  const count = Math.min(source.segments.length, high.segments.length);
+  t.deepEqual(starts(high, count), starts(source, count));
+  t.deepEqual(times(high, source.frames.length), times(source, high.frames.length), 'every frame, once');
+  const seen = peer.frames().map(({ timestamp }) => timestamp);
+  const steps = seen.slice(1).map((timestamp, i) => (timestamp - (seen[i] ?? 0)) >>> 0);
+  t.true(steps.length > 90);
+  t.true(steps.every((step) => step > 2800 && step < 3200), 'a WebRTC viewer misses no frame');
+});
+
+test.serial('an encoder that stands still is found out; who watches the source as it is notices nothing', async (t) => {
+  const kiln = await start(t);
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  await moreSegments(kiln, '180p', 2);
+  const pid = await encoder(kiln);
+  process.kill(pid, 'SIGSTOP');
+  await moreSegments(kiln, 'source', 3);
+  t.is(await encoder(kiln), pid, 'the source goes on while its encoder does not');
+  await until('the encoder has failed', async () => (await statusOf(kiln)) === 'Failed');
+  await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
+  t.not(await encoder(kiln), pid);
+  await moreSegments(kiln, '180p', 2);
+  const [source, high] = (await recordings(kiln, 'source', '180p')) as [Recording, Recording];
+  isWhole(t, source);
+  const there = new Set(times(source));
+  t.true(high.segments.at(-1)?.frames.every(({ pts }) => there.has(pts)));
+  t.deepEqual(high.segments.at(-1)?.msn, source.segments.at(-1)?.msn, 'it has caught up');
+  t.regex(kiln.log, /ffmpeg (puts out nothing|takes no input)/);
+});
+
+test.serial('without an ffmpeg the source plays as it is, and what would have to be encoded has failed', async (t) => {
+  const kiln = await start(t, { env: { KILN_FFMPEG: '/bin/true' } });
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  await moreSegments(kiln, 'source', 3);
+  const [source] = (await recordings(kiln, 'source')) as [Recording];
+  isWhole(t, source);
+  t.is((await trackOf(kiln, 'source'))?.video?.codecStatus, 'Ready');
+  t.is((await trackOf(kiln, '180p'))?.video?.codecStatus, 'Failed');
+  t.is((await trackOf(kiln, 'aac'))?.audio?.codecStatus, 'Failed');
+  t.regex(kiln.log, /KILN_FFMPEG is no ffmpeg that runs/);
+  t.regex(kiln.log, /EGRESS_TRANSCODE_FAILED_ENCODING.*180p of output profile ladder is not encoded/);
+  t.is((await fetch(`http://127.0.0.1:${kiln.ports.api}/readyz`)).status, 200);
+});
+
+test.serial('a source changes its size and its sample rate: what is encoded stays as it was and goes on', async (t) => {
+  const kiln = await start(t, { application: ladderXml([video(88, 100), AAC]) });
+  const size = (width: number, height: number) => h264({ width, height, fps: 25, gop: 25, seconds: 2 });
+  const publisher = await MediaPublisher.start(kiln.ports.rtmp, 'live', [
+    { video: await size(320, 180), audio: await aac(440) },
+    { video: await size(640, 360), audio: await aac(440, { samplerate: 44_100 }) },
+  ]);
+  t.teardown(() => publisher.close());
+  await kiln.liveStream('live');
+  await until('the source has changed', async () => {
+    const { input } = (await kiln.stream('live')).body.response;
+    return (input.tracks[0]?.video?.configChangeCount ?? 0) >= 2;
+  });
+  await moreSegments(kiln, '88p', 2);
+  t.like((await trackOf(kiln, '88p'))?.video, { width: 156, height: 88, configChangeCount: 0, codecStatus: 'Ready' });
+  t.like((await trackOf(kiln, 'aac'))?.audio, { samplerate: 48_000, configChangeCount: 0, codecStatus: 'Ready' });
+  const [picture, sound] = (await recordings(kiln, '88p', 'aac')) as [Recording, Recording];
+  t.is(picture.frames[0]?.pts, 0, 'from the first frame on');
+  t.true(picture.segments.length >= 5);
+  isWhole(t, picture);
+  t.false(sound.segments.some(({ gap, discontinuity }) => gap || discontinuity));
+});
