@@ -160,5 +160,6 @@ export class FfmpegChild {
 
 function childEnvironment(): NodeJS.ProcessEnv {
   const known = Object.entries(process.env).filter(([name]) => ENVIRONMENT.test(name));
-  return { ...Object.fromEntries(known), AV_LOG_FORCE_NOCOLOR: '1' };
+  // SVT-AV1 tells its configuration as if it were an error unless it is told not to
+  return { ...Object.fromEntries(known), AV_LOG_FORCE_NOCOLOR: '1', SVT_LOG: '1' };
 }

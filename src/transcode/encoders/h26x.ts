@@ -24,7 +24,9 @@ export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string
   ];
 }
 
-/** x265. Without a preset `ultrafast`, which is as dear as x264's `faster`. */
+const X265_BUFFER_SECONDS = 2;
+
+/** x265. Without a preset `ultrafast`. With a shorter buffer it takes long to come near its bitrate. */
 export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'ultrafast', bFrames, lookahead, expectedFramerate } = encoding;
   const params: [string, string | number][] = [
@@ -33,8 +35,8 @@ export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string
   ];
   if (lookahead > 0) params.push(['rc-lookahead', lookahead]);
   return [
-    '-c:v', 'libx265', '-preset', preset, '-tune', 'zerolatency', '-bf', String(bFrames), ...constantRate(encoding),
-    '-g', LONG_GOP, '-forced-idr', '1', '-x265-params', listed([...params, ...allowed]),
+    '-c:v', 'libx265', '-preset', preset, '-tune', 'zerolatency', '-bf', String(bFrames),
+    ...constantRate(encoding, X265_BUFFER_SECONDS), '-g', LONG_GOP, '-forced-idr', '1', '-x265-params', listed([...params, ...allowed]),
   ];
 }
 

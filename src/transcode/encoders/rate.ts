@@ -5,10 +5,9 @@ import { sourceFramerate } from '../picture.ts';
 /** Longer than any interval that is asked for: key frames come where they are forced. */
 export const LONG_GOP = '9999';
 
-/** A bitrate that is kept within each second, so that a link is not overrun. */
-export function constantRate({ bitrate }: VideoEncoding): string[] {
-  const rate = String(bitrate);
-  return ['-b:v', rate, '-maxrate', rate, '-bufsize', rate];
+/** A bitrate that is kept within so many seconds, so that a link is not overrun. */
+export function constantRate({ bitrate }: VideoEncoding, seconds = 1): string[] {
+  return ['-b:v', String(bitrate), '-maxrate', String(bitrate), '-bufsize', String(bitrate * seconds)];
 }
 
 /**

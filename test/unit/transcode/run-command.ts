@@ -68,7 +68,7 @@ function choiceOf(chosen: ReturnType<typeof chooseEncoder>): ChosenJob['choice']
 export async function runWork(ffmpeg: string, input: Recording, work: Work): Promise<Ran> {
   const args = await commandFor(ffmpeg, work);
   const pipes = work.jobs.map((): 'pipe' => 'pipe');
-  const child = spawn(ffmpeg, args, { stdio: ['pipe', 'ignore', 'pipe', ...pipes] });
+  const child = spawn(ffmpeg, args, { stdio: ['pipe', 'ignore', 'pipe', ...pipes], env: { ...process.env, SVT_LOG: '1' } });
   const [stdin, , stderr, ...outputs] = child.stdio;
   let said = '';
   (stderr as Readable).on('data', (chunk: Buffer) => (said += chunk.toString()));
