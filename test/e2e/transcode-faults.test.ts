@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
-import type { TrackInfo } from '../../src/stats/track-schema.ts';
 import { aac } from '../support/aac.ts';
 import { encodersOf } from '../support/encoders.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, type KilnOptions } from '../support/kiln.ts';
 import { AAC, BYPASS, LONG_LLHLS, ladderXml, video } from '../support/ladder-config.ts';
-import { chunklists, record, type Recording } from '../support/llhls-recording.ts';
+import type { Recording } from '../support/llhls-recording.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
+import { moreSegments, playFaults, recordings, trackOf } from '../support/renditions.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
@@ -27,42 +27,11 @@ function publish(t: ExecutionContext, kiln: Kiln): void {
   t.teardown(() => publisher.stop());
 }
 
-/** A track of the only output stream. */
-async function trackOf(kiln: Kiln, name: string): Promise<TrackInfo | undefined> {
-  return (await kiln.stream('live')).body.response.outputs[0]?.tracks.find((track) => track.name === name);
-}
-
 const statusOf = async (kiln: Kiln) => (await trackOf(kiln, '180p'))?.video?.codecStatus;
-
-/** What an LL-HLS player got of tracks of these names so far. */
-async function recordings(kiln: Kiln, ...names: readonly string[]): Promise<Recording[]> {
-  const lists = await chunklists(kiln.httpUrl('/app/live/llhls.m3u8'));
-  return Promise.all(names.map(async (name) => record(lists.get((await trackOf(kiln, name))?.id ?? -1) ?? `no ${name}`)));
-}
-
-/** Waits until a track has some more segments than now. */
-async function moreSegments(kiln: Kiln, name: string, more: number): Promise<void> {
-  const count = async () => {
-    const [recorded] = await recordings(kiln, name).catch(() => []);
-    return recorded?.segments.length ?? 0;
-  };
-  const wanted = (await count()) + more;
-  await until(`segment ${wanted} of ${name}`, async () => (await count()) >= wanted);
-}
 
 /** The only ffmpeg of the server. */
 async function encoder(kiln: Kiln): Promise<number> {
   return until('an encoder', () => encodersOf(kiln.pid)[0]);
-}
-
-/** Players of it noticed nothing: everything is there, in order, and one frame goes on where the other ended. */
-function isWhole(t: ExecutionContext, { segments, frames }: Recording): void {
-  t.deepEqual(segments.map(({ msn }) => msn), segments.map((_, i) => i + (segments[0]?.msn ?? 0)));
-  t.false(segments.some(({ gap, discontinuity }) => gap || discontinuity));
-  for (const [i, { pts }] of frames.entries()) {
-    const before = frames[i - 1];
-    if (before !== undefined) t.true(Math.abs(pts - before.pts - before.duration) < 0.002, `frame ${i} at ${pts}`);
-  }
 }
 
 const times = ({ frames }: Recording, count = Infinity) => frames.slice(0, count).map(({ pts }) => pts);
@@ -82,13 +51,13 @@ test.serial('encoders that are killed come back and lose nothing; who watches th
     await until('the encoder has failed', async () => (await statusOf(kiln)) === 'Failed');
     await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
     t.not(await encoder(kiln), pid);
-    await moreSegments(kiln, '180p', 2);
+    await moreSegments(kiln, ['180p'], 2);
   }
   t.is(encodersOf(kiln.pid).length, 1);
   t.like((await trackOf(kiln, 'source'))?.video, { codecStatus: 'Ready', configChangeCount: 0 });
   t.like((await trackOf(kiln, '180p'))?.video, { configChangeCount: 0 });
-  const [source, high, sound] = (await recordings(kiln, 'source', '180p', 'aac')) as [Recording, Recording, Recording];
-  for (const one of [source, high, sound]) isWhole(t, one);
+  const [source, high, sound] = (await recordings(kiln, ['source', '180p', 'aac'])) as [Recording, Recording, Recording];
+  for (const one of [source, high, sound]) t.deepEqual(playFaults(one), []);
   const count = Math.min(source.segments.length, high.segments.length);
   t.deepEqual(starts(high, count), starts(source, count));
   t.deepEqual(times(high, source.frames.length), times(source, high.frames.length), 'every frame, once');
@@ -102,17 +71,17 @@ test.serial('an encoder that stands still is found out; who watches the source a
   const kiln = await start(t);
   publish(t, kiln);
   await kiln.liveStream('live');
-  await moreSegments(kiln, '180p', 2);
+  await moreSegments(kiln, ['180p'], 2);
   const pid = await encoder(kiln);
   process.kill(pid, 'SIGSTOP');
-  await moreSegments(kiln, 'source', 3);
+  await moreSegments(kiln, ['source'], 3);
   t.is(await encoder(kiln), pid, 'the source goes on while its encoder does not');
   await until('the encoder has failed', async () => (await statusOf(kiln)) === 'Failed');
   await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
   t.not(await encoder(kiln), pid);
-  await moreSegments(kiln, '180p', 2);
-  const [source, high] = (await recordings(kiln, 'source', '180p')) as [Recording, Recording];
-  isWhole(t, source);
+  await moreSegments(kiln, ['180p'], 2);
+  const [source, high] = (await recordings(kiln, ['source', '180p'])) as [Recording, Recording];
+  t.deepEqual(playFaults(source), []);
   const there = new Set(times(source));
   t.true(high.segments.at(-1)?.frames.every(({ pts }) => there.has(pts)));
   t.deepEqual(high.segments.at(-1)?.msn, source.segments.at(-1)?.msn, 'it has caught up');
@@ -123,9 +92,8 @@ test.serial('without an ffmpeg the source plays as it is, and what would have to
   const kiln = await start(t, { env: { KILN_FFMPEG: '/bin/true' } });
   publish(t, kiln);
   await kiln.liveStream('live');
-  await moreSegments(kiln, 'source', 3);
-  const [source] = (await recordings(kiln, 'source')) as [Recording];
-  isWhole(t, source);
+  const [source] = (await moreSegments(kiln, ['source'], 3)) as [Recording];
+  t.deepEqual(playFaults(source), []);
   t.is((await trackOf(kiln, 'source'))?.video?.codecStatus, 'Ready');
   t.is((await trackOf(kiln, '180p'))?.video?.codecStatus, 'Failed');
   t.is((await trackOf(kiln, 'aac'))?.audio?.codecStatus, 'Failed');
@@ -147,12 +115,11 @@ test.serial('a source changes its size and its sample rate: what is encoded stay
     const { input } = (await kiln.stream('live')).body.response;
     return (input.tracks[0]?.video?.configChangeCount ?? 0) >= 2;
   });
-  await moreSegments(kiln, '88p', 2);
+  const [picture, sound] = (await moreSegments(kiln, ['88p', 'aac'], 2)) as [Recording, Recording];
   t.like((await trackOf(kiln, '88p'))?.video, { width: 156, height: 88, configChangeCount: 0, codecStatus: 'Ready' });
   t.like((await trackOf(kiln, 'aac'))?.audio, { samplerate: 48_000, configChangeCount: 0, codecStatus: 'Ready' });
-  const [picture, sound] = (await recordings(kiln, '88p', 'aac')) as [Recording, Recording];
   t.is(picture.frames[0]?.pts, 0, 'from the first frame on');
   t.true(picture.segments.length >= 5);
-  isWhole(t, picture);
+  t.deepEqual(playFaults(picture), []);
   t.false(sound.segments.some(({ gap, discontinuity }) => gap || discontinuity));
 });
