@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { NutStream } from '../../../src/containers/nut/format.ts';
 import { NutReader, type NutFrame } from '../../../src/containers/nut/reader.ts';
 import { NutWriter } from '../../../src/containers/nut/writer.ts';
@@ -66,18 +66,36 @@ function choiceOf(chosen: ReturnType<typeof chooseEncoder>): ChosenJob['choice']
 
 /** Runs the command for some work on an input. */
 export async function runWork(ffmpeg: string, input: Recording, work: Work): Promise<Ran> {
-  const args = await commandFor(ffmpeg, work);
-  const pipes = work.jobs.map((): 'pipe' => 'pipe');
-  const child = spawn(ffmpeg, args, { stdio: ['pipe', 'ignore', 'pipe', ...pipes], env: { ...process.env, SVT_LOG: '1' } });
-  const [stdin, , stderr, ...outputs] = child.stdio;
+  const { child, stdin, stderr, pipes } = await spawnWork(ffmpeg, work);
   let said = '';
-  (stderr as Readable).on('data', (chunk: Buffer) => (said += chunk.toString()));
-  // one that ends early is judged by what it put out
-  stdin?.on('error', () => {});
-  stdin?.end(nutOf(input, work.tracks));
-  const reading = Promise.all(outputs.map((pipe) => readOutput(pipe as Readable)));
+  stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  stdin.end(nutOf(input, work.tracks));
+  const reading = Promise.all(pipes.map((pipe) => readOutput(pipe)));
   const [code] = (await once(child, 'close')) as [number | null];
   return { outputs: await reading, stderr: said, code };
+}
+
+/** The command for some work that got an input, which has not ended: how many frames each output has put out by now. */
+export async function startWork(ffmpeg: string, input: Recording, work: Work) {
+  const { child, stdin, stderr, pipes } = await spawnWork(ffmpeg, work);
+  stderr.resume();
+  const counts = pipes.map(() => 0);
+  for (const [index, pipe] of pipes.entries()) {
+    const reader = new NutReader({ streams: () => {}, frame: () => void (counts[index] = (counts[index] as number) + 1) });
+    pipe.on('data', (chunk: Buffer) => reader.push(chunk));
+  }
+  stdin.write(nutOf(input, work.tracks));
+  return { counts, stop: () => child.kill('SIGKILL') };
+}
+
+async function spawnWork(ffmpeg: string, work: Work) {
+  const args = await commandFor(ffmpeg, work);
+  const outputs = work.jobs.map((): 'pipe' => 'pipe');
+  const child = spawn(ffmpeg, args, { stdio: ['pipe', 'ignore', 'pipe', ...outputs], env: { ...process.env, SVT_LOG: '1' } });
+  const [stdin, , stderr, ...pipes] = child.stdio as [Writable, null, Readable, ...Readable[]];
+  // one that ends early is judged by what it put out
+  stdin.on('error', () => {});
+  return { child, stdin, stderr, pipes };
 }
 
 /** What ffmpeg makes of its arguments when it is told to write NUT. */
