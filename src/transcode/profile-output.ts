@@ -9,7 +9,7 @@ import type { Logger } from '../log.ts';
 import { EncoderState, encodedTrack, unmadeTrack } from './encoded-track.ts';
 import type { Encoding } from './encoding.ts';
 import type { Overlays } from './overlays.ts';
-import { profilePlaylists } from './playlists.ts';
+import { profilePlaylist } from './playlists.ts';
 import { outputName, planTracks, type PlannedTrack } from './profile.ts';
 import type { EncodedFormat, EncodeSink, EncodeTask } from './transcoder.ts';
 
@@ -209,7 +209,7 @@ export class ProfileOutput {
   #create(): OutputStream | undefined {
     try {
       const output = this.#options.application.addOutput(this.#input, this.#name);
-      for (const playlist of profilePlaylists(this.#profile)) output.followTracks(() => playlist);
+      for (const config of this.#profile.playlists) output.followTracks((tracks) => profilePlaylist(config, tracks));
       return output;
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
