@@ -6,7 +6,7 @@ import { Run, type RunEnd, type RunSetting } from './run.ts';
 const MAX_STRIKES = 3;
 /** After so many failures in a row for no known reason the encodes of a group are run apart to find it. */
 const FAILURES_TOGETHER = 3;
-/** What the end of a run counts that had put out something from every encode. */
+/** What the end of a run counts that had put out something of every encode, or that somebody killed. */
 const SMALL_FAILURE = 0.25;
 /** After so many crashes in a row it is not tried with the same input again: that could be the reason. */
 const CRASHES_ON_INPUT = 2;
@@ -107,12 +107,12 @@ export class Group {
     if (run.healthy) {
       this.#backOff.reset();
       this.#failures = 0;
-    } else if (run.pid !== undefined) {
-      this.#findCulprit(run, reason);
+    } else if (run.pid !== undefined && !(killed && run.productive)) {
+      this.#findCulprit(run, reason, run.productive || killed ? SMALL_FAILURE : 1);
     }
   }
 
-  #findCulprit(run: Run, reason: string): void {
+  #findCulprit(run: Run, reason: string, weight: number): void {
     const { blamed } = run;
     if (blamed !== undefined && this.#encodes.includes(blamed) && run.failedAt(blamed)) {
       blamed.strikes++;
@@ -122,7 +122,7 @@ export class Group {
       this.#handler.givenUp(blamed, reason);
       return;
     }
-    this.#failures += run.productive ? SMALL_FAILURE : 1;
+    this.#failures += weight;
     if (this.#failures < FAILURES_TOGETHER) return;
     const [only, ...others] = this.#encodes;
     if (only === undefined) return;

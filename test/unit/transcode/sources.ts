@@ -9,6 +9,9 @@ import type { EncodedFormat, EncodeSink } from '../../../src/transcode/transcode
 import { audioTrack, videoTrack } from '../../support/packets.ts';
 import { recordNut } from './run-command.ts';
 
+/** Samples. */
+export const AUDIO_FRAME = 1024;
+
 export interface ClipOptions {
   readonly seconds?: number;
   readonly width?: number;
@@ -38,7 +41,7 @@ export async function makeClip(options: ClipOptions = {}): Promise<Clip> {
   } = options;
   const { streams: [picture, tone], frames } = await recordNut([
     '-f', 'lavfi', '-i', `testsrc2=size=${width}x${height}:rate=${rate}`,
-    '-f', 'lavfi', '-i', `aevalsrc='${sound}':s=${samplerate}:c=stereo|stereo`.replace(':c=stereo|stereo', ''),
+    '-f', 'lavfi', '-i', `aevalsrc='${sound}':s=${samplerate}`,
     '-t', String(seconds), '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-threads', '1',
     '-g', String(gop), '-keyint_min', String(gop), '-sc_threshold', '0', '-bf', String(bFrames),
     '-c:a', 'aac', '-ac', '2', '-enc_time_base:v', '1:90000',
@@ -78,18 +81,28 @@ export function secondsOf({ dts, track }: Packet): number {
   return toSeconds(dts, (track as MediaTrack).timebase);
 }
 
+/** Up to when there are packets of both tracks of a clip. */
+export function lastSeconds({ video, audio }: Clip, packets: readonly Packet[]): number {
+  const lasts = [video, audio].map((track) => packets.findLast((packet) => packet.track === track));
+  return Math.min(...lasts.map((packet) => (packet === undefined ? 0 : secondsOf(packet))));
+}
+
 /** A clip played over and over; each time it goes on where it was. */
-export function* looped(clip: Clip, rounds: number, first = 0): Generator<Packet> {
-  const { den } = clip.audio.timebase;
-  const frames = clip.packets.filter(({ track }) => track === clip.audio).length;
-  for (let round = first; round < first + rounds; round++) {
-    for (const packet of clip.packets) {
-      const isAudio = packet.track === clip.audio;
-      const offset = isAudio ? round * frames * 1024 : round * clip.seconds * 90_000;
-      void den;
+export function* looped({ audio, packets, seconds }: Clip, rounds: number): Generator<Packet> {
+  const frames = audioFrames({ audio, seconds });
+  for (let round = 0; round < rounds; round++) {
+    for (const packet of packets) {
+      const isAudio = packet.track === audio;
+      if (isAudio && packet.dts >= frames * AUDIO_FRAME) continue;
+      const offset = round * (isAudio ? frames * AUDIO_FRAME : seconds * 90_000);
       yield { ...packet, dts: packet.dts + offset, pts: packet.pts + offset };
     }
   }
+}
+
+/** Audio frames that fill one round of a clip. */
+export function audioFrames({ audio, seconds }: Pick<Clip, 'audio' | 'seconds'>): number {
+  return Math.ceil((seconds * audio.samplerate) / AUDIO_FRAME);
 }
 
 export function openInput(clip: Clip): InputStream {

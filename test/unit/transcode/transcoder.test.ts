@@ -3,63 +3,29 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
-import { Transcoder } from '../../../src/transcode/transcoder.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { until } from '../../support/until.ts';
+import { BEEPS, skewedClocks } from './clocks.ts';
+import { killChildren } from './kills.ts';
+import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
 import { audioEncoding, looped, makeClip, openInput, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
 
+const KILLS = 8;
 const clip = makeClip();
-const inventory = new CodecInventory({ log: pino({ level: 'silent' }) });
 
-/** A transcoder on a live input. */
-function open(t: ExecutionContext, source: Clip, hangMs?: number, codecs = inventory) {
-  const lines: Record<string, unknown>[] = [];
-  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const input = openInput(source);
-  const transcoder = new Transcoder(input, { inventory: codecs, decodes: { threadCount: 1, onlyKeyframes: false }, log, hangMs });
-  t.teardown(() => transcoder.close());
-  return { input, transcoder, lines };
+function open(t: ExecutionContext, source: Clip, hangMs?: number, codecs?: CodecInventory) {
+  const opened = openTranscoder(source, { hangMs, codecs });
+  t.teardown(() => opened.transcoder.close());
+  return opened;
 }
 
-/** Writes packets, never further ahead of what comes out than some seconds. */
-async function feed(input: ReturnType<typeof openInput>, packets: Iterable<Packet>, takers: readonly Taken[], ahead = 6): Promise<void> {
-  for (const packet of packets) {
-    const at = secondsOf(packet);
-    const isFar = () => takers.some(({ reached }) => at - reached > ahead);
-    if (isFar()) await until(`what was fed comes out, at ${at}`, () => !isFar());
-    input.write(packet);
-  }
-}
-
-const times = ({ packets }: Taken) => packets.map(({ pts }) => pts);
-
-/** Every picture that was fed came out once, in order, from the first one to the last one that came out. */
 function isWhole(t: ExecutionContext, taken: Taken, packets: readonly Packet[]): void {
-  const got = times(taken);
-  const last = got.at(-1) as number;
-  const fed = packets.filter(({ pts, track }) => track.id === taken.job.from.id && pts <= last).map(({ pts }) => pts);
-  t.deepEqual(fed.filter((pts) => !got.includes(pts)), [], 'missing');
-  t.deepEqual(got.filter((pts) => !fed.includes(pts)), [], 'out of nothing');
-  t.is(got.length, fed.length, 'none twice');
-  isOrdered(t, taken);
+  t.deepEqual(pictureFaults(taken, packets), []);
 }
 
-/** Sound without a gap, apart from the first packet, which would begin before the beginning. */
 function isContinuous(t: ExecutionContext, taken: Taken): void {
-  const [, ...got] = taken.packets;
-  for (const [i, { pts, duration }] of got.entries()) {
-    const next = got[i + 1];
-    if (next !== undefined) t.is(next.pts - pts, duration, `packet ${i} at ${pts}`);
-  }
-  isOrdered(t, taken);
-}
-
-function isOrdered(t: ExecutionContext, { packets }: Taken): void {
-  for (const [i, { dts, pts }] of packets.entries()) {
-    t.true(dts <= pts);
-    if (i > 0) t.true(dts > (packets[i - 1]?.dts as number));
-  }
+  t.deepEqual(soundFaults(taken), []);
 }
 
 test.serial('every frame comes out once with its time, sound without a gap, in what was asked for', async (t) => {
@@ -85,42 +51,22 @@ test.serial('every frame comes out once with its time, sound without a gap, in w
 });
 
 test.serial('children that are killed at any time are started again, and nothing is missing', async (t) => {
-  const kills = 8;
-  const source = await clip;
-  const { input, transcoder, lines } = open(t, source);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
-  const opus = new Taken(source.audio, audioEncoding({ codec: 'OPUS' }));
-  const all = [video, aac, opus];
-  transcoder.setJobs(all.map(({ task }) => task));
-  const random = seeded(21);
-  let killed = 0;
-  let at = 0;
-  const packets: Packet[] = [];
-  function* fed() {
-    for (const packet of looped(source, 1000)) {
-      if (killed >= kills) return;
-      packets.push(packet);
-      yield packet;
-    }
-  }
-  const feeding = feed(input, fed(), all);
-  while (killed < kills) {
-    at = video.reached;
-    const next = random() * 5;
-    await until('it goes on', () => video.reached > at + next && transcoder.pids.length > 0);
-    for (const pid of transcoder.pids) process.kill(pid, 'SIGKILL');
-    killed++;
-  }
-  await feeding;
-  const end = secondsOf(packets.at(-1) as Packet) - 1;
-  await until('all is out', () => all.every(({ reached }) => reached > end));
-  isWhole(t, video, packets);
-  for (const taken of [aac, opus]) isContinuous(t, taken);
-  t.is(video.failures.length, kills);
+  const { faults, video, lines } = await killChildren(await clip, KILLS, 21);
+  t.deepEqual(faults, []);
+  t.is(video.failures.length, KILLS);
   t.true(video.failures.every(({ reason, final }) => reason === 'ffmpeg has ended by SIGKILL' && !final));
-  t.is(video.formats.length, kills + 1, 'it is told of every start');
-  t.is(lines.length, kills);
+  t.is(video.formats.length, KILLS + 1, 'it is told of every start');
+  t.is(lines.length, KILLS);
+});
+
+test.serial('sound stays where its timestamps are, whatever they do', async (t) => {
+  const source = await makeClip({ seconds: 8, width: 160, height: 90, rate: 5, gop: 5, sound: BEEPS });
+  for (const samplerate of [48_000, 44_100]) {
+    const { worst, beeps, faults } = await skewedClocks(source, 180, 8, samplerate);
+    t.deepEqual(faults, []);
+    t.true(beeps > 120, `${beeps} beeps`);
+    t.true(Math.abs(worst) < 0.01, `${worst} s`);
+  }
 });
 
 test.serial('one that stands still is found out, killed and started again, and nothing is missing', async (t) => {
@@ -179,7 +125,7 @@ test.serial('other jobs: what was and still is goes on, what is new begins with 
 
 test.serial('another configuration of the input in mid-stream: no picture is lost, decode times grow', async (t) => {
   const source = await clip;
-  const second = await makeClip({ width: 160, height: 90, rate: 20, samplerate: 44_100 });
+  const second = await makeClip({ seconds: 8, width: 160, height: 90, rate: 20, samplerate: 44_100 });
   const { input, transcoder } = open(t, source);
   const opened = (from: Clip) => [
     new Taken(from.video, videoEncoding()), new Taken(from.audio, audioEncoding({ codec: 'OPUS' })),
@@ -201,7 +147,7 @@ test.serial('another configuration of the input in mid-stream: no picture is los
   const [video, opus] = before;
   await until('all is out', () => video.reached > 15 && opus.reached > 15);
   isWhole(t, video, [...first, ...then]);
-  isOrdered(t, opus);
+  t.deepEqual(orderFaults(opus.packets), []);
   const gaps = opus.packets.map(({ pts }, i) => pts - (opus.packets[i - 1]?.pts ?? pts - 960));
   t.true(Math.max(...gaps.slice(2)) < 2 * 960, String(Math.max(...gaps.slice(2))));
   t.deepEqual(video.failures, []);
