@@ -2,6 +2,7 @@ import { BitstreamError } from '../codecs/bits.ts';
 import type { Logger } from '../log.ts';
 import { nutStreamOf } from './bitstream.ts';
 import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './choice.ts';
+import { readExtraOptions } from './encoders/extra-options.ts';
 import type { EncodeJob } from './encoding.ts';
 
 /** What does a job. */
@@ -22,7 +23,11 @@ export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefine
   const chosen = chooseEncoder(encoding.codec, encoding.type === 'image' ? undefined : encoding.modules, offer);
   if ('reason' in chosen) return chosen.reason;
   const { passedOver, choice: encoder } = chosen;
-  if (passedOver.length > 0) log.warn({ passedOver, module: encoder.name }, 'configured modules are not usable here: another one is taken');
+  const module = encoder.name;
+  if (passedOver.length > 0) log.warn({ passedOver, module }, 'configured modules are not usable here: another one is taken');
+  const extraOptions = encoding.type === 'video' ? encoding.extraOptions : undefined;
+  const { refused } = readExtraOptions(extraOptions, encoder.ffmpegName);
+  if (refused.length > 0) log.warn({ refused, module }, 'extra options that this encoder may not be given: left out');
   try {
     nutStreamOf(from);
   } catch (error) {

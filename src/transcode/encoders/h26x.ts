@@ -36,7 +36,8 @@ export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string
   if (lookahead > 0) params.push(['rc-lookahead', lookahead]);
   return [
     '-c:v', 'libx265', '-preset', preset, '-tune', 'zerolatency', '-bf', String(bFrames),
-    ...constantRate(encoding, X265_BUFFER_SECONDS), '-g', LONG_GOP, '-forced-idr', '1', '-x265-params', listed([...params, ...allowed]),
+    ...constantRate(encoding, X265_BUFFER_SECONDS), '-g', LONG_GOP, '-forced-idr', '1',
+    '-x265-params', listed([...params, ...allowed]),
   ];
 }
 
