@@ -9,8 +9,8 @@ const WINDOW_MS = 1000;
 /** What one frame changes of the lag that is taken to be its layer's: a burst after a stall changes little. */
 const RISE_MS = 2;
 const FALL_MS = 0.25;
-/** What is due within this leaves at once. */
-const SLACK_MS = 2;
+/** What the slowest layer is waited for beyond its usual lag, from which its frames differ. */
+const GUARD_MS = 5;
 
 interface Held {
   readonly layer: number;
@@ -52,7 +52,7 @@ export class Alignment {
   }
 
   take(layer: number, packet: Packet): void {
-    const now = performance.now();
+    const now = Date.now();
     const mediaMs = toSeconds(packet.dts, (packet.track as MediaTrack).timebase) * 1000;
     const lag = this.#note(layer, now - mediaMs, now);
     const lateMs = Math.max(0, lag - this.#hold());
@@ -90,7 +90,7 @@ export class Alignment {
   #hold(): number {
     let most = 0;
     for (const lag of this.#lags) if (lag !== undefined && lag > most) most = lag;
-    return Math.min(MAX_HOLD_MS, most);
+    return Math.min(MAX_HOLD_MS, most + GUARD_MS);
   }
 
   #insert(entry: Held): void {
@@ -108,7 +108,7 @@ export class Alignment {
     let count = 0;
     for (const { mediaMs, deadline, layer, packet, lateMs } of this.#held) {
       const due = Math.min(mediaMs + leaves, deadline);
-      if (due > now + SLACK_MS) {
+      if (due > now) {
         this.#timer ??= setTimeout(this.#onTimer, due - now);
         break;
       }
@@ -120,6 +120,6 @@ export class Alignment {
 
   readonly #onTimer = (): void => {
     this.#timer = undefined;
-    this.#flush(performance.now());
+    this.#flush(Date.now());
   };
 }

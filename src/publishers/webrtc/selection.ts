@@ -87,9 +87,10 @@ function selectionOf(playlist: Playlist, renditions: readonly PlayableRendition[
 /** The renditions that have tracks; those that lack one that they name only where no other with video is whole. */
 function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRendition[] {
   const found = new Map<string, { readonly rendition: PlayableRendition; readonly whole: boolean }>();
-  for (const [index, { name = `${index}`, videoVariantName, audioVariantName }] of playlist.renditions.entries()) {
-    const video = named(tracks, 'video', videoVariantName);
-    const audio = named(tracks, 'audio', audioVariantName);
+  for (const [index, rendition] of playlist.renditions.entries()) {
+    const { name = `${index}`, videoVariantName, videoIndex, audioVariantName, audioIndex } = rendition;
+    const video = named(tracks, 'video', videoVariantName, videoIndex);
+    const audio = named(tracks, 'audio', audioVariantName, audioIndex);
     if ((video === undefined && audio === undefined) || found.has(name)) continue;
     const whole = (video === undefined) === (videoVariantName === undefined)
       && (audio === undefined) === (audioVariantName === undefined);
@@ -105,8 +106,10 @@ function named<T extends MediaTrack['type']>(
   tracks: readonly MediaTrack[],
   type: T,
   name: string | undefined,
+  index = 0,
 ): Extract<MediaTrack, { type: T }> | undefined {
   if (name === undefined) return undefined;
-  const track = tracks.find((other) => other.type === type && other.name === name);
-  return track !== undefined && isPlayable(track) ? (track as Extract<MediaTrack, { type: T }>) : undefined;
+  const variant = tracks.filter((track): track is Extract<MediaTrack, { type: T }> => track.type === type && track.name === name);
+  const track = variant[index];
+  return track !== undefined && isPlayable(track) ? track : undefined;
 }
