@@ -35,6 +35,12 @@ export class LiveStream {
     this.#cursors = media.map((one) => Object.assign(Object.create(one) as LiveMedia, { next: 0, dts: 0 }));
   }
 
+  /** Sends nothing more of a track. */
+  mute(name: string): void {
+    const index = this.#cursors.findIndex(({ track }) => track.name === name);
+    if (index >= 0) this.#cursors.splice(index, 1);
+  }
+
   close(reason = 'the test is over'): void {
     clearInterval(this.#timer);
     this.output.input.close(reason);
