@@ -110,7 +110,8 @@ export class Encode {
       turn.until = -Infinity;
       return;
     }
-    const ahead = time === undefined ? 0 : Math.max(0, rescale(time, timebase, this.#timebase) - this.#next);
+    // what nobody takes is left to the next one
+    const ahead = time === undefined || this.#sinks.size === 0 ? 0 : Math.max(0, rescale(time, timebase, this.#timebase) - this.#next);
     this.#next += this.#frame === 0 ? ahead : Math.floor(ahead / this.#frame) * this.#frame;
     turn.until = this.#next;
   }

@@ -13,7 +13,6 @@ import { Group } from './group.ts';
 import { findMeans, type Means } from './means.ts';
 import type { RunSetting } from './run.ts';
 
-export type { EncodedPacket } from './bitstream.ts';
 export type { EncodedFormat, EncodeSink } from './encode.ts';
 
 /** Something to encode and who wants it. */
@@ -64,6 +63,8 @@ export class Transcoder {
   #encodes: readonly Encode[] = [];
   #groups: readonly Group[] = [];
   #refusals: readonly Refusal[] = [];
+  /** What encoded for a sink when it last did: an encode that is asked for again goes on where it was. */
+  readonly #latest = new WeakMap<EncodeSink, Encode>();
   #closed = false;
 
   constructor(input: InputStream, options: TranscoderOptions) {
@@ -122,7 +123,9 @@ export class Transcoder {
       const means = same?.job.from === job.from ? same.means : this.#means(job, refusals, offer, sink);
       if (means === undefined) continue;
       // the same one may want something else now: its encode goes on where it was
-      const encode = same ?? before.find((one) => !taken.has(one) && one.sinks.includes(sink)) ?? new Encode(job, means);
+      const latest = this.#latest.get(sink);
+      const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
+      this.#latest.set(sink, encode);
       taken.add(encode);
       if (same?.job.from !== job.from) encode.follow(job, means);
       wanted.set(encode, [...(wanted.get(encode) ?? []), sink]);

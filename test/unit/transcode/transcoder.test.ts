@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts';
 import { BEEPS, skewedClocks } from './clocks.ts';
 import { killChildren } from './kills.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
-import { audioEncoding, looped, makeClip, openInput, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
+import { audioEncoding, looped, makeClip, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
 
 const KILLS = 8;
 const clip = makeClip();
@@ -121,6 +121,40 @@ test.serial('other jobs: what was and still is goes on, what is new begins with 
   }
   t.true((three.packets[0]?.pts as number) <= 7.3 * 90_000, 'from the last key frame on');
   t.deepEqual(one.failures, []);
+});
+
+test.serial('jobs that are asked for again go on where they were', async (t) => {
+  const source = await clip;
+  const { input, transcoder } = open(t, source);
+  const video = new Taken(source.video, videoEncoding());
+  const aac = new Taken(source.audio, audioEncoding());
+  const all = [video, aac];
+  const tasks = all.map(({ task }) => task);
+  const packets = [...looped(source, 3)];
+  const at = (from: number, to: number) => packets.filter((packet) => secondsOf(packet) >= from && secondsOf(packet) < to);
+  transcoder.setJobs(tasks);
+  await feed(input, at(0, 3.5), all);
+  await until('nearly all is out', () => all.every(({ reached }) => reached > 3.3));
+  transcoder.setJobs([]);
+  const idle = all.map(({ packets: { length } }) => length);
+  await feed(input, at(3.5, 3.8), []);
+  await until('no encoder is at work', () => transcoder.pids.length === 0);
+  t.deepEqual(all.map(({ packets: { length } }) => length), idle);
+  transcoder.setJobs(tasks);
+  await feed(input, at(3.8, 7.5), all);
+  await until('nearly all is out', () => all.every(({ reached }) => reached > 7.3));
+  isWhole(t, video, packets);
+  isContinuous(t, aac);
+  transcoder.setJobs([]);
+  await until('no encoder is at work', () => transcoder.pids.length === 0);
+  await feed(input, at(7.5, 10.2), []);
+  transcoder.setJobs(tasks);
+  await feed(input, at(10.2, 12), all);
+  await until('all is out', () => all.every(({ reached }) => reached > 11.5));
+  t.deepEqual(all.flatMap(({ packets: of }) => orderFaults(of)), []);
+  const resumed = video.packets.find(({ pts }) => pts > 8 * 90_000);
+  t.true(resumed?.key);
+  t.is(Math.floor((resumed?.pts ?? 0) / 90_000), 10, 'from the last key frame on');
 });
 
 test.serial('another configuration of the input in mid-stream: no picture is lost, decode times grow', async (t) => {
