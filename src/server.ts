@@ -150,7 +150,7 @@ export class Server {
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
     const { registry } = this;
     const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);
-    const { version, log } = this.#options;
+    const { version } = this.#options;
     const own = new CertificateStore(this.#options);
     const reloadApi = api.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host: managers.host });
     await reloadApi?.();
