@@ -8,7 +8,7 @@ const MAX_STRIKES = 3;
 const FAILURES_TOGETHER = 3;
 /** What the end of a run counts that had put out something of every encode, or that somebody killed. */
 const SMALL_FAILURE = 0.25;
-/** After so many crashes in a row it is not tried with the same input again: that could be the reason. */
+/** After so many crashes in a row an encode that is alone is not tried with the same input again: that could be the reason. */
 const CRASHES_ON_INPUT = 2;
 
 export interface GroupHandler {
@@ -85,7 +85,7 @@ export class Group {
     const run: Run = new Run(this.#setting, this.#encodes, {
       gone: (end) => this.#gone(run, end),
       lost: (encode, reason) => this.#lost(encode, reason),
-    }, this.#crashes < CRASHES_ON_INPUT);
+    }, this.#encodes.length > 1 || this.#crashes < CRASHES_ON_INPUT);
     this.#run = run;
   }
 
@@ -139,6 +139,7 @@ export class Group {
     const away = failed.length > 0 && failed.length < this.#encodes.length ? failed : this.#encodes.slice(half);
     this.#drop(...away);
     this.#backOff.reset();
+    this.#crashes = 0;
     this.#handler.apart(away, this.#failures);
   }
 

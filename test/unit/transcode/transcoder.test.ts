@@ -1,4 +1,6 @@
-import { readdir } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
@@ -212,6 +214,25 @@ for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as
     t.is(bad.failures.length, told);
   });
 
+  test.serial(`${name}: an encoder that takes the others with it and is not named is found`, async (t) => {
+    const source = await clip;
+    const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
+    const { input, transcoder } = open(t, source, undefined, codecs);
+    const overlay = { file: '/nowhere/logo.png', format: 'png', left: 0, top: 0, width: 8, height: 8, opacity: 100 } as const;
+    const bad = new Taken(source.video, videoEncoding({ overlays: [overlay] }));
+    const good = [160, 128, 80].map((width) => new Taken(source.video, videoEncoding({ width })));
+    const aac = new Taken(source.audio, audioEncoding());
+    const all = [...good, aac];
+    transcoder.setJobs([...good.slice(0, 1), bad, ...good.slice(1), aac].map(({ task }) => task));
+    const packets = [...looped(source, 4)];
+    await feed(input, packets, all, 15);
+    await until('all is out', () => all.every(({ reached }) => reached > 15));
+    await until('it is given up', () => bad.failures.at(-1)?.final);
+    t.deepEqual(all.filter(({ failures }) => failures.some(({ final }) => final)), []);
+    for (const taken of good) isWhole(t, taken, packets);
+    isContinuous(t, aac);
+  });
+
   test.serial(`${name}: a picture of nothing but damage costs the sound nothing, and nothing starts again`, async (t) => {
     const source = await clip;
     const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
@@ -251,7 +272,7 @@ test.serial('a codec that this machine has not is told at once, once for each wh
   for (const { failures } of [none, again]) t.deepEqual(failures, [{ reason: 'this ffmpeg has no encoder for VP7', final: true }]);
 });
 
-test.serial('without an ffmpeg every job fails for good; with one that does not run none does, and all is tried again', async (t) => {
+test.serial('without an ffmpeg every job fails for good', async (t) => {
   const source = await clip;
   const nowhere = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } });
   const { transcoder } = open(t, source, undefined, nowhere);
@@ -259,6 +280,30 @@ test.serial('without an ffmpeg every job fails for good; with one that does not 
   transcoder.setJobs([aac.task]);
   await until('it failed', () => aac.failures.length > 0);
   t.deepEqual(aac.failures, [{ reason: 'there is no ffmpeg', final: true }]);
+});
+
+test.serial('an ffmpeg that is away for a while, as during its upgrade, is tried until it is back', async (t) => {
+  const source = await clip;
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'ffmpeg');
+  const upgrade = () => symlink(FFMPEG7, path);
+  await upgrade();
+  const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: path } });
+  await codecs.read();
+  await rm(path);
+  const { input, transcoder } = open(t, source, undefined, codecs);
+  const video = new Taken(source.video, videoEncoding());
+  const aac = new Taken(source.audio, audioEncoding());
+  transcoder.setJobs([video.task, aac.task]);
+  const packets = [...looped(source, 2)];
+  for (const packet of packets) input.write(packet);
+  await until('it was tried again and again', () => aac.failures.length > 4);
+  await upgrade();
+  await until('all is out', () => video.reached > 7.5 && aac.reached > 7.5);
+  t.true(aac.failures.every(({ reason, final }) => /ffmpeg does not start: .*ENOENT/.test(reason) && !final));
+  isWhole(t, video, packets);
+  isContinuous(t, aac);
 });
 
 test.serial('what is at work is counted, and nothing is left when the input ends', async (t) => {
