@@ -34,6 +34,7 @@ export interface TranscoderOptions {
 /** What is kept of the input for encoders that start again. */
 const CACHE_LIMITS = { bytes: 16 * 1024 * 1024, seconds: 20 };
 const HANG_MS = 10_000;
+const MERGE_MS = 3000;
 
 /** A task that nothing comes of, as long as it is asked for. */
 interface Refusal {
@@ -65,6 +66,7 @@ export class Transcoder {
   #refusals: readonly Refusal[] = [];
   /** What encoded for a sink when it last did: an encode that is asked for again goes on where it was. */
   readonly #latest = new WeakMap<EncodeSink, Encode>();
+  #merging: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(input: InputStream, options: TranscoderOptions) {
@@ -96,6 +98,7 @@ export class Transcoder {
     for (const encode of this.#encodes) encode.setSinks([]);
     this.#encodes = [];
     for (const group of this.#groups) group.close();
+    clearInterval(this.#merging);
     this.#reader.close();
     this.#cache.close();
     this.#faults.close();
@@ -178,6 +181,18 @@ export class Transcoder {
     this.#encodes = this.#encodes.filter((one) => one !== encode);
     this.#refusals = [...this.#refusals, { job: encode.job, reason, told: new Set(encode.sinks) }];
     encode.fail(reason, true);
+    this.#merging ??= setInterval(() => this.#merge(), MERGE_MS);
+  }
+
+  /** The one at fault is found: when the others work they need no ffmpeg each. */
+  #merge(): void {
+    const [first, ...others] = this.#groups.filter(({ encodes }) => encodes.length > 0);
+    if (others.length > 0 && ![first, ...others].every((group) => group?.healthy)) return;
+    clearInterval(this.#merging);
+    this.#merging = undefined;
+    const encodes = this.#groups.flatMap((group) => group.encodes);
+    for (const group of others) group.set([]);
+    first?.set(encodes);
   }
 
   #othersWork({ job }: Encode): boolean {

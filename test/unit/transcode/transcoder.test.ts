@@ -224,10 +224,14 @@ for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as
     const aac = new Taken(source.audio, audioEncoding());
     const all = [...good, aac];
     transcoder.setJobs([...good.slice(0, 1), bad, ...good.slice(1), aac].map(({ task }) => task));
-    const packets = [...looped(source, 4)];
-    await feed(input, packets, all, 15);
+    const packets = [...looped(source, 8)];
+    const half = packets.length / 2;
+    await feed(input, packets.slice(0, half), all, 17);
     await until('all is out', () => all.every(({ reached }) => reached > 15));
     await until('it is given up', () => bad.failures.at(-1)?.final);
+    await until('one ffmpeg does the others', () => transcoder.pids.length === 1);
+    await feed(input, packets.slice(half), all);
+    await until('all is out', () => all.every(({ reached }) => reached > 31));
     t.deepEqual(all.filter(({ failures }) => failures.some(({ final }) => final)), []);
     for (const taken of good) isWhole(t, taken, packets);
     isContinuous(t, aac);
