@@ -1,6 +1,6 @@
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import { isMedia, type AudioTrack, type MediaTrack, type Track, type VideoCodec, type VideoTrack } from '../../core/track.ts';
+import { isMedia, type AudioTrack, type MediaTrack, type Track, type VideoTrack } from '../../core/track.ts';
 import { hasLayers, isRoutable } from '../../webrtc/codecs.ts';
 
 /** The playlist of a URL that names none. */
@@ -68,11 +68,6 @@ export function selections(stream: OutputStream, playlist: Playlist): Selection[
     const fits = (video: VideoTrack) => video.codec === codec && (single === undefined || video === single);
     return selectionOf(playlist, found.filter(({ video }) => (video === undefined ? soundAlone : fits(video))));
   });
-}
-
-/** The codec of the video of a selection; undefined for one that is only heard. */
-export function videoCodec({ video }: Selection): VideoCodec | undefined {
-  return video[0]?.codec;
 }
 
 function selectionOf(playlist: Playlist, renditions: readonly PlayableRendition[]): Selection {
