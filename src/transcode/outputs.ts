@@ -125,7 +125,7 @@ class StreamOutputs {
   /** On demand, encoders run until they have told their formats, and then as long as anybody watches. */
   get #needed(): boolean {
     if (!this.#config.onDemand || this.#linger !== undefined) return true;
-    return this.#outputs.some(({ announced, output }) => !announced || (output?.sessions.size ?? 0) > 0);
+    return this.#outputs.some(({ announced, output }) => output !== undefined && (!announced || output.sessions.size > 0));
   }
 
   #countViewers(): void {
