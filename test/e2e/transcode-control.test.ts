@@ -43,29 +43,34 @@ async function activeEncoders(kiln: Kiln): Promise<number> {
 }
 
 test.serial('on demand, encoders rest while nobody watches and come back for a WebRTC viewer and for an LL-HLS player', async (t) => {
-  const kiln = await start(t, { application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>' }) });
+  const pictureAlone = `<OutputProfile><Name>picture</Name><OutputStreamName>\${OriginStreamName}_p</OutputStreamName><Encodes>${video(88, 100)}</Encodes></OutputProfile>`;
+  const kiln = await start(t, {
+    application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>', more: pictureAlone }),
+  });
   publish(t, kiln);
+  // of this one, a profile never makes an output
+  const sound = new Program('ffmpeg', [
+    '-nostdin', '-v', 'error', '-re', '-f', 'lavfi', '-i', 'sine', '-ac', '2', '-ar', '48000', '-c:a', 'aac', '-f', 'flv', kiln.rtmpUrl('sound'),
+  ]);
+  t.teardown(() => sound.stop());
   await kiln.liveStream('live');
+  await kiln.liveStream('sound');
   t.like((await trackOf(kiln, '88p'))?.video, { codecStatus: 'Ready', codecModule: 'x264' });
-  const rest = () => until('the encoders rest', async () => encodersOf(kiln.pid).length === 0);
-  await rest();
+  await until('the encoders rest', () => encodersOf(kiln.pid).length === 0);
   t.is(await activeEncoders(kiln), 0);
 
   const peer = new ViewerPeer();
   t.teardown(() => peer.close());
-  const { headers } = await peer.play(kiln.httpUrl('/app/live?direction=whep'));
+  await peer.play(kiln.httpUrl('/app/live?direction=whep'));
   await peer.until(() => peer.frames().length >= 30 && peer.packets.audio.length >= 30);
-  t.is(encodersOf(kiln.pid).length, 1);
+  t.is(encodersOf(kiln.pid).length, 1, 'those of the other stream rest');
   t.is(await activeEncoders(kiln), 1);
-  await fetch(kiln.httpUrl(headers.get('location') ?? ''), { method: 'DELETE' });
-  await rest();
 
-  const before = Math.max(...(await recordings(kiln, ['88p']))[0]?.segments.map(({ msn }) => msn) ?? []);
-  const [picture, sound] = (await moreSegments(kiln, ['88p', 'aac'], 2)) as [Recording, Recording];
-  const newest = picture.segments.filter(({ msn }) => msn > before);
-  t.true(newest.some(({ gap, frames }) => !gap && frames[0]?.key === true));
-  t.is(sound.segments.at(-1)?.gap, false);
-  t.is(encodersOf(kiln.pid).length, 1);
+  const player = { stream: 'sound' };
+  const before = Math.max(...(await recordings(kiln, ['aac'], player))[0]?.segments.map(({ msn }) => msn) ?? []);
+  const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
+  t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
+  t.is(encodersOf(kiln.pid).length, 2);
 });
 
 const webhook = (url: string, more = '') =>

@@ -96,7 +96,7 @@ test.serial('a ladder: the API tells the truth of every track, key frames are al
   t.teardown(() => publisher.stop());
   const before = tracksOf(await kiln.liveStream('live'));
   t.deepEqual(Object.keys(before), ['source', '180p', '88p', 'unknown', 'aac', 'opus', 'preview']);
-  const recorded = await moreSegments(kiln, ['source', '180p', '88p', 'aac', 'opus'], 6, 'all');
+  const recorded = await moreSegments(kiln, ['source', '180p', '88p', 'aac', 'opus'], 6, { playlist: 'all' });
   const [source, high, low, aac, sound] = recorded as [Recording, Recording, Recording, Recording, Recording];
 
   const { source: passed, '180p': p180, '88p': p88, unknown, preview, ...sounds } = tracksOf((await kiln.stream('live')).body.response);

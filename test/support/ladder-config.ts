@@ -14,12 +14,14 @@ export interface LadderOptions {
   readonly playlists?: string;
   /** Elements of `OutputProfiles` in front of the profile. */
   readonly options?: string;
+  /** Further profiles. */
+  readonly more?: string;
 }
 
-/** `OutputProfiles` with one profile, whose output has the name of its input. */
-export function ladderXml(encodes: readonly string[], { playlists = '', options = '' }: LadderOptions = {}): string {
+/** `OutputProfiles` with a profile whose output has the name of its input. */
+export function ladderXml(encodes: readonly string[], { playlists = '', options = '', more = '' }: LadderOptions = {}): string {
   return `<OutputProfiles>${options}<OutputProfile><Name>ladder</Name><OutputStreamName>\${OriginStreamName}</OutputStreamName>` +
-    `<Encodes>${encodes.join('')}</Encodes>${playlists}</OutputProfile></OutputProfiles>`;
+    `<Encodes>${encodes.join('')}</Encodes>${playlists}</OutputProfile>${more}</OutputProfiles>`;
 }
 
 /** Segments of a second, which stay listed for longer than a test takes. */

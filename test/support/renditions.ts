@@ -6,24 +6,31 @@ import { until } from './until.ts';
 /** Sources that tell milliseconds round them. */
 const HAIR_SECONDS = 0.002;
 
-/** A track of the only output that a stream `live` of the application `app` has. */
-export async function trackOf(kiln: Kiln, name: string): Promise<TrackInfo | undefined> {
-  return (await kiln.stream('live')).body.response.outputs[0]?.tracks.find((track) => track.name === name);
+/** What is played, of the application `app`: `live` and `llhls` unless told. */
+export interface Played {
+  readonly stream?: string;
+  readonly playlist?: string;
+}
+
+/** A track of the first output of a stream. */
+export async function trackOf(kiln: Kiln, name: string, stream = 'live'): Promise<TrackInfo | undefined> {
+  return (await kiln.stream(stream)).body.response.outputs[0]?.tracks.find((track) => track.name === name);
 }
 
 /** What an LL-HLS player got of its tracks of these names so far. @throws Error when one is not there */
-export async function recordings(kiln: Kiln, names: readonly string[], playlist = 'llhls'): Promise<Recording[]> {
-  const lists = await chunklists(kiln.httpUrl(`/app/live/${playlist}.m3u8`));
+export async function recordings(kiln: Kiln, names: readonly string[], played: Played = {}): Promise<Recording[]> {
+  const { stream = 'live', playlist = 'llhls' } = played;
+  const lists = await chunklists(kiln.httpUrl(`/app/${stream}/${playlist}.m3u8`));
   return Promise.all(names.map(async (name) => {
-    const list = lists.get((await trackOf(kiln, name))?.id ?? -1);
+    const list = lists.get((await trackOf(kiln, name, stream))?.id ?? -1);
     if (list === undefined) throw new Error(`${name} is not in ${playlist}`);
     return record(list);
   }));
 }
 
 /** The same, once each track has some more segments than now. */
-export async function moreSegments(kiln: Kiln, names: readonly string[], more: number, playlist?: string): Promise<Recording[]> {
-  const read = () => recordings(kiln, names, playlist).catch(() => undefined);
+export async function moreSegments(kiln: Kiln, names: readonly string[], more: number, played?: Played): Promise<Recording[]> {
+  const read = () => recordings(kiln, names, played).catch(() => undefined);
   const before = await read();
   return until(`${more} more segments of ${names.join()}`, async () => {
     const now = await read();
