@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { setPriority } from 'node:os';
 import type { Duplex } from 'node:stream';
 import type { FaultLog } from '../log.ts';
 import { Diagnostics } from './diagnostics.ts';
@@ -11,8 +10,6 @@ const HIGH_WATER = 256 * 1024;
 /** How long a child may put out nothing when its input has ended, and how long it may take altogether. */
 const DRAIN_MS = 3000;
 const DRAIN_LIMIT_MS = 15_000;
-/** The server goes first: it carries what needs no encoder. */
-const NICENESS = 5;
 /** What ffmpeg and the drivers it loads may know of this process's environment. */
 const ENVIRONMENT = /^(?:PATH|LD_LIBRARY_PATH|LANG|TMPDIR|(?:LIBVA|CUDA|NVIDIA|MFX|ONEVPL)_.*)$/;
 
@@ -107,11 +104,6 @@ export class FfmpegChild {
     child.once('error', (error) => this.#failed(error));
     child.once('close', (code, signal) => this.#end(code, signal));
     if (child.pid === undefined) return;
-    try {
-      setPriority(child.pid, NICENESS);
-    } catch (error) {
-      this.#faults.count(`the priority of ffmpeg stays as it is: ${(error as Error).message}`);
-    }
     this.#connect(child, outputs);
   }
 
