@@ -142,18 +142,17 @@ test('one that does not end with its input is killed, one that closes its input 
   for (const { child } of [deaf, shut]) t.false(await exists(child.pid as number));
 });
 
-test('it inherits no files and no secrets, and gives way to the server', async (t) => {
+test('it inherits no files and no secrets', async (t) => {
   process.env.KILN_ACCESS_TOKEN = 'kept from children';
   const file = await open(new URL(import.meta.url));
   t.teardown(() => file.close());
-  const { child, got, gone } = start('env >&3; ls -l /proc/$$/fd >&4; nice >&5', 3);
+  const { child, got, gone } = start('env >&3; ls -l /proc/$$/fd >&4', 2);
   child.end();
   await gone();
   t.notRegex(got[0] as string, /KILN|kept from children/);
   t.regex(got[0] as string, /^PATH=/m);
-  t.regex(got[1] as string, /5 -> socket/);
+  t.regex(got[1] as string, /4 -> socket/);
   t.notRegex(got[1] as string, /child\.test/);
-  t.true(Number(got[2]) > 0);
 });
 
 test('when this process is killed, the child ends by itself', async (t) => {
