@@ -1,4 +1,5 @@
-import type { AudioCodec, AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { sameFormat, type AudioCodec, type AudioTrack, type ImageCodec, type VideoCodec, type VideoTrack } from '../core/track.ts';
 
 /** Which frames of a source are put out. */
 interface FrameChoice {
@@ -72,4 +73,14 @@ export type Encoding = VideoEncoding | AudioEncoding | ImageEncoding;
 export interface EncodeJob {
   readonly from: VideoTrack | AudioTrack;
   readonly encoding: Encoding;
+}
+
+/** Whether two jobs are one encode, of whatever format the input track is. */
+export function isSameEncode(one: EncodeJob, other: EncodeJob): boolean {
+  return one.from.id === other.from.id && isDeepStrictEqual(one.encoding, other.encoding);
+}
+
+/** Whether who does one job does the other: it makes the same of the same input, whatever else is said of that. */
+export function isSameJob(one: EncodeJob, other: EncodeJob): boolean {
+  return isSameEncode(one, other) && sameFormat(one.from, other.from);
 }

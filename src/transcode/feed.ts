@@ -3,7 +3,7 @@ import { NutWriter } from '../containers/nut/writer.ts';
 import type { Packet } from '../core/packet.ts';
 import type { Consumer } from '../core/reader.ts';
 import { toSeconds } from '../core/timebase.ts';
-import type { MediaTrack, Track } from '../core/track.ts';
+import { sameFormat, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog } from '../log.ts';
 import { nutStreamOf } from './bitstream.ts';
 import type { FfmpegChild } from './child.ts';
@@ -18,12 +18,25 @@ interface Progress {
   lastDts: number;
 }
 
-/** The tracks that a child decodes, as one NUT; packets of other tracks pass by. A picture begins with a key frame. */
+/** A track as the child was told of it, and as the packets have it now. */
+interface Lane {
+  readonly told: MediaTrack;
+  readonly progress: Progress;
+  now: Track;
+  /** Whether what decodes the one goes on with the other. */
+  fits: boolean;
+}
+
+/**
+ * The tracks that a child decodes, as one NUT; packets of other tracks, or of another format, pass by. A picture begins
+ * with a key frame.
+ */
 export class Feed implements Consumer {
   readonly #child: FfmpegChild;
   readonly #writer: NutWriter;
   readonly #faults: FaultLog;
-  readonly #tracks: ReadonlyMap<Track, Progress>;
+  /** By id of the track. */
+  readonly #lanes: ReadonlyMap<number, Lane>;
   #fullSince: number | undefined;
   #last = false;
 
@@ -32,9 +45,10 @@ export class Feed implements Consumer {
     this.#child = child;
     this.#faults = faults;
     this.#writer = new NutWriter(tracks.map(nutStreamOf));
-    this.#tracks = new Map(tracks.map((track, index): [Track, Progress] => {
-      const offset = (OFFSET_SECONDS * track.timebase.den) / track.timebase.num;
-      return [track, { index, offset, firstPts: undefined, lastPts: 0, lastDts: 0 }];
+    this.#lanes = new Map(tracks.map((told, index): [number, Lane] => {
+      const offset = (OFFSET_SECONDS * told.timebase.den) / told.timebase.num;
+      const progress = { index, offset, firstPts: undefined, lastPts: 0, lastDts: 0 };
+      return [told.id, { told, progress, now: told, fits: true }];
     }));
     child.write(this.#writer.header());
   }
@@ -45,7 +59,7 @@ export class Feed implements Consumer {
   }
 
   packet({ track, dts, pts, key, data }: Packet): boolean {
-    const progress = this.#tracks.get(track);
+    const progress = this.#progressOf(track);
     if (progress === undefined || (progress.firstPts === undefined && !key)) return true;
     let head: Buffer;
     try {
@@ -75,16 +89,26 @@ export class Feed implements Consumer {
 
   /** Which times of a track were handed over, in seconds; undefined before its first packet. */
   fed(track: MediaTrack): { from: number; to: number } | undefined {
-    const progress = this.#tracks.get(track);
+    const progress = this.#lanes.get(track.id)?.progress;
     if (progress?.firstPts === undefined) return undefined;
     return { from: toSeconds(progress.firstPts, track.timebase), to: toSeconds(progress.lastPts, track.timebase) };
   }
 
   /** The time in front of which every frame of a track was handed over, in its ticks; undefined before its first packet. */
   edge(track: MediaTrack): number | undefined {
-    const progress = this.#tracks.get(track);
+    const progress = this.#lanes.get(track.id)?.progress;
     if (progress?.firstPts === undefined) return undefined;
     // later frames are presented when they are decoded or later
     return progress.lastDts + 1;
+  }
+
+  #progressOf(track: Track): Progress | undefined {
+    const lane = this.#lanes.get(track.id);
+    if (lane === undefined) return undefined;
+    if (lane.now !== track) {
+      lane.now = track;
+      lane.fits = sameFormat(track, lane.told);
+    }
+    return lane.fits ? lane.progress : undefined;
   }
 }

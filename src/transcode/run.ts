@@ -8,6 +8,7 @@ import type { Choice } from './choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import { ffmpegArguments, type Command } from './command.ts';
 import type { Encode } from './encode.ts';
+import { isSameJob } from './encoding.ts';
 import { Feed } from './feed.ts';
 import { Output } from './output.ts';
 import { silentOutputs } from './silence.ts';
@@ -97,14 +98,14 @@ export class Run {
 
   /** Whether it does what these encodes are to do now, and nothing else. */
   does(encodes: readonly Encode[]): boolean {
-    const outputs = this.#outputs.filter((output) => !this.#lost.has(output));
-    return outputs.length === encodes.length && outputs.every(({ encode, job }) => encodes.includes(encode) && encode.job === job);
+    const outputs = this.#working;
+    return outputs.length === encodes.length && outputs.every(({ encode, job }) => encodes.includes(encode) && isSameJob(encode.job, job));
   }
 
   /** Whether every encode that was given input has put out something. */
   get productive(): boolean {
-    const works = this.#outputs.some(({ reached }) => reached !== undefined);
-    return works && !this.#outputs.some((output) => this.#isFruitless(output));
+    const outputs = this.#working;
+    return outputs.some(({ reached }) => reached !== undefined) && !outputs.some((output) => this.#isFruitless(output));
   }
 
   /** Whether it has been productive for a while. */
@@ -155,6 +156,11 @@ export class Run {
       ...[...decoding].map(([{ type }, decoder]) => inventory.started(entryOf(type, decoder), 'decoder')),
       ...this.#outputs.map(({ job, means }) => inventory.started(entryOf(job.encoding.type, means.encoder), 'encoder')),
     ];
+  }
+
+  /** The outputs that were not given up. */
+  get #working(): readonly Output[] {
+    return this.#outputs.filter((output) => !this.#lost.has(output));
   }
 
   #isFruitless({ job, reached }: Output): boolean {

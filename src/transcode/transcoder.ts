@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { GopCache } from '../core/gop-cache.ts';
 import type { Reader } from '../core/reader.ts';
 import type { InputStream } from '../core/stream.ts';
@@ -8,7 +7,7 @@ import type { Offer } from './choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import type { Command } from './command.ts';
 import { Encode, type EncodeSink } from './encode.ts';
-import type { EncodeJob } from './encoding.ts';
+import { isSameEncode, isSameJob, type EncodeJob } from './encoding.ts';
 import { Group } from './group.ts';
 import { findMeans, type Means } from './means.ts';
 import type { RunSetting } from './run.ts';
@@ -117,13 +116,13 @@ export class Transcoder {
   /** Finds for each task the encode that does it, makes those that are missing, and lets them run. */
   #arrange({ offer, setting }: Opened): void {
     const before = this.#encodes;
-    const found = this.#tasks.map((task) => before.find(({ job }) => sameEncode(job, task.job)));
+    const found = this.#tasks.map((task) => before.find(({ job }) => isSameEncode(job, task.job)));
     const taken = new Set(found);
     const wanted = new Map<Encode, EncodeSink[]>();
     const refusals: Refusal[] = [];
     for (const [i, { job, sink }] of this.#tasks.entries()) {
-      const same = found[i] ?? [...wanted.keys()].find((encode) => sameEncode(encode.job, job));
-      const means = same?.job.from === job.from ? same.means : this.#means(job, refusals, offer, sink);
+      const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
+      const means = same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
       if (means === undefined) continue;
       // the same one may want something else now: its encode goes on where it was
       const latest = this.#latest.get(sink);
@@ -142,7 +141,7 @@ export class Transcoder {
 
   /** What does a job; undefined when nothing can, which is told once. */
   #means(job: EncodeJob, refusals: Refusal[], offer: Offer | undefined, sink: EncodeSink): Means | undefined {
-    const isSame = (refusal: Refusal) => refusal.job.from === job.from && sameEncode(refusal.job, job);
+    const isSame = (refusal: Refusal) => isSameJob(refusal.job, job);
     const known = refusals.find(isSame) ?? this.#refusals.find(isSame);
     const means = known?.reason ?? findMeans(job, offer, this.#options.log);
     if (typeof means !== 'string') return means;
@@ -204,9 +203,4 @@ export class Transcoder {
     for (const encode of this.#encodes) if (encode.job.from.id === id) needed = Math.min(needed, encode.needed);
     return needed;
   }
-}
-
-/** Whether two jobs are one encode, of whatever configuration of the track. */
-function sameEncode(one: EncodeJob, other: EncodeJob): boolean {
-  return one.from.id === other.from.id && isDeepStrictEqual(one.encoding, other.encoding);
 }
