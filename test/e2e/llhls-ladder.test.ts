@@ -27,7 +27,7 @@ const browser = await launchBrowser();
 test.after.always(() => browser.close());
 
 /** A live ladder with sound in two languages, and a page of its server that can play it. */
-async function open(t: ExecutionContext): Promise<{ page: Page; url: string }> {
+async function open(t: ExecutionContext): Promise<{ page: Page; url: string; live: LiveStream }> {
   const { app, registry, get, children } = await openLlhls(t, {
     llhls: { segmentDuration: 1, segmentCount: 10, chunkDuration: 0.5 },
   });
@@ -51,11 +51,11 @@ async function open(t: ExecutionContext): Promise<{ page: Page; url: string }> {
   await until('three segments', async () => (await get((await children()).at(-1) ?? '/')).body.split('#EXTINF').length > 3);
   await page.goto(`${origin}/page`);
   for (const path of SCRIPTS) await page.addScriptTag({ content: readFileSync(path, 'utf8') });
-  return { page, url: `${origin}/app/stream/ladder.m3u8` };
+  return { page, url: `${origin}/app/stream/ladder.m3u8`, live };
 }
 
-/** The picture goes on, in that width. */
-const shows = (page: Page, width: number) => page.waitForFunction(`shows(${width})`, undefined, WITHIN);
+/** The picture goes on, in one of those widths. */
+const shows = (page: Page, ...widths: number[]) => page.waitForFunction(`shows(${widths.join()})`, undefined, WITHIN);
 const faults = (page: Page) => page.evaluate('faults');
 
 test('hls.js changes the rendition by hand, up and down, at the next segment without a hole and at once', async (t) => {
@@ -115,4 +115,39 @@ test('hls.js changes the language', async (t) => {
   await shows(page, 640);
   t.is(await page.evaluate('hls.audioTrack'), 1);
   t.deepEqual(await faults(page), []);
+});
+
+/** Takes a track out of a stream, as an encoder that ends does; the answer brings it back, with a key frame. */
+function cutOff({ output }: LiveStream, trackId: number): () => void {
+  const write = output.write.bind(output);
+  let away = true;
+  let back = false;
+  output.write = (packet) => {
+    if (packet.track.id === trackId && !away) back ||= packet.key;
+    if (packet.track.id !== trackId || back) write(packet);
+  };
+  return () => (away = false);
+}
+
+test('hls.js plays another rendition when the encoder of its own is away, and can go back to it', async (t) => {
+  const { page, url, live } = await open(t);
+  await page.evaluate(`playHls('${url}')`);
+  await shows(page, 640);
+  const bring = cutOff(live, 10);
+  await shows(page, 160, 320);
+  bring();
+  // by itself hls.js leaves alone what has once been missing
+  await page.evaluate('hls.nextLevel = 2');
+  await shows(page, 640);
+  t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
+});
+
+test('hls.js plays another rendition when its own is taken out, and the others go on', async (t) => {
+  const { page, url, live } = await open(t);
+  const { tracks } = live.output;
+  await page.evaluate(`playHls('${url}')`);
+  await shows(page, 640);
+  live.output.setTracks(tracks.filter(({ id }) => id !== 10));
+  await shows(page, 160, 320);
+  t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
 });

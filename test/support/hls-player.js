@@ -48,10 +48,10 @@ function watch(hls) {
   });
 }
 
-/** The picture goes on in a width. */
-window.shows = (width) => {
+/** The picture goes on in one of some widths. */
+window.shows = (...widths) => {
   const video = document.querySelector('video');
-  if (video?.videoWidth !== width) {
+  if (!widths.includes(video?.videoWidth)) {
     window.since = undefined;
     return false;
   }
