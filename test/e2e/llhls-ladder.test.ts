@@ -136,6 +136,9 @@ test('hls.js plays another rendition when the encoder of its own is away, and ca
   const bring = cutOff(live, 10);
   await shows(page, 160, 320);
   bring();
+  // what it would play next of it has to be behind the gaps
+  const time = Number(await page.evaluate('document.querySelector("video").currentTime'));
+  await page.waitForFunction(`document.querySelector("video").currentTime > ${time + 3}`, undefined, WITHIN);
   // by itself hls.js leaves alone what has once been missing
   await page.evaluate('hls.nextLevel = 2');
   await shows(page, 640);
