@@ -20,13 +20,12 @@ export interface MasterOptions {
 /** Builds a master playlist (RFC 8216bis 4.4.6): sound always in renditions of its own, in a group for each encoding. */
 export function buildMaster(variants: readonly Variant[], { output, targetDuration, uri }: MasterOptions): string {
   const rates = new Map(renditionsOf(variants).map((one) => [one, bitrates(one, output, targetDuration)]));
-  const groups = new Map<string, readonly Rendition[]>();
+  const groups: Groups = new Map();
   let streams = '';
   for (const { video, audios } of variants) {
     const leading = video ?? audios[0];
     if (leading === undefined) continue;
-    const group = video === undefined && audios.length === 1 ? undefined : groupOf(audios);
-    if (group !== undefined) groups.set(group, audios);
+    const group = audios.length === 0 || (video === undefined && audios.length === 1) ? undefined : groupOf(audios, groups);
     let line = bandwidth(video, audios, rates);
     if (video !== undefined) line += picture(video.packager.track as VideoTrack, output);
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
@@ -39,8 +38,17 @@ export function buildMaster(variants: readonly Variant[], { output, targetDurati
   return text + streams;
 }
 
-function groupOf([first]: readonly Rendition[]): string | undefined {
-  return first === undefined ? undefined : `audio_${quotable(first.packager.track.name)}`;
+type Groups = Map<string, readonly Rendition[]>;
+
+/** The group of these sounds, listed when it is new: called after their variant, and numbered where a playlist picks several of it apart. */
+function groupOf(audios: readonly Rendition[], groups: Groups): string {
+  const base = `audio_${quotable(audios[0]?.packager.track.name ?? '')}`;
+  for (let count = 1; ; count++) {
+    const group = count === 1 ? base : `${base}_${count}`;
+    const members = groups.get(group);
+    if (members === undefined) groups.set(group, audios);
+    if (members === undefined || (members.length === audios.length && members.every((member, at) => member === audios[at]))) return group;
+  }
 }
 
 /**

@@ -13,12 +13,14 @@ export interface Variant {
  * leaves none, what is there of each plays, a picture before sound alone.
  */
 export function variants(playlist: Playlist, renditions: readonly Rendition[]): Variant[] {
-  const named = (type: 'video' | 'audio', name: string | undefined) =>
-    renditions.filter(({ packager: { track } }) => track.type === type && track.name === name);
+  const named = (type: 'video' | 'audio', name: string | undefined, index: number | undefined) => {
+    const variant = renditions.filter(({ packager: { track } }) => track.type === type && track.name === name);
+    return index === undefined ? variant : variant.slice(index, index + 1);
+  };
   const found = playlist.renditions.map((wanted) => ({
     wanted,
-    videos: named('video', wanted.videoVariantName),
-    audios: named('audio', wanted.audioVariantName),
+    videos: named('video', wanted.videoVariantName, wanted.videoIndex),
+    audios: named('audio', wanted.audioVariantName, wanted.audioIndex),
   }));
   const whole = found.filter(({ wanted, videos, audios }) => isWhole(wanted, videos, audios));
   const seen = found.filter(({ videos }) => videos.length > 0);

@@ -59,6 +59,17 @@ const lines = (body: string, tag: string) => body.split('\n').filter((line) => l
 const attribute = (line: string, name: string) => new RegExp(`[:,]${name}=(?:"([^"]*)"|([^,]*))`).exec(line)?.slice(1).find((one) => one !== undefined);
 const idOf = (uri: string) => Number(uri.split('/').at(-1)?.split('_')[1]);
 
+test('a rendition that picks one of several tracks of a variant has that one alone', async (t) => {
+  const picked = playlist(
+    { name: 'first', videoVariantName: 'source', audioVariantName: 'aac', audioIndex: 0 },
+    { name: 'second', videoVariantName: 'source', audioVariantName: 'aac', audioIndex: 1 },
+    { name: 'none', videoVariantName: 'source', audioVariantName: 'aac', audioIndex: 2 },
+  );
+  const { variants, body } = await master(t, [source, aac(2), aac(3)], picked);
+  t.deepEqual(variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))), [[2], [3]]);
+  t.deepEqual(lines(body, '#EXT-X-MEDIA').map((line) => attribute(line, 'GROUP-ID')), ['audio_aac', 'audio_aac_2']);
+});
+
 test('one variant for each rendition, each with the sound it names', async (t) => {
   const { variants, body } = await master(t, [source, small, aac(2)], LADDER);
   t.deepEqual(variants.map(({ uri }) => idOf(uri)), [0, 1]);
