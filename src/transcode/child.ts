@@ -6,7 +6,7 @@ import { Diagnostics } from './diagnostics.ts';
 /** Number of the first pipe that ffmpeg writes to. */
 const FIRST_OUTPUT = 3;
 /** Bytes that wait in this process for the child's input. */
-const HIGH_WATER = 256 * 1024;
+const HIGH_WATER = 64 * 1024;
 /** How long a child may put out nothing when its input has ended, and how long it may take altogether. */
 const DRAIN_MS = 3000;
 const DRAIN_LIMIT_MS = 15_000;

@@ -10,6 +10,7 @@ import { ffmpegArguments, type Command } from './command.ts';
 import type { Encode } from './encode.ts';
 import { isSameJob } from './encoding.ts';
 import { Feed } from './feed.ts';
+import { Lag } from './lag.ts';
 import { Output } from './output.ts';
 import { silentOutputs } from './silence.ts';
 
@@ -56,6 +57,7 @@ export class Run {
   readonly #feed: Feed;
   readonly #reader: Reader;
   readonly #uncount: readonly (() => void)[];
+  readonly #lag = new Lag();
   readonly #watch = setInterval(() => this.#look(), WATCH_MS);
   readonly #lost = new Set<Output>();
   #productiveSince: number | undefined;
@@ -182,6 +184,7 @@ export class Run {
     const { lines } = this.#child.diagnostics;
     if (lines !== this.#lines) this.#saidAt = now;
     this.#lines = lines;
+    if (!this.#finished && this.#lag.isLasting(this.#reader.queuedSeconds, now)) this.#reader.skip();
     this.#tellDropped();
     if (this.#finished) return;
     if (this.productive) this.#productiveSince ??= now;

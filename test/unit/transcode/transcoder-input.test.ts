@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { until } from '../../support/until.ts';
-import { feed, openTranscoder, pictureFaults, soundFaults } from './rig.ts';
+import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
 import { audioEncoding, looped, makeClip, Taken, videoEncoding, type Clip } from './sources.ts';
 
 const clip = makeClip({ width: 160, height: 90, rate: 10 });
@@ -60,4 +60,31 @@ test.serial('an encoder that puts out nothing, not even alone, is given up', asy
   await until('one ffmpeg does the others', () => transcoder.pids.length === 1);
   t.deepEqual(mute.packets, []);
   t.deepEqual([...video.failures, ...aac.failures].filter(({ final }) => final), []);
+});
+
+test.serial('encoders that stay behind go on at a key frame, and it is told', async (t) => {
+  const source = await clip;
+  const { input, transcoder, lines } = open(t, source, 60_000);
+  const video = new Taken(source.video, videoEncoding());
+  const aac = new Taken(source.audio, audioEncoding());
+  transcoder.setJobs([video.task, aac.task]);
+  const packets = [...looped(source, 20)];
+  // more than goes into pipes, less than may wait
+  const third = Math.round(packets.length / 3);
+  await feed(input, packets.slice(0, 100), [video, aac]);
+  await until('it works', () => video.reached > 0 && aac.reached > 0);
+  const [pid] = transcoder.pids as [number];
+  process.kill(pid, 'SIGSTOP');
+  for (const packet of packets.slice(100, third)) input.write(packet);
+  await until('it is told', () => lines.some(({ msg }) => /too slow/.test(String(msg))));
+  process.kill(pid, 'SIGCONT');
+  const before = video.packets.length;
+  await feed(input, packets.slice(third), [video, aac], 40);
+  await until('all is out', () => video.reached > 78 && aac.reached > 78);
+  t.deepEqual([...orderFaults(video.packets), ...orderFaults(aac.packets)], []);
+  const rest = video.packets.slice(before);
+  const gap = rest.findIndex(({ pts }, i) => i > 0 && pts - (rest[i - 1]?.pts ?? 0) > 90_000);
+  t.true(rest[gap]?.key, 'behind what was left out it begins with a key frame');
+  t.deepEqual(transcoder.pids, [pid]);
+  t.deepEqual([...video.failures, ...aac.failures], []);
 });
