@@ -6,7 +6,7 @@ import { describe, differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
 import { KeyInterval } from './key-interval.ts';
 import { PartBuilder } from './part-builder.ts';
-import { fittingTarget, MIN_PART_SHARE } from './part-target.ts';
+import { fittingTarget, MIN_PART_SHARE, wholeFrames } from './part-target.ts';
 import { Segment, type Init } from './segment.ts';
 import { Window } from './window.ts';
 
@@ -23,6 +23,8 @@ export type Finding = 'next' | 'late' | 'jump' | 'changed';
 
 /** Part of a frame by which a part may be longer than the target before it is made shorter by a frame. */
 const SLACK = 8;
+/** The same for the last frame of a part that was encoded: what is left of a faster source is not equally far apart. */
+const UNEVEN = 0.6;
 /** Share of a part by which its start may be behind the grid without its end moving on. */
 const GRID_TOLERANCE = 0.25;
 /** Times of two tracks that differ by less are the same. */
@@ -242,8 +244,12 @@ export class TrackPackager {
   #fits(dts: number, duration: number): boolean {
     const { den } = this.#track.timebase;
     const target = this.target * den;
-    const { start } = this.#builder;
-    if (!this.#gridded) return dts + duration - start <= target + duration / SLACK;
+    const { start, frames } = this.#builder;
+    if (!this.#gridded) {
+      const most = wholeFrames(this.target, this.frameSeconds);
+      const spare = frames === most - 1 && !this.#track.bypass ? UNEVEN : 1 / SLACK;
+      return frames < most && dts + duration - start <= target + duration * spare;
+    }
     const begin = ((this.#current as Cut).time + this.#shift) * den;
     const end = begin + (Math.floor((start - begin) / target + GRID_TOLERANCE) + 1) * target;
     return dts < end - HAIR_SECONDS * den && dts + duration - start <= this.partTarget * den + 0.5;

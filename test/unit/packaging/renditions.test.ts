@@ -111,6 +111,24 @@ test('the parts of each picture fit its own frame rate', (t) => {
   }
 });
 
+for (const [from, to, chunkDuration] of [[25, 15, 0.2], [25, 15, 0.333], [30, 20, 0.2], [30, 12, 0.333], [60, 24, 0.2]] as const) {
+  test(`parts of ${chunkDuration} s of ${to} frames a second that are left of ${from} fit, though those are not equally far apart`, (t) => {
+    const slow = encoded(1, { framerate: to, keyFrameInterval: to });
+    const due = (time: number) => Math.floor(time * to + 1e-6);
+    const left = videoPackets(slow, { to: 12, framerate: from, gop: from }).filter((packet) => {
+      const time = packet.dts / 90_000;
+      return packet.key || due(time + 0.5 / from) > due(time - 0.5 / from);
+    });
+    const { push, segments, packager } = startSegmenter([slow], { chunkDuration });
+    push(left);
+    const { partTarget } = packager(1);
+    t.true(partTarget < chunkDuration * 1.15);
+    const parts = segments(1).flatMap((segment) => segment.parts.slice(0, -1));
+    t.true(parts.length > 20);
+    for (const { duration } of parts) t.true(duration <= partTarget + 1e-9 && duration >= 0.85 * partTarget, `${duration} of ${partTarget}`);
+  });
+}
+
 test('an encoder that starts again leaves a hole in its own playlist and nothing in the others', (t) => {
   const small = encoded(1);
   const { push, segments } = startSegmenter([SOURCE, small, SOUND]);
