@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Playlist } from '../../src/core/playlist.ts';
+import type { WebrtcSession } from '../../src/publishers/webrtc/session.ts';
 import { depacketizeH264, depacketizeVp8 } from '../support/rtp.ts';
 import { ladder, ladderPlaylist } from '../support/ladder.ts';
 import { LiveStream, type LiveMedia } from '../support/live-stream.ts';
@@ -171,6 +172,20 @@ test('a viewer by WHEP gets the first codec that the offer takes, and its first 
     await peer.until(() => sources(peer, [high, low]).slice(-5).every((name) => name === 'low') && peer.frames().length > 60);
   }
   t.pass();
+});
+
+test('a viewer who goes before the worker has done what was asked is no fault', async (t) => {
+  const { play, live, publisher } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']), { workers: 1 });
+  const { peer } = await play();
+  await hold(peer, 10);
+  const [session] = live.output.sessions.values() as IterableIterator<WebrtcSession>;
+  const [worker] = publisher.pool.workers;
+  if (session === undefined || worker === undefined) throw new Error('nothing plays');
+  process.kill(worker.pid, 'SIGSTOP');
+  const answers = [session.changeRendition('low', undefined), session.changeRendition('high', undefined), session.changeRendition(undefined, true)];
+  session.close('the viewer left');
+  process.kill(worker.pid, 'SIGCONT');
+  for (const answer of answers) await t.notThrowsAsync(answer);
 });
 
 test('a rendition that goes leaves its viewers another, one that comes later is there for who came before', async (t) => {

@@ -185,9 +185,13 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     dropped.outlet.release();
   }
 
-  /** Does what the viewer asks; the event `rendition` tells when it is done. */
+  /** Does what the viewer asks; the event `rendition` tells when it is done. Nothing is left to do for one who has gone. */
   async changeRendition(name: string | undefined, auto: boolean | undefined): Promise<void> {
-    await this.#choice?.request(name, auto);
+    try {
+      await this.#choice?.request(name, auto);
+    } catch (error) {
+      if (!this.#closed && !this.#worker.closed) throw error;
+    }
   }
 
   /** Brings the byte counts up to date. */
