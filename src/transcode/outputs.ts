@@ -7,6 +7,7 @@ import type { Alert } from '../core/registry.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { Logger } from '../log.ts';
 import type { CodecInventory } from './codecs.ts';
+import { Failures } from './failures.ts';
 import { Overlays } from './overlays.ts';
 import { ProfileOutput } from './profile-output.ts';
 import { outputName } from './profile.ts';
@@ -75,7 +76,7 @@ class StreamOutputs {
   readonly #overlays: Overlays | undefined;
   readonly #outputs: readonly ProfileOutput[];
   /** What came of the input before its profiles were known. */
-  readonly #missed: GopCache | undefined;
+  #missed: GopCache | undefined;
   readonly #counted = new WeakSet<OutputStream>();
   #transcoder: Transcoder | undefined;
   #linger: NodeJS.Timeout | undefined;
@@ -88,18 +89,17 @@ class StreamOutputs {
     this.#config = config;
     this.#overlays = overlays;
     this.#missed = missed;
-    this.#outputs = config.outputProfile.map((profile) => {
-      const log = options.log.child({ profile: profile.name });
-      const onFailure = (variant: string, reason: string) => {
-        const description = `${variant} of output profile ${profile.name} is not encoded: ${reason}`;
-        alert(input, application, 'EGRESS_TRANSCODE_FAILED_ENCODING', description);
-      };
-      return new ProfileOutput(input, profile, { application, log, overlays, onFailure, onAnnounced: () => this.#onViewers(0) });
-    });
+    const failures = new Failures((description) => alert(input, application, 'EGRESS_TRANSCODE_FAILED_ENCODING', description));
+    this.#outputs = config.outputProfile.map((profile) => new ProfileOutput(input, profile, {
+      application, overlays, onAnnounced: () => this.#onViewers(0),
+      onFailure: (variant, reason, final) => failures.add(`${variant} of output profile ${profile.name}`, reason, final),
+      onRefusal: (reason) => alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `output profile ${profile.name} makes no output stream ${reason}`),
+    }));
     input.on('tracks', () => this.#plan());
     input.once('close', () => this.#close());
     this.#plan();
     missed?.replay((packet) => this.#pass(packet));
+    this.#missed = undefined;
     input.read({ packet: (packet) => this.#pass(packet) });
   }
 
@@ -118,7 +118,7 @@ class StreamOutputs {
     const tasks = this.#outputs.flatMap((output) => output.tasks);
     if (tasks.length === 0 && this.#transcoder === undefined) return;
     const { log, inventory } = this.#options;
-    this.#transcoder ??= new Transcoder(this.#input, { inventory, decodes: this.#config.decodes, log, before: this.#missed });
+    this.#transcoder ??= new Transcoder(this.#input, { inventory, decodes: this.#config.decodes, log }, this.#missed);
     this.#transcoder.setJobs(this.#needed ? tasks : []);
   }
 

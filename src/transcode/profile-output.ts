@@ -5,7 +5,6 @@ import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { ImageTrack, MediaTrack, Track } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
 import { EncoderState, encodedTrack, unmadeTrack } from './encoded-track.ts';
 import type { Encoding } from './encoding.ts';
 import type { Overlays } from './overlays.ts';
@@ -15,10 +14,11 @@ import type { EncodedFormat, EncodeSink, EncodeTask } from './transcoder.ts';
 
 export interface ProfileOutputOptions {
   readonly application: Application;
-  readonly log: Logger;
   readonly overlays: Overlays | undefined;
-  /** An encode cannot be made, or not at present. */
-  readonly onFailure: (variantName: string, reason: string) => void;
+  /** An encode is not made. @param final nor will be */
+  readonly onFailure: (variantName: string, reason: string, final: boolean) => void;
+  /** There can be no output stream. Called once. */
+  readonly onRefusal: (reason: string) => void;
   /** The output stream is announced: its encoders have told their formats, or failed to. */
   readonly onAnnounced: () => void;
 }
@@ -57,6 +57,7 @@ export class ProfileOutput {
   #held: Packet[] | undefined = [];
   #heldBytes = 0;
   #timer: NodeJS.Timeout | undefined;
+  #refused = false;
 
   constructor(input: InputStream, profile: OutputProfileConfig, options: ProfileOutputOptions) {
     this.#input = input;
@@ -114,7 +115,7 @@ export class ProfileOutput {
     const known = this.#entries.get(key);
     const place = { id: this.#id(key), name, from };
     if (problem !== undefined) {
-      if (known?.planned.problem === undefined) this.#options.onFailure(name, problem);
+      if (known?.planned.problem === undefined) this.#options.onFailure(name, problem, true);
       return { planned, track: undefined, awaited: unmadeTrack(place) };
     }
     if (encoding !== undefined) return this.#encoded(planned, encoding, known);
@@ -158,7 +159,7 @@ export class ProfileOutput {
   }
 
   #failed(entry: Entry, state: EncoderState, reason: string, final: boolean): void {
-    if (state.status !== 'Failed') this.#options.onFailure(entry.planned.variantName, reason);
+    if (final || state.status !== 'Failed') this.#options.onFailure(entry.planned.variantName, reason, final);
     state.status = 'Failed';
     if (final) entry.track = undefined;
     if (final) this.#showTracks();
@@ -213,7 +214,8 @@ export class ProfileOutput {
       return output;
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      this.#options.log.error({ output: this.#name }, `no output stream: ${error.message}`);
+      if (!this.#refused) this.#options.onRefusal(`${this.#name}: ${error.message}`);
+      this.#refused = true;
       return undefined;
     }
   }

@@ -24,8 +24,6 @@ export interface TranscoderOptions {
   readonly inventory: CodecInventory;
   readonly decodes: Command['decodes'];
   readonly log: Logger;
-  /** What came of the input before: encoders begin with it. */
-  readonly before?: GopCache;
   /** How long an encoder that should put out something may be silent. */
   readonly hangMs?: number;
 }
@@ -68,11 +66,12 @@ export class Transcoder {
   #merging: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(input: InputStream, options: TranscoderOptions) {
+  /** @param before what came of the input before: encoders begin with it */
+  constructor(input: InputStream, options: TranscoderOptions, before?: GopCache) {
     this.#input = input;
     this.#options = options;
     this.#faults = new FaultLog(options.log);
-    options.before?.replay((packet) => this.#cache.packet(packet));
+    before?.replay((packet) => this.#cache.packet(packet));
     this.#reader = input.read({ packet: (packet) => this.#cache.packet(packet), close: () => this.close() });
     void this.#open();
   }

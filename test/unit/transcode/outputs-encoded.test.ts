@@ -134,6 +134,20 @@ test('without an ffmpeg every encode has failed and the source is put out at onc
   t.deepEqual(alerts.map(({ code }) => code), ['EGRESS_TRANSCODE_FAILED_ENCODING', 'EGRESS_TRANSCODE_FAILED_ENCODING']);
 });
 
+test('what one failing encoder interrupts is told of together, and then which it is and why', async (t) => {
+  const large = { name: 'large', codec: 'vp8', width: 16_384, height: 8, bitrate: 50_000 };
+  const { input, announced, output, alerts } = open(t, profile([PASSED, SMALL, large], [OPUS]));
+  await feed(input, 2);
+  await until('it is announced', () => announced.length > 0);
+  const givenUp = () => alerts.filter(({ description }) => description.includes('is not encoded: '));
+  await until('it is given up', () => givenUp().length > 0);
+  await until('the others work', () => output().awaited.length === 1);
+  t.deepEqual(givenUp().map(({ description }) => /^large of output profile p is not .* range \[1\.\.16383\]/.test(description)), [true]);
+  t.deepEqual(output().tracks.map(({ name }) => name), ['source', 'small', 'opus']);
+  const together = 'encoding is interrupted of small of output profile p, large of output profile p, opus of output profile p: ';
+  t.true(alerts[0]?.description.startsWith(together), alerts[0]?.description);
+});
+
 test('an output of nothing but what cannot be encoded is listed and has nothing to read', async (t) => {
   const { input, output, sink } = open(t, profile([{ ...SMALL, codec: 'foo' }]));
   await feed(input, 1);
