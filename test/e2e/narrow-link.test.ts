@@ -101,6 +101,7 @@ test.serial('the player page steps down and up too, by WHEP', async (t) => {
   const { url, page, throttle } = await start(t, ladderPlaylist(['high', 'low']));
   await page.exposeFunction('narrow', (sdp: string) => throttle.rewrite(sdp));
   await page.addScriptTag({ type: 'module', content: `${OWN_PLAYER}\nwindow.OwnPlayer = WhepPlayer;` });
+  await page.waitForFunction('window.OwnPlayer !== undefined');
   await page.evaluate(`
     const taken = RTCPeerConnection.prototype.setRemoteDescription;
     RTCPeerConnection.prototype.setRemoteDescription = async function ({ type, sdp }) {

@@ -3,6 +3,7 @@ import type { types } from 'mediasoup';
 import type { OutputStream } from '../../core/stream.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import { bitrateOf } from './ladder.ts';
+import { LayerTrials } from './layer-trials.ts';
 
 interface LayerEvents {
   /** Another layer is sent, or none. */
@@ -28,9 +29,10 @@ const MARGIN = 1.5;
 const FIRST_BITRATE = 1_000_000;
 const FIRST_MS = 2000;
 
-/** What the way to a new viewer is taken to carry, in bits per second: any of the layers. */
+/** What the way to a new viewer is taken to carry, in bits per second: any of the layers, where there are several. */
 export function initialBitrate(stream: OutputStream, layers: readonly MediaTrack[]): number {
-  const most = Math.max(0, ...layers.map((track) => bitrateOf(stream, track)));
+  if (layers.length < 2) return FIRST_BITRATE;
+  const most = Math.max(...layers.map((track) => bitrateOf(stream, track)));
   return Math.max(FIRST_BITRATE, Math.round(most * MARGIN));
 }
 
@@ -45,8 +47,10 @@ export class LayerControl extends EventEmitter<LayerEvents> {
   readonly #transport: types.WebRtcTransport;
   readonly #consumer: types.Consumer;
   readonly #tracks: readonly MediaTrack[];
+  readonly #trials: LayerTrials;
   #following = false;
   #began = false;
+  #started = Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(stream: OutputStream, transport: types.WebRtcTransport, { consumer, tracks }: Layered) {
@@ -55,9 +59,12 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     this.#transport = transport;
     this.#consumer = consumer;
     this.#tracks = tracks;
-    consumer.on('layerschange', () => {
+    this.#trials = new LayerTrials(tracks.length);
+    consumer.on('layerschange', (layers) => {
       this.#began ||= this.sent !== undefined;
+      this.#trials.sent(layers?.spatialLayer ?? -1, this.#following, Date.now());
       this.emit('layer');
+      this.#prefer().catch((error: unknown) => this.emit('fault', error));
     });
   }
 
@@ -74,10 +81,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
 
   /** Called when the viewer is connected. */
   start(): void {
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      if (this.#following) this.#prefer().catch((error: unknown) => this.emit('fault', error));
-    }, FIRST_MS);
+    this.#started = Date.now();
   }
 
   /**
@@ -93,6 +97,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
   /** Sends one layer, or the next best while that one is not there, whatever the way carries. */
   async fix(track: MediaTrack): Promise<void> {
     this.#following = false;
+    clearTimeout(this.#timer);
     await this.#guarantee(track);
     await this.#consumer.setPreferredLayers({ spatialLayer: this.#tracks.findIndex(({ id }) => id === track.id) });
   }
@@ -102,10 +107,27 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     this.removeAllListeners();
   }
 
+  /** Tells mediasoup the best layer that it may choose now, and what changes with time when it does. */
   async #prefer(): Promise<void> {
-    const first = this.#tracks.findLastIndex((track) => bitrateOf(this.#stream, track) <= FIRST_BITRATE);
-    const spatialLayer = this.#timer === undefined ? this.#tracks.length - 1 : Math.max(0, first);
-    await this.#consumer.setPreferredLayers({ spatialLayer });
+    clearTimeout(this.#timer);
+    if (!this.#following) return;
+    const now = Date.now();
+    const times = this.#tracks.map((track, layer) => Math.max(this.#opens(track), this.#trials.from(layer)));
+    const closed = times.findIndex((time, layer) => layer > 0 && time > now);
+    const next = Math.min(...times.filter((time) => time > now));
+    if (next < Infinity) {
+      this.#timer = setTimeout(() => {
+        this.#prefer().catch((error: unknown) => this.emit('fault', error));
+      }, next - now);
+    }
+    const best = (closed < 0 ? this.#tracks.length : closed) - 1;
+    if (this.#consumer.preferredLayers?.spatialLayer === best) return;
+    await this.#consumer.setPreferredLayers({ spatialLayer: best });
+  }
+
+  /** When a new viewer can get a layer. */
+  #opens(track: MediaTrack): number {
+    return bitrateOf(this.#stream, track) <= FIRST_BITRATE ? 0 : this.#started + FIRST_MS;
   }
 
   async #guarantee(track: MediaTrack | undefined): Promise<void> {
