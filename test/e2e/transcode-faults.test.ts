@@ -27,7 +27,19 @@ function publish(t: ExecutionContext, kiln: Kiln): void {
   t.teardown(() => publisher.stop());
 }
 
+const STATUS_WITHIN_MS = 10_000;
 const statusOf = async (kiln: Kiln) => (await trackOf(kiln, '180p'))?.video?.codecStatus;
+
+/** Sees the encoder be in these states, one after the other; it asks as fast as it is answered, for some do not last. */
+async function statuses(kiln: Kiln, ...wanted: readonly string[]): Promise<string[]> {
+  const seen: string[] = [];
+  const end = performance.now() + STATUS_WITHIN_MS;
+  while (seen.length < wanted.length && performance.now() < end) {
+    const status = await statusOf(kiln);
+    if (status === wanted[seen.length]) seen.push(status as string);
+  }
+  return seen;
+}
 
 /** The only ffmpeg of the server. */
 async function encoder(kiln: Kiln): Promise<number> {
@@ -48,8 +60,7 @@ test.serial('encoders that are killed come back and lose nothing; who watches th
   for (let round = 0; round < 2; round++) {
     const pid = await encoder(kiln);
     process.kill(pid, 'SIGKILL');
-    await until('the encoder has failed', async () => (await statusOf(kiln)) === 'Failed');
-    await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
+    t.deepEqual(await statuses(kiln, 'Failed', 'Ready'), ['Failed', 'Ready']);
     t.not(await encoder(kiln), pid);
     await moreSegments(kiln, ['180p'], 2);
   }
@@ -76,7 +87,7 @@ test.serial('an encoder that stands still is found out; who watches the source a
   process.kill(pid, 'SIGSTOP');
   await moreSegments(kiln, ['source'], 3);
   t.is(await encoder(kiln), pid, 'the source goes on while its encoder does not');
-  await until('the encoder has failed', async () => (await statusOf(kiln)) === 'Failed');
+  await until('the encoder has failed', () => /EGRESS_TRANSCODE_FAILED_ENCODING.*180p.*ffmpeg (puts out nothing|takes no input)/.test(kiln.log));
   await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
   t.not(await encoder(kiln), pid);
   await moreSegments(kiln, ['180p'], 2);
@@ -85,7 +96,6 @@ test.serial('an encoder that stands still is found out; who watches the source a
   const there = new Set(times(source));
   t.true(high.segments.at(-1)?.frames.every(({ pts }) => there.has(pts)));
   t.deepEqual(high.segments.at(-1)?.msn, source.segments.at(-1)?.msn, 'it has caught up');
-  t.regex(kiln.log, /ffmpeg (puts out nothing|takes no input)/);
 });
 
 test.serial('without an ffmpeg the source plays as it is, and what would have to be encoded has failed', async (t) => {

@@ -3,10 +3,10 @@ export const BYPASS = '<Video><Name>source</Name><Bypass>true</Bypass></Video>';
 export const OPUS = '<Audio><Name>opus</Name><Codec>opus</Codec><Bitrate>64000</Bitrate></Audio>';
 export const AAC = '<Audio><Name>aac</Name><Codec>aac</Codec><Bitrate>64000</Bitrate></Audio>';
 
-/** A picture of some height in H.264, named `<height>p`. @param rest further elements */
+/** A picture of some height in H.264 by x264, named `<height>p`. @param rest further elements */
 export function video(height: number, kbit: number, rest = ''): string {
   return `<Video><Name>${height}p</Name><Codec>h264</Codec><Height>${height}</Height><Bitrate>${kbit * 1000}</Bitrate>` +
-    `<Preset>faster</Preset><ThreadCount>1</ThreadCount>${rest}</Video>`;
+    `<Preset>faster</Preset><ThreadCount>1</ThreadCount><Modules>x264</Modules>${rest}</Video>`;
 }
 
 export interface LadderOptions {
