@@ -11,6 +11,7 @@ import { Failures } from './failures.ts';
 import { Overlays } from './overlays.ts';
 import { ProfileOutput } from './profile-output.ts';
 import { outputName } from './profile.ts';
+import { RateWatch } from './rate-watch.ts';
 import { Transcoder } from './transcoder.ts';
 import { decideProfiles } from './webhook.ts';
 
@@ -79,6 +80,7 @@ class StreamOutputs {
   #missed: GopCache | undefined;
   readonly #counted = new WeakSet<OutputStream>();
   #transcoder: Transcoder | undefined;
+  #rates: RateWatch | undefined;
   #linger: NodeJS.Timeout | undefined;
 
   constructor(
@@ -119,6 +121,9 @@ class StreamOutputs {
     if (tasks.length === 0 && this.#transcoder === undefined) return;
     const { log, inventory } = this.#options;
     this.#transcoder ??= new Transcoder(this.#input, { inventory, decodes: this.#config.decodes, log }, this.#missed);
+    this.#rates ??= new RateWatch(this.#input, (rateOf) => {
+      if (this.#outputs.filter((output) => output.raiseRates(rateOf)).length > 0) this.#arrange();
+    });
     this.#transcoder.setJobs(this.#needed ? tasks : []);
   }
 
@@ -149,6 +154,7 @@ class StreamOutputs {
 
   #close(): void {
     clearTimeout(this.#linger);
+    this.#rates?.close();
     this.#transcoder?.close();
     this.#overlays?.close();
     for (const output of this.#outputs) output.close();

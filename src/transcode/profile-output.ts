@@ -3,13 +3,14 @@ import type { OutputProfileConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';
 import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
-import type { ImageTrack, MediaTrack, Track } from '../core/track.ts';
+import type { ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
 import { EncoderState, encodedTrack, unmadeTrack } from './encoded-track.ts';
 import type { Encoding } from './encoding.ts';
 import type { Overlays } from './overlays.ts';
 import { profilePlaylist } from './playlists.ts';
 import { outputName, planTracks, type PlannedTrack } from './profile.ts';
+import { raisedRate } from './rate-watch.ts';
 import type { EncodedFormat, EncodeSink, EncodeTask } from './transcoder.ts';
 
 export interface ProfileOutputOptions {
@@ -95,6 +96,21 @@ export class ProfileOutput {
       if (encode === undefined && track !== undefined) this.#routes.set(from, [...(this.#routes.get(from) ?? []), track]);
     }
     this.#showTracks();
+  }
+
+  /** Takes the frame rates of the input as they turned out to be. @returns whether an encode is another now */
+  raiseRates(rateOf: (track: VideoTrack) => number): boolean {
+    let raised = false;
+    for (const entry of this.#entries.values()) {
+      const { key, from, encoding } = entry.planned;
+      if (encoding?.type !== 'video' || from.type !== 'video') continue;
+      const now = raisedRate(from, encoding, rateOf(from));
+      if (now === encoding) continue;
+      this.#encodings.set(key, now);
+      entry.planned = { ...entry.planned, encoding: now };
+      raised = true;
+    }
+    return raised;
   }
 
   /** Puts out what is bypassed of a packet of the input. */
