@@ -12,6 +12,7 @@ import { DynamicConfig } from './management/dynamic-config.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
+import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import type { Addresses, HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
@@ -25,7 +26,7 @@ import type { PlayablePublisher } from './web/streams.ts';
 export interface ServerOptions {
   readonly version: Version;
   readonly log: Logger;
-  /** What relative paths of certificates start from. */
+  /** What relative paths of certificates and overlays start from. */
   readonly folder: string;
   /** File that keeps what the management API creates. */
   readonly storageFile: string;
@@ -42,6 +43,7 @@ export class Server {
   readonly #config: ServerConfig;
   readonly #options: ServerOptions;
   readonly #certificates: CertificateStore;
+  readonly #inventory: CodecInventory;
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #ports: Part[] = [];
@@ -69,6 +71,7 @@ export class Server {
     this.#config = config;
     this.#options = options;
     this.#certificates = new CertificateStore(options);
+    this.#inventory = new CodecInventory(options);
   }
 
   /** Where the parts listen. */
@@ -84,14 +87,18 @@ export class Server {
 
   async #start(): Promise<void> {
     const { registry } = this;
-    const { log } = this.#options;
+    const { log, folder } = this.#options;
     const { bind, modules, virtualHosts, defaults: { crossDomains } } = this.#config;
+    const inventory = this.#inventory;
     registry.on('input', (input, application) => {
       input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
-      attachOutputs(input, application, log);
+      attachOutputs(input, application, { log, inventory, folder });
     });
     registry.on('output', (output) => {
       output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
+    });
+    registry.on('alert', ({ code, description, application, stream }) => {
+      log.error({ code, stream: `${application.internalName}/${stream}` }, description);
     });
     for (const vhost of virtualHosts) {
       registry.createVhost(vhost, true);
@@ -99,7 +106,7 @@ export class Server {
     }
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
-    const { webrtc } = bind.publishers;
+    const { webrtc, thumbnail } = bind.publishers;
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
@@ -112,6 +119,11 @@ export class Server {
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
+    }
+    if (thumbnail !== undefined) {
+      const publisher = new ThumbnailPublisher({ registry, crossDomains });
+      this.#publishers.push(publisher);
+      ports.add(thumbnail, publisher.routes);
     }
     for (const { port, secure, routes, serves } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
@@ -138,13 +150,12 @@ export class Server {
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
     const { registry } = this;
     const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);
-    const { version, log } = this.#options;
-    const codecs = new CodecInventory({ log });
+    const { version } = this.#options;
     const own = new CertificateStore(this.#options);
     const reloadApi = api.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host: managers.host });
     await reloadApi?.();
     const certificates = { vhosts: this.#certificates, reloadApi };
-    const routes = [apiRoutes({ registry, config, version, dynamic, codecs, certificates })];
+    const routes = [apiRoutes({ registry, config, version, dynamic, codecs: this.#inventory, certificates })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
     this.#addresses = { ...this.#addresses, api: pair(api) };
@@ -234,8 +245,8 @@ interface HttpEntry {
 class PortTable {
   readonly #ports = new Map<number, HttpEntry>();
 
-  /** Adds a publisher to its plain port, to its secure one, or to both. */
-  add({ port, tlsPort }: HttpPorts, routes: FastifyPluginAsync, publisher: PlayablePublisher): void {
+  /** Adds a publisher to its plain port, to its secure one, or to both. @param publisher of those that players play from */
+  add({ port, tlsPort }: HttpPorts, routes: FastifyPluginAsync, publisher?: PlayablePublisher): void {
     if (port !== undefined) this.#add(port, false, routes, publisher);
     if (tlsPort !== undefined) this.#add(tlsPort, true, routes, publisher);
   }
@@ -244,10 +255,10 @@ class PortTable {
     return [...this.#ports.values()];
   }
 
-  #add(port: number, secure: boolean, routes: FastifyPluginAsync, publisher: PlayablePublisher): void {
+  #add(port: number, secure: boolean, routes: FastifyPluginAsync, publisher: PlayablePublisher | undefined): void {
     const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [] };
     entry.routes.push(routes);
-    entry.serves.push(publisher);
+    if (publisher !== undefined) entry.serves.push(publisher);
     this.#ports.set(port, entry);
   }
 }

@@ -3,6 +3,9 @@ export interface Rendition {
   /** Variant names of output tracks. */
   readonly videoVariantName?: string;
   readonly audioVariantName?: string;
+  /** Which of several tracks of the variant, counted from 0 in the order of the stream; absent: any. */
+  readonly videoIndex?: number;
+  readonly audioIndex?: number;
 }
 
 export interface PlaylistOptions {

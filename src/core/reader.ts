@@ -56,6 +56,13 @@ export class Reader {
     return this.#queuedBytes;
   }
 
+  /** How much media is queued. */
+  get queuedSeconds(): number {
+    const oldest = this.#queue[this.#taken];
+    const newest = this.#queue.at(-1);
+    return oldest === undefined || newest === undefined ? 0 : secondsBetween(oldest, newest);
+  }
+
   /** Called by the stream for every packet. */
   push(packet: Packet): void {
     if (this.#closed) return;
@@ -94,6 +101,11 @@ export class Reader {
     }
   }
 
+  /** Called by a consumer that is too far behind: drops what is queued as if that were beyond the limits. */
+  skip(): void {
+    if (this.#taken < this.#queue.length) this.#shed();
+  }
+
   /** Stops delivery. Idempotent; the consumer's `close` is not called. */
   close(): void {
     if (this.#closed) return;
@@ -120,9 +132,7 @@ export class Reader {
   }
 
   #fits(bytes: number, oldest: Packet, newest: Packet): boolean {
-    const seconds =
-      toSeconds(newest.dts, newest.track.timebase) - toSeconds(oldest.dts, oldest.track.timebase);
-    return bytes <= this.#limits.bytes && seconds <= this.#limits.seconds;
+    return bytes <= this.#limits.bytes && secondsBetween(oldest, newest) <= this.#limits.seconds;
   }
 
   #shed(): void {
@@ -156,4 +166,8 @@ export class Reader {
 
 function bytesOf(packets: readonly Packet[]): number {
   return packets.reduce((bytes, { data }) => bytes + data.length, 0);
+}
+
+function secondsBetween(one: Packet, other: Packet): number {
+  return toSeconds(other.dts, other.track.timebase) - toSeconds(one.dts, one.track.timebase);
 }

@@ -17,7 +17,7 @@ interface RegistryEvents {
 
 /** A code of facts/02-config.md, section Alert, and what it is about. */
 export interface Alert {
-  readonly code: 'EGRESS_TRANSCODE_FAILED_DECODING' | 'EGRESS_TRANSCODE_FAILED_ENCODING' | 'EGRESS_STREAM_CREATION_FAILED_BY_WEBHOOK';
+  readonly code: 'EGRESS_TRANSCODE_FAILED_ENCODING' | 'EGRESS_STREAM_CREATION_FAILED';
   readonly description: string;
   readonly application: Application;
   readonly stream: string;

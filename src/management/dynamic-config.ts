@@ -194,7 +194,8 @@ export class DynamicConfig {
   /** What every application has that is created without providers and publishers is not worth a word. */
   #tellPending(what: object, pending: readonly string[]): void {
     const asked = pending.filter((line) => !BY_DEFAULT.has(line));
-    if (asked.length > 0) this.#log.warn({ ...what, pending: asked }, 'a configuration object of the management API asks for what is not there');
+    if (asked.length === 0) return;
+    this.#log.warn({ ...what, pending: asked }, 'a configuration object of the management API asks for what is not there');
   }
 
   #createVhost(config: VirtualHostConfig): Promise<VirtualHost> {

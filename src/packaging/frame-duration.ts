@@ -10,8 +10,10 @@ const MAX_FRAMERATE = 240;
 const WEIGHT = 1 / 8;
 /** A step beyond this factor of the estimate is a hole or a new rate, told apart by whether it comes again. */
 const SURPRISE = 1.6;
-/** How far the measured from the declared frame duration may be: timestamps in milliseconds make it waver. */
+/** How far the mean from the declared frame duration may be: timestamps in milliseconds make it waver. */
 const AGREEMENT = 0.02;
+/** How much one step moves the mean, which frames that are left out of a faster source must hardly do. */
+const MEAN_WEIGHT = 1 / 32;
 const OPUS_RATE = 48_000;
 const AAC_FRAME_SAMPLES = 1024;
 
@@ -28,6 +30,8 @@ export class FrameDuration {
   readonly #longest: number;
   readonly #shortest: number;
   #estimate: number;
+  /** What is compared with what is declared. */
+  #mean: number;
   #surprise = 0;
   #measured = false;
 
@@ -39,11 +43,12 @@ export class FrameDuration {
     this.#shortest = den / MAX_FRAMERATE;
     this.#declared = track.type === 'video' && track.framerate > 0 ? this.#clamp(den / track.framerate) : 0;
     this.#estimate = this.#fixed || this.#declared || den / DEFAULT_FRAMERATE;
+    this.#mean = this.#estimate;
   }
 
   /** Ticks, not whole. What was declared rules as long as what is measured does not contradict it. */
   get estimate(): number {
-    const agrees = Math.abs(this.#estimate - this.#declared) < this.#declared * AGREEMENT;
+    const agrees = Math.abs(this.#mean - this.#declared) < this.#declared * AGREEMENT;
     return agrees ? this.#declared : this.#estimate;
   }
 
@@ -63,6 +68,7 @@ export class FrameDuration {
   #learn(step: number): void {
     if (this.#fixed > 0 || step > this.#longest) return;
     const taken = this.#clamp(step);
+    this.#mean += (taken - this.#mean) * MEAN_WEIGHT;
     const ratio = taken / this.#estimate;
     if (ratio < SURPRISE && ratio > 1 / SURPRISE) {
       this.#estimate += (taken - this.#estimate) * (this.#measured ? WEIGHT : 1 / 2);

@@ -41,6 +41,10 @@ export class PartBuilder {
     return this.#frames.length === 0;
   }
 
+  get frames(): number {
+    return this.#frames.length;
+  }
+
   get bytes(): number {
     return this.#bytes;
   }

@@ -4,7 +4,10 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { isMedia, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
-import { describe, HAIR_SECONDS, MIN_PART_SHARE, TrackPackager, type Anchor, type Cut } from './track-packager.ts';
+import type { Anchor, Cut } from './cut.ts';
+import { describe } from './description.ts';
+import { electLeaders, isFirst } from './leader.ts';
+import { TrackPackager } from './track-packager.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -24,13 +27,15 @@ const MAX_SEGMENT_SECONDS = 30;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Beyond this the wall clock and the source's clock have parted, and the anchor is set anew. */
 const MAX_DRIFT_MS = 1000;
-/** Share of a frame that parts may last longer than asked, where that makes whole frames fit. */
-const ROUND_UP = 0.1;
-
 /**
- * Cuts the tracks of one stream. One track leads: segments begin at its key frames (or by duration,
- * where there is only sound), and the others follow, so that a media sequence number means the same
- * time, and a discontinuity is the same, on all of them.
+ * So many seconds a track may be behind the others. Then they go on without it: its playlist shows gaps, and it
+ * comes back to the segment that the others have come to.
+ */
+const MAX_LAG_SECONDS = 4;
+/**
+ * Cuts the tracks of one stream. Segments begin at the key frames of the picture whose key frames are the
+ * rarest (or by duration, where there is only sound), and the other tracks follow, each at its own next key
+ * frame, so that a media sequence number means the same time, and a discontinuity is the same, on all of them.
  */
 export class Segmenter {
   readonly #options: SegmenterOptions;
@@ -44,16 +49,20 @@ export class Segmenter {
   readonly #told = new Set<string>();
   readonly #maxSeconds: number;
   #firstMsn: number;
-  #leader: TrackPackager | undefined;
+  #leaders: readonly TrackPackager[] = [];
   #started = false;
   #anchor: Anchor = { wall: 0, media: 0 };
   #cut: Cut | undefined;
+  /** Cuts that not every track need have reached, and since when they are waited for, in media time. */
+  readonly #awaited: { readonly msn: number; since: number }[] = [];
   #shift = 0;
+  /** Media time of the newest packet. */
+  #newest = -Infinity;
+  /** Of the first picture that could not begin the stream. */
+  #kept: number | undefined;
   /** Fixed with the leader's first part. */
   #partTarget = 0;
   #targetDuration: number;
-  #lastKey = -Infinity;
-  #firstInterval: number | undefined;
 
   constructor(options: SegmenterOptions, log: Logger, faults: FaultLog) {
     this.#options = options;
@@ -97,13 +106,11 @@ export class Segmenter {
       const packager = this.#package(track);
       if (packager !== undefined) added.push(packager);
     }
-    const all = [...this.#packagers.values()];
-    const leader = all.find(({ track }) => track.type === 'video') ?? all[0];
-    const known = this.#leader;
-    this.#leader = leader;
+    const known = this.#cut;
+    this.#elect();
     if (!this.#started || known === undefined) return added;
-    if (this.#cut !== undefined && all.length > added.length) {
-      for (const packager of added) packager.start(known.msn, this.#cut, this.#shift);
+    if (this.#packagers.size > added.length) {
+      for (const packager of added) packager.start(known, this.#shift);
     } else {
       this.#started = false;
       this.#firstMsn = known.msn + 1;
@@ -116,31 +123,32 @@ export class Segmenter {
     const packager = this.#packagers.get(packet.track.id);
     if (packager === undefined || !isMedia(packet.track)) return;
     if (!this.#started && !this.#start(packager, packet)) return;
-    if (packager === this.#leader && packet.key && packet.track.type === 'video') this.#noteKeyFrame(packet);
     const finding = packager.inspect(packet);
     if (finding === 'late') {
-      this.#faults.count('HLS: a packet is not later than the one before it, left out');
+      this.#faults.count('HLS: a packet is not later than the one before it, or than its segment, left out');
       return;
     }
+    const time = seconds(packet);
+    const jump = packager.jumps(packet) && !this.#isHole(packager, time);
+    if (packet.track.type === 'video') this.#noteKeyFrame(packager, packet.key, time);
     try {
-      if (finding === 'discontinuity') this.#break(packager, packet);
-      else if (this.#due(packager, packet)) this.#cutAt(packager, packet, !packet.key || packager !== this.#leader);
+      if (jump || finding === 'changed') this.#break(packager, packet, jump);
+      else this.#cutWhereDue(packager, packet);
       packager.push(packet);
     } catch (error) {
       if (!(error instanceof BitstreamError || error instanceof UnsupportedTrackError)) throw error;
       this.#faults.count(`HLS: a packet cannot be packaged, left out: ${error.message}`);
     }
+    if (!packager.awaitsJump) this.#goOn(time);
   }
 
   #package(track: MediaTrack): TrackPackager | undefined {
     return this.#tried(track, () => {
-      const limits = {
-        segmentCount: this.#options.segmentCount,
-        partTarget: () => this.#partTarget || this.#fittingTarget(),
-      };
+      const { segmentCount, chunkDuration } = this.#options;
+      const limits = { segmentCount, chunkDuration, pictureTarget: () => this.#partTarget || this.#pictureTarget() };
       const packager = new TrackPackager(track, limits, this.#initVersions.get(track.id) ?? 0);
       packager.window.on('part', () => {
-        if (packager === this.#leader) this.#partTarget ||= this.#fittingTarget();
+        if (packager === this.#leaders[0]) this.#partTarget ||= this.#pictureTarget();
       });
       packager.window.on('complete', ({ duration }) => this.#noteSegment(duration));
       this.#packagers.set(track.id, packager);
@@ -171,46 +179,96 @@ export class Segmenter {
     }
   }
 
-  /** The first key frame of the leader starts every track. */
+  /** The first key frame of the leader starts every track; that of another picture, when the leader does not come. */
   #start(packager: TrackPackager, packet: Packet): boolean {
-    if (packager !== this.#leader || !packet.key) return false;
+    if (!packet.key) return false;
     const time = seconds(packet);
+    if (!this.#leaders.includes(packager)) {
+      if (packet.track.type !== 'video') return false;
+      this.#kept ??= time;
+      if (time - this.#kept < MAX_LAG_SECONDS) return false;
+      this.#leaders = [packager];
+    }
     this.#started = true;
+    this.#kept = undefined;
+    this.#newest = time;
+    this.#awaited.length = 0;
     this.#shift = shiftFor(time);
     this.#anchor = { wall: Date.now(), media: presentation(packet) };
-    this.#cut = { time, discontinuity: false, forced: false, anchor: this.#anchor };
-    for (const one of this.#packagers.values()) one.start(this.#firstMsn, this.#cut, this.#shift);
+    // whoever played what was there before finds another timeline
+    const discontinuities = this.#cut === undefined ? 0 : this.#cut.discontinuities + 1;
+    const { frameSeconds: slack } = packager;
+    const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#anchor };
+    this.#cut = { msn: this.#firstMsn, ...common };
+    for (const one of this.#packagers.values()) one.start(this.#cut, this.#shift);
     return true;
   }
 
-  #due(packager: TrackPackager, packet: Packet): boolean {
-    const elapsed = packager.elapsed(packet);
-    if (elapsed >= this.#maxSeconds || packager.openBytes + packet.data.length > MAX_SEGMENT_BYTES) return true;
-    if (packager !== this.#leader || !packet.key) return false;
-    const tolerance = packager.track.type === 'video' ? packager.frameSeconds : HAIR_SECONDS;
-    const { segmentDuration, firstSegmentDuration } = this.#options;
-    const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
-    return elapsed >= wanted - tolerance;
+  #elect(): void {
+    this.#leaders = electLeaders([...this.#packagers.values()], this.#newest - MAX_LAG_SECONDS);
   }
 
-  #break(packager: TrackPackager, packet: Packet): void {
+  #cutWhereDue(packager: TrackPackager, packet: Packet): void {
+    const elapsed = packager.elapsed(packet);
+    const full = elapsed >= this.#maxSeconds || packager.openBytes + packet.data.length > MAX_SEGMENT_BYTES;
+    if (packager.behind) {
+      if (full) packager.advance(packet);
+      return;
+    }
+    if (!full) {
+      if (!packet.key || !isFirst(packager, seconds(packet), this.#leaders)) return;
+      const { segmentDuration, firstSegmentDuration } = this.#options;
+      const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
+      if (elapsed < wanted - packager.tolerance) return;
+      this.#checkDrift(packet);
+    }
+    this.#cutAll(packager, seconds(packet));
+    if (!packet.key) packager.advance(packet);
+  }
+
+  /** A track that was away comes back to where the others are. */
+  #isHole({ lastTime, awaitsJump }: TrackPackager, time: number): boolean {
+    return !awaitsJump && time > (lastTime ?? time) && Math.abs(time - this.#newest) < MAX_LAG_SECONDS;
+  }
+
+  #break(packager: TrackPackager, packet: Packet, jump: boolean): void {
     const time = seconds(packet);
     this.#shift = shiftFor(time);
     if (!packager.awaitsDiscontinuity) {
       this.#anchor = { wall: Date.now(), media: presentation(packet) };
-      this.#cutAll({ time, discontinuity: true, forced: true, anchor: this.#anchor });
+      if (jump) {
+        this.#newest = time;
+        for (const cut of this.#awaited) cut.since = time;
+      }
+      this.#cutAll(packager, time, jump ? 'jump' : 'change');
     }
     packager.break(this.#shift);
   }
 
-  #cutAt(packager: TrackPackager, packet: Packet, forced: boolean): void {
-    if (packager === this.#leader) this.#checkDrift(packet);
-    this.#cutAll({ time: seconds(packet), discontinuity: false, forced, anchor: this.#anchor });
+  #cutAll({ frameSeconds: slack }: TrackPackager, time: number, why?: 'jump' | 'change'): void {
+    const { msn, discontinuities } = this.#cut as Cut;
+    const discontinuity = why !== undefined;
+    this.#cut = {
+      msn: msn + 1,
+      time,
+      slack,
+      discontinuity,
+      jump: why === 'jump',
+      discontinuities: discontinuities + (discontinuity ? 1 : 0),
+      anchor: this.#anchor,
+    };
+    this.#awaited.push({ msn: msn + 1, since: time });
+    for (const packager of this.#packagers.values()) packager.cut(this.#cut);
   }
 
-  #cutAll(cut: Cut): void {
-    this.#cut = cut;
-    for (const packager of this.#packagers.values()) packager.cut(cut);
+  /** Who is too far behind by now is not waited for. */
+  #goOn(time: number): void {
+    if (time <= this.#newest) return;
+    this.#newest = time;
+    for (let cut = this.#awaited[0]; cut !== undefined && cut.since < time - MAX_LAG_SECONDS; cut = this.#awaited[0]) {
+      this.#awaited.shift();
+      for (const packager of this.#packagers.values()) packager.expire(cut.msn);
+    }
   }
 
   #checkDrift(packet: Packet): void {
@@ -220,27 +278,22 @@ export class Segmenter {
     if (Math.abs(wall - expected) > MAX_DRIFT_MS) this.#anchor = { wall, media };
   }
 
-  /** The nearest to ChunkDuration that whole frames of the leader fill. */
-  #fittingTarget(): number {
-    const { chunkDuration } = this.#options;
-    const leader = this.#leader;
-    if (leader === undefined || leader.track.type !== 'video') return chunkDuration;
-    const frame = leader.frameSeconds;
-    const fitting = Math.max(1, Math.floor(chunkDuration / frame + ROUND_UP)) * frame;
-    return fitting > chunkDuration || fitting < MIN_PART_SHARE * chunkDuration ? fitting : chunkDuration;
+  /** Seconds that parts of the leader's picture last; what is configured, where there is none. */
+  #pictureTarget(): number {
+    const [leader] = this.#leaders;
+    return leader === undefined || leader.track.type !== 'video' ? this.#options.chunkDuration : leader.target;
   }
 
   /** Key frames that do not fit SegmentDuration make segments longer: the target must say so early. */
-  #noteKeyFrame(packet: Packet): void {
-    const time = seconds(packet);
-    const interval = time - this.#lastKey;
-    this.#lastKey = time;
-    if (!(interval > 0 && interval <= this.#maxSeconds)) return;
+  #noteKeyFrame(packager: TrackPackager, key: boolean, time: number): void {
+    const { keyInterval, frameSeconds } = packager;
+    const noted = keyInterval.note(key, time, frameSeconds);
+    if (key) this.#elect();
+    if (noted === undefined || noted.interval > this.#maxSeconds || !this.#leaders.includes(packager)) return;
+    const { interval, first } = noted;
     const { segmentDuration } = this.#options;
-    const frame = this.#leader?.frameSeconds ?? 0;
     if (interval > segmentDuration) this.#noteSegment(interval);
-    else if (this.#firstInterval === undefined) this.#noteSegment(Math.ceil((segmentDuration - frame) / interval) * interval);
-    this.#firstInterval ??= interval;
+    else if (first) this.#noteSegment(Math.ceil((segmentDuration - frameSeconds) / interval) * interval);
   }
 
   #noteSegment(duration: number): void {

@@ -1,71 +1,62 @@
-import { initSegment } from '../containers/fmp4/init.ts';
-import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
-import { codecString } from './codec-string.ts';
+import { wallClock, type Cut } from './cut.ts';
+import { describe, differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
+import { KeyInterval } from './key-interval.ts';
 import { PartBuilder } from './part-builder.ts';
+import { fittingTarget, MIN_PART_SHARE, wholeFrames } from './part-target.ts';
 import { Segment, type Init } from './segment.ts';
 import { Window } from './window.ts';
-
-/** A moment of the wall clock (milliseconds since the epoch) and the media time, in seconds, it belongs to. */
-export interface Anchor {
-  readonly wall: number;
-  readonly media: number;
-}
-
-/** Where all tracks of a stream begin a segment. */
-export interface Cut {
-  /** Media time in seconds. */
-  readonly time: number;
-  readonly discontinuity: boolean;
-  /** A limit was reached: cut at any frame. */
-  readonly forced: boolean;
-  readonly anchor: Anchor;
-}
 
 export interface PackagerLimits {
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
-  /** Seconds that parts of the stream are to last. */
-  readonly partTarget: () => number;
+  /** Seconds that parts are to last. */
+  readonly chunkDuration: number;
+  /** Seconds that parts of the picture last, which those of the sound are to come with. */
+  readonly pictureTarget: () => number;
 }
 
-/** Parts, but for the last of a segment, must last this share of PART-TARGET (RFC 8216bis 4.4.4.9). */
-export const MIN_PART_SHARE = 0.85;
-/** Share of a part by which its start may be behind the grid without its end moving on. */
-const GRID_TOLERANCE = 0.25;
+export type Finding = 'next' | 'late' | 'jump' | 'changed';
 
-export type Finding = 'next' | 'late' | 'discontinuity';
-
-/** A rate that an AudioSpecificConfig can spell out. */
-const MAX_TIMESCALE = 2 ** 24;
 /** Part of a frame by which a part may be longer than the target before it is made shorter by a frame. */
 const SLACK = 8;
+/** The same for the last frame of a part that was encoded: what is left of a faster source is not equally far apart. */
+const UNEVEN = 0.6;
+/** Share of a part by which its start may be behind the grid without its end moving on. */
+const GRID_TOLERANCE = 0.25;
 /** Times of two tracks that differ by less are the same. */
-export const HAIR_SECONDS = 0.001;
+const HAIR_SECONDS = 0.001;
 const BACK_SECONDS = 1;
 const JUMP_SECONDS = 10;
+/** A track that is waited for to jump may do so by this share of what a jump takes. */
+const FOLLOWING_SHARE = 0.5;
 
 /** Makes parts and segments of one track, cut where the stream's segmenter says. */
 export class TrackPackager {
   readonly window: Window;
+  readonly keyInterval: KeyInterval;
   readonly #limits: PackagerLimits;
   readonly #builder: PartBuilder;
   #track: MediaTrack;
   #init: Init;
   #durations: FrameDuration;
-  #pending: Cut | undefined;
+  /** Cuts that the track has not reached, the oldest first. */
+  readonly #pending: Cut[] = [];
   #current: Cut | undefined;
-  #msn = 0;
   #lastDts: number | undefined;
   /** Seconds added to the source's times, to keep decode times from being negative. */
   #shift = 0;
   #needKey: boolean;
+  /** Fixed with the first part. */
+  #partTarget = 0;
   #longestPart = 0;
   /** The next frame belongs to what follows the pending cut, whatever its time. */
   #broken = false;
+  /** The others have gone on without it. */
+  #absent = false;
 
   /**
    * @param initVersion the next that the track's id has not had
@@ -73,6 +64,7 @@ export class TrackPackager {
    */
   constructor(track: MediaTrack, limits: PackagerLimits, initVersion: number) {
     this.window = new Window(limits.segmentCount);
+    this.keyInterval = new KeyInterval(track);
     this.#limits = limits;
     this.#track = track;
     this.#builder = new PartBuilder(track.type);
@@ -90,7 +82,7 @@ export class TrackPackager {
   }
 
   get msn(): number {
-    return this.#msn;
+    return this.#current?.msn ?? 0;
   }
 
   /** Seconds that a frame is expected to last. */
@@ -98,20 +90,47 @@ export class TrackPackager {
     return this.#durations.estimate / this.#track.timebase.den;
   }
 
+  /** Seconds that parts are made to last. */
+  get target(): number {
+    if (this.#track.type === 'audio') return this.#limits.pictureTarget();
+    return this.#partTarget || fittingTarget(this.#limits.chunkDuration, this.frameSeconds);
+  }
+
   /** Seconds that no part is longer than (PART-TARGET). */
   get partTarget(): number {
-    const target = this.#limits.partTarget();
+    const { target } = this;
     const bound = this.#gridded ? Math.floor(target / this.frameSeconds + 1 - 1e-6) * this.frameSeconds : target;
     return Math.max(bound, this.#longestPart);
   }
 
+  /** The others have had a discontinuity that this track has not come to. */
   get awaitsDiscontinuity(): boolean {
-    return this.#pending?.discontinuity === true;
+    return this.#pending.some(({ discontinuity }) => discontinuity);
+  }
+
+  /** The others are on another timeline by now. */
+  get awaitsJump(): boolean {
+    return this.#pending.some(({ jump }) => jump);
+  }
+
+  /** The others have begun a segment that this track has not come to. */
+  get behind(): boolean {
+    return this.#pending.length > 0;
+  }
+
+  /** Media time of the newest frame, in seconds; undefined before the first, and after a change of configuration. */
+  get lastTime(): number | undefined {
+    return this.#lastDts === undefined ? undefined : toSeconds(this.#lastDts, this.#track.timebase);
   }
 
   /** Media time, in seconds, since the growing segment began. */
   elapsed(packet: Packet): number {
     return this.#seconds(packet) - (this.#current?.time ?? 0);
+  }
+
+  /** Seconds by which a frame may be short of a segment's time and ends it all the same. */
+  get tolerance(): number {
+    return this.#track.type === 'audio' ? HAIR_SECONDS : this.frameSeconds + (this.#current?.slack ?? 0);
   }
 
   /** Bytes of the growing segment, its unfinished part included. */
@@ -120,35 +139,63 @@ export class TrackPackager {
   }
 
   /** Begins the first segment. */
-  start(msn: number, cut: Cut, shift: number): void {
-    this.#msn = msn;
+  start(cut: Cut, shift: number): void {
     this.#current = cut;
     this.#shift = shift;
-    this.window.start(new Segment(msn, this.#init, false, wallClock(cut.anchor, cut.time)));
+    this.window.start(this.#segment(cut, false), cut.discontinuities);
   }
 
   /** What a packet is to this track; nothing changes. */
   inspect(packet: Packet): Finding {
-    if (packet.track !== this.#track && differs(packet.track as MediaTrack, this.#track)) return 'discontinuity';
-    if (this.#lastDts === undefined) return 'next';
-    const step = toSeconds(packet.dts - this.#lastDts, this.#track.timebase);
-    if (step <= -BACK_SECONDS || step > JUMP_SECONDS) return 'discontinuity';
-    return step > 0 ? 'next' : 'late';
+    if (packet.track !== this.#track && differs(packet.track as MediaTrack, this.#track)) return 'changed';
+    const { lastTime } = this;
+    const time = this.#seconds(packet);
+    if (this.#absent && !this.#current?.jump && time < this.#earliest) return 'late';
+    if (lastTime === undefined) return 'next';
+    if (this.jumps(packet)) return 'jump';
+    return time > lastTime ? 'next' : 'late';
   }
 
-  /** Asks for a new segment at a media time. A track that has not reached the cut before gets that one now. */
+  /** Whether a packet's time does not go on from the one before. */
+  jumps(packet: Packet): boolean {
+    const { lastTime } = this;
+    if (lastTime === undefined) return false;
+    const step = toSeconds(packet.dts, packet.track.timebase) - lastTime;
+    const share = this.awaitsJump ? FOLLOWING_SHARE : 1;
+    return step <= -BACK_SECONDS * share || step > JUMP_SECONDS * share;
+  }
+
+  /** Asks for a new segment. */
   cut(cut: Cut): void {
-    if (this.#pending !== undefined) this.#startSegment(this.#pending);
-    this.#pending = cut;
+    this.#pending.push(cut);
+    if (this.#absent) {
+      this.#startSegment();
+      return;
+    }
     const { timebase, type } = this.#track;
     const end = toSeconds(this.#builder.end, timebase) - this.#shift;
-    if (type === 'audio' && !this.#builder.empty && !cut.discontinuity && this.#reaches(cut, end)) {
-      this.#startSegment(cut);
+    const ends = type === 'audio' && this.#pending.length === 1 && !this.#builder.empty;
+    if (ends && !cut.discontinuity && this.#reaches(cut, end)) this.#startSegment();
+  }
+
+  /** Begins the segment that was asked for, or the oldest of several, with a frame that does not wait for a key frame. */
+  advance(packet: Packet): void {
+    if (this.behind) this.#startSegment(packet.dts);
+  }
+
+  /** Begins every segment up to a number, for the others have waited long enough; all of them, if nothing has come. */
+  expire(msn: number): void {
+    for (let cut = this.#pending[0]; cut !== undefined && (this.#absent || cut.msn <= msn); cut = this.#pending[0]) {
+      const { lastTime } = this;
+      if (cut.jump || lastTime === undefined || lastTime < cut.time) this.#absent = true;
+      if (cut.jump) this.#lastDts = undefined;
+      this.#startSegment();
     }
   }
 
   /** The frame after this call does not follow the one before. @param shift seconds to add to its times */
   break(shift: number): void {
+    while (this.behind && this.#pending[0]?.discontinuity === false) this.#startSegment();
     this.#broken = true;
     this.#needKey = this.#track.type === 'video';
     this.#shift = shift;
@@ -161,13 +208,12 @@ export class TrackPackager {
   push(packet: Packet): void {
     if (packet.track !== this.#track) this.#reconfigure(packet.track as MediaTrack);
     if (this.#needKey && !packet.key) return;
-    const current = this.#current as Cut;
     const time = this.#seconds(packet);
-    if (!this.#broken && this.#lastDts === undefined && time < current.time - this.frameSeconds / 2) return;
-    const pending = this.#pending;
-    if (pending !== undefined) {
-      const allowed = packet.key || pending.forced;
-      if (this.#broken || (allowed && this.#reaches(pending, time))) this.#startSegment(pending, packet.dts);
+    if (this.#lastDts === undefined && !this.#broken && time < this.#earliest) return;
+    this.#absent = false;
+    if (this.#broken && this.behind) this.#startSegment(packet.dts);
+    while (packet.key && this.#pending[0] !== undefined && this.#reaches(this.#pending[0], time)) {
+      this.#startSegment(packet.dts);
     }
     this.#needKey = false;
     this.#append(packet);
@@ -182,7 +228,7 @@ export class TrackPackager {
     const duration = this.#durations.predict(packet, this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts);
     if (!builder.empty && !this.#fits(dts, duration)) {
       // a hole, or slower frames than foreseen: the last frame lasts until this one, where it can
-      const target = this.#limits.partTarget() * den;
+      const target = this.target * den;
       this.#closePart(dts <= builder.start + target && dts > builder.end - duration ? dts : builder.end);
     }
     this.#lastDts = packet.dts;
@@ -197,9 +243,13 @@ export class TrackPackager {
   /** Whether the growing part may take a frame of some ticks at a decode time. */
   #fits(dts: number, duration: number): boolean {
     const { den } = this.#track.timebase;
-    const target = this.#limits.partTarget() * den;
-    const { start } = this.#builder;
-    if (!this.#gridded) return dts + duration - start <= target + duration / SLACK;
+    const target = this.target * den;
+    const { start, frames } = this.#builder;
+    if (!this.#gridded) {
+      const most = wholeFrames(this.target, this.frameSeconds);
+      const spare = frames === most - 1 && !this.#track.bypass ? UNEVEN : 1 / SLACK;
+      return frames < most && dts + duration - start <= target + duration * spare;
+    }
     const begin = ((this.#current as Cut).time + this.#shift) * den;
     const end = begin + (Math.floor((start - begin) / target + GRID_TOLERANCE) + 1) * target;
     return dts < end - HAIR_SECONDS * den && dts + duration - start <= this.partTarget * den + 0.5;
@@ -210,7 +260,7 @@ export class TrackPackager {
    * of the picture; where its frames are too long for that, parts are as long as whole frames fit.
    */
   get #gridded(): boolean {
-    const target = this.#limits.partTarget();
+    const { target } = this;
     return this.#track.type === 'audio' && this.frameSeconds < target * (1 - MIN_PART_SHARE) * 0.5;
   }
 
@@ -218,38 +268,45 @@ export class TrackPackager {
     if (this.#builder.empty) return;
     const builder = this.#builder;
     const { den } = this.#track.timebase;
-    const most = builder.start + Math.floor(this.#limits.partTarget() * den + 1e-6);
+    const most = builder.start + Math.floor(this.target * den + 1e-6);
     // the jitter of timestamps must not make a part a hair longer than the target
     const hair = this.#durations.estimate / SLACK;
     const built = builder.build(!this.#gridded && end > most && end <= most + hair ? most : end);
     const duration = built.duration / den;
     this.#longestPart = Math.max(this.#longestPart, duration);
+    this.#partTarget ||= this.target;
     const index = this.window.open?.parts.length ?? 0;
     this.window.add({ index, duration, independent: built.independent, data: built.data });
   }
 
-  /** @param next decode time of the frame that begins it, if that is there */
-  #startSegment(cut: Cut, next?: number): void {
+  /** Goes to the oldest pending cut. @param next decode time of the frame that begins it, if that is there */
+  #startSegment(next?: number): void {
+    const cut = this.#pending.shift() as Cut;
     const builder = this.#builder;
     const { den } = this.#track.timebase;
     if (!builder.empty) {
       const at = (next ?? Infinity) + this.#shift * den;
-      const target = this.#limits.partTarget() * den;
+      const target = this.target * den;
       // the last frame ends where the next begins, if that is a place where it can
       const exact = !this.#broken && Math.abs(at - builder.end) < this.#durations.estimate && at - builder.start <= target;
       this.#closePart(exact ? at : builder.end);
     }
-    const open = this.window.open;
+    const { open, kept } = this.window;
+    // what nothing has come for yet begins here
+    const first = kept.length === 0 && open?.parts.length === 0;
     if (open !== undefined && open.parts.length === 0) {
       open.duration = Math.max(this.frameSeconds, cut.discontinuity ? 0 : cut.time - (this.#current as Cut).time);
     }
-    this.window.complete();
+    if (!first) this.window.complete();
     if (this.#broken || cut.discontinuity) builder.breakTimeline();
     this.#broken = false;
     this.#current = cut;
-    this.#pending = undefined;
-    this.#msn++;
-    this.window.start(new Segment(this.#msn, this.#init, cut.discontinuity, wallClock(cut.anchor, cut.time)));
+    if (first) this.window.start(this.#segment(cut, false), cut.discontinuities);
+    else this.window.start(this.#segment(cut, cut.discontinuity));
+  }
+
+  #segment({ msn, anchor, time }: Cut, discontinuity: boolean): Segment {
+    return new Segment(msn, this.#init, discontinuity, wallClock(anchor, time));
   }
 
   #reconfigure(track: MediaTrack): void {
@@ -268,29 +325,18 @@ export class TrackPackager {
     this.#broken = true;
   }
 
-  #reaches(cut: Cut, time: number): boolean {
-    return time >= cut.time - (this.#track.type === 'audio' ? HAIR_SECONDS : this.frameSeconds / 2);
+  #reaches({ time: wanted, slack, jump }: Cut, time: number): boolean {
+    if (jump) return false;
+    return time >= wanted - (this.#track.type === 'audio' ? HAIR_SECONDS : (this.frameSeconds + slack) / 2 + HAIR_SECONDS);
+  }
+
+  /** Media time of the first frame that has a place in the growing segment. */
+  get #earliest(): number {
+    const { time, slack } = this.#current as Cut;
+    return time - (this.frameSeconds + (this.#track.type === 'video' ? slack : 0)) / 2 - HAIR_SECONDS;
   }
 
   #seconds(packet: Packet): number {
     return toSeconds(packet.dts, this.#track.timebase);
   }
-}
-
-/** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
-export function describe(track: MediaTrack, version: number): Init {
-  const { den } = track.timebase;
-  if (!(den > 0 && den <= MAX_TIMESCALE)) throw new UnsupportedTrackError(`a timebase of 1/${den} s does not fit`);
-  return { version, track, codec: codecString(track), data: initSegment(track) };
-}
-
-/** Whether decoders must be set up anew. */
-function differs(one: MediaTrack, other: MediaTrack): boolean {
-  if (one.codec !== other.codec || one.timebase.den !== other.timebase.den) return true;
-  if (one.config === undefined || other.config === undefined) return one.config !== other.config;
-  return !one.config.equals(other.config);
-}
-
-function wallClock(anchor: Anchor, media: number): number {
-  return anchor.wall + (media - anchor.media) * 1000;
 }

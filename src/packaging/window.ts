@@ -46,7 +46,7 @@ export class Window extends EventEmitter<WindowEvents> {
     return this.#open;
   }
 
-  /** Discontinuities in front of segments that have left the playlist (EXT-X-DISCONTINUITY-SEQUENCE). */
+  /** Discontinuities in front of the playlist's segments that stand in it no more, or never did (EXT-X-DISCONTINUITY-SEQUENCE). */
   get discontinuitySequence(): number {
     return this.#discontinuities;
   }
@@ -64,7 +64,9 @@ export class Window extends EventEmitter<WindowEvents> {
     return complete === undefined ? undefined : { msn: complete.msn, part: Math.max(0, complete.parts.length - 1) };
   }
 
-  start(segment: Segment): void {
+  /** @param discontinuities that other tracks of the stream have had before the first segment of this one */
+  start(segment: Segment, discontinuities?: number): void {
+    if (discontinuities !== undefined) this.#discontinuities = discontinuities;
     this.#open = segment;
     if (this.#complete.at(-1)?.init !== segment.init) this.emit('init', segment.init);
   }

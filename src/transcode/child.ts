@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { setPriority } from 'node:os';
 import type { Duplex } from 'node:stream';
 import type { FaultLog } from '../log.ts';
 import { Diagnostics } from './diagnostics.ts';
@@ -7,11 +6,10 @@ import { Diagnostics } from './diagnostics.ts';
 /** Number of the first pipe that ffmpeg writes to. */
 const FIRST_OUTPUT = 3;
 /** Bytes that wait in this process for the child's input. */
-const HIGH_WATER = 256 * 1024;
-/** How long a child may take to put out the rest when its input has ended. */
+const HIGH_WATER = 64 * 1024;
+/** How long a child may put out nothing when its input has ended, and how long it may take altogether. */
 const DRAIN_MS = 3000;
-/** The server goes first: it carries what needs no encoder. */
-const NICENESS = 5;
+const DRAIN_LIMIT_MS = 15_000;
 /** What ffmpeg and the drivers it loads may know of this process's environment. */
 const ENVIRONMENT = /^(?:PATH|LD_LIBRARY_PATH|LANG|TMPDIR|(?:LIBVA|CUDA|NVIDIA|MFX|ONEVPL)_.*)$/;
 
@@ -22,8 +20,12 @@ export interface ChildHandler {
   outputEnd(index: number): void;
   /** It takes input again. */
   drain(): void;
-  /** The process is gone, or never came. Called once, nothing follows. @param reason why, in words */
-  gone(reason: string): void;
+  /**
+   * The process is gone, or never came. Called once, nothing follows.
+   * @param reason why, in words
+   * @param killed whether somebody has killed it
+   */
+  gone(reason: string, killed: boolean): void;
 }
 
 export interface ChildOptions {
@@ -45,7 +47,9 @@ export class FfmpegChild {
   readonly #faults: FaultLog;
   #process: ChildProcess | undefined;
   #input: Duplex | undefined;
+  /** Runs from the end of the input on. */
   #deadline: NodeJS.Timeout | undefined;
+  #endedAt = 0;
   #spawnError: Error | undefined;
   #gone = false;
 
@@ -84,6 +88,7 @@ export class FfmpegChild {
   end(): void {
     if (this.#gone || this.#deadline !== undefined) return;
     this.#input?.end();
+    this.#endedAt = performance.now();
     this.#deadline = setTimeout(() => this.kill(), DRAIN_MS);
   }
 
@@ -99,11 +104,6 @@ export class FfmpegChild {
     child.once('error', (error) => this.#failed(error));
     child.once('close', (code, signal) => this.#end(code, signal));
     if (child.pid === undefined) return;
-    try {
-      setPriority(child.pid, NICENESS);
-    } catch (error) {
-      this.#faults.count(`the priority of ffmpeg stays as it is: ${(error as Error).message}`);
-    }
     this.#connect(child, outputs);
   }
 
@@ -116,10 +116,17 @@ export class FfmpegChild {
     stdio[2]?.on('data', (chunk: Buffer) => this.diagnostics.push(chunk));
     for (let index = 0; index < outputs; index++) {
       const output = stdio[FIRST_OUTPUT + index] as Duplex;
-      output.on('data', (chunk: Buffer) => this.#handler.output(index, chunk));
+      output.on('data', (chunk: Buffer) => {
+        if (this.#deadline !== undefined) this.#prolong(this.#deadline);
+        this.#handler.output(index, chunk);
+      });
       output.once('end', () => this.#handler.outputEnd(index));
       output.on('error', (error) => this.#faults.count(`an output of ffmpeg: ${error.message}`));
     }
+  }
+
+  #prolong(deadline: NodeJS.Timeout): void {
+    if (performance.now() - this.#endedAt < DRAIN_LIMIT_MS) deadline.refresh();
   }
 
   #failed(error: Error): void {
@@ -132,7 +139,7 @@ export class FfmpegChild {
     if (this.#gone) return;
     this.#gone = true;
     clearTimeout(this.#deadline);
-    this.#handler.gone(this.#reason(code, signal));
+    this.#handler.gone(this.#reason(code, signal), signal === 'SIGKILL' || signal === 'SIGTERM');
   }
 
   #reason(code: number | null, signal: NodeJS.Signals | null): string {
@@ -145,5 +152,6 @@ export class FfmpegChild {
 
 function childEnvironment(): NodeJS.ProcessEnv {
   const known = Object.entries(process.env).filter(([name]) => ENVIRONMENT.test(name));
-  return { ...Object.fromEntries(known), AV_LOG_FORCE_NOCOLOR: '1' };
+  // SVT-AV1 tells its configuration as if it were an error unless it is told not to
+  return { ...Object.fromEntries(known), AV_LOG_FORCE_NOCOLOR: '1', SVT_LOG: '1' };
 }

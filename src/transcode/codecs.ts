@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { findFfmpeg } from '../ffmpeg.ts';
+import type { Offer } from './choice.ts';
 import type { Logger } from '../log.ts';
 import { tryDevices, type UsableDevice } from './hardware.ts';
 import { SOFTWARE, type InventoryCodec, type SoftwareModule } from './modules.ts';
@@ -38,7 +39,8 @@ export interface CodecInventoryOptions {
 export class CodecInventory {
   readonly #options: CodecInventoryOptions;
   readonly #active = new Map<string, Record<Direction, number>>();
-  #rows: Promise<readonly Row[]> | undefined;
+  #offer: Promise<Offer | undefined> | undefined;
+  #rows: { readonly of: Offer; readonly rows: readonly Row[] } | undefined;
   #toldOfNone = false;
 
   constructor(options: CodecInventoryOptions) {
@@ -47,11 +49,18 @@ export class CodecInventory {
 
   /** One entry per software module and device. The machine is asked until an ffmpeg answers; without one there is none. */
   async read(): Promise<CodecEntry[]> {
-    const rows = await (this.#rows ??= this.#find());
-    return rows.map((row) => {
+    const offer = await this.offer();
+    if (offer === undefined) return [];
+    if (this.#rows?.of !== offer) this.#rows = { of: offer, rows: rowsOf(offer) };
+    return this.#rows.rows.map((row) => {
       const { decoder = 0, encoder = 0 } = this.#active.get(keyOf(row)) ?? {};
       return { ...row, metrics: { active: { decoder, encoder } } };
     });
+  }
+
+  /** What there is to choose encoders and decoders from; undefined without an ffmpeg, and then asked for again. */
+  offer(): Promise<Offer | undefined> {
+    return (this.#offer ??= this.#find());
   }
 
   /** A decoder or encoder of an entry has started; call the answer, once, when it has ended. */
@@ -67,21 +76,24 @@ export class CodecInventory {
     };
   }
 
-  async #find(): Promise<readonly Row[]> {
+  async #find(): Promise<Offer | undefined> {
     const { log, env, root } = this.#options;
     try {
       const { path } = await findFfmpeg(env);
       const capabilities = await probeFfmpeg(path);
-      const devices = await tryDevices(capabilities, log, root);
-      return [...softwareRows(capabilities), ...devices.map(deviceRow)];
+      return { capabilities, devices: await tryDevices(capabilities, log, root) };
     } catch (error) {
       const text = 'there is no ffmpeg to ask for its codecs: the inventory is empty';
       if (!this.#toldOfNone) log.error({ err: error }, text);
       this.#toldOfNone = true;
-      this.#rows = undefined;
-      return [];
+      this.#offer = undefined;
+      return undefined;
     }
   }
+}
+
+function rowsOf({ capabilities, devices }: Offer): Row[] {
+  return [...softwareRows(capabilities), ...devices.map(deviceRow)];
 }
 
 /** The default modules of video and of audio share one name. */

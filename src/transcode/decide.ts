@@ -40,6 +40,7 @@ export function decideVideo(encode: VideoEncodeConfig, source: PictureSource): D
     skipFrames,
     expectedFramerate,
     keyFrames: keyFrames(encode, expectedFramerate, source.bypassedToo && isSameRate(expectedFramerate, rate)),
+    keyFrameInterval: configuredInterval(encode, expectedFramerate),
     preset,
     profile,
     bFrames: profile === 'baseline' ? 0 : (encode.bFrames ?? 0),
@@ -84,6 +85,11 @@ function keyFrames(encode: VideoEncodeConfig, framerate: number, followSource: b
   const { keyFrameInterval: interval, keyFrameIntervalType: unit } = encode;
   if (interval === 0) return followSource ? 'source' : 1;
   return unit === 'time' ? interval / 1000 : interval / framerate;
+}
+
+/** In frames at the rate that comes out. */
+function configuredInterval({ keyFrameInterval, keyFrameIntervalType }: VideoEncodeConfig, framerate: number): number {
+  return keyFrameIntervalType === 'time' ? Math.round((keyFrameInterval * framerate) / 1000) : keyFrameInterval;
 }
 
 function notVideo(name: string): string {

@@ -5,19 +5,24 @@ const MAX_LINE = 400;
 const KEPT = 4;
 /** Lines of one read that are looked at; floods are counted. */
 const LOOKED_AT = 50;
-const ERROR = /\[(?:error|fatal|panic)\]|\[error\]:/;
+/** Libraries that ffmpeg uses write past its log level. */
+const NO_ERROR = /\[(?:info|warning|debug)\]/;
+/** What ffmpeg 7 adds when something has failed already. */
+const CONSEQUENCE = /Task finished|Terminating thread|Error sending frames|before EOF|Nothing was written|Conversion failed/;
+const STOPPED = /\[[va]ost#.*Task finished with error/;
 /** How ffmpeg 5 and 6, and 7, name the output that an error is of: each has one stream. */
 const OUTPUT = /output stream #?(\d+):\d+|\[(?:vost|aost|vf|af|out)#(\d+)[:/ ]/;
 
 /**
- * What an ffmpeg says on standard error at `-loglevel level+warning`: everything is counted by kind,
- * the last errors are kept for the reason of its end. Lines and floods are bounded.
+ * What an ffmpeg says on standard error at `-loglevel error`: everything is counted by kind, the last errors are kept
+ * for the reason of its end. Lines and floods are bounded.
  */
 export class Diagnostics {
   readonly #faults: FaultLog;
   #rest = '';
   #errors: string[] = [];
   readonly #blamed = new Set<number>();
+  readonly #stopped = new Set<number>();
   #lines = 0;
 
   constructor(faults: FaultLog) {
@@ -32,6 +37,11 @@ export class Diagnostics {
   /** Indexes of the outputs that an error line names. */
   get blamed(): ReadonlySet<number> {
     return this.#blamed;
+  }
+
+  /** Indexes of the outputs that have ended by an error though ffmpeg goes on, as version 7 does. */
+  get stopped(): ReadonlySet<number> {
+    return this.#stopped;
   }
 
   /** The last errors, the first of them first; empty when there was none. */
@@ -51,10 +61,12 @@ export class Diagnostics {
     const text = line.replace(/ @ 0x[0-9a-f]+/g, '').trim();
     if (text === '') return;
     this.#faults.count(`ffmpeg: ${text.replace(/\b(?:0x[0-9a-f]+|\d+)/g, 'N')}`);
-    if (!ERROR.test(text)) return;
+    if (NO_ERROR.test(text)) return;
     const [, older, newer] = OUTPUT.exec(text) ?? [];
     const output = older ?? newer;
     if (output !== undefined) this.#blamed.add(Number(output));
+    if (output !== undefined && STOPPED.test(text)) this.#stopped.add(Number(output));
+    if (CONSEQUENCE.test(text)) return;
     if (this.#errors.length >= KEPT) this.#errors.shift();
     this.#errors.push(text);
   }

@@ -1,4 +1,5 @@
-import type { AudioCodec, AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { sameFormat, type AudioCodec, type AudioTrack, type ImageCodec, type VideoCodec, type VideoTrack } from '../core/track.ts';
 
 /** Which frames of a source are put out. */
 interface FrameChoice {
@@ -33,6 +34,8 @@ export interface VideoEncoding extends FrameChoice {
   readonly expectedFramerate: number;
   /** Where key frames are: those of the source, or the first frame of every interval of so many seconds. */
   readonly keyFrames: 'source' | number;
+  /** Frames from key frame to key frame that the output profile asks for; 0 where it does not. */
+  readonly keyFrameInterval: number;
   readonly preset: 'slower' | 'slow' | 'medium' | 'fast' | 'faster' | undefined;
   readonly profile: 'baseline' | 'main' | 'high' | undefined;
   readonly bFrames: number;
@@ -72,7 +75,12 @@ export interface EncodeJob {
   readonly encoding: Encoding;
 }
 
-/** Frames from key frame to key frame, as the management API shows it; 0 where the source decides. */
-export function gopSize({ keyFrames, expectedFramerate }: VideoEncoding): number {
-  return keyFrames === 'source' ? 0 : Math.round(keyFrames * expectedFramerate);
+/** Whether two jobs are one encode, of whatever format the input track is. */
+export function isSameEncode(one: EncodeJob, other: EncodeJob): boolean {
+  return one.from.id === other.from.id && isDeepStrictEqual(one.encoding, other.encoding);
+}
+
+/** Whether who does one job does the other: it makes the same of the same input, whatever else is said of that. */
+export function isSameJob(one: EncodeJob, other: EncodeJob): boolean {
+  return isSameEncode(one, other) && sameFormat(one.from, other.from);
 }

@@ -6,7 +6,7 @@ import type { InventoryCodec } from './modules.ts';
 import type { Capabilities } from './probe.ts';
 
 /** An encoder's device as the machine shows it; whether it opens is another question. */
-interface Device {
+export interface Device {
   readonly module: 'nv' | 'qsv' | 'vaapi';
   readonly id: number;
   readonly displayName: string;
@@ -24,12 +24,14 @@ interface Device {
 
 /** A device that did what was asked of it. */
 export interface UsableDevice {
-  readonly device: Pick<Device, 'module' | 'id' | 'displayName' | 'busId'>;
+  readonly device: Device;
   readonly encodes: readonly InventoryCodec[];
   readonly decodes: readonly InventoryCodec[];
 }
 
-const CODECS = [['H264', 'h264'], ['H265', 'hevc'], ['VP8', 'vp8'], ['VP9', 'vp9'], ['AV1', 'av1']] as const;
+const CODECS: readonly (readonly [InventoryCodec, string])[] = [
+  ['H264', 'h264'], ['H265', 'hevc'], ['VP8', 'vp8'], ['VP9', 'vp9'], ['AV1', 'av1'],
+];
 /** Within this a working device has encoded a few frames; one that hangs is not asked again. */
 const TRIAL_MS = 5000;
 const PICTURE = ['-f', 'lavfi', '-i', 'color=size=640x360:rate=30', '-frames:v', '5'];
@@ -68,6 +70,12 @@ async function tryDevice(capabilities: Capabilities, device: Device, log: Logger
     if (Buffer.isBuffer(await trial(path, decoding, encoded))) decodes.push(codec);
   }
   return { device, encodes, decodes };
+}
+
+/** ffmpeg's name of a device's encoder for a codec; undefined where it did not encode that. */
+export function deviceEncoder({ device, encodes }: UsableDevice, codec: InventoryCodec): string | undefined {
+  const name = CODECS.find(([known]) => known === codec)?.[1];
+  return name === undefined || !encodes.includes(codec) ? undefined : `${name}_${device.encoderSuffix}`;
 }
 
 type Result = Buffer | 'failed' | 'overdue';

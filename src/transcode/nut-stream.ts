@@ -1,6 +1,7 @@
 import { buildOpusHead, parseOpusConfig } from '../codecs/opus.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec } from '../core/track.ts';
+import { sourceFramerate } from './picture.ts';
 import { reorderedFrames } from './reordering.ts';
 
 /** Codec tags that ffmpeg knows in NUT: those of AVI and WAV, and a few of its own. */
@@ -33,7 +34,7 @@ export function nutStreamOf(track: MediaTrack): NutStream {
   const extradata = track.codec === 'VP9' ? NONE : (config ?? NONE);
   // not told: the decoder waits for no reordered frames, and begins to when the first one comes
   const decodeDelay = reorderedFrames(track.codec, config) ?? 0;
-  return { kind: 'video', ...common, extradata, decodeDelay, width, height };
+  return { kind: 'video', ...common, extradata, decodeDelay, width, height, framerate: sourceFramerate(track, 0) };
 }
 
 function audioExtradata({ codec, config }: AudioTrack): Buffer {

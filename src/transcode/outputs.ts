@@ -1,103 +1,162 @@
-import type { OutputProfileConfig } from '../config/model.ts';
+import { resolve } from 'node:path';
+import type { OutputProfilesConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';
+import { GopCache } from '../core/gop-cache.ts';
 import type { Packet } from '../core/packet.ts';
+import type { Alert } from '../core/registry.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
-import type { Track } from '../core/track.ts';
-import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { profilePlaylists } from './playlists.ts';
-import { outputName, planTracks } from './profile.ts';
+import type { CodecInventory } from './codecs.ts';
+import { Failures } from './failures.ts';
+import { Overlays } from './overlays.ts';
+import { ProfileOutput } from './profile-output.ts';
+import { outputName } from './profile.ts';
+import { RateWatch } from './rate-watch.ts';
+import { Transcoder } from './transcoder.ts';
+import { decideProfiles } from './webhook.ts';
 
-/** Makes the output streams of an input stream, one for each output profile of its application. */
-export function attachOutputs(input: InputStream, application: Application, log: Logger): void {
-  for (const profile of application.config.outputProfiles.outputProfile) {
-    new ProfileOutput(input, application, profile, log.child({ stream: input.name, profile: profile.name }));
-  }
+export interface OutputsOptions {
+  readonly log: Logger;
+  readonly inventory: CodecInventory;
+  /** What relative paths of overlays start from. */
+  readonly folder: string;
 }
 
-/**
- * One output profile at work on one input stream. Bypassed tracks pass by reference: an output
- * packet is the input's with the output's track on it. Ends with its input.
- */
-class ProfileOutput {
-  readonly #input: InputStream;
-  readonly #application: Application;
-  readonly #profile: OutputProfileConfig;
-  readonly #log: Logger;
-  readonly #ids = new Map<string, number>();
-  readonly #told = new Set<string>();
-  #output: OutputStream | undefined;
-  #routes = new Map<Track, Track[]>();
+/** What is kept of a stream while a control server decides on its profiles. */
+const UNDECIDED_LIMITS = { bytes: 32 * 1024 * 1024, seconds: 30 };
+/** Encoders that nobody watches stop after this, where they run on demand. */
+const LINGER_MS = 10_000;
 
-  constructor(input: InputStream, application: Application, profile: OutputProfileConfig, log: Logger) {
+/** Makes the output streams of an input stream, one for each output profile. */
+export function attachOutputs(input: InputStream, application: Application, options: OutputsOptions): void {
+  const log = options.log.child({ stream: `${application.internalName}/${input.name}` });
+  const bound = { ...options, log };
+  const { transcodeWebhook, outputProfiles: local } = application.config;
+  if (transcodeWebhook?.enable !== true && local.mediaOptions?.overlays?.enable !== true) {
+    new StreamOutputs(input, application, { config: local }, bound);
+    return;
+  }
+  const missed = new GopCache(UNDECIDED_LIMITS);
+  const reader = input.read(missed);
+  void prepare(input, application, bound).then((prepared) => {
+    reader.close();
+    if (input.closed) prepared.overlays?.close();
+    else new StreamOutputs(input, application, prepared, bound, missed);
+  }, (error: Error) => {
+    reader.close();
+    if (!input.closed) alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `no output stream: ${error.message}`);
+  });
+}
+
+/** With what an input stream is put out. */
+interface Prepared {
+  readonly config: OutputProfilesConfig;
+  readonly overlays?: Overlays;
+}
+
+/** @throws Error when the control server allows no output stream, or the machine none with overlays */
+async function prepare(input: InputStream, application: Application, { folder, log }: OutputsOptions): Promise<Prepared> {
+  const decision = await decideProfiles(input, application, log);
+  if ('refused' in decision) throw new Error(decision.refused);
+  const config = decision.profiles;
+  const configured = config.mediaOptions?.overlays;
+  if (configured?.enable !== true) return { config };
+  const names = config.outputProfile.map((profile) => outputName(profile, input.name));
+  return { config, overlays: await Overlays.load(resolve(folder, configured.path), names, log) };
+}
+
+function alert(input: InputStream, application: Application, code: Alert['code'], description: string): void {
+  application.vhost.registry.emit('alert', { code, description, application, stream: input.name });
+}
+
+/** All output streams of one input stream, and what encodes for them. Everything ends with the input. */
+class StreamOutputs {
+  readonly #input: InputStream;
+  readonly #options: OutputsOptions;
+  readonly #config: OutputProfilesConfig;
+  readonly #overlays: Overlays | undefined;
+  readonly #outputs: readonly ProfileOutput[];
+  /** What came of the input before its profiles were known. */
+  #missed: GopCache | undefined;
+  readonly #counted = new WeakSet<OutputStream>();
+  #transcoder: Transcoder | undefined;
+  #rates: RateWatch | undefined;
+  #linger: NodeJS.Timeout | undefined;
+
+  constructor(
+    input: InputStream, application: Application, { config, overlays }: Prepared, options: OutputsOptions, missed?: GopCache,
+  ) {
     this.#input = input;
-    this.#application = application;
-    this.#profile = profile;
-    this.#log = log;
+    this.#options = options;
+    this.#config = config;
+    this.#overlays = overlays;
+    this.#missed = missed;
+    const failures = new Failures((description) => alert(input, application, 'EGRESS_TRANSCODE_FAILED_ENCODING', description));
+    this.#outputs = config.outputProfile.map((profile) => new ProfileOutput(input, profile, {
+      application, overlays, onAnnounced: () => this.#onViewers(0),
+      onFailure: (variant, reason, final) => failures.add(`${variant} of output profile ${profile.name}`, reason, final),
+      onRefusal: (reason) => alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `output profile ${profile.name} makes no output stream ${reason}`),
+    }));
     input.on('tracks', () => this.#plan());
+    input.once('close', () => this.#close());
     this.#plan();
+    missed?.replay((packet) => this.#pass(packet));
+    this.#missed = undefined;
     input.read({ packet: (packet) => this.#pass(packet) });
   }
 
-  #plan(): void {
-    const plan = planTracks(this.#profile, this.#input.tracks);
-    const routes = new Map<Track, Track[]>();
-    const tracks: Track[] = [];
-    for (const { from, variantName, key, encoding, problem } of plan) {
-      if (encoding !== undefined || problem !== undefined) {
-        this.#tellEncoder(variantName);
-        continue;
-      }
-      const track = this.#routed(from, key) ?? { ...from, id: this.#id(key), name: variantName, bypass: true };
-      tracks.push(track);
-      routes.set(from, [...(routes.get(from) ?? []), track]);
-    }
-    this.#routes = routes;
-    if (tracks.length === 0 && this.#output === undefined) return;
-    const known = this.#output;
-    const output = known ?? this.#create();
-    if (output === undefined) return;
-    this.#output = output;
-    output.setTracks(tracks);
-    if (known === undefined) this.#application.announce(output);
-  }
-
-  #create(): OutputStream | undefined {
-    const name = outputName(this.#profile, this.#input.name);
-    try {
-      const output = this.#application.addOutput(this.#input, name);
-      for (const playlist of profilePlaylists(this.#profile)) output.addPlaylist(playlist);
-      return output;
-    } catch (error) {
-      if (!(error instanceof KilnError)) throw error;
-      this.#log.error({ output: name }, `no output stream: ${error.message}`);
-      return undefined;
-    }
-  }
-
   #pass(packet: Packet): void {
-    const output = this.#output;
-    const tracks = this.#routes.get(packet.track);
-    if (output === undefined || tracks === undefined) return;
-    const { dts, pts, duration, key, data } = packet;
-    for (const track of tracks) output.write({ track, dts, pts, duration, key, data });
+    for (const output of this.#outputs) output.pass(packet);
   }
 
-  /** The output track already made of an unchanged input track. */
-  #routed(from: Track, key: string): Track | undefined {
-    const id = this.#ids.get(key);
-    return this.#routes.get(from)?.find((track) => track.id === id);
+  #plan(): void {
+    for (const output of this.#outputs) output.plan();
+    this.#countViewers();
+    this.#arrange();
   }
 
-  #id(key: string): number {
-    const id = this.#ids.get(key) ?? this.#ids.size;
-    this.#ids.set(key, id);
-    return id;
+  /** Lets the encoders run that are needed now. */
+  #arrange(): void {
+    const tasks = this.#outputs.flatMap((output) => output.tasks);
+    if (tasks.length === 0 && this.#transcoder === undefined) return;
+    const { log, inventory } = this.#options;
+    this.#transcoder ??= new Transcoder(this.#input, { inventory, decodes: this.#config.decodes, log }, this.#missed);
+    this.#rates ??= new RateWatch(this.#input, (rateOf) => {
+      if (this.#outputs.filter((output) => output.raiseRates(rateOf)).length > 0) this.#arrange();
+    });
+    this.#transcoder.setJobs(this.#needed ? tasks : []);
   }
 
-  #tellEncoder(variantName: string): void {
-    if (this.#told.has(variantName)) return;
-    this.#told.add(variantName);
-    this.#log.info({ variant: variantName }, 'this variant needs an encoder, which Kiln does not have yet: left out');
+  /** On demand, encoders run until they have told their formats, and then as long as anybody watches. */
+  get #needed(): boolean {
+    if (!this.#config.onDemand || this.#linger !== undefined) return true;
+    return this.#outputs.some(({ announced, output }) => output !== undefined && (!announced || output.sessions.size > 0));
+  }
+
+  #countViewers(): void {
+    for (const { output } of this.#outputs) {
+      if (output === undefined || this.#counted.has(output)) continue;
+      this.#counted.add(output);
+      output.on('viewers', (count) => this.#onViewers(count));
+    }
+  }
+
+  #onViewers(count: number): void {
+    if (!this.#config.onDemand) return;
+    clearTimeout(this.#linger);
+    this.#linger = undefined;
+    if (count > 0) this.#arrange();
+    else this.#linger = setTimeout(() => {
+      this.#linger = undefined;
+      this.#arrange();
+    }, LINGER_MS).unref();
+  }
+
+  #close(): void {
+    clearTimeout(this.#linger);
+    this.#rates?.close();
+    this.#transcoder?.close();
+    this.#overlays?.close();
+    for (const output of this.#outputs) output.close();
   }
 }

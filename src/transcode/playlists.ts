@@ -1,21 +1,36 @@
 import type { OutputProfileConfig } from '../config/model.ts';
-import type { Playlist } from '../core/playlist.ts';
+import type { Playlist, Rendition } from '../core/playlist.ts';
+import type { Track } from '../core/track.ts';
+import { expandTemplates } from './rendition-templates.ts';
 
-/** The playlists of a profile in the form publishers read. */
-export function profilePlaylists(profile: OutputProfileConfig): Playlist[] {
-  return profile.playlists.map((playlist) => ({
-    name: playlist.name,
-    fileName: playlist.fileName,
+type PlaylistConfig = OutputProfileConfig['playlists'][number];
+
+/**
+ * A playlist of an output profile in the form publishers read: the renditions that are listed, then those that the
+ * templates make of the tracks there are.
+ */
+export function profilePlaylist(config: PlaylistConfig, tracks: readonly Track[]): Playlist {
+  const { name, fileName, options, renditions, rendition_templates: templates } = config;
+  return {
+    name,
+    fileName,
     options: {
-      webrtcAutoAbr: playlist.options.webRtcAutoAbr,
-      webrtcAudioOnlyFallback: playlist.options.webrtcAudioOnlyFallback,
-      hlsChunklistPathDepth: playlist.options.hlsChunklistPathDepth,
-      enableTsPackaging: playlist.options.enableTsPackaging,
+      webrtcAutoAbr: options.webRtcAutoAbr,
+      webrtcAudioOnlyFallback: options.webrtcAudioOnlyFallback,
+      hlsChunklistPathDepth: options.hlsChunklistPathDepth,
+      enableTsPackaging: options.enableTsPackaging,
     },
-    renditions: playlist.renditions.map(({ name, video, audio }) => ({
-      name,
-      videoVariantName: video,
-      audioVariantName: audio,
-    })),
-  }));
+    renditions: [...renditions.map(listedRendition), ...expandTemplates(templates, tracks)],
+  };
+}
+
+function listedRendition(config: PlaylistConfig['renditions'][number]): Rendition {
+  const { name, video, audio, videoIndexHint, audioIndexHint } = config;
+  return {
+    name,
+    videoVariantName: video,
+    audioVariantName: audio,
+    ...(videoIndexHint < 0 ? {} : { videoIndex: videoIndexHint }),
+    ...(audioIndexHint < 0 ? {} : { audioIndex: audioIndexHint }),
+  };
 }

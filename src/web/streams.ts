@@ -28,8 +28,10 @@ export interface LiveStream {
   /** Start of the stream, in milliseconds since the epoch: another start, another value. */
   readonly since: number;
   readonly viewers: number;
+  /** The largest. */
   readonly video?: ShownVideo;
-  readonly audio?: { readonly codec: string };
+  /** Every codec that there is sound in. */
+  readonly audio?: { readonly codecs: readonly string[] };
   /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
   readonly llhls: readonly string[];
   /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
@@ -92,8 +94,8 @@ function describe(application: Application, output: OutputStream, serves: readon
   const { publishers } = application.config;
   const plays = (publisher: PlayablePublisher): boolean =>
     serves.includes(publisher) && publishers[publisher] !== undefined;
-  const video = output.tracks.find((track) => track.type === 'video');
-  const audio = output.tracks.find((track) => track.type === 'audio');
+  const [video] = output.tracks.filter((track) => track.type === 'video').sort((a, b) => b.height - a.height);
+  const sounds = new Set(output.tracks.filter((track) => track.type === 'audio').map(({ codec }) => codec));
   return {
     app: application.name,
     stream: output.name,
@@ -105,7 +107,7 @@ function describe(application: Application, output: OutputStream, serves: readon
       height: video.height,
       framerate: video.framerate || Math.round(output.measured(video.id)?.framerateLatest ?? 0),
     },
-    audio: audio && { codec: audio.codec },
+    audio: sounds.size > 0 ? { codecs: [...sounds] } : undefined,
     llhls: plays('llhls') ? playlists(output, 'llhls').map((name) => `${name}.m3u8`) : [],
     webrtc: plays('webrtc') ? playlists(output, 'webrtc') : [],
   };

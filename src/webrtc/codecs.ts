@@ -52,6 +52,11 @@ export function isRoutable(codec: Codec): boolean {
   return codec in FORMATS;
 }
 
+/** Whether mediasoup takes several streams of the codec as one picture in several qualities. */
+export function hasLayers(codec: Codec): boolean {
+  return codec === 'H264' || codec === 'VP8';
+}
+
 /** @throws RangeError for a codec that mediasoup does not route */
 export function formatOf(codec: Codec): Format {
   const format = FORMATS[codec];

@@ -25,3 +25,17 @@ export function playoutDelayExtension(): types.RtpHeaderExtensionParameters {
   const { uri, preferredId } = all.find((extension) => extension.uri === PLAYOUT_DELAY) as types.RtpHeaderExtension;
   return { uri, id: preferredId };
 }
+
+/** How one end's packets are marked and the other end reports them. */
+interface Reporting {
+  readonly codecs: readonly { readonly rtcpFeedback?: readonly types.RtcpFeedback[] }[];
+  readonly headerExtensions?: readonly { readonly uri: string }[];
+}
+
+/** Whether mediasoup can estimate from them what the way to a viewer carries. */
+export function isEstimated({ codecs, headerExtensions = [] }: Reporting): boolean {
+  const both = (extension: string, feedback: string) =>
+    headerExtensions.some(({ uri }) => uri === extension)
+    && codecs.some(({ rtcpFeedback = [] }) => rtcpFeedback.some(({ type }) => type === feedback));
+  return both(TRANSPORT_CC, 'transport-cc') || both(SEND_TIME, 'goog-remb');
+}

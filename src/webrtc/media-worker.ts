@@ -81,6 +81,8 @@ export class MediaWorker {
   createWebRtcTransport(options: {
     protocol: Transport | undefined;
     iceConsentTimeout: number;
+    /** Bits per second that the way to the viewer is taken to carry before anything is known of it. */
+    initialBitrate: number;
   }): Promise<types.WebRtcTransport> {
     return this.#router.createWebRtcTransport({
       webRtcServer: this.#server,
@@ -88,7 +90,7 @@ export class MediaWorker {
       enableTcp: options.protocol !== 'udp',
       preferUdp: true,
       iceConsentTimeout: options.iceConsentTimeout,
-      initialAvailableOutgoingBitrate: 1_000_000,
+      initialAvailableOutgoingBitrate: options.initialBitrate,
     });
   }
 

@@ -10,10 +10,11 @@ import { number, type Line, type Measurement } from './measurement.ts';
 import { opening } from './opening.ts';
 import { packets } from './packets.ts';
 import { start } from './start.ts';
+import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
 
 /** `npm run bench -- [measurement ...]`: the figures that the server is judged by, measured on this machine. */
-const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, api, files];
+const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, transcode, api, files];
 const WIDTHS = [78, 26, 34, 28];
 
 const wanted = process.argv.slice(2);

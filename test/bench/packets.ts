@@ -1,11 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { createWorker } from 'mediasoup';
 import { pino } from 'pino';
+import { NutReader } from '../../src/containers/nut/reader.ts';
+import { NutWriter } from '../../src/containers/nut/writer.ts';
 import type { Packet } from '../../src/core/packet.ts';
+import { isMedia } from '../../src/core/track.ts';
 import { FaultLog } from '../../src/log.ts';
 import { Segmenter } from '../../src/packaging/segmenter.ts';
 import { createPacketizer } from '../../src/protocols/rtp/packetizer.ts';
 import { RtpSender } from '../../src/protocols/rtp/sender.ts';
+import { nutStreamOf } from '../../src/transcode/bitstream.ts';
 import { loadClip, type Clip } from '../support/load/clip.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
@@ -16,6 +20,8 @@ const ROUNDS = 5;
 /** Plays of the clip in a round. */
 const PLAYS = 10;
 const SENDS = 2;
+/** What a read of a pipe brings. */
+const CHUNK = 65_536;
 const SEGMENTS = { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 1, segmentCount: 10, firstMsn: 0 };
 const CODEC = {
   kind: 'video', mimeType: 'video/H264', clockRate: 90_000,
@@ -27,7 +33,7 @@ export const packets: Measurement = {
   name: 'packets',
   run: async ({ clip: file }) => {
     const clip = await loadClip(file);
-    return [packetizing(clip), await sending(clip), packaging(clip)];
+    return [packetizing(clip), await sending(clip), packaging(clip), exchanging(clip)];
   },
 };
 
@@ -90,6 +96,33 @@ function packaging(clip: Clip): Line {
     for (const packet of all) segmenter.push(packet);
   });
   return { what: 'fMP4 packaging per frame', measured: `${number((median(rounds) / all.length) * 1000, 2)} us` };
+}
+
+/** What goes to an ffmpeg and comes back, against a copy of the same bytes. */
+function exchanging(clip: Clip): Line {
+  const frames = toPackets(clip, PLAYS);
+  const tracks = [...new Set(frames.map(({ track }) => track))];
+  const streams = tracks.filter(isMedia).map(nutStreamOf);
+  const write = () => {
+    const writer = new NutWriter(streams);
+    const parts = [writer.header()];
+    for (const { track, pts, key, data } of frames) {
+      parts.push(writer.head(tracks.indexOf(track), pts, key, data.length), data);
+    }
+    return parts;
+  };
+  const nut = Buffer.concat(write());
+  const chunks = Array.from({ length: Math.ceil(nut.length / CHUNK) }, (_, i) => nut.subarray(i * CHUNK, (i + 1) * CHUNK));
+  let read = 0;
+  const each = (rounds: number[]) => number((median(rounds) / frames.length) * 1000, 2);
+  const writing = each(repeat(write));
+  const reading = each(repeat(() => {
+    const reader = new NutReader({ streams: () => undefined, frame: () => read++ });
+    for (const chunk of chunks) reader.push(chunk);
+  }));
+  if (read !== ROUNDS * frames.length) throw new Error(`${read} frames were read`);
+  const copying = each(repeat(() => chunks.map((chunk) => Buffer.from(chunk))));
+  return { what: 'NUT writing / reading per frame', measured: `${writing} / ${reading} us`, reference: `${copying} us to copy it` };
 }
 
 function newSender(output: (packet: Buffer) => void): RtpSender {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Kiln } from '../support/kiln.ts';
+import { Kiln, type KilnOptions } from '../support/kiln.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
 import { Program } from '../support/load/program.ts';
@@ -17,8 +17,8 @@ export interface Rig {
 }
 
 /** Runs `measure` with a server as the sample configuration has it, and programs that are its clients. */
-export async function withServer<T>(measure: (rig: Rig) => Promise<T>): Promise<T> {
-  const kiln = await Kiln.start({ llhls: LLHLS, webrtc: '<Timeout>30000</Timeout>' });
+export async function withServer<T>(measure: (rig: Rig) => Promise<T>, options: KilnOptions = {}): Promise<T> {
+  const kiln = await Kiln.start({ llhls: LLHLS, webrtc: '<Timeout>30000</Timeout>', ...options });
   const publishers = new Program<PublishCommands>('publish.ts');
   const webrtc = new Program<WebrtcCommands>('watch-webrtc.ts');
   const llhls = new Program<LlhlsCommands>('watch-llhls.ts');

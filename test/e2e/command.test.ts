@@ -33,7 +33,7 @@ test('an unknown option ends with 2 and names it', async (t) => {
 });
 
 test('--check takes the samples and refuses a wrong value in one line', async (t) => {
-  for (const sample of ['config/Server.xml', 'config/minimal.xml']) {
+  for (const sample of ['config/Server.xml', 'config/minimal.xml', 'config/transcode.xml']) {
     const { code, stdout } = await run(['--check', '--config', sample]);
     t.is(code, 0);
     t.is(stdout, `${sample} is valid\n`);

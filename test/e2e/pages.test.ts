@@ -23,6 +23,19 @@ test.before(async () => {
     '-master_pl_name', 'llhls.m3u8', join(media, 'media.m3u8'),
   ]);
 });
+/** Two qualities, each playable with sound in two languages. */
+test.before(async () => {
+  const { path } = await findFfmpeg();
+  const tone = (hertz: number) => ['-f', 'lavfi', '-i', `sine=frequency=${hertz}:sample_rate=48000:duration=20`];
+  await promisify(execFile)(path, [
+    '-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=25:duration=20', ...tone(440), ...tone(660),
+    '-map', '0:v', '-map', '0:v', '-map', '1:a', '-map', '2:a', '-filter:v:1', 'scale=160:90',
+    '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '25', '-b:v:0', '200k', '-b:v:1', '60k', '-c:a', 'aac',
+    '-var_stream_map', 'v:0,agroup:a v:1,agroup:a a:0,agroup:a,language:English,default:yes a:1,agroup:a,language:Deutsch',
+    '-f', 'hls', '-hls_time', '1', '-hls_list_size', '0', '-hls_flags', 'omit_endlist', '-hls_segment_type', 'fmp4',
+    '-hls_fmp4_init_filename', 'ladder_init_%v.mp4', '-master_pl_name', 'ladder.m3u8', join(media, 'ladder_%v.m3u8'),
+  ]);
+});
 test.after.always(async () => {
   await browser.close();
   await rm(media, { recursive: true });
@@ -35,10 +48,11 @@ async function open(t: ExecutionContext, { vhost, width = 1000 }: { vhost?: Vhos
   const app = fastify();
   await app.register(pagesRoutes({ registry, serves: ['llhls', 'webrtc'] }));
   const answers = { playlist: 200, whep: 404 };
-  app.get<{ Params: { file: string } }>('/:app/:stream/:file', async ({ params }, reply) => {
+  app.get<{ Params: { stream: string; file: string } }>('/:app/:stream/:file', async ({ params }, reply) => {
     if (answers.playlist !== 200) return reply.code(answers.playlist).send('');
     reply.type(params.file.endsWith('.m3u8') ? 'application/vnd.apple.mpegurl' : 'video/mp4');
-    return readFile(join(media, basename(params.file)));
+    const ladder = params.stream === 'ladder' && params.file === 'llhls.m3u8';
+    return readFile(join(media, ladder ? 'ladder.m3u8' : basename(params.file)));
   });
   app.addContentTypeParser('application/sdp', { parseAs: 'string' }, (_request, _body, done) => done(null));
   app.post('/:app/:stream', async (_request, reply) => reply.code(answers.whep).send(''));
@@ -186,14 +200,61 @@ test('a server that goes away is told in words', async (t) => {
   t.pass();
 });
 
+test('quality and sound are chosen by keyboard, and stay chosen when the player starts again', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  const output = goLive(registry, 'app', 'ladder');
+  await page.goto(`${origin}/app/ladder`);
+  await plays(page);
+  const quality = page.getByLabel('Quality');
+  const sound = page.getByLabel('Sound', { exact: true });
+  t.deepEqual((await quality.locator('option').allTextContents()).slice(1), ['180p', '90p']);
+  t.regex(await quality.locator('option').first().innerText(), /^Auto \(\d+p\)$/);
+  t.is(await quality.inputValue(), '-1');
+  await quality.focus();
+  await page.keyboard.press('End');
+  await page.locator('.figures dd', { hasText: '160×90' }).waitFor();
+  t.is(await quality.locator('option:checked').innerText(), '90p');
+  t.is(await quality.locator('option').first().innerText(), 'Auto');
+  await sound.waitFor();
+  const [first = '', second = ''] = await sound.locator('option').allTextContents();
+  t.not(first, second);
+  const german = page.waitForRequest(/ladder_3/);
+  await sound.focus();
+  await page.keyboard.press('End');
+  await german;
+  output.input.close('the test ends it');
+  await heading(page, 'The stream has ended');
+  t.true(await quality.isHidden());
+  const playlist = page.waitForRequest(/llhls\.m3u8/);
+  goLive(registry, 'app', 'ladder');
+  await playlist;
+  await page.locator('.figures dd', { hasText: '160×90' }).waitFor();
+  t.is(await quality.locator('option:checked').innerText(), '90p');
+  t.is(await sound.locator('option:checked').innerText(), second);
+  await quality.selectOption('Auto');
+  await plays(page);
+  t.deepEqual(errors, []);
+});
+
+test('what gives no choice shows no menu', async (t) => {
+  const { registry, origin, page } = await open(t);
+  goLive(registry, 'app', 'news');
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  t.is(await page.locator('select').count(), 0);
+  t.true(await page.locator('.choices').isHidden());
+});
+
 test('everything fits a phone', async (t) => {
   const { registry, origin, page } = await open(t, { width: 360 });
   const name = 'a_name_without_a_space_that_is_longer_than_the_screen_of_any_phone';
   goLive(registry, 'app', name);
-  for (const path of ['/', `/app/${name}?mode=both`, '/app/later', '/nowhere/at-all']) {
+  goLive(registry, 'app', 'ladder');
+  for (const path of ['/', `/app/${name}?mode=both`, '/app/ladder?mode=both', '/app/later', '/nowhere/at-all']) {
     await page.goto(origin + path);
     await page.locator('main').waitFor();
     if (path === '/') await page.getByRole('link', { name }).waitFor();
+    if (path.startsWith('/app/ladder')) await page.getByLabel('Quality').waitFor();
     t.is(await page.evaluate('document.documentElement.scrollWidth'), 360, path);
   }
 });

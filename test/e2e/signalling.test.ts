@@ -56,7 +56,7 @@ test('offers what facts/04 tells, plays, notifies and stops', async (t) => {
   const mid = sdp.media[0]?.ext?.find(({ uri }) => uri.endsWith('sdes:mid'))?.value as number;
   t.is(peer.packets.video[0]?.extensions.get(mid)?.toString(), '0');
   const playlist = await client.next(({ type }) => type === 'playlist');
-  t.like(playlist, { command: 'notification', message: { file_name: 'webrtc_default', auto: false } });
+  t.like(playlist, { command: 'notification', message: { file_name: 'webrtc_default', auto: true } });
   t.like(playlist?.message?.renditions?.[0], {
     name: 'default', video_track: { video: { codec: 'H264', width: 320, height: 180 } }, audio_track: { audio: { codec: 'OPUS' } },
   });
@@ -72,7 +72,7 @@ test('a rendition without picture stops the picture and another brings it back',
   const { live, open } = await start(t);
   live.output.addPlaylist({
     name: 'choice', fileName: 'choice',
-    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
+    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: true, hlsChunklistPathDepth: -1, enableTsPackaging: false },
     renditions: [
       { name: 'both', videoVariantName: 'video', audioVariantName: 'audio' },
       { name: 'sound', audioVariantName: 'audio' },

@@ -8,10 +8,12 @@ import type { PublishCommands } from '../support/load/programs/publish.ts';
 import { until } from '../support/until.ts';
 import { load } from './load.ts';
 import { BESIEGED, Siege } from './siege.ts';
+import { transcode } from './transcode.ts';
 
 /**
  * `npm run soak -- [seed] [count]`: hostile clients, by the thousand, against one server with a live stream.
  * `npm run soak -- load`: as many publishers and viewers as a node is to carry.
+ * `npm run soak -- transcode [seed]`: encoders that are killed, and an hour of clocks that drift and jump.
  */
 const [first, second] = process.argv.slice(2);
 const ROUND = 1000;
@@ -28,6 +30,7 @@ const clip = join(folder, 'clip.flv');
 let sound = false;
 try {
   if (first === 'load') sound = await load(clip, print);
+  else if (first === 'transcode') sound = await transcode(Number(second ?? Date.now() % 1e6), print);
   else sound = await soak(Number(first ?? Date.now() % 1e6), Number(second ?? 10_000));
 } finally {
   await rm(folder, { recursive: true, force: true });

@@ -1,20 +1,15 @@
-import { spawnSync } from 'node:child_process';
 import { parseAudioSpecificConfig } from '../../src/codecs/aac.ts';
-import { parseAudioTag } from '../../src/containers/flv/audio.ts';
-import { parseVideoTag } from '../../src/containers/flv/video.ts';
+import { videoState, type VideoState } from '../../src/containers/elementary/video.ts';
+import { audioParts, readAudioPart } from '../../src/containers/flv/audio.ts';
+import { readVideoPart, videoParts } from '../../src/containers/flv/video.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import { Timeline } from '../../src/core/timeline.ts';
 import type { AudioTrack, Track, VideoCodec, VideoTrack } from '../../src/core/track.ts';
-import { videoState, type VideoState } from '../../src/containers/elementary/video.ts';
-
-const MEDIA_TYPES = { 8: 'audio', 9: 'video' } as const;
-const MAX_OUTPUT = 256 * 1024 * 1024;
+import { encodeFlv } from './flv-file.ts';
 
 /** Picture and AAC made by an ffmpeg, with the timestamps that RTMP would carry, as the packets of a source. */
-export function encode(args: readonly string[], ffmpeg = 'ffmpeg'): { tracks: Track[]; packets: Packet[] } {
-  const { stdout, stderr, status } = spawnSync(ffmpeg, ['-v', 'error', ...args, '-f', 'flv', '-'], { maxBuffer: MAX_OUTPUT });
-  if (status !== 0) throw new Error(`ffmpeg: ${stderr.toString()}`);
+export function encode(args: readonly string[], ffmpeg?: string): { tracks: Track[]; packets: Packet[] } {
   const timeline = new Timeline({ timebase: { num: 1, den: 1000 }, bits: 32 }, true);
   const video = timeline.track(VIDEO_TIMEBASE);
   let audio: ReturnType<typeof timeline.track> | undefined;
@@ -22,14 +17,10 @@ export function encode(args: readonly string[], ffmpeg = 'ffmpeg'): { tracks: Tr
   let videoTrack: VideoTrack | undefined;
   let audioTrack: AudioTrack | undefined;
   const packets: Packet[] = [];
-  for (let at = 13; at + 15 <= stdout.length; ) {
-    const type = MEDIA_TYPES[stdout[at] as 8 | 9] as 'audio' | 'video' | undefined;
-    const size = stdout.readUIntBE(at + 1, 3);
-    const time = stdout.readUIntBE(at + 4, 3) + (stdout[at + 7] as number) * 0x1000000;
-    const body = stdout.subarray(at + 11, at + 11 + size);
-    at += 11 + size + 4;
+  for (const { type, time, body } of encodeFlv(args, ffmpeg)) {
     if (type === 'video') {
-      const tag = parseVideoTag(body);
+      const [part] = videoParts(body);
+      const tag = part && readVideoPart(part);
       if (tag === undefined) continue;
       state ??= videoState(tag.codec);
       if (tag.packet === 'config') state.configure(tag.data);
@@ -39,8 +30,9 @@ export function encode(args: readonly string[], ffmpeg = 'ffmpeg'): { tracks: Tr
       const dts = video.next(time);
       const pts = dts + tag.compositionTime * 90;
       packets.push({ track: videoTrack, dts, pts, duration: 0, ...frame });
-    } else if (type === 'audio') {
-      const tag = parseAudioTag(body);
+    } else {
+      const [part] = audioParts(body);
+      const tag = part && readAudioPart(part);
       if (tag?.packet === 'config') {
         audioTrack = aacTrack(tag.data);
         audio = timeline.track(audioTrack.timebase);

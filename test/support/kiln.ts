@@ -28,6 +28,8 @@ export interface KilnOptions {
   readonly rtmp?: string;
   /** Inner XML of `WebRTC` in the application's publishers. */
   readonly webrtc?: string;
+  /** Further elements of the application's `Publishers`. */
+  readonly publishers?: string;
   /** Elements after the application's `Publishers`. */
   readonly application?: string;
   /** Elements of `Server` before its virtual hosts. */
@@ -50,7 +52,7 @@ type Seven<T> = [T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
+  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
   const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
   const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
@@ -65,6 +67,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
     <Publishers>
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
+      <Thumbnail><Port>${ports.http}</Port></Thumbnail>
       <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
     </Publishers>
   </Bind>
@@ -80,7 +83,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
         <Application>
           <Name>app</Name><Type>live</Type>
           <Providers><RTMP>${rtmp}</RTMP></Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC></Publishers>${application}
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${publishers}</Publishers>${application}
         </Application>
       </Applications>
     </VirtualHost>
@@ -92,6 +95,11 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
 export interface ApiAnswer<Response> {
   readonly status: number;
   readonly body: { readonly statusCode: number; readonly message: string; readonly response: Response };
+}
+
+/** Whether every encoder has told that it works, or that it does not. */
+function isSettled({ tracks }: StreamInfo['outputs'][number]): boolean {
+  return tracks.every(({ video, audio }) => (video ?? audio)?.codecStatus !== undefined);
 }
 
 /** A server process of its own, on free ports. */
@@ -192,7 +200,7 @@ export class Kiln {
   async liveStream(name: string): Promise<StreamInfo> {
     return until(`stream ${name} is live`, async () => {
       const { status, body } = await this.stream(name);
-      return status === 200 && body.response.outputs.length > 0 && body.response;
+      return status === 200 && body.response.outputs.length > 0 && body.response.outputs.every(isSettled) && body.response;
     });
   }
 

@@ -6,7 +6,12 @@ import type { Media } from './webrtc-media.ts';
 
 const TICK_MS = 5;
 
-interface Cursor extends Media<MediaTrack> {
+export interface LiveMedia extends Media<MediaTrack> {
+  /** Seconds by which its packets come after those of the same time of other media. */
+  lag?: number;
+}
+
+interface Cursor extends LiveMedia {
   next: number;
   dts: number;
 }
@@ -18,7 +23,7 @@ export class LiveStream {
   readonly #started = performance.now();
   readonly #timer = setInterval(() => this.#tick(), TICK_MS);
 
-  constructor(registry: Registry, media: readonly Media<MediaTrack>[], name = 'stream', app = 'app') {
+  constructor(registry: Registry, media: readonly LiveMedia[], name = 'stream', app = 'app') {
     const application = [...registry.vhosts.values()].flatMap((vhost) => vhost.applications.get(app) ?? [])[0];
     if (application === undefined) throw new Error(`no application ${app}`);
     const input = application.publish(name, { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
@@ -27,7 +32,13 @@ export class LiveStream {
     this.output = application.addOutput(input, name);
     this.output.setTracks(tracks);
     application.announce(this.output);
-    this.#cursors = media.map((one) => ({ ...one, next: 0, dts: 0 }));
+    this.#cursors = media.map((one) => Object.assign(Object.create(one) as LiveMedia, { next: 0, dts: 0 }));
+  }
+
+  /** Sends nothing more of a track. */
+  mute(name: string): void {
+    const index = this.#cursors.findIndex(({ track }) => track.name === name);
+    if (index >= 0) this.#cursors.splice(index, 1);
   }
 
   close(reason = 'the test is over'): void {
@@ -35,7 +46,7 @@ export class LiveStream {
     this.output.input.close(reason);
   }
 
-  /** Sends what is due, in the order of decoding times. */
+  /** Sends what is due, in the order in which it comes. */
   #tick(): void {
     const now = (performance.now() - this.#started) / 1000;
     for (;;) {
@@ -52,6 +63,6 @@ export class LiveStream {
   }
 }
 
-function seconds({ dts, track }: Cursor): number {
-  return toSeconds(dts, track.timebase);
+function seconds({ dts, track, lag = 0 }: Cursor): number {
+  return toSeconds(dts, track.timebase) + lag;
 }

@@ -13,6 +13,7 @@ export interface Message {
   readonly ice_servers?: unknown;
   readonly message?: {
     readonly rendition_name?: string;
+    readonly auto?: boolean;
     readonly renditions?: readonly { readonly name: string }[];
   };
 }
@@ -55,6 +56,12 @@ export class SignallingClient {
       if (found !== undefined || this.closed) return found;
       await new Promise<void>((done) => this.#waiters.add(done));
     }
+  }
+
+  /** The first message to come from now on that fits. */
+  async after(fits: (message: Message) => boolean): Promise<Message | undefined> {
+    const before = new Set(this.received);
+    return this.next((message) => !before.has(message) && fits(message));
   }
 
   command(name: string): Promise<Message | undefined> {

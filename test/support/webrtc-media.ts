@@ -77,15 +77,15 @@ export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>
 }
 
 /** A tone in packets of 20 ms. */
-export async function opus(seconds = 2, id = 1): Promise<Media<AudioTrack>> {
+export async function opus(seconds = 2, id = 1, name = 'audio', frequency = 440): Promise<Media<AudioTrack>> {
   const ogg = await ffmpeg([
-    '-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000', '-t', `${seconds}`, '-ac', '2',
+    '-f', 'lavfi', '-i', `sine=frequency=${frequency}:sample_rate=48000`, '-t', `${seconds}`, '-ac', '2',
     '-c:a', 'libopus', '-b:a', '64k', '-f', 'ogg', 'pipe:1',
   ]);
   const [, , ...packets] = oggPackets(ogg);
   return {
     track: {
-      id, name: 'audio', type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: true,
+      id, name, type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: true,
       samplerate: 48_000, channels: 2, bitrate: 64_000,
     },
     frames: packets.map((data) => ({ data, key: true, duration: 960, delay: 0 })),
@@ -99,8 +99,11 @@ const IVF = {
 } as const;
 
 /** A moving test picture in another codec; every 30th frame is a key frame. */
-export async function ivf(codec: keyof typeof IVF, seconds = 2): Promise<Media<VideoTrack>> {
-  const [width, height, fps] = [320, 180, 30];
+export async function ivf(
+  codec: keyof typeof IVF,
+  { seconds = 2, id = 0, name = 'video', width = 320, height = 180 }: Omit<H264Options, 'fps' | 'gop' | 'kbit'> = {},
+): Promise<Media<VideoTrack>> {
+  const fps = 30;
   const stream = await ffmpeg([
     '-f', 'lavfi', '-i', `testsrc2=size=${width}x${height}:rate=${fps}`, '-t', `${seconds}`, '-pix_fmt', 'yuv420p',
     '-c:v', ...IVF[codec], '-b:v', '300k', '-g', '30', '-f', 'ivf', 'pipe:1',
@@ -114,7 +117,7 @@ export async function ivf(codec: keyof typeof IVF, seconds = 2): Promise<Media<V
   }
   return {
     track: {
-      id: 0, name: 'video', type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
+      id, name, type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
       width, height, bitrate: 300_000, framerate: fps, keyFrameInterval: 0,
     },
     frames,

@@ -13,11 +13,13 @@ export interface WebrtcServerOptions {
   readonly vhost?: object;
   readonly ice?: readonly { readonly address: string; readonly protocol: 'udp' | 'tcp' }[];
   readonly iceServers?: WebrtcBindConfig['iceServers'];
+  /** How many media workers; one per core where it is not told. */
+  readonly workers?: number;
 }
 
 /** A WebRTC publisher on free ports, with an application `app`. Ends with the test. */
 export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options: WebrtcServerOptions = {}) {
-  const { webrtc = {}, vhost = {}, ice = [{ address: '127.0.0.1', protocol: 'udp' }], iceServers = [] } = options;
+  const { webrtc = {}, vhost = {}, ice = [{ address: '127.0.0.1', protocol: 'udp' }], iceServers = [], workers } = options;
   const registry = new Registry();
   createVhost(registry, {
     name: 'default',
@@ -33,6 +35,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
       tcpRelayForce: false,
       enableLinkLocalAddress: false,
       defaultTransport: 'udptcp',
+      ...(workers === undefined ? {} : { iceWorkerCount: workers }),
     },
     iceServers,
   };

@@ -1,7 +1,7 @@
 // Loaded into a page: a WHEP player, and what any player's connection has received.
 
-/** Posts an offer and plays the answer. */
-window.playWhep = async (endpoint) => {
+/** Posts an offer and plays the answer, which `behind` may change. */
+window.playWhep = async (endpoint, behind = (sdp) => sdp) => {
   const connection = new RTCPeerConnection();
   window.connection = connection;
   const element = document.body.appendChild(document.createElement('video'));
@@ -13,7 +13,7 @@ window.playWhep = async (endpoint) => {
   const body = connection.localDescription.sdp;
   const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body });
   if (response.status !== 201) throw new Error(await response.text());
-  await connection.setRemoteDescription({ type: 'answer', sdp: await response.text() });
+  await connection.setRemoteDescription({ type: 'answer', sdp: await behind(await response.text()) });
   await element.play();
 };
 

@@ -129,11 +129,18 @@ const Encodes = Type.Object(
   { complete: nameEncodes },
 );
 
+const MAX_STREAM_NAME = 255;
+
+/** Viewers and the management API ask for the stream by URL. */
+function parseStreamName(given: string): string | undefined {
+  return /^(?!\.{1,2}$)[^/\\:?#%\p{C}]+$/u.test(given) && given.length <= MAX_STREAM_NAME ? given : undefined;
+}
+
 export const OutputProfile = Type.Object(
   {
     name: objectName(),
     /** May hold `${OriginStreamName}`. */
-    outputStreamName: text(),
+    outputStreamName: parsed(`a name of a stream (without / \\ : ? # %, of at most ${MAX_STREAM_NAME} characters)`, parseStreamName),
     encodes: Encodes,
     playlists: repeated(Playlist, 'Playlist'),
     tracksets: repeated(TrackSet, 'TrackSet'),

@@ -40,7 +40,7 @@ const RenditionTemplate = Type.Object({
 
 /** Words that the names of LL-HLS and HLS files are told apart by. */
 function parseFileName(given: string): string | undefined {
-  return /^[^/\\?#\s]+$/.test(given) && !/playlist|chunklist/i.test(given) ? given : undefined;
+  return /^[^/\\?#\s\p{C}]+$/u.test(given) && !/playlist|chunklist/i.test(given) ? given : undefined;
 }
 
 export const Playlist = Type.Object({

@@ -1,13 +1,12 @@
 import type { AudioCodec } from '../../core/track.ts';
 import { FlvError } from './error.ts';
-import { AUDIO_MULTITRACK, need, PacketType, readExtended, readModifiers } from './extended.ts';
+import { AUDIO_MULTITRACK, need, PacketType, readModifiers, trackParts, type TrackPart } from './extended.ts';
 
-/** The body of an audio tag of FLV, which is that of an audio message of RTMP. */
+/** What an audio tag of FLV, which is the body of an audio message of RTMP, says of one track. */
 export interface AudioTag {
   readonly codec: AudioCodec;
   /** `config`: AudioSpecificConfig or Opus identification header; `frame`: coded audio. */
   readonly packet: 'config' | 'frame' | 'end';
-  readonly trackId: number;
   /** Nanoseconds to add to the time of the message. */
   readonly nanos: number;
   readonly data: Buffer;
@@ -15,7 +14,8 @@ export interface AudioTag {
 
 const EXTENDED_FORMAT = 9;
 const AAC = 10;
-const LEGACY_CODECS: Readonly<Record<number, AudioCodec>> = { 2: 'MP3', [AAC]: 'AAC', 14: 'MP3' };
+/** Sound formats of the classic form, as the FourCC of Enhanced RTMP. */
+const LEGACY_CODECS: Readonly<Record<number, string>> = { 2: '.mp3', [AAC]: 'mp4a', 14: '.mp3' };
 
 export const AUDIO_FOUR_CC: Readonly<Record<string, AudioCodec>> = { Opus: 'OPUS', mp4a: 'AAC', '.mp3': 'MP3' };
 
@@ -27,41 +27,42 @@ export function isExtendedAudio(tag: Buffer): boolean {
 }
 
 /**
- * Reads an audio tag body (FLV specification annex E.4.2; Enhanced RTMP v2, "Enhanced Audio").
- * @param track the track to take of several; undefined for the first in the tag
- * @returns undefined for what carries no sound: speaker layouts, other tracks
- * @throws FlvError when the tag is malformed or its codec is not taken
+ * The tracks of an audio tag (FLV specification annex E.4.2; Enhanced RTMP v2, "Enhanced Audio"), each to be read
+ * by `readAudioPart`.
+ * @throws FlvError when the tag is malformed; what came before has been given
  */
-export function parseAudioTag(tag: Buffer, track?: number): AudioTag | undefined {
+export function* audioParts(tag: Buffer): Generator<TrackPart, void> {
   need(tag, 0, 1);
-  return isExtendedAudio(tag) ? parseExtended(tag, track) : parseLegacy(tag, track);
+  if (isExtendedAudio(tag)) yield* trackParts(tag, readModifiers(tag, tag.readUInt8(0) & 0x0f), AUDIO_MULTITRACK);
+  else yield legacyPart(tag);
 }
 
-function parseLegacy(tag: Buffer, track: number | undefined): AudioTag | undefined {
-  if (track !== undefined && track !== 0) return undefined;
+function legacyPart(tag: Buffer): TrackPart {
   const format = tag.readUInt8(0) >> 4;
-  const codec = LEGACY_CODECS[format];
-  if (codec === undefined) throw new FlvError(`sound format ${format} is not taken`);
-  if (format !== AAC) return { codec, packet: 'frame', trackId: 0, nanos: 0, data: tag.subarray(1) };
+  const fourCc = LEGACY_CODECS[format];
+  if (fourCc === undefined) throw new FlvError(`sound format ${format} is not taken`);
+  const base = { fourCc, trackId: 0, nanos: 0 };
+  if (format !== AAC) return { ...base, packetType: PacketType.CodedFrames, body: tag.subarray(1) };
   need(tag, 0, 2);
-  const packet = tag.readUInt8(1) === 0 ? 'config' : 'frame';
-  return { codec, packet, trackId: 0, nanos: 0, data: tag.subarray(2) };
+  const packetType = tag.readUInt8(1) === 0 ? PacketType.SequenceStart : PacketType.CodedFrames;
+  return { ...base, packetType, body: tag.subarray(2) };
 }
 
-function parseExtended(tag: Buffer, track: number | undefined): AudioTag | undefined {
-  const modifiers = readModifiers(tag, tag.readUInt8(0) & 0x0f);
-  const header = readExtended(tag, modifiers, AUDIO_MULTITRACK, track);
-  if (header === undefined || header.packetType === MULTICHANNEL_CONFIG) return undefined;
-  const { packetType, fourCc, trackId, nanos, body: data } = header;
+/**
+ * @returns undefined for what carries no sound: speaker layouts
+ * @throws FlvError when the part is malformed or its codec is not taken
+ */
+export function readAudioPart({ packetType, fourCc, nanos, body: data }: TrackPart): AudioTag | undefined {
+  if (packetType === MULTICHANNEL_CONFIG) return undefined;
   const codec = AUDIO_FOUR_CC[fourCc];
   if (codec === undefined) throw new FlvError(`audio FourCC ${JSON.stringify(fourCc)} is not taken`);
   switch (packetType) {
     case PacketType.SequenceStart:
-      return { codec, packet: 'config', trackId, nanos, data };
+      return { codec, packet: 'config', nanos, data };
     case PacketType.CodedFrames:
-      return { codec, packet: 'frame', trackId, nanos, data };
+      return { codec, packet: 'frame', nanos, data };
     case PacketType.SequenceEnd:
-      return { codec, packet: 'end', trackId, nanos, data };
+      return { codec, packet: 'end', nanos, data };
     default:
       throw new FlvError(`audio packet type ${packetType} is unknown`);
   }

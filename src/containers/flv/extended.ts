@@ -15,12 +15,16 @@ export const PacketType = {
 export const VIDEO_MULTITRACK = 6;
 export const AUDIO_MULTITRACK = 5;
 
-const ONE_TRACK = 0;
-const MANY_TRACKS_MANY_CODECS = 2;
+/** How the tracks of a Multitrack tag follow each other (`AvMultitrackType`). */
+export const Multitrack = { OneTrack: 0, ManyTracks: 1, ManyTracksManyCodecs: 2 } as const;
+
 const MOD_EX_TIMESTAMP_NANO = 0;
 const MAX_NANOS = 999_999;
+/** Ids of tracks have a byte. */
+const MAX_PARTS = 256;
 
-export interface ExtendedHeader {
+/** What a tag holds of one track: the whole of a plain tag, whose track is 0. */
+export interface TrackPart {
   readonly packetType: number;
   readonly fourCc: string;
   readonly trackId: number;
@@ -62,54 +66,51 @@ export function readModifiers(tag: Buffer, packetType: number): Modifiers {
 }
 
 /**
- * Reads the FourCC and, of a tag with many tracks, the part of one track.
+ * The tracks of an Enhanced RTMP tag, one after the other ("ExAudioTagBody", "ExVideoTagBody").
  * @param multitrack the packet type that announces several tracks
- * @param wanted track id to pick; undefined for the first in the tag
- * @returns undefined when the wanted track is not in the tag
- * @throws FlvError when it is malformed
+ * @throws FlvError when it is malformed; what came before has been given
  */
-export function readExtended(
-  tag: Buffer, modifiers: Modifiers, multitrack: number, wanted: number | undefined,
-): ExtendedHeader | undefined {
+export function* trackParts(tag: Buffer, modifiers: Modifiers, multitrack: number): Generator<TrackPart, void> {
   const { nanos, packetType } = modifiers;
-  let at = modifiers.at;
+  let { at } = modifiers;
   if (packetType !== multitrack) {
-    if (wanted !== undefined && wanted !== 0) return undefined;
-    need(tag, at, 4);
-    return { packetType, fourCc: tag.toString('latin1', at, at + 4), trackId: 0, nanos, body: tag.subarray(at + 4) };
+    yield { packetType, fourCc: fourCcAt(tag, at), trackId: 0, nanos, body: tag.subarray(at + 4) };
+    return;
   }
   need(tag, at, 1);
-  const mode = tag.readUInt8(at) >> 4;
+  const kind = tag.readUInt8(at) >> 4;
   const inner = tag.readUInt8(at) & 0x0f;
   at++;
-  if (inner === multitrack || mode > MANY_TRACKS_MANY_CODECS) throw new FlvError('malformed multitrack tag');
+  if (inner === multitrack || kind > Multitrack.ManyTracksManyCodecs) throw new FlvError('malformed multitrack tag');
   let fourCc = '';
-  if (mode !== MANY_TRACKS_MANY_CODECS) {
-    need(tag, at, 4);
-    fourCc = tag.toString('latin1', at, at + 4);
+  if (kind !== Multitrack.ManyTracksManyCodecs) {
+    fourCc = fourCcAt(tag, at);
     at += 4;
   }
-  while (at < tag.length) {
-    if (mode === MANY_TRACKS_MANY_CODECS) {
-      need(tag, at, 4);
-      fourCc = tag.toString('latin1', at, at + 4);
+  let parts = 0;
+  do {
+    if (++parts > MAX_PARTS) throw new FlvError('more tracks in a tag than there are ids');
+    if (kind === Multitrack.ManyTracksManyCodecs) {
+      fourCc = fourCcAt(tag, at);
       at += 4;
     }
     need(tag, at, 1);
     const trackId = tag.readUInt8(at++);
     let end = tag.length;
-    if (mode !== ONE_TRACK) {
+    if (kind !== Multitrack.OneTrack) {
       need(tag, at, 3);
       end = at + 3 + tag.readUIntBE(at, 3);
       at += 3;
       need(tag, at, end - at);
     }
-    if (wanted === undefined || wanted === trackId) {
-      return { packetType: inner, fourCc, trackId, nanos, body: tag.subarray(at, end) };
-    }
+    yield { packetType: inner, fourCc, trackId, nanos, body: tag.subarray(at, end) };
     at = end;
-  }
-  return undefined;
+  } while (at < tag.length);
+}
+
+function fourCcAt(tag: Buffer, at: number): string {
+  need(tag, at, 4);
+  return tag.toString('latin1', at, at + 4);
 }
 
 /** @throws FlvError when the tag does not hold `bytes` more */

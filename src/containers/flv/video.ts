@@ -1,15 +1,12 @@
 import type { VideoCodec } from '../../core/track.ts';
 import { FlvError } from './error.ts';
-import { need, PacketType, readExtended, readModifiers, VIDEO_MULTITRACK } from './extended.ts';
+import { need, PacketType, readModifiers, trackParts, VIDEO_MULTITRACK, type TrackPart } from './extended.ts';
 
-/** The body of a video tag of FLV, which is that of a video message of RTMP. */
+/** What a video tag of FLV, which is the body of a video message of RTMP, says of one track. */
 export interface VideoTag {
   readonly codec: VideoCodec;
   /** `config`: a decoder configuration record; `frame`: one frame; `end`: nothing follows for now. */
   readonly packet: 'config' | 'frame' | 'end';
-  readonly trackId: number;
-  /** What the sender says of the frame. */
-  readonly key: boolean;
   /** Milliseconds to add to the time of the message for the presentation time. */
   readonly compositionTime: number;
   /** Nanoseconds to add to the time of the message. */
@@ -17,16 +14,17 @@ export interface VideoTag {
   readonly data: Buffer;
 }
 
-/** Codec ids; 12 is not in the specification, yet what encoders sent HEVC as before Enhanced RTMP. */
-const LEGACY_CODECS: Readonly<Record<number, VideoCodec>> = { 7: 'H264', 12: 'H265' };
+/**
+ * Codec ids of the classic form, as the FourCC of Enhanced RTMP; 12 is not in the specification, yet what encoders
+ * sent HEVC as before Enhanced RTMP.
+ */
+const LEGACY_CODECS: Readonly<Record<number, string>> = { 7: 'avc1', 12: 'hvc1' };
 
 export const VIDEO_FOUR_CC: Readonly<Record<string, VideoCodec>> = {
   avc1: 'H264', hvc1: 'H265', av01: 'AV1', vp09: 'VP9', vp08: 'VP8',
 };
 
-const KEY_FRAME = 1;
 const COMMAND_FRAME = 5;
-const LEGACY_PACKETS = ['config', 'frame', 'end'] as const;
 const AV1_DESCRIPTOR_TAG = 0x80;
 
 /** True for a tag in the form of Enhanced RTMP. */
@@ -35,42 +33,43 @@ export function isExtendedVideo(tag: Buffer): boolean {
 }
 
 /**
- * Reads a video tag body (FLV specification annex E.4.3; Enhanced RTMP v2, "Enhanced Video").
- * @param track the track to take of several; undefined for the first in the tag
- * @returns undefined for what carries no picture: commands, colour metadata, other tracks
- * @throws FlvError when the tag is malformed or its codec is not taken
+ * The tracks of a video tag (FLV specification annex E.4.3; Enhanced RTMP v2, "Enhanced Video"), each to be read
+ * by `readVideoPart`; none of a command.
+ * @throws FlvError when the tag is malformed; what came before has been given
  */
-export function parseVideoTag(tag: Buffer, track?: number): VideoTag | undefined {
+export function* videoParts(tag: Buffer): Generator<TrackPart, void> {
   need(tag, 0, 1);
-  return isExtendedVideo(tag) ? parseExtended(tag, track) : parseLegacy(tag, track);
-}
-
-function parseLegacy(tag: Buffer, track: number | undefined): VideoTag | undefined {
   const first = tag.readUInt8(0);
-  const frameType = first >> 4;
-  if (frameType === COMMAND_FRAME || (track !== undefined && track !== 0)) return undefined;
-  const codec = LEGACY_CODECS[first & 0x0f];
-  if (codec === undefined) throw new FlvError(`video codec id ${first & 0x0f} is not taken`);
-  need(tag, 0, 5);
-  const packet = LEGACY_PACKETS[tag.readUInt8(1)];
-  if (packet === undefined) throw new FlvError(`video packet type ${tag.readUInt8(1)} is unknown`);
-  return {
-    codec, packet, trackId: 0, key: frameType === KEY_FRAME,
-    compositionTime: packet === 'frame' ? tag.readIntBE(2, 3) : 0, nanos: 0, data: tag.subarray(5),
-  };
-}
-
-function parseExtended(tag: Buffer, track: number | undefined): VideoTag | undefined {
-  const first = tag.readUInt8(0);
-  const frameType = (first >> 4) & 0b111;
+  if (!isExtendedVideo(tag)) {
+    if (first >> 4 !== COMMAND_FRAME) yield legacyPart(tag);
+    return;
+  }
   const modifiers = readModifiers(tag, first & 0x0f);
-  if (modifiers.packetType === PacketType.Metadata || frameType === COMMAND_FRAME) return undefined;
-  const header = readExtended(tag, modifiers, VIDEO_MULTITRACK, track);
-  if (header === undefined || header.packetType === PacketType.Metadata) return undefined;
-  const { packetType, fourCc, trackId, nanos, body } = header;
+  const command = ((first >> 4) & 0b111) === COMMAND_FRAME && modifiers.packetType !== PacketType.Metadata;
+  if (!command) yield* trackParts(tag, modifiers, VIDEO_MULTITRACK);
+}
+
+function legacyPart(tag: Buffer): TrackPart {
+  const codec = tag.readUInt8(0) & 0x0f;
+  const fourCc = LEGACY_CODECS[codec];
+  if (fourCc === undefined) throw new FlvError(`video codec id ${codec} is not taken`);
+  need(tag, 0, 5);
+  // Start, frames and end have the numbers of Enhanced RTMP, but each has a composition time.
+  const packetType = tag.readUInt8(1);
+  if (packetType > PacketType.SequenceEnd) throw new FlvError(`video packet type ${packetType} is unknown`);
+  const body = tag.subarray(packetType === PacketType.CodedFrames ? 2 : 5);
+  return { packetType, fourCc, trackId: 0, nanos: 0, body };
+}
+
+/**
+ * @returns undefined for what carries no picture: colour metadata
+ * @throws FlvError when the part is malformed or its codec is not taken
+ */
+export function readVideoPart({ packetType, fourCc, nanos, body }: TrackPart): VideoTag | undefined {
+  if (packetType === PacketType.Metadata) return undefined;
   const codec = VIDEO_FOUR_CC[fourCc];
   if (codec === undefined) throw new FlvError(`video FourCC ${JSON.stringify(fourCc)} is not taken`);
-  const base = { codec, trackId, nanos, key: frameType === KEY_FRAME, compositionTime: 0 };
+  const base = { codec, nanos, compositionTime: 0 };
   switch (packetType) {
     case PacketType.SequenceStart:
       return { ...base, packet: 'config', data: body };
@@ -84,7 +83,7 @@ function parseExtended(tag: Buffer, track: number | undefined): VideoTag | undef
       // Only the codecs with reordered frames carry a composition time.
       if (codec !== 'H264' && codec !== 'H265') return { ...base, packet: 'frame', data: body };
       need(body, 0, 3);
-      return { ...base, packet: 'frame', compositionTime: body.readIntBE(0, 3), data: body.subarray(3) };
+      return { codec, nanos, packet: 'frame', compositionTime: body.readIntBE(0, 3), data: body.subarray(3) };
     default:
       throw new FlvError(`video packet type ${packetType} is unknown`);
   }

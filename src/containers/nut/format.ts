@@ -1,7 +1,7 @@
 import type { Timebase } from '../../core/timebase.ts';
 
 interface StreamBase {
-  /** The four characters that name the codec, as AVI and Matroska's VFW do: `H264`, `mp4a`'s `\xff\0\0\0` ... */
+  /** The four characters that name the codec, as AVI does, or for sound the two bytes of WAV and two that are 0. */
   readonly codecTag: string;
   readonly timebase: Timebase;
   /** What the decoder is told in front of the first frame. */
@@ -10,20 +10,22 @@ interface StreamBase {
   readonly decodeDelay: number;
 }
 
-export interface NutVideoStream extends StreamBase {
+interface VideoStream extends StreamBase {
   readonly kind: 'video';
   readonly width: number;
   readonly height: number;
+  /** Frames per second, for encoders that count by it. Told where it is given, never read. */
+  readonly framerate?: number;
 }
 
-export interface NutAudioStream extends StreamBase {
+interface AudioStream extends StreamBase {
   readonly kind: 'audio';
   readonly samplerate: number;
   readonly channels: number;
 }
 
 /** What a NUT stream header tells. */
-export type NutStream = NutVideoStream | NutAudioStream;
+export type NutStream = VideoStream | AudioStream;
 
 export const ID = Buffer.from('nut/multimedia container\0', 'latin1');
 
@@ -59,12 +61,4 @@ export const FLAG = Object.freeze({
   matchTime: 2048,
   coded: 4096,
   invalid: 8192,
-});
-
-/** Flags of the main header. */
-export const MAIN_FLAG = Object.freeze({
-  /** Every syncpoint tells when it was sent. */
-  broadcast: 1,
-  /** There need not be syncpoints behind the first. */
-  pipe: 2,
 });

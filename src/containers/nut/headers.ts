@@ -1,6 +1,6 @@
 import type { Timebase } from '../../core/timebase.ts';
 import { NutError } from './error.ts';
-import { CLASS_AUDIO, CLASS_VIDEO, MAIN_FLAG, type NutStream } from './format.ts';
+import { CLASS_AUDIO, CLASS_VIDEO, type NutStream } from './format.ts';
 import { readFrameCodes, type FrameCode } from './frame-codes.ts';
 import type { VlcReader } from './vlc.ts';
 
@@ -22,8 +22,6 @@ export interface NutMain {
   readonly codes: readonly FrameCode[];
   /** Bytes that frames begin with and do not hold; the first is empty. */
   readonly elided: readonly Buffer[];
-  /** Syncpoints tell when they were sent. */
-  readonly broadcast: boolean;
 }
 
 /** A stream header, with what only its reader needs. */
@@ -59,9 +57,8 @@ export function readMain(reader: VlcReader): NutMain {
   }
   if (bytes > MAX_ELISION_BYTES) throw new NutError('the elision headers are too long');
   if (codes.some(({ headerIndex }) => headerIndex >= elided.length)) throw new NutError('an elision header is missing');
-  const flags = version > 3 && reader.at < reader.end ? reader.v() : 0;
   if (reader.short) throw new NutError('the main header ends too early');
-  return { streams, timebases, codes, elided, broadcast: flags % 2 === MAIN_FLAG.broadcast };
+  return { streams, timebases, codes, elided };
 }
 
 /** Reads the content of a stream header packet. @throws NutError */

@@ -78,10 +78,9 @@ export class VlcReader {
   /** A slice of the bytes behind their count. @throws NutError when they are more than `limit` */
   vb(limit: number, what: string): Buffer {
     const length = this.bounded(limit, `the length of ${what}`);
-    const start = this.at;
-    if (start + length > this.end) this.#past();
-    else this.at += length;
-    return this.data.subarray(start, this.at);
+    if (this.at + length > this.end) return this.data.subarray(0, this.#past());
+    this.at += length;
+    return this.data.subarray(this.at - length, this.at);
   }
 
   u32(): number {

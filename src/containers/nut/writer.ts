@@ -1,15 +1,19 @@
 import { crc } from './crc.ts';
 import { NutError } from './error.ts';
-import { CLASS_AUDIO, CLASS_VIDEO, FLAG, ID, LONG_PACKET, MAIN_FLAG, START, type NutStream } from './format.ts';
+import { CLASS_AUDIO, CLASS_VIDEO, FLAG, ID, LONG_PACKET, START, type NutStream } from './format.ts';
 import { v, vb, writeV } from './vlc.ts';
 
 const VERSION = 4;
 const MINOR_VERSION = 0;
+/** Flag of the main header: there need not be syncpoints behind the first. */
+const PIPE_MODE = 2;
 const MAX_DISTANCE = 65_536;
 /** Times are written whole, never only their lowest bits. */
 const MSB_PTS_SHIFT = 0;
 const MAX_PTS_DISTANCE = 1;
 const FIELDS_UP_TO_COUNT = 6;
+/** In an info packet: the value that follows is text (-1, as a signed number is written). */
+const TEXT = 2;
 
 /** The two frame codes: what is the same for every frame is in the table, what is not in the frame's head. */
 const FRAME = 0;
@@ -38,7 +42,9 @@ export class NutWriter {
   /** What comes in front of the first frame. */
   header(): Buffer {
     const streams = this.#streams.map((stream, index) => packet(START.stream, streamHeader(stream, index)));
-    return Buffer.concat([ID, packet(START.main, mainHeader(this.#streams)), ...streams, packet(START.syncpoint, v(0, 0))]);
+    const infos = this.#streams.flatMap((stream, index) => frameRateInfo(stream, index));
+    const main = packet(START.main, mainHeader(this.#streams));
+    return Buffer.concat([ID, main, ...streams, ...infos, packet(START.syncpoint, v(0, 0))]);
   }
 
   /**
@@ -75,7 +81,7 @@ function mainHeader(streams: readonly NutStream[]): Buffer {
     frameCodes(FLAG.invalid, UNUSED_CODES),
     // no elision headers
     v(0),
-    v(MAIN_FLAG.pipe),
+    v(PIPE_MODE),
   ]);
 }
 
@@ -96,6 +102,15 @@ function streamHeader(stream: NutStream, index: number): Buffer {
     // sample aspect ratio and colour are left to the bitstream
     video ? v(stream.width, stream.height, 0, 0, 0) : v(stream.samplerate, 1, stream.channels),
   ]);
+}
+
+/** An info packet of a stream with the one name that ffmpeg reads a frame rate of. */
+function frameRateInfo(stream: NutStream, index: number): Buffer[] {
+  if (stream.kind === 'audio' || stream.framerate === undefined) return [];
+  const name = vb(Buffer.from('r_frame_rate'));
+  const value = vb(Buffer.from(`${Math.round(stream.framerate * 1000)}/1000`));
+  // of the whole stream and no chapter, one entry
+  return [packet(START.info, Buffer.concat([v(index + 1, 0, 0, 0, 1), name, v(TEXT), value]))];
 }
 
 function packet(start: string, content: Buffer): Buffer {

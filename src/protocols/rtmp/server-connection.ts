@@ -2,6 +2,7 @@ import type { AmfObject, AmfValue } from './amf-value.ts';
 import { ChunkReader, type ChunkLimits } from './chunk-reader.ts';
 import { ChunkStream, ChunkWriter } from './chunk-writer.ts';
 import { decodeCommand, decodeData, encodeCommand, type Command } from './command.ts';
+import { RtmpError } from './error.ts';
 import { ServerHandshake } from './handshake.ts';
 import {
   decodeNumber, encodeNumber, encodePeerBandwidth, encodeUserControl, MessageType, splitAggregate, UserControl,
@@ -12,6 +13,8 @@ import {
 export interface ServerConnectionEvents {
   command(command: Command, streamId: number): void;
   data(values: AmfValue[]): void;
+  /** A data message that cannot be read: the connection is as good as before, unless this throws. */
+  malformedData(error: RtmpError): void;
   audio(payload: Buffer, timestamp: number): void;
   video(payload: Buffer, timestamp: number): void;
 }
@@ -113,7 +116,7 @@ export class ServerConnection {
         return this.#events.command(decodeCommand(message), streamId);
       case MessageType.DataAmf0:
       case MessageType.DataAmf3:
-        return this.#events.data(decodeData(message));
+        return this.#data(message);
       case MessageType.WindowAckSize:
         this.#window = Math.max(MIN_WINDOW_BYTES, decodeNumber(message));
         return;
@@ -122,6 +125,17 @@ export class ServerConnection {
       default:
         // Acknowledgements, bandwidths and shared objects ask for nothing here.
     }
+  }
+
+  #data(message: RtmpMessage): void {
+    let values: AmfValue[];
+    try {
+      values = decodeData(message);
+    } catch (error) {
+      if (!(error instanceof RtmpError)) throw error;
+      return this.#events.malformedData(error);
+    }
+    this.#events.data(values);
   }
 
   #userControl(payload: Buffer): void {

@@ -2,8 +2,11 @@ import { AUDIO_FOUR_CC } from '../../containers/flv/audio.ts';
 import { VIDEO_FOUR_CC } from '../../containers/flv/video.ts';
 import type { AmfObject } from '../../protocols/rtmp/amf-value.ts';
 
-/** Enhanced RTMP v2, "Enhancing NetConnection connect Command": modifiers and nanosecond offsets are understood. */
-const CAPS_EX = 0b1100;
+/**
+ * Enhanced RTMP v2, "Enhancing NetConnection connect Command": several tracks, modifiers and nanosecond offsets are
+ * understood; nobody is asked to reconnect.
+ */
+const CAPS_EX = 0b1110;
 /** The server passes the codec on; it neither decodes nor encodes it. */
 const CAN_FORWARD = 0b100;
 

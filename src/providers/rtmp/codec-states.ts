@@ -1,3 +1,5 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+
 interface CodecState {
   configure(record: Buffer): void;
 }
@@ -8,7 +10,10 @@ interface CodedTag<C> {
   readonly data: Buffer;
 }
 
-/** The state of the codec that a medium has now. */
+/** Real ones have some hundred bytes, and each track keeps its own. */
+const MAX_RECORD_BYTES = 64 * 1024;
+
+/** The state of the codec that a track has now. */
 export class CodecStates<C extends string, S extends CodecState> {
   readonly #make: (codec: C) => S;
   #codec: C | undefined;
@@ -27,7 +32,10 @@ export class CodecStates<C extends string, S extends CodecState> {
       this.#state = this.#make(codec);
       this.#codec = codec;
     }
-    if (packet === 'config') this.#state.configure(data);
+    if (packet === 'config') {
+      if (data.length > MAX_RECORD_BYTES) throw new BitstreamError(`${codec} configuration of too many bytes`);
+      this.#state.configure(data);
+    }
     return this.#state;
   }
 }

@@ -1,18 +1,13 @@
-import type { AudioTrack, VideoTrack } from '../../core/track.ts';
+import type { MediaTrack } from '../../core/track.ts';
 
-/** A picture in canonical form, with the times its tag told in milliseconds. */
-export interface VideoUnit {
-  readonly track: VideoTrack;
+/** A picture or an audio frame in canonical form, with the times its tag told in milliseconds. */
+export interface MediaUnit {
+  readonly track: MediaTrack;
   readonly data: Buffer;
   readonly key: boolean;
   readonly time: number;
+  /** From decoding to presentation; 0 for sound. */
   readonly compositionTime: number;
-}
-
-/** An audio frame in canonical form; its duration counts ticks of the track. */
-export interface AudioUnit {
-  readonly track: AudioTrack;
-  readonly data: Buffer;
-  readonly time: number;
+  /** Ticks of the track; 0 for a picture, which does not tell. */
   readonly duration: number;
 }

@@ -87,6 +87,7 @@ export class RtmpSession {
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), {
       command: (command, streamId) => this.#command(command, streamId),
       data: (values) => this.#data(values),
+      malformedData: (error) => this.#malformedData(error),
       audio: (payload, timestamp) => this.#publication?.ingest.audio(payload, timestamp),
       video: (payload, timestamp) => this.#publication?.ingest.video(payload, timestamp),
     });
@@ -280,7 +281,7 @@ export class RtmpSession {
     clearTimeout(this.#idleTimer);
     const faults = new FaultLog(this.#log);
     const ingest = new Ingest(input, {
-      config, extended: this.#context.extended, faults,
+      config, extended: this.#context.extended, log: this.#log, faults,
       onFailure: (reason) => this.close(reason, 'warn'),
     });
     this.#publication = { input, ingest, faults, streamId };
@@ -326,6 +327,12 @@ export class RtmpSession {
   #data(values: AmfValue[]): void {
     const declared = readMetadata(values);
     if (declared !== undefined) this.#publication?.ingest.metadata(declared);
+  }
+
+  /** @throws the error where nothing is published that it could harm */
+  #malformedData(error: RtmpError): void {
+    if (this.#publication === undefined) throw error;
+    this.#publication.faults.count(`malformed data message: ${error.message}`);
   }
 
   #connection(): Connection {

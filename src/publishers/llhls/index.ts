@@ -1,13 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../../config/model.ts';
-import { isPackable } from '../../containers/fmp4/sample-entry.ts';
 import type { Application } from '../../core/application.ts';
-import type { Playlist } from '../../core/playlist.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
 import { CrossDomainRules } from '../http/cors.ts';
+import { addDefaultPlaylist } from './default-playlist.ts';
 import { llhlsRoutes } from './routes.ts';
 import { LlhlsStream } from './stream.ts';
 
@@ -60,30 +58,4 @@ export class LlhlsPublisher {
       stream.close();
     });
   }
-}
-
-const DEFAULT_PLAYLIST = 'llhls_default';
-const DEFAULT_FILE_NAME = 'llhls';
-
-/** `llhls.m3u8`, as long as a track can be packaged. One that was configured under that name stays. */
-function addDefaultPlaylist(output: OutputStream): void {
-  if (output.playlist(DEFAULT_FILE_NAME) === undefined) output.followTracks(defaultPlaylist);
-}
-
-/** Every picture with the first sound (facts/05-hls.md). */
-function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined {
-  const packable = tracks.filter(isPackable);
-  if (packable.length === 0) return undefined;
-  const audioVariantName = packable.find(({ type }) => type === 'audio')?.name;
-  const videos = new Set(packable.filter(({ type }) => type === 'video').map(({ name }) => name));
-  const renditions =
-    videos.size === 0
-      ? [{ name: 'default', audioVariantName }]
-      : [...videos].map((videoVariantName) => ({ name: videoVariantName, videoVariantName, audioVariantName }));
-  return {
-    name: DEFAULT_PLAYLIST,
-    fileName: DEFAULT_FILE_NAME,
-    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
-    renditions,
-  };
 }

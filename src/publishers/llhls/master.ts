@@ -1,124 +1,101 @@
-import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { AudioTrack, VideoTrack } from '../../core/track.ts';
+import { bitrates, type Rates } from './bandwidth.ts';
+import { describeLanguage } from './language.ts';
 import type { Rendition } from './rendition.ts';
+import { renditionsOf, type Variant } from './variants.ts';
 
 /** What STREAM-INF says where nothing is known (facts/05-hls.md, Master content). */
 const UNKNOWN_BANDWIDTH = 1_000_000;
 const UNKNOWN_FRAMERATE = 30;
-/** A source that declares more is not believed. */
-const MAX_BANDWIDTH = 1e9;
 
-interface Variant {
-  readonly video: Rendition | undefined;
-  readonly audios: readonly Rendition[];
+export interface MasterOptions {
+  readonly output: OutputStream;
+  /** Seconds. */
+  readonly targetDuration: number;
+  /** A rendition's chunklist as the player is to ask for it. */
+  readonly uri: (rendition: Rendition) => string;
 }
 
-/** Renditions that a playlist names and that can be played, without duplicates. */
-export function playlistRenditions(playlist: Playlist, renditions: Iterable<Rendition>): Rendition[] {
-  const used = new Set<Rendition>();
-  for (const { video, audios } of variants(playlist, [...renditions])) {
-    if (video !== undefined) used.add(video);
-    for (const audio of audios) used.add(audio);
+/** Builds a master playlist (RFC 8216bis 4.4.6): sound always in renditions of its own, in a group for each encoding. */
+export function buildMaster(variants: readonly Variant[], { output, targetDuration, uri }: MasterOptions): string {
+  const rates = new Map(renditionsOf(variants).map((one) => [one, bitrates(one, output, targetDuration)]));
+  const groups: Groups = new Map();
+  let streams = '';
+  for (const { video, audios } of variants) {
+    const leading = video ?? audios[0];
+    if (leading === undefined) continue;
+    const group = audios.length === 0 || (video === undefined && audios.length === 1) ? undefined : groupOf(audios, groups);
+    let line = bandwidth(video, audios, rates);
+    if (video !== undefined) line += picture(video.packager.track as VideoTrack, output);
+    const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
+    line += `,CODECS="${[...codecs].join(',')}"`;
+    if (group !== undefined) line += `,AUDIO="${group}"`;
+    streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
   }
-  return [...used];
+  let text = '#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n';
+  for (const [group, audios] of groups) text += members(group, audios, uri);
+  return text + streams;
+}
+
+type Groups = Map<string, readonly Rendition[]>;
+
+/** The group of these sounds, listed when it is new: called after their variant, and numbered where a playlist picks several of it apart. */
+function groupOf(audios: readonly Rendition[], groups: Groups): string {
+  const base = `audio_${quotable(audios[0]?.packager.track.name ?? '')}`;
+  for (let count = 1; ; count++) {
+    const group = count === 1 ? base : `${base}_${count}`;
+    const members = groups.get(group);
+    if (members === undefined) groups.set(group, audios);
+    if (members === undefined || (members.length === audios.length && members.every((member, at) => member === audios[at]))) return group;
+  }
 }
 
 /**
- * Builds a master playlist (RFC 8216bis 4.4.6): sound always in renditions of its own.
- * @param uri of a rendition's chunklist as the player is to ask for it
+ * The members of a group. Names are unique in it, and those of one language are the same in every group: they do
+ * not tell the encoding. A player may choose by itself only among those that it can tell apart.
  */
-export function buildMaster(
-  playlist: Playlist,
-  renditions: Iterable<Rendition>,
-  output: OutputStream,
-  uri: (rendition: Rendition) => string,
-): string {
-  const groups = new Map<string, readonly Rendition[]>();
-  const streams: string[] = [];
-  for (const { video, audios } of variants(playlist, [...renditions])) {
-    const leading = video ?? audios[0];
-    if (leading === undefined) continue;
-    let group: string | undefined;
-    if (video !== undefined && audios[0] !== undefined) {
-      group = `audio_${quotable(audios[0].packager.track.name)}`;
-      groups.set(group, audios);
-    }
-    streams.push(`${streamInf(video, audios, group, output)}\n${uri(leading)}\n`);
-  }
-  let text = '#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n';
-  for (const [group, audios] of groups) {
-    audios.forEach((audio, index) => (text += `${media(group, audio, index)},URI="${uri(audio)}"\n`));
-  }
-  return text + streams.join('');
+function members(group: string, audios: readonly Rendition[], uri: (rendition: Rendition) => string): string {
+  const names = new Map<string, number>();
+  const told = new Set<string>();
+  let text = '';
+  audios.forEach((audio, index) => {
+    const { language, characteristics = '', channels } = audio.packager.track as AudioTrack;
+    const { tag, name: spoken } = describeLanguage(language);
+    const name = quotable(spoken);
+    const count = (names.get(name) ?? 0) + 1;
+    names.set(name, count);
+    const apart = JSON.stringify([tag, characteristics]);
+    const first = index === 0;
+    text += `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${group}",NAME="${name}${count > 1 ? ` ${count}` : ''}"`;
+    text += `,DEFAULT=${first ? 'YES' : 'NO'},AUTOSELECT=${told.has(apart) ? 'NO' : 'YES'}`;
+    if (tag !== undefined) text += `,LANGUAGE="${tag}"`;
+    if (characteristics !== '') text += `,CHARACTERISTICS="${quotable(characteristics)}"`;
+    if (channels > 0) text += `,CHANNELS="${channels}"`;
+    text += `,URI="${uri(audio)}"\n`;
+    told.add(apart);
+  });
+  return text;
 }
 
-function* variants(playlist: Playlist, renditions: readonly Rendition[]): IterableIterator<Variant> {
-  const named = (type: 'video' | 'audio', name: string | undefined) =>
-    name === undefined ? [] : renditions.filter(({ packager: { track } }) => track.type === type && track.name === name);
-  for (const { videoVariantName, audioVariantName } of playlist.renditions) {
-    const audios = named('audio', audioVariantName);
-    const videos = named('video', videoVariantName);
-    if (videos.length === 0) yield { video: undefined, audios };
-    for (const video of videos) yield { video, audios };
-  }
-}
-
-function media(group: string, audio: Rendition, index: number): string {
-  const track = audio.packager.track as AudioTrack;
-  const { language, characteristics } = track;
-  const name = language ?? track.name;
-  let line = `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${group}",NAME="${quotable(name)}${index > 0 ? ` ${index + 1}` : ''}"`;
-  line += `,DEFAULT=${index === 0 ? 'YES' : 'NO'},AUTOSELECT=YES`;
-  if (language !== undefined) line += `,LANGUAGE="${quotable(language)}"`;
-  if (characteristics !== undefined) line += `,CHARACTERISTICS="${quotable(characteristics)}"`;
-  return track.channels > 0 ? `${line},CHANNELS="${track.channels}"` : line;
-}
-
-function streamInf(
+/** A picture and the fattest sound that it is played with. */
+function bandwidth(
   video: Rendition | undefined,
   audios: readonly Rendition[],
-  group: string | undefined,
-  output: OutputStream,
+  rates: ReadonlyMap<Rendition, Rates>,
 ): string {
-  const parts = video === undefined ? audios.slice(0, 1) : [video, ...audios];
-  const rates = parts.map((rendition) => bitrates(rendition, output));
-  const audioRates = video === undefined ? rates : rates.slice(1);
-  const loudest = (of: (rate: Rates) => number) => Math.max(0, ...audioRates.map(of));
-  const videoRates = video === undefined ? undefined : rates[0];
-  const peak = (videoRates?.peak ?? 0) + loudest((rate) => rate.peak);
-  const average = (videoRates?.average ?? 0) + loudest((rate) => rate.average);
-  let line = `#EXT-X-STREAM-INF:BANDWIDTH=${peak > 0 ? Math.max(peak, average) : UNKNOWN_BANDWIDTH}`;
-  if (average > 0) line += `,AVERAGE-BANDWIDTH=${average}`;
-  if (video !== undefined) {
-    const track = video.packager.track as VideoTrack;
-    const framerate = track.framerate || output.measured(track.id)?.framerateAvg || UNKNOWN_FRAMERATE;
-    if (track.width > 0 && track.height > 0) line += `,RESOLUTION=${track.width}x${track.height}`;
-    line += `,FRAME-RATE=${framerate.toFixed(3)}`;
-  }
-  line += `,CODECS="${[...new Set(parts.map(({ packager }) => packager.init.codec))].join(',')}"`;
-  return group === undefined ? line : `${line},AUDIO="${group}"`;
+  const sum = (of: (rate: Rates | undefined) => number | undefined) =>
+    (of(video && rates.get(video)) ?? 0) + Math.max(0, ...audios.map((audio) => of(rates.get(audio)) ?? 0));
+  const peak = sum((rate) => rate?.peak);
+  const average = sum((rate) => rate?.average);
+  const line = `BANDWIDTH=${peak > 0 ? Math.max(peak, average) : UNKNOWN_BANDWIDTH}`;
+  return average > 0 ? `${line},AVERAGE-BANDWIDTH=${average}` : line;
 }
 
-interface Rates {
-  readonly peak: number;
-  readonly average: number;
-}
-
-/** Bits per second, container included: of the fattest segment in the window, or what was declared if that is more. */
-function bitrates({ packager: { track, window } }: Rendition, output: OutputStream): Rates {
-  const measured = output.measured(track.id);
-  const declared = track.bitrate > 0 && track.bitrate <= MAX_BANDWIDTH ? Math.round(track.bitrate) : 0;
-  let peak = Math.max(declared, window.listed.length === 0 ? (measured?.bitrateLatest ?? 0) : 0);
-  let bits = 0;
-  let seconds = 0;
-  for (const segment of window.listed) {
-    if (segment.gap) continue;
-    peak = Math.max(peak, Math.ceil((segment.bytes * 8) / segment.duration));
-    bits += segment.bytes * 8;
-    seconds += segment.duration;
-  }
-  return { peak, average: seconds > 0 ? Math.ceil(bits / seconds) : (measured?.bitrateAvg ?? 0) };
+function picture({ id, width, height, framerate }: VideoTrack, output: OutputStream): string {
+  const rate = framerate || output.measured(id)?.framerateAvg || UNKNOWN_FRAMERATE;
+  const size = width > 0 && height > 0 ? `,RESOLUTION=${width}x${height}` : '';
+  return `${size},FRAME-RATE=${rate.toFixed(3)}`;
 }
 
 /** A quoted-string knows no quotes and no line breaks. */

@@ -31,9 +31,15 @@ export class Rendition {
     this.#builder = new ChunklistBuilder(names);
   }
 
-  /** Whether players can start: a part is there. */
-  get started(): boolean {
+  /** Whether there is a chunklist. */
+  get begun(): boolean {
     return this.packager.window.last !== undefined;
+  }
+
+  /** Whether players can start with it: a part is there. */
+  get started(): boolean {
+    const { listed, open } = this.packager.window;
+    return (open !== undefined && open.parts.length > 0) || listed.some(({ gap }) => !gap);
   }
 
   /** The chunklist as of now; built once for all who ask before the next change. */
@@ -54,7 +60,7 @@ export class Rendition {
     const newest = listed.at(-1);
     if (newest !== undefined && msn <= newest.msn) {
       // beyond a segment's final part, part 0 of the next segment is meant (RFC 8216bis 6.2.5.2)
-      if (part !== undefined && msn === newest.msn && part >= newest.parts.length) return this.has(msn + 1, 0);
+      if (part !== undefined && msn === newest.msn && !newest.gap && part >= newest.parts.length) return this.has(msn + 1, 0);
       return true;
     }
     return part !== undefined && open?.msn === msn && part < open.parts.length;

@@ -140,7 +140,7 @@ function serveChunklist(
 ): Promise<void> | void {
   const directives = parseDirectives(queryOf(request));
   const { part, legacy } = directives;
-  if (!rendition.started) {
+  if (!rendition.begun) {
     respond(reply, { status: 201, headers: {}, body: [] });
     return;
   }

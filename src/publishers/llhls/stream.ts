@@ -10,11 +10,12 @@ import { isSkippable, type ChunklistForm, type ChunklistOptions, type RenditionR
 import { Segmenter } from '../../packaging/segmenter.ts';
 import type { Init, Part, Segment } from '../../packaging/segment.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
-import { buildMaster, playlistRenditions } from './master.ts';
+import { buildMaster } from './master.ts';
 import { fileNames } from './names.ts';
 import { ceiling, Rendition, type ChunklistContext } from './rendition.ts';
 import { Players } from './session.ts';
 import type { Text } from './text.ts';
+import { renditionsOf, variants } from './variants.ts';
 import type { Outcome } from './waiters.ts';
 
 /** What a child file name stands for. */
@@ -31,6 +32,8 @@ const MAX_PATIENCE_MS = 60_000;
 /** Players that wait for a complete segment need not wait long when a stream starts. */
 const FIRST_SEGMENT_SECONDS = 1;
 const MAX_WAITING = 20_000;
+/** Playlists wait so long for renditions that have just been told of: players load them but once. */
+const ALL_STARTED_MS = 5000;
 
 /** LL-HLS of one output stream: its files by name, its playlists, its players. */
 export class LlhlsStream {
@@ -47,6 +50,8 @@ export class LlhlsStream {
   readonly #renditions = new Map<number, Rendition>();
   readonly #files = new Map<string, Resource>();
   #edition = 0;
+  /** Milliseconds since the epoch until which playlists wait for renditions that have brought nothing. */
+  #patientUntil = 0;
   #closed = false;
   readonly #setTracks = (tracks: readonly Track[]) => this.#update(tracks);
 
@@ -77,11 +82,13 @@ export class LlhlsStream {
     return this.#files.get(name);
   }
 
-  /** What players of a playlist would play: nothing, not yet, or all of its tracks. */
+  /** What players of a playlist would play: nothing, not yet, or all of its tracks that come. */
   state(playlist: Playlist): 'empty' | 'starting' | 'started' {
-    const renditions = playlistRenditions(playlist, this.#renditions.values());
+    const renditions = renditionsOf(variants(playlist, [...this.#renditions.values()]));
     if (renditions.length === 0) return 'empty';
-    return renditions.every((rendition) => rendition.started) ? 'started' : 'starting';
+    const started = renditions.filter((rendition) => rendition.started).length;
+    if (started === renditions.length) return 'started';
+    return started > 0 && Date.now() >= this.#patientUntil ? 'started' : 'starting';
   }
 
   /**
@@ -93,8 +100,11 @@ export class LlhlsStream {
     const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.application.name, this.output.name);
     const path = token === undefined ? prefix : `${prefix}${token}/`;
     const handedOn = query === '' ? '' : `${this.#query === '' ? '?' : '&'}${query}`;
-    return buildMaster(playlist, this.#renditions.values(), this.output, (rendition) => {
-      return `${path}${rendition.names.chunklist()}${handedOn}`;
+    const started = [...this.#renditions.values()].filter((rendition) => rendition.started);
+    return buildMaster(variants(playlist, started), {
+      output: this.output,
+      targetDuration: this.#segmenter.targetDuration,
+      uri: (rendition) => `${path}${rendition.names.chunklist()}${handedOn}`,
     });
   }
 
@@ -146,6 +156,7 @@ export class LlhlsStream {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
     for (const packager of added) this.#add(packager);
+    if (added.length > 0) this.#patientUntil = Date.now() + ALL_STARTED_MS;
     this.#edition++;
   }
 
@@ -176,8 +187,18 @@ export class LlhlsStream {
     const { names, waiters } = rendition;
     this.#put(names.part(msn, index), { kind: 'part', rendition, body: [data] });
     this.#putHint(rendition, msn, index + 1);
+    if (index === 0 && this.#patientUntil > 0) this.#noteStart();
     this.#edition++;
     waiters.check();
+  }
+
+  #noteStart(): void {
+    const all = [...this.#renditions.values()];
+    const started = all.filter((rendition) => rendition.started);
+    if (started.length === all.length) this.#patientUntil = 0;
+    else if (started.length === 1 && started[0]?.packager.window.kept.length === 0) {
+      this.#patientUntil = Date.now() + ALL_STARTED_MS;
+    }
   }
 
   #onComplete(rendition: Rendition, { msn, parts, gap }: Segment): void {

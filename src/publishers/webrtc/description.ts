@@ -1,4 +1,5 @@
 import type { types } from 'mediasoup';
+import type { MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { offeredCodec } from '../../webrtc/codecs.ts';
 import { senderExtensions } from '../../webrtc/extensions.ts';
@@ -6,45 +7,53 @@ import { writeDescription, type SendingMedia, type UnusedMedia } from '../../web
 import { negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
 import type { Admission } from './desk.ts';
-import type { MediaPlan, WebrtcSession } from './session.ts';
+import type { Selection } from './selection.ts';
+import type { Agreement, MediaPlan, WebrtcSession } from './session.ts';
 
 const KINDS = ['video', 'audio'] as const;
 const USER = 'Kiln';
 
 /**
- * How to send the tracks of a selection to a peer that made the offer: each kind in its first section that takes it.
+ * How to send a playlist to a peer that made the offer: the first video codec that it takes, each kind in its first
+ * section that takes it.
  * @throws nothingPlayable
  */
-export function planAnswer({ publisher, selection }: Admission, offer: RemoteDescription): MediaPlan[] {
-  const plans: MediaPlan[] = [];
-  for (const kind of KINDS) {
-    const track = selection[kind];
-    if (track === undefined) continue;
+export function planAnswer({ publisher, choices }: Admission, offer: RemoteDescription): Agreement {
+  let best: Agreement | undefined;
+  for (const selection of choices) {
+    const plans = KINDS.flatMap((kind) => plan(kind, selection) ?? []);
+    if (plans.length > (best?.plans.length ?? 0)) best = { selection, plans };
+  }
+  if (best === undefined) throw kilnError('nothingPlayable');
+  const place = ({ mid }: MediaPlan) => offer.media.findIndex((media) => media.mid === mid);
+  return { ...best, plans: best.plans.toSorted((a, b) => place(a) - place(b)) };
+
+  function plan(kind: MediaPlan['kind'], selection: Selection): MediaPlan | undefined {
+    const [track] = selection[kind];
+    if (track === undefined) return undefined;
     for (const media of offer.media) {
       if (media.kind !== kind || !media.receives) continue;
       const codec = negotiateCodec(track.codec, media, publisher.config.rtx);
       if (codec === undefined) continue;
       const extensions = negotiateExtensions(media, senderExtensions(publisher.config));
-      plans.push({ kind, mid: media.mid, codec, extensions });
-      break;
+      return { kind, mid: media.mid, codec, extensions };
     }
+    return undefined;
   }
-  if (plans.length === 0) throw kilnError('nothingPlayable');
-  const place = ({ mid }: MediaPlan) => offer.media.findIndex((media) => media.mid === mid);
-  return plans.sort((a, b) => place(a) - place(b));
 }
 
-/** How to send the tracks of a selection where this server makes the offer. */
-export function planOffer({ publisher, selection }: Admission): MediaPlan[] {
+/** How to send a playlist where this server makes the offer: in its first video codec. */
+export function planOffer({ publisher, choices: [selection] }: Admission): Agreement {
   const { rtx, bandwidthEstimation } = publisher.config;
   const extensions = senderExtensions(publisher.config);
-  const present = KINDS.filter((kind) => selection[kind] !== undefined);
-  return present.map((kind, index) => ({
+  const present = KINDS.flatMap((kind): MediaTrack[] => selection[kind].slice(0, 1));
+  const plans = present.map(({ type: kind, codec }, index) => ({
     kind,
     mid: `${index}`,
-    codec: offeredCodec((selection[kind] as NonNullable<typeof selection.video>).codec, rtx, bandwidthEstimation),
+    codec: offeredCodec(codec, rtx, bandwidthEstimation),
     extensions: extensions.filter((extension) => extension.kind === kind),
   }));
+  return { selection, plans };
 }
 
 /** @param setup this end's part in DTLS */

@@ -7,7 +7,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
 import type { Selection } from './selection.ts';
-import { WebrtcSession, type MediaPlan } from './session.ts';
+import { WebrtcSession, type Agreement } from './session.ts';
 import type { StreamPublisher } from './stream-publisher.ts';
 
 /** What a viewer's URL and host name ask for. */
@@ -24,7 +24,8 @@ export interface ViewRequest {
 /** A viewer who may come in, once it is agreed how. */
 export interface Admission {
   readonly publisher: StreamPublisher;
-  readonly selection: Selection;
+  /** What there is to agree on, the best first. */
+  readonly choices: readonly [Selection, ...Selection[]];
   readonly id: string;
   /** The only protocol to reach the viewer over; undefined for any. */
   readonly protocol: Transport | undefined;
@@ -74,7 +75,7 @@ export class ViewerDesk {
     publisher.admit(id);
     return {
       publisher,
-      selection: publisher.selection(playlist),
+      choices: publisher.choices(playlist),
       id,
       protocol: this.#protocol(query.get('transport')),
       client,
@@ -82,10 +83,11 @@ export class ViewerDesk {
   }
 
   /**
-   * Opens a session that sends what `plans` tell.
+   * Opens a session that sends what has been agreed on.
    * @throws what `admit` may for a viewer who came in between, mediaUnavailable
    */
-  async open({ publisher, selection, id, protocol, client }: Admission, plans: readonly MediaPlan[]): Promise<WebrtcSession> {
+  async open(admission: Admission, { selection, plans }: Agreement): Promise<WebrtcSession> {
+    const { publisher, id, protocol, client } = admission;
     publisher.admit(id);
     if (publisher.stream.closed) throw kilnError('mediaUnavailable');
     const worker = this.#pool.pick(protocol, (candidate) => publisher.feed.isFedTo(candidate));

@@ -3,16 +3,22 @@ import { toSeconds, type Timebase } from '../../core/timebase.ts';
 /** A difference between media time and wall clock beyond this is a jump of the source, not jitter. */
 const JUMP_MS = 2000;
 
-/** Gives every instant of a stream one wall-clock time, the same for all its tracks, so that they can be aligned. */
+/**
+ * Gives every instant of a stream one wall-clock time, the same for all its tracks, so that they can be aligned.
+ * A track that comes late, such as that of an encoder that catches up, does not move it while others are on time.
+ */
 export class MediaClock {
   #offsetMs: number | undefined;
+  /** When a packet was last on time. */
+  #onTime = -Infinity;
 
   /** @param now milliseconds since the Unix epoch at which the packet is at hand */
   wallMs(time: number, timebase: Timebase, now: number): number {
     const mediaMs = toSeconds(time, timebase) * 1000;
-    if (this.#offsetMs === undefined || Math.abs(mediaMs + this.#offsetMs - now) > JUMP_MS) {
-      this.#offsetMs = now - mediaMs;
-    }
-    return mediaMs + this.#offsetMs;
+    const late = now - mediaMs - (this.#offsetMs ?? Infinity);
+    if (late < -JUMP_MS || (late > JUMP_MS && now - this.#onTime > JUMP_MS)) this.#offsetMs = now - mediaMs;
+    const offset = this.#offsetMs as number;
+    if (now - mediaMs - offset <= JUMP_MS) this.#onTime = now;
+    return mediaMs + offset;
   }
 }

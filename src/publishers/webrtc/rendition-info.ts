@@ -3,11 +3,11 @@ import { trackInfo } from '../../stats/track-info.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
 
 /** The playlist notification that a player chooses renditions from (facts/04-webrtc-signalling.md). */
-export function playlistMessage(stream: OutputStream, { playlist, renditions }: Selection): object {
+export function playlistMessage(stream: OutputStream, { playlist, renditions }: Selection, auto: boolean): object {
   return {
     name: playlist.name ?? '',
     file_name: playlist.fileName ?? '',
-    auto: false,
+    auto,
     renditions: renditions.map((rendition) => renditionInfo(stream, rendition)),
   };
 }

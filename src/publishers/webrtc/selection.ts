@@ -1,7 +1,7 @@
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { isMedia, type AudioTrack, type MediaTrack, type Track, type VideoTrack } from '../../core/track.ts';
-import { isRoutable } from '../../webrtc/codecs.ts';
+import { hasLayers, isRoutable } from '../../webrtc/codecs.ts';
 
 /** The playlist of a URL that names none. */
 export const DEFAULT_PLAYLIST = 'webrtc_default';
@@ -12,13 +12,14 @@ export interface PlayableRendition {
   readonly audio?: AudioTrack;
 }
 
-/** What of a playlist can be sent over WebRTC. */
+/** What of a playlist can be sent over WebRTC to one viewer, whose video has one codec. */
 export interface Selection {
   readonly playlist: Playlist;
+  /** At least one. No two have one name. */
   readonly renditions: readonly PlayableRendition[];
-  /** The tracks that sessions are made of; every rendition uses some of them. */
-  readonly video?: VideoTrack;
-  readonly audio?: AudioTrack;
+  /** Each track of a rendition once, in the order of the playlist. */
+  readonly video: readonly VideoTrack[];
+  readonly audio: readonly AudioTrack[];
 }
 
 export function isPlayable(track: MediaTrack): boolean {
@@ -43,28 +44,67 @@ export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined 
   };
 }
 
+/** The tracks that are there, or will be as soon as their encoders put something out. */
+export function expectedTracks(stream: OutputStream): MediaTrack[] {
+  const awaited = stream.awaited.filter(({ encoder }) => encoder?.status !== 'Failed');
+  return [...stream.tracks, ...awaited].filter(isMedia).sort((one, other) => one.id - other.id);
+}
+
 /**
- * The tracks of a playlist that can be sent. A session carries one video and one audio track: the first of
- * each that a rendition names. Renditions of others are left out.
- * @returns undefined when nothing is left
+ * What can be sent of a playlist: one selection for each video codec, in the order of the playlist, of the renditions
+ * that have video of that codec. A codec that cannot have layers has the renditions of its first track only.
+ *
+ * Renditions without video are in it where the playlist has no others, or its options want them. Left out is what has
+ * none of its tracks, what lacks one that other renditions have, and what has the name of another.
+ * @returns empty when nothing is left
  */
-export function select(stream: OutputStream, playlist: Playlist): Selection | undefined {
-  const tracks = stream.tracks.filter((track): track is MediaTrack => isMedia(track) && isPlayable(track));
-  const named = (type: MediaTrack['type'], name: string | undefined) =>
-    name === undefined ? undefined : tracks.find((track) => track.type === type && track.name === name);
-  let video: VideoTrack | undefined;
-  let audio: AudioTrack | undefined;
-  const renditions: PlayableRendition[] = [];
+export function selections(stream: OutputStream, playlist: Playlist): Selection[] {
+  const found = playable(expectedTracks(stream), playlist);
+  const codecs = new Set(found.flatMap(({ video }) => video?.codec ?? []));
+  if (codecs.size === 0) return found.length === 0 ? [] : [selectionOf(playlist, found)];
+  const soundAlone = playlist.options.webrtcAudioOnlyFallback;
+  return [...codecs].map((codec) => {
+    const single = hasLayers(codec) ? undefined : found.find(({ video }) => video?.codec === codec)?.video;
+    const fits = (video: VideoTrack) => video.codec === codec && (single === undefined || video === single);
+    return selectionOf(playlist, found.filter(({ video }) => (video === undefined ? soundAlone : fits(video))));
+  });
+}
+
+function selectionOf(playlist: Playlist, renditions: readonly PlayableRendition[]): Selection {
+  return {
+    playlist,
+    renditions,
+    video: [...new Set(renditions.flatMap(({ video }) => video ?? []))],
+    audio: [...new Set(renditions.flatMap(({ audio }) => audio ?? []))],
+  };
+}
+
+/** The renditions that have tracks; those that lack one that they name only where no other with video is whole. */
+function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRendition[] {
+  const found = new Map<string, { readonly rendition: PlayableRendition; readonly whole: boolean }>();
   for (const [index, rendition] of playlist.renditions.entries()) {
-    const wanted = {
-      video: named('video', rendition.videoVariantName) as VideoTrack | undefined,
-      audio: named('audio', rendition.audioVariantName) as AudioTrack | undefined,
-    };
-    if (wanted.video === undefined && wanted.audio === undefined) continue;
-    video ??= wanted.video;
-    audio ??= wanted.audio;
-    if ((wanted.video ?? video) !== video || (wanted.audio ?? audio) !== audio) continue;
-    renditions.push({ name: rendition.name ?? `${index}`, ...wanted });
+    const { name = `${index}`, videoVariantName, videoIndex, audioVariantName, audioIndex } = rendition;
+    const video = named(tracks, 'video', videoVariantName, videoIndex);
+    const audio = named(tracks, 'audio', audioVariantName, audioIndex);
+    if ((video === undefined && audio === undefined) || found.has(name)) continue;
+    const whole = (video === undefined) === (videoVariantName === undefined)
+      && (audio === undefined) === (audioVariantName === undefined);
+    found.set(name, { rendition: { name, video, audio }, whole });
   }
-  return renditions.length === 0 ? undefined : { playlist, renditions, video, audio };
+  const all = [...found.values()];
+  const whole = all.filter((one) => one.whole);
+  const best = whole.some(({ rendition }) => rendition.video !== undefined) ? whole : all;
+  return best.map(({ rendition }) => rendition);
+}
+
+function named<T extends MediaTrack['type']>(
+  tracks: readonly MediaTrack[],
+  type: T,
+  name: string | undefined,
+  index = 0,
+): Extract<MediaTrack, { type: T }> | undefined {
+  if (name === undefined) return undefined;
+  const variant = tracks.filter((track): track is Extract<MediaTrack, { type: T }> => track.type === type && track.name === name);
+  const track = variant[index];
+  return track !== undefined && isPlayable(track) ? track : undefined;
 }

@@ -10,8 +10,10 @@ import type { HostCandidate } from '../../webrtc/candidate.ts';
 import { receiverCapabilities, type RtpCodec } from '../../webrtc/codecs.ts';
 import type { SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
+import { initialBitrate } from './layer-control.ts';
+import { RenditionChoice, type SentMedia } from './rendition-choice.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
-import type { SharedOutlet } from './stream-feed.ts';
+import type { ViewerOutlet } from './stream-feed.ts';
 import type { StreamPublisher } from './stream-publisher.ts';
 
 /** How a track is sent to this viewer. */
@@ -22,19 +24,32 @@ export interface MediaPlan {
   readonly extensions: readonly types.RtpHeaderExtension[];
 }
 
+/** What is agreed with a viewer. */
+export interface Agreement {
+  readonly selection: Selection;
+  readonly plans: readonly MediaPlan[];
+}
+
 interface SessionEvents {
   /** DTLS is up: media flows. */
   connected: [];
-  rendition: [PlayableRendition];
+  /** @param auto it is chosen by what the way to the viewer carries */
+  rendition: [rendition: PlayableRendition, auto: boolean];
   /** @param lost the media worker is gone, not the stream: the viewer can come back at once */
   close: [reason: string, lost: boolean];
 }
 
-interface Media {
-  readonly kind: 'video' | 'audio';
+interface Media extends SentMedia {
   readonly mid: string;
-  readonly outlet: SharedOutlet;
-  readonly consumer: types.Consumer;
+  readonly outlet: ViewerOutlet;
+}
+
+/** The viewer's end, as it describes itself. */
+interface PeerEnd {
+  readonly fingerprint: types.DtlsFingerprint;
+  readonly role: types.DtlsRole;
+  /** It reports what arrives in the way that was agreed. */
+  readonly reports: boolean;
 }
 
 /**
@@ -55,7 +70,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   /** What is, or is about to be, sent. */
   readonly #kinds = new Set<MediaPlan['kind']>();
   #transport: types.WebRtcTransport | undefined;
-  #rendition: PlayableRendition;
+  #choice: RenditionChoice | undefined;
   #connected = false;
   #polling = false;
   #bytes = 0;
@@ -75,7 +90,6 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     this.#publisher = publisher;
     this.#worker = worker;
     this.#protocol = protocol;
-    this.#rendition = selection.renditions[0] as PlayableRendition;
     this.#worker.sessions++;
     this.#undo = publisher.list(this);
   }
@@ -92,8 +106,9 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#publisher.stream;
   }
 
-  get rendition(): PlayableRendition {
-    return this.#rendition;
+  /** Whether the rendition is chosen by what the way to the viewer carries. */
+  get auto(): boolean {
+    return this.#choice?.auto ?? false;
   }
 
   get media(): readonly SendingMedia[] {
@@ -121,7 +136,11 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     for (const { kind } of plans) this.#kinds.add(kind);
     try {
       const iceConsentTimeout = Math.max(1, Math.round(this.#publisher.config.timeout / 1000));
-      const transport = await this.#worker.createWebRtcTransport({ protocol: this.#protocol, iceConsentTimeout });
+      const transport = await this.#worker.createWebRtcTransport({
+        protocol: this.#protocol,
+        iceConsentTimeout,
+        initialBitrate: initialBitrate(this.stream, this.selection.video),
+      });
       this.#transport = transport;
       if (this.#closed) {
         transport.close();
@@ -137,8 +156,11 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   /** Tells the transport the viewer's end of DTLS. @throws mediaUnavailable when the session is closed */
-  connect(fingerprint: types.DtlsFingerprint, role: types.DtlsRole): Promise<void> {
-    return this.#ask((transport) => transport.connect({ dtlsParameters: { role, fingerprints: [fingerprint] } }));
+  connect({ fingerprint, role, reports }: PeerEnd): Promise<void> {
+    return this.#ask((transport) => {
+      this.#choice ??= this.#choose(transport, reports);
+      return transport.connect({ dtlsParameters: { role, fingerprints: [fingerprint] } });
+    });
   }
 
   /** New ICE credentials, for a viewer whose network changed. @throws mediaUnavailable when the session is closed */
@@ -146,11 +168,10 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#ask((transport) => transport.restartIce());
   }
 
-  /** Whether everything that this viewer is sent is among `tracks`, in the codec that was agreed on. */
+  /** Whether of every kind that this viewer is sent there is something among `tracks`, in the codec that was agreed on. */
   isServedBy(tracks: readonly Track[]): boolean {
     return [...this.#kinds].every((kind) => {
-      const sent = this.selection[kind];
-      return tracks.some(({ id, codec }) => id === sent?.id && codec === sent.codec);
+      return this.selection[kind].some((sent) => tracks.some(({ id, codec }) => id === sent.id && codec === sent.codec));
     });
   }
 
@@ -164,11 +185,13 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     dropped.outlet.release();
   }
 
-  /** Sends what belongs to another rendition of the playlist. */
-  async changeRendition(rendition: PlayableRendition): Promise<void> {
-    this.#rendition = rendition;
-    if (this.#connected) await this.#apply();
-    if (!this.#closed) this.emit('rendition', rendition);
+  /** Does what the viewer asks; the event `rendition` tells when it is done. Nothing is left to do for one who has gone. */
+  async changeRendition(name: string | undefined, auto: boolean | undefined): Promise<void> {
+    try {
+      await this.#choice?.request(name, auto);
+    } catch (error) {
+      if (!this.#closed && !this.#worker.closed) throw error;
+    }
   }
 
   /** Brings the byte counts up to date. */
@@ -198,6 +221,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     if (this.#closed) return;
     this.#closed = true;
     this.#worker.sessions--;
+    this.#choice?.close();
     for (const { outlet } of this.#media) outlet.release();
     this.#transport?.close();
     this.#undo();
@@ -233,9 +257,12 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   async #add(transport: types.WebRtcTransport, { kind, mid, codec, extensions }: MediaPlan): Promise<void> {
-    const track = this.selection[kind];
-    if (track === undefined) return;
-    const outlet = await this.#publisher.feed.outlet(track, this.#worker, codec);
+    const { feed } = this.#publisher;
+    const { video, audio } = this.selection;
+    const outlet =
+      kind === 'audio' && audio.length > 1
+        ? await feed.ownOutlet(audio, this.#worker, codec)
+        : await feed.outlet(kind === 'video' ? video : audio, this.#worker, codec);
     try {
       const consumer = await transport.consume({
         producerId: outlet.producer.id,
@@ -246,7 +273,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
       });
       consumer.on('producerclose', () => this.close('the stream is not sent any more', outlet.worker.closed));
       if (this.#closed) throw kilnError('mediaUnavailable');
-      this.#media.push({ kind, mid, outlet, consumer });
+      this.#media.push({ kind, mid, outlet, consumer, tracks: outlet.tracks, select: outlet.select });
     } catch (error) {
       outlet.release();
       throw error;
@@ -256,15 +283,18 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #start(): void {
     this.#connected = true;
     this.emit('connected');
-    this.#apply().catch((error: unknown) => this.close(`media could not be started: ${(error as Error).message}`));
+    this.#choice?.start().catch((error: unknown) => this.#fail(error));
   }
 
-  async #apply(): Promise<void> {
-    for (const { kind, consumer } of this.#media) {
-      const wanted = this.#rendition[kind] !== undefined;
-      if (wanted && consumer.paused) await consumer.resume();
-      else if (!wanted && !consumer.paused) await consumer.pause();
-    }
+  #fail(error: unknown): void {
+    this.close(`media could not be sent: ${(error as Error).message}`);
+  }
+
+  #choose(transport: types.WebRtcTransport, reports: boolean): RenditionChoice {
+    const choice = new RenditionChoice(this.stream, this.selection, { transport, reports, media: this.#media });
+    choice.on('rendition', (rendition, auto) => this.emit('rendition', rendition, auto));
+    choice.on('fault', (error) => this.#fail(error));
+    return choice;
   }
 
   #count(total: number): void {

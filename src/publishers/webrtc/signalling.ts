@@ -4,12 +4,12 @@ import type { WebrtcBindConfig } from '../../config/model.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { candidateLine } from '../../webrtc/candidate.ts';
-import { parseRemoteDescription, SdpError } from '../../webrtc/remote-description.ts';
+import { isEstimated } from '../../webrtc/extensions.ts';
+import { parseRemoteDescription, SdpError, type RemoteMedia } from '../../webrtc/remote-description.ts';
 import { offerOf, peerRole, planOffer } from './description.ts';
 import type { ViewerDesk, ViewRequest } from './desk.ts';
 import { parseMessage, SignallingError, type ClientMessage } from './messages.ts';
 import { playlistMessage } from './rendition-info.ts';
-import type { PlayableRendition } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 
 type IceServers = WebrtcBindConfig['iceServers'];
@@ -84,7 +84,7 @@ export class SignallingConnection {
       case 'answer':
         return this.#answer(session, message.sdp);
       case 'change_rendition':
-        return this.#changeRendition(session, message.name);
+        return session.changeRendition(message.name, message.auto);
       case 'stop':
         this.#end('the player left');
         this.#options.socket.close(NORMAL_CLOSURE);
@@ -128,32 +128,29 @@ export class SignallingConnection {
     if (this.#answered) throw new SignallingError(400, 'Could not parse SDP');
     const answer = parseRemoteDescription(sdp);
     this.#answered = true;
-    for (const { mid, rtpParameters } of session.media) {
+    let reports = false;
+    for (const { mid, kind, rtpParameters } of session.media) {
       const section = answer.media.find((media) => media.mid === mid);
       const payloadType = rtpParameters.codecs[0]?.payloadType;
       const taken = section?.receives && section.codecs.some((codec) => codec.payloadType === payloadType);
       if (!taken) session.drop(mid);
+      else if (kind === 'video') reports = isReported(section);
     }
     try {
-      await session.connect(answer.fingerprint, peerRole(answer.setup));
+      await session.connect({ fingerprint: answer.fingerprint, role: peerRole(answer.setup), reports });
     } catch (error) {
       // a session that has ended meanwhile has told the player itself
       if (!session.closed) throw error;
     }
   }
 
-  async #changeRendition(session: WebrtcSession, name: string | undefined): Promise<void> {
-    const wanted = session.selection.renditions.find((rendition) => rendition.name === name);
-    await session.changeRendition(wanted ?? session.rendition);
-  }
-
   #listen(session: WebrtcSession): void {
     session.once('connected', () => {
-      const message = playlistMessage(session.stream, session.selection);
+      const message = playlistMessage(session.stream, session.selection, session.auto);
       this.#send({ command: 'notification', type: 'playlist', message });
     });
-    session.on('rendition', ({ name }: PlayableRendition) => {
-      const message = { rendition_name: name, auto: false };
+    session.on('rendition', ({ name }, auto) => {
+      const message = { rendition_name: name, auto };
       this.#send({ command: 'notification', type: 'rendition_changed', message });
     });
     session.once('close', (reason, lost) => {
@@ -202,6 +199,11 @@ export class SignallingConnection {
     this.#tokens--;
     return true;
   }
+}
+
+/** Whether an answer keeps what the offer told of reports. */
+function isReported({ codecs, extensions }: RemoteMedia): boolean {
+  return isEstimated({ codecs: codecs.map(({ feedback }) => ({ rtcpFeedback: feedback })), headerExtensions: extensions });
 }
 
 /** What cannot be offered, for whatever reason, is one and the same to a player: the names of streams are not told. */

@@ -1,10 +1,10 @@
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import { isMedia, type Track } from '../../core/track.ts';
+import { isMedia } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { DEFAULT_PLAYLIST, defaultPlaylist, isPlayable, select, type Selection } from './selection.ts';
+import { DEFAULT_PLAYLIST, defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 
@@ -37,18 +37,18 @@ export class StreamPublisher {
   }
 
   /**
-   * What a viewer gets who asks for a playlist.
+   * What a viewer who asks for a playlist can get, in the order of the playlist's video codecs.
    * @throws streamNotFound when there is no such playlist, nothingPlayable when WebRTC carries none of its tracks
    */
-  selection(fileName: string | undefined): Selection {
+  choices(fileName: string | undefined): readonly [Selection, ...Selection[]] {
     const playlist = this.stream.playlist(fileName ?? DEFAULT_PLAYLIST);
     if (playlist === undefined) {
       if (fileName === undefined && this.config.createDefaultPlaylist) throw kilnError('nothingPlayable');
       throw kilnError('streamNotFound', `${this.application.internalName}/${this.stream.name}`);
     }
-    const selection = select(this.stream, playlist);
-    if (selection === undefined) throw kilnError('nothingPlayable');
-    return selection;
+    const [first, ...others] = selections(this.stream, playlist);
+    if (first === undefined) throw kilnError('nothingPlayable');
+    return [first, ...others];
   }
 
   /**
@@ -106,7 +106,8 @@ export class StreamPublisher {
   }
 
   /** Who is sent what is still there goes on; the others can come back for what there is now. */
-  readonly #onTracks = (tracks: readonly Track[]): void => {
+  readonly #onTracks = (): void => {
+    const tracks = expectedTracks(this.stream);
     for (const session of [...this.sessions]) {
       if (!session.isServedBy(tracks)) session.close('the tracks of the stream have changed');
     }

@@ -3,7 +3,7 @@ import type { types } from 'mediasoup';
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Packet } from '../../core/packet.ts';
 import { rescale, type Timebase } from '../../core/timebase.ts';
-import type { MediaTrack, Track } from '../../core/track.ts';
+import type { MediaTrack } from '../../core/track.ts';
 import { createPacketizer, type Packetizer } from '../../protocols/rtp/packetizer.ts';
 import { writeSenderReport } from '../../protocols/rtp/rtcp.ts';
 import { RtpSender } from '../../protocols/rtp/sender.ts';
@@ -20,10 +20,8 @@ export interface Outlet {
 /** Payload type between here and the worker, which gives each viewer the one it agreed on. */
 export const FEED_PAYLOAD_TYPE = 100;
 
-/** mediasoup trusts a source's clock after three reports. */
-const FIRST_REPORTS = 3;
-const FIRST_INTERVAL_MS = 50;
-const INTERVAL_MS = 1000;
+/** A stream that has sent nothing for so long has no time to tell. */
+const SILENT_MS = 2000;
 
 export interface FeedOptions {
   readonly cname: string;
@@ -33,26 +31,23 @@ export interface FeedOptions {
   readonly onFault: (error: Error) => void;
 }
 
-/** One track as one RTP stream: packetized once, however many producers and viewers there are. */
+/** One RTP stream, of packets of one codec: packetized once, however many producers and viewers there are. */
 export class TrackFeed {
-  readonly #id: number;
-  readonly #codec: MediaTrack['codec'];
   readonly #options: FeedOptions;
-  readonly #outlets = new Set<Outlet>();
   readonly #packetizer: Packetizer;
   readonly #sender: RtpSender;
   readonly #rtpTimebase: Timebase;
   readonly #timestampOffset = randomInt(2 ** 32);
-  #reports = 0;
-  #nextReport = 0;
+  #last: Packet | undefined;
+  #lastLateMs = 0;
+  #sentAt = 0;
 
-  constructor(track: MediaTrack, options: FeedOptions) {
+  /** @param outlets what every packet is handed to */
+  constructor(codec: MediaTrack['codec'], outlets: ReadonlySet<Outlet>, options: FeedOptions) {
     const { playoutDelay } = options;
-    this.#id = track.id;
-    this.#codec = track.codec;
     this.#options = options;
-    this.#packetizer = createPacketizer(track.codec);
-    this.#rtpTimebase = { num: 1, den: formatOf(track.codec).clockRate };
+    this.#packetizer = createPacketizer(codec);
+    this.#rtpTimebase = { num: 1, den: formatOf(codec).clockRate };
     this.#sender = new RtpSender({
       payloadType: FEED_PAYLOAD_TYPE,
       ssrc: randomInt(1, 2 ** 32),
@@ -61,7 +56,7 @@ export class TrackFeed {
         ? {}
         : { playoutDelay: { id: playoutDelayExtension().id, minMs: playoutDelay.min, maxMs: playoutDelay.max } }),
       output: (packet) => {
-        for (const { producer } of this.#outlets) producer.send(packet);
+        for (const { producer } of outlets) producer.send(packet);
       },
     });
   }
@@ -70,22 +65,12 @@ export class TrackFeed {
     return this.#sender.ssrc;
   }
 
-  /** Whether packets of `track` belong here. */
-  carries(track: Track): boolean {
-    return track.id === this.#id && track.codec === this.#codec;
-  }
-
-  /** @returns the undo */
-  addOutlet(outlet: Outlet): () => void {
-    this.#outlets.add(outlet);
-    this.#reports = 0;
-    this.#nextReport = 0;
-    return () => this.#outlets.delete(outlet);
-  }
-
-  /** Sends one frame of the track to every outlet, and a sender report when one is due. */
-  send(packet: Packet): void {
-    if (this.#outlets.size === 0) return;
+  /**
+   * Sends one frame to every outlet.
+   * @param now milliseconds since the Unix epoch
+   * @param lateMs reports say that the frame was taken so much later than its time tells
+   */
+  send(packet: Packet, now: number, lateMs = 0): void {
     const { timebase } = packet.track as MediaTrack;
     this.#sender.timestamp = (rescale(packet.pts, timebase, this.#rtpTimebase) + this.#timestampOffset) >>> 0;
     try {
@@ -94,22 +79,29 @@ export class TrackFeed {
       this.#options.onFault(error as Error);
       return;
     }
-    const now = Date.now();
-    if (now >= this.#nextReport) this.#report(packet, timebase, now);
+    this.#last = packet;
+    this.#lastLateMs = lateMs;
+    this.#sentAt = now;
   }
 
-  #report(packet: Packet, timebase: Timebase, now: number): void {
-    this.#reports++;
-    this.#nextReport = now + (this.#reports < FIRST_REPORTS ? FIRST_INTERVAL_MS : INTERVAL_MS);
+  /**
+   * A sender report. It tells the time of the media that is taken now, not of the frame sent last: mediasoup takes the
+   * way of a report to be as long for all streams, and would otherwise believe that late frames were taken late.
+   * @returns undefined when nothing is being sent
+   */
+  report(now: number): Buffer | undefined {
+    const last = this.#last;
+    if (last === undefined || now - this.#sentAt > SILENT_MS) return undefined;
     const { ssrc, timestamp, packets, octets } = this.#sender;
-    const report = writeSenderReport({
+    const { timebase } = last.track as MediaTrack;
+    const ageMs = now - this.#options.clock.wallMs(last.pts, timebase, now) - this.#lastLateMs;
+    return writeSenderReport({
       ssrc,
-      wallMs: this.#options.clock.wallMs(packet.pts, timebase, now),
-      rtpTime: timestamp,
+      wallMs: now,
+      rtpTime: (timestamp + Math.round((ageMs * this.#rtpTimebase.den) / 1000)) >>> 0,
       packets,
       octets,
       cname: this.#options.cname,
     });
-    for (const { direct } of this.#outlets) direct.sendRtcp(report);
   }
 }

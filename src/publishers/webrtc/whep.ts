@@ -78,7 +78,7 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
       const session = await desk.open(admission, planAnswer(admission, offer));
       const role = peerRole(offer.setup);
       try {
-        await session.connect(offer.fingerprint, role);
+        await session.connect({ fingerprint: offer.fingerprint, role, reports: true });
       } catch (error) {
         session.close('DTLS could not be set up');
         throw error;

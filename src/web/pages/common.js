@@ -56,8 +56,11 @@ export function media({ video, audio }) {
   if (video?.width > 0) parts.push(`${video.width}×${video.height}`);
   if (video?.framerate > 0) parts.push(`${Math.round(video.framerate * 100) / 100} fps`);
   if (video) parts.push(video.codec);
-  if (audio) parts.push(audio.codec === 'OPUS' ? 'Opus' : audio.codec);
+  if (audio) parts.push(audio.codecs.map((codec) => (codec === 'OPUS' ? 'Opus' : codec)).join(', '));
   return parts.join(' · ');
 }
+
+/** "800 kbit/s", "2.50 Mbit/s". */
+export const bits = (rate) => (rate < 1e6 ? `${Math.round(rate / 1000)} kbit/s` : `${(rate / 1e6).toFixed(2)} Mbit/s`);
 
 export const watching = (viewers) => `${viewers} watching`;

@@ -1,3 +1,5 @@
+import { bits } from './common.js';
+
 /** Whoever is more seconds than this behind the wanted latency jumps there; less is caught up by playing faster. */
 const TOO_FAR_BEHIND = 2;
 const JUMP_PAUSE_MS = 8000;
@@ -9,23 +11,32 @@ const LOAD_TIMES = { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 15_000 };
  */
 const PLAYLIST_RETRY = { maxNumRetry: 80, retryDelayMs: 500, maxRetryDelayMs: 500, backoff: 'linear' };
 
+/** What the viewer chose, by the name of the choice: it outlives a player that is started again. */
+const wanted = new Map();
+const QUALITY = 'Quality';
+const SOUND = 'Sound';
+const AUTO = -1;
+
 /**
  * Plays an LL-HLS master playlist in a video element, by hls.js or, where there is no
- * Media Source Extensions (iPhone), by the browser itself.
+ * Media Source Extensions (iPhone), by the browser itself, which then chooses the quality.
  * `failed({ reason, final })` is called once at most; nothing plays after it.
+ * `changed()` is called when `choices` has other contents.
  */
 export class LlhlsPlayer {
   #video;
   #failed;
+  #changed;
   #hls;
   #closed = false;
   #jumpedAt = -Infinity;
   /** Bytes and seconds of the newest video and audio fragments, to tell the bitrate. */
   #loads = { main: [], audio: [] };
 
-  constructor(video, failed) {
+  constructor(video, failed, changed) {
     this.#video = video;
     this.#failed = failed;
+    this.#changed = changed;
   }
 
   async start(url) {
@@ -49,8 +60,36 @@ export class LlhlsPlayer {
       if (error.fatal) this.#fail(reasonOf(error));
     });
     hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
+    hls.on(Hls.Events.MANIFEST_PARSED, () => this.#chooseQuality(this.#wantedLevel()));
+    hls.on(Hls.Events.AUDIO_TRACKS_UPDATED, () => this.#chooseWantedSound());
+    for (const event of ['MANIFEST_PARSED', 'LEVEL_SWITCHED', 'LEVELS_UPDATED', 'AUDIO_TRACKS_UPDATED', 'AUDIO_TRACK_SWITCHED']) {
+      hls.on(Hls.Events[event], () => this.#changed());
+    }
     hls.attachMedia(this.#video);
     hls.loadSource(url);
+  }
+
+  /** What there is to choose, the best quality first: `{ name, options: [{ value, label }], chosen }`. */
+  get choices() {
+    const hls = this.#hls;
+    if (hls === undefined) return [];
+    const labels = levelLabels(hls.levels);
+    const auto = hls.autoLevelEnabled;
+    const now = auto && labels[hls.currentLevel] !== undefined ? ` (${labels[hls.currentLevel]})` : '';
+    const levels = labels.map((label, value) => ({ value, label })).reverse();
+    return [
+      { name: QUALITY, options: levels.length > 1 ? [{ value: AUTO, label: `Auto${now}` }, ...levels] : levels, chosen: auto ? AUTO : hls.loadLevel },
+      { name: SOUND, options: hls.audioTracks.map(({ name }, value) => ({ value, label: name })), chosen: hls.audioTrack },
+    ];
+  }
+
+  /** Plays another of the options of a choice. */
+  choose(name, value) {
+    const { options } = this.choices.find((choice) => choice.name === name);
+    wanted.set(name, value === AUTO ? undefined : options.find((option) => option.value === value).label);
+    if (name === SOUND) this.#hls.audioTrack = value;
+    else this.#chooseQuality(value);
+    this.#changed();
   }
 
   /** Latency in seconds, bitrate in bit/s, frames and when they were counted (ms); what is not known is undefined. */
@@ -82,6 +121,22 @@ export class LlhlsPlayer {
     this.#video.onerror = null;
     this.#video.removeAttribute('src');
     this.#video.load();
+  }
+
+  /** What is buffered of another quality is played no longer than to the next segment. */
+  #chooseQuality(level) {
+    if (level === AUTO) this.#hls.loadLevel = AUTO;
+    else this.#hls.nextLevel = level;
+  }
+
+  #wantedLevel() {
+    const label = wanted.get(QUALITY);
+    return label === undefined ? AUTO : levelLabels(this.#hls.levels).indexOf(label);
+  }
+
+  #chooseWantedSound() {
+    const track = this.#hls.audioTracks.findIndex(({ name }) => name === wanted.get(SOUND));
+    if (track >= 0 && track !== this.#hls.audioTrack) this.#hls.audioTrack = track;
   }
 
   #startNative(url) {
@@ -125,6 +180,12 @@ export class LlhlsPlayer {
     }
     return rate || undefined;
   }
+}
+
+/** "720p", "720p60"; renditions of the same size are told apart by what they take. */
+function levelLabels(levels) {
+  const sizes = levels.map(({ height, frameRate }) => (height > 0 ? `${height}p${frameRate > 30 ? Math.round(frameRate) : ''}` : 'Sound only'));
+  return sizes.map((size, at) => (sizes.indexOf(size) === sizes.lastIndexOf(size) ? size : `${size}, ${bits(levels[at].bitrate)}`));
 }
 
 function startDate(video) {

@@ -1,4 +1,4 @@
-import { element, serverNow } from './common.js';
+import { bits, element, serverNow } from './common.js';
 
 /** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
 const FIRST_PICTURE_MS = 30_000;
@@ -14,6 +14,7 @@ export class Panel {
   #cover;
   #sound = element('button', { className: 'sound', type: 'button', textContent: 'Turn sound on', hidden: true });
   #figures = {};
+  #choices = element('div', { className: 'choices', hidden: true });
   #note = element('p', { className: 'note', hidden: true });
   #makePlayer;
   #troubled;
@@ -28,7 +29,8 @@ export class Panel {
   #frames;
 
   /**
-   * @param makePlayer `(video, failed) => player` with `start(url)`, `stats(serverNow)`, `catchUp()`, `close()`
+   * @param makePlayer `(video, failed, changed) => player` with `start(url)`, `stats(serverNow)`, `catchUp()`, `close()`,
+   *   and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
    * @param troubled called when the picture stopped: the stream may have ended
    */
@@ -50,7 +52,7 @@ export class Panel {
       figures.append(element('div', {}, element('dt', { textContent: name }), this.#figures[name]));
     }
     const screen = element('div', { className: 'screen' }, this.#video, this.#sound, this.#cover.element);
-    this.element = element('section', { className: 'panel' }, element('h2', {}, title), screen, figures, this.#note);
+    this.element = element('section', { className: 'panel' }, element('h2', {}, title), screen, this.#choices, figures, this.#note);
     this.#video.ariaLabel = title;
     this.#listen(unmuted);
     this.#clearFigures();
@@ -76,6 +78,7 @@ export class Panel {
     this.#show(title, text, busy);
     this.#clearFigures();
     this.#note.hidden = true;
+    this.#showChoices();
   }
 
   mute() {
@@ -128,7 +131,8 @@ export class Panel {
     this.#startedAt = performance.now();
     this.#progressAt = this.#startedAt;
     this.#frames = undefined;
-    const player = this.#makePlayer(this.#video, (failure) => this.#failed(failure));
+    const changed = () => player === this.#player && this.#showChoices();
+    const player = this.#makePlayer(this.#video, (failure) => this.#failed(failure), changed);
     this.#player = player;
     player.start(this.#target.url).catch(() => {
       if (player === this.#player) this.#failed({ reason: 'The player could not be loaded', final: false });
@@ -170,6 +174,34 @@ export class Panel {
     if (line.textContent !== text) line.textContent = text;
   }
 
+  /** A menu for each choice that is one. What stays the same is left alone: the viewer may have it open. */
+  #showChoices() {
+    const offered = (this.#player?.choices ?? []).filter(({ options }) => options.length > 1);
+    const menus = new Map([...this.#choices.children].map((menu) => [menu.dataset.name, menu]));
+    for (const { name, options, chosen } of offered) {
+      if (!menus.has(name)) this.#choices.append(this.#menu(name));
+      const menu = this.#choices.querySelector(`[data-name="${name}"] select`);
+      while (menu.length > options.length) menu.lastChild.remove();
+      options.forEach(({ value, label }, at) => {
+        const option = menu.options[at] ?? menu.appendChild(element('option'));
+        if (option.value !== `${value}`) option.value = value;
+        if (option.textContent !== label) option.textContent = label;
+      });
+      menu.value = chosen;
+      menus.delete(name);
+    }
+    for (const menu of menus.values()) menu.remove();
+    this.#choices.hidden = offered.length === 0;
+  }
+
+  #menu(name) {
+    const select = element('select', { id: `${this.#video.ariaLabel} ${name}`.replaceAll(' ', '-') });
+    select.addEventListener('change', () => this.#player?.choose(name, Number(select.value)));
+    const menu = element('div', {}, element('label', { textContent: name, htmlFor: select.id }), select);
+    menu.dataset.name = name;
+    return menu;
+  }
+
   #showSound() {
     this.#sound.hidden = !this.#video.muted || !this.#target?.hasSound || !this.#cover.element.hidden;
   }
@@ -201,4 +233,3 @@ export class Panel {
 }
 
 const seconds = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(2)} s`);
-const bits = (rate) => (rate < 1e6 ? `${Math.round(rate / 1000)} kbit/s` : `${(rate / 1e6).toFixed(2)} Mbit/s`);

@@ -23,7 +23,7 @@ const heard = {
   troubled: () => loop(),
 };
 const panels = {
-  llhls: new Panel('LL-HLS', mark, (video, failed) => new LlhlsPlayer(video, failed), heard),
+  llhls: new Panel('LL-HLS', mark, (video, failed, changed) => new LlhlsPlayer(video, failed, changed), heard),
   webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), heard),
 };
 
@@ -56,12 +56,12 @@ function shownWays() {
 }
 
 function notes(way) {
-  const codec = live.audio?.codec;
-  const silent = way === 'webrtc' && codec !== undefined && codec !== 'OPUS';
+  const codecs = live.audio?.codecs ?? [];
+  const silent = way === 'webrtc' && codecs.length > 0 && !codecs.includes('OPUS');
   const note = live.video === undefined && !live.unlisted ? 'This stream is sound only.' : '';
   return {
-    hasSound: !silent && (codec !== undefined || live.unlisted === true),
-    note: silent ? `No sound by WebRTC: it needs Opus, this stream has ${codec}.` : note,
+    hasSound: !silent && (codecs.length > 0 || live.unlisted === true),
+    note: silent ? `No sound by WebRTC: it needs Opus, this stream has ${codecs.join(', ')}.` : note,
   };
 }
 

@@ -1,4 +1,13 @@
 const OFFER_TIMEOUT_MS = 10_000;
+/**
+ * The identifiers under which the server writes header extensions. It answers those that are offered so, and only with
+ * them can it tell what the network carries and choose the rendition by it.
+ */
+const IDENTIFIERS = new Map([
+  ['urn:ietf:params:rtp-hdrext:sdes:mid', 1],
+  ['http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time', 4],
+  ['http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01', 5],
+]);
 
 /**
  * Plays a WHEP resource in a video element (WebRTC).
@@ -68,18 +77,23 @@ export class WhepPlayer {
     const offer = await peer.createOffer();
     // Without it browsers decode Opus to one channel.
     offer.sdp = offer.sdp.replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
-    await peer.setLocalDescription(offer);
+    const sdp = identified(offer.sdp);
+    // a browser that has none of it changed plays as well, and is sent the first rendition
+    const body = await peer.setLocalDescription({ type: 'offer', sdp }).then(
+      () => sdp,
+      () => peer.setLocalDescription(offer).then(() => offer.sdp),
+    );
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/sdp' },
-      body: offer.sdp,
+      body,
       signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(OFFER_TIMEOUT_MS)]),
     });
     if (response.status !== 201) throw new Refusal(response.status);
     const location = response.headers.get('location');
     if (location !== null) this.#session = new URL(location, response.url);
-    const sdp = await response.text();
-    if (!this.#closed) await peer.setRemoteDescription({ type: 'answer', sdp });
+    const answer = await response.text();
+    if (!this.#closed) await peer.setRemoteDescription({ type: 'answer', sdp: answer });
   }
 
   #fail({ reason, final }) {
@@ -112,6 +126,17 @@ export class WhepPlayer {
       bitrate: ((now.bytes - last.bytes) * 8000) / (now.at - last.at),
     };
   }
+}
+
+/** An offer with the server's identifiers for its extensions, and others for the rest. */
+function identified(sdp) {
+  const given = new Map(IDENTIFIERS);
+  const free = [2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+  return sdp.replace(/^a=extmap:\d+(\S*) (\S+).*\r\n/gm, (_, direction, uri) => {
+    if (!given.has(uri)) given.set(uri, free.shift());
+    const id = given.get(uri);
+    return id === undefined ? '' : `a=extmap:${id}${direction} ${uri}\r\n`;
+  });
 }
 
 /** Seconds that all frames so far spent in this browser, from the first packet to the decoded picture. */

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { readFile } from 'node:fs/promises';
+import { flvTags } from '../flv-file.ts';
 
 const run = promisify(execFile);
 
@@ -9,12 +10,6 @@ const SECONDS = 8;
 const FRAMERATE = 30;
 const SAMPLERATE = 48_000;
 const AAC_SAMPLES = 1024;
-
-const FLV_HEADER = 13;
-const TAG_HEADER = 11;
-const TAG_TRAILER = 4;
-const AUDIO = 8;
-const VIDEO = 9;
 
 export interface ClipOptions {
   readonly size: string;
@@ -52,22 +47,20 @@ export async function encodeClip(file: string, { size, kbit }: ClipOptions): Pro
 }
 
 export async function loadClip(file: string): Promise<Clip> {
-  const flv = await readFile(file);
   let videoConfig: Buffer | undefined;
   let audioConfig: Buffer | undefined;
   const video: Buffer[] = [];
   const audio: Buffer[] = [];
-  for (let at = FLV_HEADER; at + TAG_HEADER <= flv.length; ) {
-    const size = flv.readUIntBE(at + 1, 3);
-    const body = flv.subarray(at + TAG_HEADER, at + TAG_HEADER + size);
-    if (flv[at] === VIDEO) {
-      if (body[1] === 0) videoConfig = body;
+  for (const { type, body } of flvTags(await readFile(file))) {
+    const isConfig = body[1] === 0;
+    if (type === 'video') {
+      if (isConfig) videoConfig = body;
       else if (body[1] === 1) video.push(body);
-    } else if (flv[at] === AUDIO) {
-      if (body[1] === 0) audioConfig = body;
-      else audio.push(body);
+    } else if (isConfig) {
+      audioConfig = body;
+    } else {
+      audio.push(body);
     }
-    at += TAG_HEADER + size + TAG_TRAILER;
   }
   if (videoConfig === undefined || audioConfig === undefined) throw new Error(`${file} has no video or no audio`);
   const units = [

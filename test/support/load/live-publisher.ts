@@ -1,3 +1,4 @@
+import { inRealTime } from '../real-time.ts';
 import { RtmpClient } from '../rtmp-client.ts';
 import type { Clip } from './clip.ts';
 import { monotonic, STAMP_BYTES, writeStamp } from './stamp.ts';
@@ -8,18 +9,20 @@ const VIDEO_HEAD = 5;
 /** Publishes a clip over RTMP in a loop, in real time, with a stamp in every frame. */
 export class LivePublisher {
   readonly #client: RtmpClient;
-  readonly #clip: Clip;
-  readonly #started = monotonic();
-  #next = 0;
+  readonly #started: number;
+  readonly #end: () => void;
   #frames = 0;
-  #timer: NodeJS.Timeout | undefined;
 
-  private constructor(client: RtmpClient, clip: Clip) {
+  private constructor(client: RtmpClient, { videoConfig, audioConfig, units, length }: Clip) {
     this.#client = client;
-    this.#clip = clip;
-    client.video(clip.videoConfig, 0);
-    client.audio(clip.audioConfig, 0);
-    this.#send();
+    client.video(videoConfig, 0);
+    client.audio(audioConfig, 0);
+    this.#started = monotonic();
+    this.#end = inRealTime(units, length, ({ type, body }, time) => {
+      if (type === 'audio') client.audio(body, time);
+      else this.#video(body, time);
+    });
+    client.socket.once('close', this.#end);
   }
 
   /** @throws when the server refuses */
@@ -41,26 +44,8 @@ export class LivePublisher {
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#end();
     this.#client.close();
-  }
-
-  /** Sends what is due and sleeps until the next unit is. */
-  #send(): void {
-    const { units, length } = this.#clip;
-    for (;;) {
-      const unit = units[this.#next % units.length];
-      if (unit === undefined || !this.connected) return;
-      const time = Math.floor(this.#next / units.length) * length + unit.time;
-      const wait = this.#started + time - monotonic();
-      if (wait > 0.5) {
-        this.#timer = setTimeout(() => this.#send(), wait);
-        return;
-      }
-      this.#next++;
-      if (unit.type === 'audio') this.#client.audio(unit.body, Math.round(time));
-      else this.#video(unit.body, Math.round(time));
-    }
   }
 
   #video(body: Buffer, time: number): void {

@@ -5,7 +5,7 @@ import * as av1 from '../../../src/codecs/av1.ts';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
 import * as h264 from '../../../src/codecs/h264.ts';
 import * as h265 from '../../../src/codecs/h265.ts';
-import { nalUnits, splitAnnexB, unescapeNal } from '../../../src/codecs/nal.ts';
+import { annexBToLengths, nalUnits, splitAnnexB, unescapeNal } from '../../../src/codecs/nal.ts';
 import * as opus from '../../../src/codecs/opus.ts';
 import * as vp8 from '../../../src/codecs/vp8.ts';
 import * as vp9 from '../../../src/codecs/vp9.ts';
@@ -41,6 +41,9 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
   'H.265 key frame': [h265.isKeyAccessUnit, samples(vector('h265-main.mp4')).slice(3, 5)],
   'H.265 canonical form': [(data) => h265.canonicalize(data, 4), samples(vector('h265-main.mp4')).slice(3, 5)],
   'NAL units': [(data) => [...nalUnits(data)].length, samples(vector('h264-baseline.mp4'))],
+  'Annex B as lengths': [
+    (data) => [...nalUnits(annexBToLengths(Buffer.from(data)))].length, [vector('h264-baseline.h264')],
+  ],
   'Annex B': [(data) => splitAnnexB(data).map(unescapeNal), [vector('h264-baseline.h264')]],
   'AV1 record': [
     (data) => av1.codecString(av1.parseAv1Config(data)),

@@ -243,6 +243,18 @@ const refusals: Record<string, [xml: string, line: string]> = {
     video('<Bypass>true</Bypass><BypassIfMatch><Bitrate>eq</Bitrate></BypassIfMatch>'),
     `${PROFILE}/Encodes/Video[1]/BypassIfMatch/Bitrate: "eq" is not allowed: a bitrate cannot be matched`,
   ],
+  'an output stream that no URL can name': [
+    serverXml({ apps: profile('').replace('>${OriginStreamName}<', '>a/${OriginStreamName}<') }),
+    `${PROFILE}/OutputStreamName: "a/\${OriginStreamName}" is not a name of a stream (without / \\ : ? # %, of at most 255 characters)`,
+  ],
+  'an output stream that is a step in a path': [
+    serverXml({ apps: profile('').replace('>${OriginStreamName}<', '>..<') }),
+    `${PROFILE}/OutputStreamName: ".." is not a name of a stream (without / \\ : ? # %, of at most 255 characters)`,
+  ],
+  'a playlist with what cannot be seen in its name': [
+    serverXml({ apps: profile('<Playlist><FileName>a&#x200B;b</FileName></Playlist>') }),
+    `${PROFILE}/Playlist[1]/FileName: "a\u200bb" is not a file name without "playlist" and "chunklist"`,
+  ],
   'playlist without file name': [
     serverXml({ apps: profile('<Playlist><Name>a</Name></Playlist>') }), `${PROFILE}/Playlist[1]/FileName: is missing`,
   ],

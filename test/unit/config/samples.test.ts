@@ -1,6 +1,14 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import { OutputProfile } from '../../../src/config/elements/output-profile.ts';
+import { OverlayMap } from '../../../src/config/elements/overlay-map.ts';
 import { loadConfig } from '../../../src/config/load.ts';
+import { readConfig } from '../../../src/config/read.ts';
+import { XmlToJson } from '../../../src/config/xml-json.ts';
+import { parseXml } from '../../../src/config/xml.ts';
+import { application, load, serverXml } from './support.ts';
 
 const CONFIG = join(import.meta.dirname, '../../../config');
 
@@ -25,15 +33,15 @@ test('the default configuration', async (t) => {
   const [vhost] = config.virtualHosts;
   t.is(vhost?.name, 'default');
   t.deepEqual(vhost?.host.names, ['*']);
-  const [application] = vhost?.applications ?? [];
-  t.is(application?.name, 'app');
-  t.deepEqual(Object.keys(application?.providers ?? {}), ['rtmp']);
-  t.true(application?.providers.rtmp?.blockDuplicateStreamName);
-  t.like(application?.publishers.llhls, {
+  const [app] = vhost?.applications ?? [];
+  t.is(app?.name, 'app');
+  t.deepEqual(Object.keys(app?.providers ?? {}), ['rtmp']);
+  t.true(app?.providers.rtmp?.blockDuplicateStreamName);
+  t.like(app?.publishers.llhls, {
     chunkDuration: 0.5, segmentDuration: 2, segmentCount: 10, partHoldBack: 1.5, crossDomains: { url: ['*'] },
   });
-  t.not(application?.publishers.webrtc, undefined);
-  t.deepEqual(application?.outputProfiles.outputProfile.map(({ name }) => name), ['default']);
+  t.not(app?.publishers.webrtc, undefined);
+  t.deepEqual(app?.outputProfiles.outputProfile.map(({ name }) => name), ['default']);
 });
 
 test('without a token in the environment one is made up, a new one each time', async (t) => {
@@ -47,6 +55,47 @@ test('without a token in the environment one is made up, a new one each time', a
   t.is(tokens.size, 2);
 });
 
+/** A sample's text with the comments taken away that are nothing but elements. */
+function uncommented(text: string): string {
+  return text.replace(/<!--\s*(<[A-Z][\s\S]*?>)\s*-->/g, '$1');
+}
+
+test('what the default configuration has in comments is right, too', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-sample-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const text = uncommented(await readFile(join(CONFIG, 'Server.xml'), 'utf8'));
+  const vhost = text.slice(text.indexOf('<VirtualHosts>')).replace(/<TLS>[\s\S]*?<\/TLS>/, '').replace(/<VirtualHost include[^>]*>/, '');
+  const file = join(folder, 'Server.xml');
+  const head = '<Server version="8"><Type>origin</Type><IP>*</IP><Bind><Providers><RTMP><Port>1935</Port></RTMP></Providers></Bind>';
+  await writeFile(file, head + vhost);
+  const { config, warnings } = await loadConfig(file, { env: { KILN_TRANSCODE_SECRET: 'secret' } });
+  t.deepEqual(warnings, []);
+  const [app] = config.virtualHosts[0]?.applications ?? [];
+  t.like(app, {
+    transcodeWebhook: { enable: true, secretKey: 'secret' },
+    outputProfiles: { outputProfile: [{ name: 'two', playlists: [{ fileName: 'abr' }] }] },
+  });
+});
+
+test('the transcoding configuration', async (t) => {
+  const { config, warnings } = await loadConfig(join(CONFIG, 'transcode.xml'), { env: {} });
+  t.deepEqual(warnings, []);
+  t.is(config.bind.publishers.thumbnail?.port, 3333);
+  const [app] = config.virtualHosts[0]?.applications ?? [];
+  t.not(app?.publishers.thumbnail, undefined);
+  t.false(app?.outputProfiles.onDemand);
+  const [profile] = app?.outputProfiles.outputProfile ?? [];
+  const names = (encodes: readonly { name: string }[] = []) => encodes.map(({ name }) => name);
+  t.deepEqual(names(profile?.encodes.videos), ['720p', '480p', '240p']);
+  t.deepEqual(names(profile?.encodes.audios), ['aac', 'opus']);
+  t.like(profile?.encodes.images[0], { codec: 'jpeg', height: 360, framerate: 1 });
+  t.deepEqual(profile?.playlists.map(({ fileName, renditions, rendition_templates: { length } }) => [fileName, renditions.length, length]), [
+    ['llhls', 3, 0], ['webrtc_default', 0, 1],
+  ]);
+  const encodes = new Set([...names(profile?.encodes.videos), ...names(profile?.encodes.audios)]);
+  for (const { video = '', audio = '' } of profile?.playlists[0]?.renditions ?? []) t.true(encodes.has(video) && encodes.has(audio));
+});
+
 test('the minimal configuration', async (t) => {
   const { config, warnings, generatedAccessToken } = await loadConfig(join(CONFIG, 'minimal.xml'), { env: {} });
   t.deepEqual(warnings, []);
@@ -57,4 +106,34 @@ test('the minimal configuration', async (t) => {
     publishers: { llhls: { port: 3333 } },
   });
   t.is(config.managers, undefined);
+});
+
+/** The first code block of README.md that holds this text, without comments. */
+async function readmeBlock(holding: string): Promise<string> {
+  const readme = await readFile(join(CONFIG, '../README.md'), 'utf8');
+  const block = readme.split('```').filter((_, index) => index % 2 === 1).find((text) => text.includes(holding));
+  return (block ?? '').replace(/^(xml|sh)\n/, '').replaceAll(/ *<!--.*?-->/g, '');
+}
+
+test('what README.md shows of output profiles is right', async (t) => {
+  const { config, warnings } = await load(t, serverXml({
+    apps: application((await readmeBlock('<OutputProfiles>')) + (await readmeBlock('<TranscodeWebhook>'))),
+  }), { KILN_TRANSCODE_SECRET: 'secret' });
+  t.deepEqual(warnings, []);
+  t.like(config.virtualHosts[0]?.applications[0], {
+    outputProfiles: { outputProfile: [{ name: 'ladder', playlists: [{ fileName: 'abr', renditions: [{ name: 'high' }, { name: 'low' }] }] }] },
+    transcodeWebhook: { enable: true },
+  });
+  const [, json = ''] = /outputProfiles -d '(\[\{\n[^']*)'/.exec(await readmeBlock('"360p"')) ?? [];
+  const reading = readConfig(OutputProfile, (JSON.parse(json) as unknown[])[0]);
+  t.true(reading.ok);
+  t.deepEqual(reading.warnings, []);
+});
+
+test('what README.md shows of overlays is right', async (t) => {
+  const mapper = new XmlToJson();
+  const reading = readConfig(OverlayMap, mapper.map(OverlayMap, parseXml(await readmeBlock('<OverlayMap>'), 'README.md'), 'OverlayMap'));
+  t.true(reading.ok);
+  t.deepEqual([...mapper.problems, ...mapper.warnings, ...reading.warnings], []);
+  t.like(reading.ok && reading.config, { overlayInfo: [{ overlay: [{ url: 'logo.png', width: '128', opacity: 80 }] }] });
 });

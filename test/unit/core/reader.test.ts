@@ -46,6 +46,25 @@ test('one that is full is queued for and loses nothing within its limits', (t) =
   t.is(reader.dropped, 0);
 });
 
+test('a consumer that is far behind goes on at the newest key frame', (t) => {
+  const sink = new Sink();
+  const { reader } = open(sink);
+  sink.open = false;
+  for (let i = 0; i <= 25; i++) reader.push(video(i / 10, i % 10 === 0));
+  t.is(reader.queuedSeconds, 2.4);
+  reader.skip();
+  t.is(reader.queuedSeconds, 0.5);
+  t.is(reader.dropped, 19);
+  sink.open = true;
+  reader.resume();
+  t.deepEqual(times(sink), [0, 2, 2.1, 2.2, 2.3, 2.4, 2.5]);
+  t.is(reader.queuedSeconds, 0);
+  reader.skip();
+  reader.push(video(2.6, false));
+  t.is(reader.dropped, 19, 'nothing was queued');
+  t.is(times(sink).at(-1), 2.6);
+});
+
 test('beyond its bytes it loses what is queued, up to the next key frame', (t) => {
   const sink = new Sink();
   const { reader } = open(sink, { bytes: 250 });

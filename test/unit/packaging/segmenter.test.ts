@@ -1,43 +1,9 @@
 import test from 'ava';
-import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { Track } from '../../../src/core/track.ts';
-import { FaultLog } from '../../../src/log.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { Segmenter, type SegmenterOptions } from '../../../src/packaging/segmenter.ts';
 import { parseFragment } from '../../support/boxes.ts';
 import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-
-function start(tracks: readonly Track[], options: Partial<SegmenterOptions> = {}) {
-  const lines: { msg: string }[] = [];
-  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const faults = new FaultLog(log);
-  const segmenter = new Segmenter(
-    { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 2, segmentCount: 100, firstMsn: 0, ...options },
-    log,
-    faults,
-  );
-  segmenter.setTracks(tracks);
-  const packager = (id: number) => {
-    const found = segmenter.packagers.get(id);
-    if (found === undefined) throw new Error(`track ${id} is not packaged`);
-    return found;
-  };
-  return {
-    segmenter,
-    packager,
-    faults: () => {
-      faults.close();
-      return lines.map(({ msg }) => msg);
-    },
-    push: (packets: readonly Packet[]) => packets.forEach((packet) => segmenter.push(packet)),
-    /** Complete segments and the growing one. */
-    segments: (id: number): readonly Segment[] => {
-      const { listed, open } = packager(id).window;
-      return open === undefined ? listed : [...listed, open];
-    },
-  };
-}
+import { startSegmenter as start } from '../../support/segmenter.ts';
 
 const durations = (segments: readonly Segment[]) => segments.map(({ duration }) => Math.round(duration * 1000) / 1000);
 const parts = (segments: readonly Segment[]) => segments.flatMap((segment) => segment.parts);

@@ -75,20 +75,20 @@ test('one that cannot be started is gone once, with the reason, and leaves nothi
 
 test('the reason tells the signal, or the last errors', async (t) => {
   t.is(await start('kill -9 $$').gone(), 'ffmpeg has ended by SIGKILL');
-  const errors = [1, 2, 3, 4, 5, 6].map((n) => `echo '[libx264 @ 0x55d${n}] [error] number ${n}' >&2`).join(';');
-  const { gone, child } = start(`echo '[warning] hm' >&2; ${errors}; exit 7`);
-  t.is(await gone(), 'ffmpeg has ended with code 7: [libx264] [error] number 3; [libx264] [error] number 4; '
-    + '[libx264] [error] number 5; [libx264] [error] number 6');
+  const errors = [1, 2, 3, 4, 5, 6].map((n) => `echo '[libx264 @ 0x55d${n}] number ${n}' >&2`).join(';');
+  const { gone, child } = start(`echo 'x265 [warning]: hm' >&2; ${errors}; exit 7`);
+  t.is(await gone(), 'ffmpeg has ended with code 7: [libx264] number 3; [libx264] number 4; '
+    + '[libx264] number 5; [libx264] number 6');
   t.deepEqual([...child.diagnostics.blamed], []);
 });
 
 test('the outputs that errors name, as ffmpeg 5 and 7 tell them', async (t) => {
   const says = [
-    '[error] Error initializing output stream 1:0 -- Error while opening encoder for output stream #1:0 - maybe',
-    '[vost#4:0/libx264 @ 0x557] [error] Error while opening encoder - maybe incorrect parameters such as bit_rate',
-    '[af#6:0 @ 0x557] [error] Error sending frames to consumers: Invalid argument',
+    'Error initializing output stream 1:0 -- Error while opening encoder for output stream #1:0 - maybe',
+    '[vost#4:0/libx264 @ 0x557] Error while opening encoder - maybe incorrect parameters such as bit_rate',
+    '[af#6:0 @ 0x557] Error sending frames to consumers: Invalid argument',
     '[vost#9:0/libx264 @ 0x557] [warning] no error',
-    '[fatal] Error while processing the decoded data for stream #0:0',
+    'Error while processing the decoded data for stream #0:0',
   ];
   const { child, gone } = start(says.map((line) => `echo '${line}' >&2`).join(';'));
   await gone();
@@ -98,13 +98,13 @@ test('the outputs that errors name, as ffmpeg 5 and 7 tell them', async (t) => {
 test('floods and endless lines on standard error are counted, not kept', async (t) => {
   const { child, gone, lines, faults } = start(`
     head -c 20000000 /dev/zero | tr '\\0' x >&2; echo >&2
-    i=0; while [ $i -lt 3000 ]; do echo "[h264 @ 0x$i] [error] macroblock $i"; i=$((i+1)); done >&2`);
+    i=0; while [ $i -lt 3000 ]; do echo "[h264 @ 0x$i] macroblock $i"; i=$((i+1)); done >&2`);
   const reason = await gone();
   faults.close();
   t.true(reason.length < 3000);
   t.true(child.diagnostics.lines >= 3000);
   t.true(lines.length < 50);
-  t.true(lines.some(({ msg, count }) => msg === 'ffmpeg: [h264] [error] macroblock N' && count > 10));
+  t.true(lines.some(({ msg, count }) => msg === 'ffmpeg: [h264] macroblock N' && count > 10));
   t.true(lines.every(({ msg }) => msg.length < 500));
 });
 
@@ -142,18 +142,17 @@ test('one that does not end with its input is killed, one that closes its input 
   for (const { child } of [deaf, shut]) t.false(await exists(child.pid as number));
 });
 
-test('it inherits no files and no secrets, and gives way to the server', async (t) => {
+test('it inherits no files and no secrets', async (t) => {
   process.env.KILN_ACCESS_TOKEN = 'kept from children';
   const file = await open(new URL(import.meta.url));
   t.teardown(() => file.close());
-  const { child, got, gone } = start('env >&3; ls -l /proc/$$/fd >&4; nice >&5', 3);
+  const { child, got, gone } = start('env >&3; ls -l /proc/$$/fd >&4', 2);
   child.end();
   await gone();
   t.notRegex(got[0] as string, /KILN|kept from children/);
   t.regex(got[0] as string, /^PATH=/m);
-  t.regex(got[1] as string, /5 -> socket/);
+  t.regex(got[1] as string, /4 -> socket/);
   t.notRegex(got[1] as string, /child\.test/);
-  t.true(Number(got[2]) > 0);
 });
 
 test('when this process is killed, the child ends by itself', async (t) => {

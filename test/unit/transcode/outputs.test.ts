@@ -2,8 +2,11 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import { createLogger } from '../../../src/log.ts';
+import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { AUDIO, RTMP, Sink, VIDEO, audio, vhostConfig, video } from '../core/support.ts';
+
+const log = createLogger('silent');
 
 const bypass = (name: string, outputStreamName = '${OriginStreamName}') => ({
   name,
@@ -15,13 +18,15 @@ const bypass = (name: string, outputStreamName = '${OriginStreamName}') => ({
 function start(outputProfile: object[]) {
   const registry = new Registry();
   const outputs: OutputStream[] = [];
-  registry.on('input', (input, application) => attachOutputs(input, application, createLogger('silent')));
+  const alerts: string[] = [];
+  registry.on('alert', ({ code, description }) => alerts.push(`${code} ${description}`));
+  registry.on('input', (input, application) => attachOutputs(input, application, { log, inventory: new CodecInventory({ log }), folder: '.' }));
   registry.on('output', (output) => outputs.push(output));
   const applications = [{ name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile } }];
   registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications }), true);
   const application = registry.vhost('default').application('app');
   const publish = (name = 'live') => application.publish(name, RTMP, { replace: true, maxConnections: 0 });
-  return { outputs, application, publish };
+  return { outputs, alerts, application, publish };
 }
 
 test('a profile makes an output stream whose packets are the input\'s, under output tracks', (t) => {
@@ -42,9 +47,12 @@ test('a profile makes an output stream whose packets are the input\'s, under out
 });
 
 test('profiles work side by side; two that want one name: the first has it', (t) => {
-  const { outputs, publish } = start([bypass('a'), bypass('b'), bypass('c', '${OriginStreamName}_c')]);
-  publish().setTracks([VIDEO]);
+  const { outputs, alerts, publish } = start([bypass('a'), bypass('b'), bypass('c', '${OriginStreamName}_c')]);
+  const input = publish();
+  input.setTracks([VIDEO]);
+  input.setTracks([VIDEO, AUDIO]);
   t.deepEqual(outputs.map(({ name }) => name), ['live', 'live_c']);
+  t.deepEqual(alerts, ['EGRESS_STREAM_CREATION_FAILED output profile b makes no output stream live: Stream already exists']);
 });
 
 test('a track that changes its configuration keeps its output id; the others keep their very track', (t) => {

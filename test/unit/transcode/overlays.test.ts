@@ -1,19 +1,24 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createReadStream, existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import type { VideoTrack } from '../../../src/core/track.ts';
+import type { VideoEncoding } from '../../../src/transcode/encoding.ts';
 import { overlayFilters } from '../../../src/transcode/overlay-filter.ts';
 import { Overlays } from '../../../src/transcode/overlays.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { freePorts } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
+import { VIDEO } from '../core/support.ts';
+import { recordNut, runWork } from './run-command.ts';
 
 const run = promisify(execFile);
 const PICTURE = { width: 160, height: 90 };
@@ -55,6 +60,14 @@ async function lastFrame(ffmpeg: string, filters: string): Promise<Buffer> {
   return stdout.subarray(-PICTURE.width * PICTURE.height);
 }
 
+/** Luma of the last frame of some H.264. */
+async function decoded(h264: Buffer): Promise<Buffer> {
+  const child = spawn('ffmpeg', ['-loglevel', 'error', '-f', 'h264', '-i', '-', '-f', 'rawvideo', '-pix_fmt', 'gray', '-']);
+  child.stdin.end(h264);
+  const pictures = await buffer(child.stdout);
+  return pictures.subarray(-PICTURE.width * PICTURE.height);
+}
+
 for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
   test(`images are drawn where they belong, by ${ffmpeg === FFMPEG7 ? 'ffmpeg 7' : 'the ffmpeg on PATH'}`, async (t) => {
     const folder = await workFolder(t);
@@ -73,13 +86,42 @@ for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
     t.deepEqual(lines, []);
     // the copies in a folder whose name has to be escaped
     const placed = drawn.map((one) => ({ ...one, file: join(folder, one.format === 'png' ? 'logo.png' : 'half.jpg') }));
-    const frame = await lastFrame(ffmpeg, overlayFilters('scale=160:90', placed));
+    const frame = await lastFrame(ffmpeg, overlayFilters('scale=160:90', placed, 'o0'));
     const luma = (x: number, y: number): number => frame[y * PICTURE.width + x] as number;
     t.true(luma(150, 15) > 225);
     for (const [x, y] of [[136, 15], [150, 7], [150, 22], [20, 15]] as const) t.true(luma(x, y) < 30, `${x},${y}`);
     const half = luma(16, 49);
     t.true(half > 90 && half < 160, `half is ${half}`);
     for (const [x, y] of [[4, 49], [27, 49], [16, 42], [16, 56]] as const) t.true(luma(x, y) < 30, `${x},${y}`);
+  });
+}
+
+for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
+  test(`encodes of one source have overlays of their own, by ${ffmpeg === FFMPEG7 ? 'ffmpeg 7' : 'the ffmpeg on PATH'}`, async (t) => {
+    const folder = await workFolder(t);
+    await image(join(folder, 'a.png'), 'white', '20x20');
+    const { overlays } = await load(t, folder, map(
+      `<OutputStreamName>live</OutputStreamName>${overlay('a.png')}${overlay('a.png', '<Left>MAIN_W-20</Left>')}`,
+      `<OutputStreamName>live_low</OutputStreamName>${overlay('a.png', '<Top>MAIN_H-20</Top>')}`,
+    ));
+    const source = ['-f', 'lavfi', '-i', 'color=black:size=320x180:rate=10', '-t', '2', '-c:v', 'libx264', '-g', '10', '-pix_fmt', 'yuv420p'];
+    const from: VideoTrack = { ...VIDEO, width: 320, height: 180, framerate: 10 };
+    const encoding: VideoEncoding = {
+      type: 'video', codec: 'H264', ...PICTURE, bitrate: 200_000, framerate: 0, skipFrames: undefined, expectedFramerate: 10,
+      keyFrames: 1, keyFrameInterval: 0, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1, modules: 'x264,openh264',
+      extraOptions: undefined,
+    };
+    const drawn = [overlays.of('live', 'v', PICTURE), undefined, overlays.of('live_low', 'v', PICTURE)];
+    const jobs = drawn.map((one) => ({ from, encoding: one === undefined ? encoding : { ...encoding, overlays: one } }));
+    const { outputs, stderr, code } = await runWork(ffmpeg, await recordNut(source), { tracks: [from], jobs });
+    t.is(code, 0);
+    t.is(stderr, '');
+    const corners = await Promise.all(outputs.map(async ({ stream, frames }) => {
+      const picture = await decoded(Buffer.concat([stream?.extradata ?? Buffer.alloc(0), ...frames.map(({ data }) => data)]));
+      t.is(picture.length, PICTURE.width * PICTURE.height);
+      return [[8, 8], [152, 8], [8, 82], [152, 82]].map(([x = 0, y = 0]) => (picture[y * PICTURE.width + x] as number) > 128);
+    }));
+    t.deepEqual(corners, [[true, true, false, false], [false, false, false, false], [false, false, true, false]]);
   });
 }
 

@@ -120,6 +120,15 @@ test('an interval of key frames is one in seconds', (t) => {
   t.is(keys({ keyFrameInterval: 50 }, { framerate: 0 }, { measured: () => 25 }), 2);
 });
 
+test('the interval that is told is the one that is asked for, in frames', (t) => {
+  const told = (...given: Parameters<typeof video>) => (encodingOf(...given) as VideoEncoding).keyFrameInterval;
+  t.is(told({}), 0);
+  t.is(told({ framerate: 15 }), 0);
+  t.is(told({ keyFrameInterval: 60 }), 60);
+  t.is(told({ keyFrameInterval: 1500, keyFrameIntervalType: 'time' }), 45);
+  t.is(told({ keyFrameInterval: 1500, keyFrameIntervalType: 'time', framerate: 10 }), 15);
+});
+
 test('beside the bypassed source, key frames are the source\'s unless something else is asked for', (t) => {
   const keys = (encode: object, other: object = { name: 'b', bypass: true }) =>
     encodingOf(encode, {}, undefined, [other])?.keyFrames;

@@ -18,7 +18,7 @@ test('a live stream shows its media, playlists and viewers', (t) => {
     {
       app: 'app', stream: 'news', since: output.createdTime.getTime(), viewers: 1,
       video: { codec: 'H264', width: 1280, height: 720, framerate: 30 },
-      audio: { codec: 'AAC' },
+      audio: { codecs: ['AAC'] },
       llhls: ['llhls.m3u8'],
       webrtc: ['webrtc_default'],
     },

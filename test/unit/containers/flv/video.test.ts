@@ -1,7 +1,10 @@
 import test from 'ava';
 import { FlvError } from '../../../../src/containers/flv/error.ts';
-import { isExtendedVideo, parseVideoTag, type VideoTag } from '../../../../src/containers/flv/video.ts';
-import { buildVideoTag } from '../../../support/flv-build.ts';
+import { isExtendedVideo, readVideoPart, videoParts, type VideoTag } from '../../../../src/containers/flv/video.ts';
+import type { VideoCodec } from '../../../../src/core/track.ts';
+import {
+  buildVideoTag, buildVideoTracks, type TrackTagOptions, type VideoTagOptions,
+} from '../../../support/flv-build.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const AVC1 = '61766331';
@@ -9,9 +12,15 @@ const HVC1 = '68766331';
 const AV01 = '61763031';
 const VP09 = '76703039';
 
-const base = { trackId: 0, compositionTime: 0, nanos: 0 };
+/** The tracks of a tag, read. */
+function read(bytes: Buffer): (VideoTag & { trackId: number })[] {
+  return [...videoParts(bytes)].flatMap((part) => {
+    const tag = readVideoPart(part);
+    return tag === undefined ? [] : { ...tag, trackId: part.trackId };
+  });
+}
 
-const BOTH_WAYS: readonly (readonly [string, string, Omit<VideoTag, 'nanos' | 'trackId'>])[] = [
+const BOTH_WAYS: readonly (readonly [string, string, VideoTagOptions & { compositionTime: number }])[] = [
   [
     'H264 sequence header', '17 00 000000 0164',
     { codec: 'H264', packet: 'config', key: true, compositionTime: 0, data: hex('0164') },
@@ -57,7 +66,8 @@ const BOTH_WAYS: readonly (readonly [string, string, Omit<VideoTag, 'nanos' | 't
 
 for (const [name, bytes, tag] of BOTH_WAYS) {
   test(`${name}, both ways`, (t) => {
-    t.deepEqual(parseVideoTag(hex(bytes)), { ...base, ...tag });
+    const { codec, packet, compositionTime, data } = tag;
+    t.deepEqual(read(hex(bytes)), [{ trackId: 0, codec, packet, compositionTime, nanos: 0, data }]);
     t.deepEqual(buildVideoTag(tag), hex(bytes));
   });
 }
@@ -74,18 +84,6 @@ const READ_ONLY: readonly (readonly [string, string, Partial<VideoTag>])[] = [
     { codec: 'AV1', packet: 'config', data: hex('81050c00') },
   ],
   [
-    'one track of several', `96 01 ${HVC1} 02 000000 aa`,
-    { codec: 'H265', packet: 'frame', trackId: 2, data: hex('aa') },
-  ],
-  [
-    'the first of many tracks', `96 10 ${AV01} 01 000002 8181 02 000001 82`,
-    { packet: 'config', trackId: 1, data: hex('8181') },
-  ],
-  [
-    'the first of many codecs', `96 20 ${AV01} 00 000001 81 ${HVC1} 01 000001 01`,
-    { codec: 'AV1', packet: 'config', trackId: 0, data: hex('81') },
-  ],
-  [
     'a nanosecond offset', `97 02 0a2c2a 01 ${AV01} aa`,
     { codec: 'AV1', packet: 'frame', nanos: 666_666, data: hex('aa') },
   ],
@@ -93,29 +91,64 @@ const READ_ONLY: readonly (readonly [string, string, Partial<VideoTag>])[] = [
     'a modifier of 256 bytes and another', `97 ff 00ff ${'00'.repeat(256)} 17 02 000001 01 ${AV01} aa`,
     { nanos: 1, data: hex('aa') },
   ],
-  [
-    'a modifier in front of several tracks', `a7 02 000064 06 01 ${HVC1} 03 000000 aa`,
-    { trackId: 3, nanos: 100, key: false },
-  ],
 ];
 
 for (const [name, bytes, tag] of READ_ONLY) {
   test(`read ${name}`, (t) => {
-    t.like(parseVideoTag(hex(bytes)), tag);
+    t.like(read(hex(bytes))[0], tag);
   });
 }
 
-test('the wanted track is found behind others, or nothing', (t) => {
-  const many = hex(`96 20 ${AV01} 00 000001 81 ${HVC1} 05 000002 0102`);
-  t.like(parseVideoTag(many, 5), { codec: 'H265', trackId: 5, data: hex('0102') });
-  t.is(parseVideoTag(many, 6), undefined);
-  t.is(parseVideoTag(hex(`91 ${AV01} ee`), 5), undefined);
-  t.is(parseVideoTag(hex('17 01 000000 aa'), 5), undefined);
+type Tracks = readonly TrackTagOptions<VideoCodec>[];
+
+const TRACKS: readonly (readonly [string, string, VideoTag['packet'], boolean, Tracks])[] = [
+  [
+    'one track', `96 01 ${HVC1} 02 000021 aa`, 'frame', true,
+    [{ trackId: 2, codec: 'H265', compositionTime: 33, data: hex('aa') }],
+  ],
+  [
+    'a frame of one track of H264', `a6 01 ${AVC1} 01 ffffd8 aabb`, 'frame', false,
+    [{ trackId: 1, codec: 'H264', compositionTime: -40, data: hex('aabb') }],
+  ],
+  [
+    'headers of many tracks', `96 10 ${AV01} 01 000002 8181 02 000001 82`, 'config', true,
+    [{ trackId: 1, codec: 'AV1', data: hex('8181') }, { trackId: 2, codec: 'AV1', data: hex('82') }],
+  ],
+  [
+    'frames of many tracks', `a6 11 ${AVC1} 00 000004 000000 aa 01 000005 000014 bbbb`, 'frame', false,
+    [
+      { trackId: 0, codec: 'H264', compositionTime: 0, data: hex('aa') },
+      { trackId: 1, codec: 'H264', compositionTime: 20, data: hex('bbbb') },
+    ],
+  ],
+  [
+    'headers of many codecs', `96 20 ${AV01} 00 000001 81 ${HVC1} 01 000002 0102`, 'config', true,
+    [{ trackId: 0, codec: 'AV1', data: hex('81') }, { trackId: 1, codec: 'H265', data: hex('0102') }],
+  ],
+  [
+    'frames of many codecs', `96 21 ${AV01} 00 000001 ee ${AVC1} 01 000004 000028 dd`, 'frame', true,
+    [
+      { trackId: 0, codec: 'AV1', data: hex('ee') },
+      { trackId: 1, codec: 'H264', compositionTime: 40, data: hex('dd') },
+    ],
+  ],
+];
+
+for (const [name, bytes, packet, key, tracks] of TRACKS) {
+  test(`${name}, both ways`, (t) => {
+    t.deepEqual(read(hex(bytes)), tracks.map((track) => ({ compositionTime: 0, ...track, packet, nanos: 0 })));
+    t.deepEqual(buildVideoTracks(packet, key, tracks), hex(bytes));
+  });
+}
+
+test('a modifier in front of several tracks goes for all of them', (t) => {
+  const tags = read(hex(`a7 02 000064 06 13 ${HVC1} 03 000001 aa 04 000001 bb`));
+  t.deepEqual(tags.map(({ trackId, nanos }) => [trackId, nanos]), [[3, 100], [4, 100]]);
 });
 
 test('what carries no picture is passed over', (t) => {
   for (const bytes of ['57 00', `d0 00`, `94 ${HVC1} 02 0009`, `96 04 ${HVC1} 00 02`]) {
-    t.is(parseVideoTag(hex(bytes)), undefined, bytes);
+    t.deepEqual(read(hex(bytes)), [], bytes);
   }
 });
 
@@ -139,24 +172,26 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['several tracks inside several tracks', `96 06 ${AV01} 00`],
   ['an unknown kind of several tracks', `96 31 ${AV01} 00`],
   ['a track longer than its tag', `96 11 ${AV01} 00 0000ff aa`],
+  ['several tracks that are none', `96 11 ${AVC1}`],
+  ['a composition time of a track that is cut off', `96 11 ${AVC1} 00 000002 0000`],
   ['a descriptor of another codec', `95 ${HVC1} 80 04 81 05 0c e0`],
   ['a descriptor that is cut off', `95 ${AV01} 80 04 81`],
 ];
 
 for (const [name, bytes] of REFUSED) {
   test(`refuse ${name}`, (t) => {
-    t.throws(() => parseVideoTag(hex(bytes)), { instanceOf: FlvError });
+    t.throws(() => read(hex(bytes)), { instanceOf: FlvError });
   });
 }
 
 test('every prefix and changed first byte of real tags is read or refused', (t) => {
-  for (const [, bytes] of [...BOTH_WAYS, ...READ_ONLY]) {
+  for (const [, bytes] of [...BOTH_WAYS, ...READ_ONLY, ...TRACKS]) {
     const whole = hex(bytes);
     for (let i = 0; i < Math.min(whole.length, 24); i++) {
       for (let first = 0; first < 256; first++) {
         const tag = Buffer.concat([Buffer.of(first), whole.subarray(1, i + 1)]);
         try {
-          parseVideoTag(tag);
+          read(tag);
         } catch (error) {
           if (!(error instanceof FlvError)) t.fail(`${tag.toString('hex')}: ${error}`);
         }

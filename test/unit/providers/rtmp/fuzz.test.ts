@@ -6,6 +6,7 @@ import { ChunkWriter } from '../../../../src/protocols/rtmp/chunk-writer.ts';
 import { encodeCommand } from '../../../../src/protocols/rtmp/command.ts';
 import { HANDSHAKE_BYTES } from '../../../../src/protocols/rtmp/handshake.ts';
 import { encodeNumber, MessageType } from '../../../../src/protocols/rtmp/message.ts';
+import { buildAudioTracks } from '../../../support/flv-build.ts';
 import { aac, h264 } from '../../../support/flv-media.ts';
 import { RtmpClient } from '../../../support/rtmp-client.ts';
 import { startRtmp } from '../../../support/rtmp-server.ts';
@@ -22,9 +23,13 @@ function session(key: string): Buffer {
   const command = (...args: Parameters<typeof encodeCommand>) => writer.message(
     3, MessageType.CommandAmf0, 0, 0, encodeCommand(...args),
   );
+  const second = (packet: 'config' | 'frame', data: Buffer) => buildAudioTracks(
+    packet, [{ trackId: 1, codec: 'AAC', data }, { trackId: 2, codec: 'OPUS', data }],
+  );
   const media = Array.from({ length: 12 }, (_, i) => [
     ...writer.message(6, MessageType.Video, 1, i * 40, video.frames[i % 2] as Buffer),
     ...writer.message(4, MessageType.Audio, 1, i * 21, audio.frames[i % 10] as Buffer),
+    ...writer.message(4, MessageType.Audio, 1, i * 21, second('frame', Buffer.of(i))),
   ]);
   return Buffer.concat([
     Buffer.of(3), Buffer.alloc(2 * HANDSHAKE_BYTES, 7),
@@ -37,6 +42,7 @@ function session(key: string): Buffer {
     ),
     ...writer.message(6, MessageType.Video, 1, 0, video.config),
     ...writer.message(4, MessageType.Audio, 1, 0, audio.config),
+    ...writer.message(4, MessageType.Audio, 1, 0, second('config', Buffer.of(0x11, 0x90))),
     ...media.flat(),
     ...command('deleteStream', 4, null, 1),
   ]);

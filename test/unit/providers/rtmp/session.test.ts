@@ -87,6 +87,10 @@ test('the answers of connect and publish are those that encoders wait for', asyn
   t.true(answer !== undefined && 'fmsVer' in answer.object);
   t.like(answer?.args[0], { code: 'NetConnection.Connect.Success', level: 'status', objectEncoding: 0 });
   t.true((answer?.object.fourCcList as string[]).includes('hvc1'));
+  // several tracks, modifiers and nanoseconds (CapsExMask), and CanForward for each codec
+  t.is(answer?.object.capsEx, 0x02 | 0x04 | 0x08);
+  t.like(answer?.object.videoFourCcInfoMap, { avc1: 4, hvc1: 4, av01: 4, vp09: 4, vp08: 4 });
+  t.like(answer?.object.audioFourCcInfoMap, { mp4a: 4, Opus: 4, '.mp3': 4 });
   t.deepEqual(
     client.messages.map(({ type }) => type).slice(0, 2), [MessageType.WindowAckSize, MessageType.SetPeerBandwidth],
   );
@@ -365,6 +369,35 @@ test('faults of media are told with the stream they belong to', async (t) => {
   client.close();
   await until('the fault', () => server.lines.some(({ msg }) => /"nope" is not taken/.test(String(msg))));
   t.like(server.lines.find(({ msg }) => /"nope"/.test(String(msg))), { app: 'app', stream: 'broken', count: 1 });
+});
+
+test('a malformed data message is counted and the publisher goes on, a malformed command ends it', async (t) => {
+  const server = await setUp(t);
+  const client = await server.publish();
+  sendMedia(client);
+  const { recordings } = server;
+  await until('all packets', () => recordings[0]?.packets.length === 100);
+  for (const [type, body] of [
+    [MessageType.DataAmf0, '02000a6f6e4d65746144617461 08 00000001 0005 77696474'], [MessageType.DataAmf0, 'ff'],
+    [MessageType.DataAmf3, '00 11 ff'],
+  ] as const) client.message(ChunkStream.Audio, type, 2000, Buffer.from(body.replaceAll(' ', ''), 'hex'));
+  sendMedia(client, 2000);
+  await until('all packets', () => recordings[0]?.packets.length === 200);
+  const told = () => server.lines.filter(({ msg }) => String(msg).startsWith('malformed data message: '));
+  await until('the faults', () => told().length === 3);
+  t.like(told()[0], { app: 'app', stream: 'live', count: 1 });
+  t.deepEqual(server.reasons(), []);
+  client.message(ChunkStream.Command, MessageType.CommandAmf0, 0, Buffer.of(0xff));
+  await client.ended();
+  t.regex(server.reasons()[0] ?? '', /unknown AMF0 marker 0xff/);
+});
+
+test('a malformed data message of who publishes nothing ends the session', async (t) => {
+  const server = await setUp(t);
+  const client = await server.connect();
+  client.message(ChunkStream.Audio, MessageType.DataAmf0, 0, Buffer.of(0xff));
+  await client.ended();
+  t.regex(server.reasons()[0] ?? '', /unknown AMF0 marker 0xff/);
 });
 
 test('silence longer than is allowed ends the session', async (t) => {

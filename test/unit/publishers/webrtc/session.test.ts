@@ -8,6 +8,7 @@ import { videoTrack } from '../../../support/packets.ts';
 import { startWebrtc } from '../../../support/webrtc-server.ts';
 
 const FINGERPRINT = { algorithm: 'sha-256', value: Array.from({ length: 32 }, () => 'AA').join(':') } as const;
+const PEER = { fingerprint: FINGERPRINT, role: 'client', reports: true } as const;
 const VIDEO = videoTrack();
 
 /** A session that waits for the viewer's end of DTLS. */
@@ -22,7 +23,7 @@ async function open(t: ExecutionContext): Promise<{ session: WebrtcSession; work
   const publisher = new StreamPublisher(output, application, config, createLogger('silent'));
   t.teardown(() => publisher.close('the test is over'));
   const worker = pool.pick(undefined, () => false);
-  const session = new WebrtcSession('id', publisher, publisher.selection(undefined), worker, undefined);
+  const session = new WebrtcSession('id', publisher, publisher.choices(undefined)[0], worker, undefined);
   await session.open([{ kind: 'video', mid: '0', codec: offeredCodec('H264', false, 'All'), extensions: [] }]);
   return { session, worker };
 }
@@ -32,7 +33,7 @@ const UNAVAILABLE = { status: 'rejected', reason: { code: 'mediaUnavailable' } }
 test('a worker that dies while it is asked makes the session unavailable, not the server faulty', async (t) => {
   const { session, worker } = await open(t);
   process.kill(worker.pid, 'SIGSTOP');
-  const answers = [session.connect(FINGERPRINT, 'client'), session.restartIce()];
+  const answers = [session.connect(PEER), session.restartIce()];
   process.kill(worker.pid, 'SIGKILL');
   for (const answer of await Promise.allSettled(answers)) t.like(answer, UNAVAILABLE);
   t.true(session.closed);
@@ -41,7 +42,7 @@ test('a worker that dies while it is asked makes the session unavailable, not th
 test('a session that ends while the worker is asked is not available, whatever the worker answers', async (t) => {
   const { session, worker } = await open(t);
   process.kill(worker.pid, 'SIGSTOP');
-  const answers = [session.connect(FINGERPRINT, 'client'), session.restartIce()];
+  const answers = [session.connect(PEER), session.restartIce()];
   session.close('the stream has ended');
   process.kill(worker.pid, 'SIGCONT');
   for (const answer of await Promise.allSettled(answers)) t.like(answer, UNAVAILABLE);

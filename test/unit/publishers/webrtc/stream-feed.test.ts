@@ -19,7 +19,7 @@ test('a codec that comes back soon reaches the producer that was left of it', as
   });
   const h264 = videoTrack();
   const vp8 = videoTrack({ codec: 'VP8', config: undefined });
-  const open = (track: typeof h264) => feed.outlet(track, worker, offeredCodec(track.codec, false, 'All'));
+  const open = (track: typeof h264) => feed.outlet([track], worker, offeredCodec(track.codec, false, 'All'));
   output.setTracks([h264]);
   (await open(h264)).release();
   output.setTracks([vp8]);

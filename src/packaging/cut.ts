@@ -1,0 +1,26 @@
+/** A moment of the wall clock (milliseconds since the epoch) and the media time, in seconds, it belongs to. */
+export interface Anchor {
+  readonly wall: number;
+  readonly media: number;
+}
+
+/** Where all tracks of a stream begin a segment. */
+export interface Cut {
+  /** Media sequence number of the segments that it begins. */
+  readonly msn: number;
+  /** Media time in seconds. */
+  readonly time: number;
+  /** Seconds that a frame of the track lasts at whose frame it is: so far off are the key frames of others. */
+  readonly slack: number;
+  readonly discontinuity: boolean;
+  /** The clock jumped: a track is there when it has jumped too, whatever its times say. */
+  readonly jump: boolean;
+  /** Discontinuities of the stream so far, this one included. */
+  readonly discontinuities: number;
+  readonly anchor: Anchor;
+}
+
+/** Milliseconds since the epoch at a media time, by its anchor. */
+export function wallClock(anchor: Anchor, media: number): number {
+  return anchor.wall + (media - anchor.media) * 1000;
+}

@@ -1,0 +1,125 @@
+import type { Packet } from '../../core/packet.ts';
+import { toSeconds } from '../../core/timebase.ts';
+import type { MediaTrack } from '../../core/track.ts';
+
+/** What a layer waits for slower ones, at most. */
+const MAX_HOLD_MS = 250;
+/** How long the arrival of the earliest layer is remembered, at least; twice that at most. */
+const WINDOW_MS = 1000;
+/** What one frame changes of the lag that is taken to be its layer's: a burst after a stall changes little. */
+const RISE_MS = 2;
+const FALL_MS = 0.25;
+/** What the slowest layer is waited for beyond its usual lag, from which its frames differ. */
+const GUARD_MS = 5;
+
+interface Held {
+  readonly layer: number;
+  readonly packet: Packet;
+  readonly lateMs: number;
+  readonly mediaMs: number;
+  /** Time by which it leaves, whatever the other layers do. */
+  readonly deadline: number;
+}
+
+/**
+ * Takes it upon itself that layers of one picture leave in step, though each came with a delay of its own: a source
+ * at once, its encoded renditions some time later. Frames of one instant leave together, lowest layer first, as late
+ * as the slowest layer usually is. A viewer who is switched from one layer to another sees time go on, and hears
+ * what belongs to the picture.
+ *
+ * What a layer's delay is taken to be changes by little steps and is kept while nothing comes: an encoder that dies
+ * or is behind for a moment holds up no other layer.
+ */
+export class Alignment {
+  readonly #send: (layer: number, packet: Packet, lateMs: number) => void;
+  /** How long each layer usually comes after the earliest one; undefined before its first packet. */
+  readonly #lags: (number | undefined)[];
+  /** Arrival time minus media time of the earliest packets: of this window and of the one before it. */
+  #earliest = Infinity;
+  #earliestBefore = Infinity;
+  #windowEnd = -Infinity;
+  /** In the order in which they leave. */
+  #held: Held[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param layers how many, lowest first
+   * @param send called with what a layer lags behind the others in spite of all
+   */
+  constructor(layers: number, send: (layer: number, packet: Packet, lateMs: number) => void) {
+    this.#lags = Array.from({ length: layers }, () => undefined);
+    this.#send = send;
+  }
+
+  take(layer: number, packet: Packet): void {
+    const now = Date.now();
+    const mediaMs = toSeconds(packet.dts, (packet.track as MediaTrack).timebase) * 1000;
+    const lag = this.#note(layer, now - mediaMs, now);
+    const lateMs = Math.max(0, lag - this.#hold());
+    this.#insert({ layer, packet, lateMs, mediaMs, deadline: now + MAX_HOLD_MS });
+    this.#flush(now);
+  }
+
+  /** Drops what is held. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#held = [];
+  }
+
+  /** @returns how long packets of the layer usually come after those of the earliest one */
+  #note(layer: number, arrival: number, now: number): number {
+    if (now > this.#windowEnd) {
+      this.#earliestBefore = now > this.#windowEnd + WINDOW_MS ? Infinity : this.#earliest;
+      this.#earliest = Infinity;
+      this.#windowEnd = now + WINDOW_MS;
+    }
+    this.#earliest = Math.min(this.#earliest, arrival);
+    const behind = arrival - this.#base();
+    const known = this.#lags[layer];
+    const lag = known === undefined ? behind : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
+    this.#lags[layer] = lag;
+    return lag;
+  }
+
+  #base(): number {
+    return Math.min(this.#earliest, this.#earliestBefore);
+  }
+
+  /** How long after the earliest layer's arrival everything leaves. */
+  #hold(): number {
+    let most = 0;
+    for (const lag of this.#lags) if (lag !== undefined && lag > most) most = lag;
+    return Math.min(MAX_HOLD_MS, most + GUARD_MS);
+  }
+
+  #insert(entry: Held): void {
+    let at = this.#held.length;
+    for (; at > 0; at--) {
+      const before = this.#held[at - 1] as Held;
+      const inOrder = before.mediaMs < entry.mediaMs || (before.mediaMs === entry.mediaMs && before.layer < entry.layer);
+      if (inOrder || before.layer === entry.layer) break;
+    }
+    this.#held.splice(at, 0, entry);
+  }
+
+  #flush(now: number): void {
+    const leaves = this.#base() + this.#hold();
+    let count = 0;
+    for (const { mediaMs, deadline, layer, packet, lateMs } of this.#held) {
+      const due = Math.min(mediaMs + leaves, deadline);
+      if (due > now) {
+        this.#timer ??= setTimeout(this.#onTimer, due - now);
+        break;
+      }
+      count++;
+      this.#send(layer, packet, lateMs);
+    }
+    if (count > 0) this.#held.splice(0, count);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#flush(Date.now());
+  };
+}

@@ -1,0 +1,137 @@
+import { EventEmitter } from 'node:events';
+import type { types } from 'mediasoup';
+import type { OutputStream } from '../../core/stream.ts';
+import type { MediaTrack } from '../../core/track.ts';
+import { bitrateOf } from './ladder.ts';
+import { LayerTrials } from './layer-trials.ts';
+
+interface LayerEvents {
+  /** Another layer is sent, or none. */
+  layer: [];
+  fault: [error: unknown];
+}
+
+export interface Layered {
+  readonly consumer: types.Consumer;
+  /** Lowest first. */
+  readonly tracks: readonly MediaTrack[];
+}
+
+/** The least that mediasoup can be told. */
+const LEAST_BITRATE = 30_000;
+/** What a layer is allowed for, over its average: mediasoup takes its peaks for what it needs. */
+const MARGIN = 1.5;
+/**
+ * A viewer begins with the best layer that needs no more than this, and gets better ones after a while: by then a way
+ * that does not even carry this much is known. One that carries more would be found out slowly, and that of a viewer
+ * who reports nothing never, which is why the best layer is taken to be carried (`initialBitrate`).
+ */
+const FIRST_BITRATE = 1_000_000;
+const FIRST_MS = 2000;
+
+/** What the way to a new viewer is taken to carry, in bits per second: any of the layers, where there are several. */
+export function initialBitrate(stream: OutputStream, layers: readonly MediaTrack[]): number {
+  if (layers.length < 2) return FIRST_BITRATE;
+  const most = Math.max(...layers.map((track) => bitrateOf(stream, track)));
+  return Math.max(FIRST_BITRATE, Math.round(most * MARGIN));
+}
+
+/**
+ * The layers of one viewer's video: which of them mediasoup may choose from, or has to send.
+ *
+ * mediasoup sends the best layer, up to the preferred one, that its estimate carries, and nothing where it carries none.
+ * What is to be sent in any case is therefore told as what the way carries at least.
+ */
+export class LayerControl extends EventEmitter<LayerEvents> {
+  readonly #stream: OutputStream;
+  readonly #transport: types.WebRtcTransport;
+  readonly #consumer: types.Consumer;
+  readonly #tracks: readonly MediaTrack[];
+  readonly #trials: LayerTrials;
+  #following = false;
+  #began = false;
+  #started = Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(stream: OutputStream, transport: types.WebRtcTransport, { consumer, tracks }: Layered) {
+    super();
+    this.#stream = stream;
+    this.#transport = transport;
+    this.#consumer = consumer;
+    this.#tracks = tracks;
+    this.#trials = new LayerTrials(tracks.length);
+    consumer.on('layerschange', (layers) => {
+      this.#began ||= this.sent !== undefined;
+      this.#trials.sent(layers?.spatialLayer ?? -1, this.#following, Date.now());
+      this.emit('layer');
+      this.#prefer().catch((error: unknown) => this.emit('fault', error));
+    });
+  }
+
+  /** The track that is sent; undefined while none is. */
+  get sent(): MediaTrack | undefined {
+    const layer = this.#consumer.currentLayers?.spatialLayer;
+    return layer === undefined ? undefined : this.#tracks[layer];
+  }
+
+  /** Nothing is sent any more: the way carries not even the lowest layer. */
+  get starved(): boolean {
+    return this.#began && this.sent === undefined;
+  }
+
+  /** Called when the viewer is connected. */
+  start(): void {
+    this.#started = Date.now();
+  }
+
+  /**
+   * Leaves the choice to mediasoup.
+   * @param always the lowest layer is sent even where the way does not carry it
+   */
+  async follow(always: boolean): Promise<void> {
+    this.#following = true;
+    await this.#guarantee(always ? this.#tracks[0] : undefined);
+    await this.#prefer();
+  }
+
+  /** Sends one layer, or the next best while that one is not there, whatever the way carries. */
+  async fix(track: MediaTrack): Promise<void> {
+    this.#following = false;
+    clearTimeout(this.#timer);
+    await this.#guarantee(track);
+    await this.#consumer.setPreferredLayers({ spatialLayer: this.#tracks.findIndex(({ id }) => id === track.id) });
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.removeAllListeners();
+  }
+
+  /** Tells mediasoup the best layer that it may choose now, and what changes with time when it does. */
+  async #prefer(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (!this.#following) return;
+    const now = Date.now();
+    const times = this.#tracks.map((track, layer) => Math.max(this.#opens(track), this.#trials.from(layer)));
+    const closed = times.findIndex((time, layer) => layer > 0 && time > now);
+    const next = Math.min(...times.filter((time) => time > now));
+    if (next < Infinity) {
+      this.#timer = setTimeout(() => {
+        this.#prefer().catch((error: unknown) => this.emit('fault', error));
+      }, next - now);
+    }
+    const best = (closed < 0 ? this.#tracks.length : closed) - 1;
+    if (this.#consumer.preferredLayers?.spatialLayer === best) return;
+    await this.#consumer.setPreferredLayers({ spatialLayer: best });
+  }
+
+  /** When a new viewer can get a layer. */
+  #opens(track: MediaTrack): number {
+    return bitrateOf(this.#stream, track) <= FIRST_BITRATE ? 0 : this.#started + FIRST_MS;
+  }
+
+  async #guarantee(track: MediaTrack | undefined): Promise<void> {
+    const needed = track === undefined ? 0 : Math.round(bitrateOf(this.#stream, track) * MARGIN);
+    await this.#transport.setMinOutgoingBitrate(Math.max(LEAST_BITRATE, needed));
+  }
+}

@@ -1,0 +1,169 @@
+import { EventEmitter } from 'node:events';
+import type { types } from 'mediasoup';
+import type { OutputStream } from '../../core/stream.ts';
+import type { AudioTrack, MediaTrack } from '../../core/track.ts';
+import { isEstimated } from '../../webrtc/extensions.ts';
+import { LayerControl } from './layer-control.ts';
+import type { PlayableRendition, Selection } from './selection.ts';
+
+interface ChoiceEvents {
+  /** The viewer gets another rendition, or has asked and gets this one. */
+  rendition: [rendition: PlayableRendition, auto: boolean];
+  /** The worker refuses, which it does only when it is gone. */
+  fault: [error: unknown];
+}
+
+/** One kind of media that a viewer is sent. */
+export interface SentMedia {
+  readonly kind: 'video' | 'audio';
+  readonly consumer: types.Consumer;
+  /** What can be sent. Of video, the consumer's layers, lowest first. */
+  readonly tracks: readonly MediaTrack[];
+  /** Goes on with another track, where there are several of sound. */
+  readonly select?: ((track: AudioTrack) => void) | undefined;
+}
+
+/** How a viewer is sent media. */
+export interface Sent {
+  readonly transport: types.WebRtcTransport;
+  readonly media: readonly SentMedia[];
+  /** The viewer's end reports what arrives. */
+  readonly reports: boolean;
+}
+
+/**
+ * Which rendition of a playlist one viewer gets. With `auto` mediasoup chooses the layer of the video by what it
+ * estimates that the way carries, and the rendition follows it; without, the viewer's word counts whatever the way
+ * carries. The sound is the one of the rendition, and among renditions with one and the same video that of the
+ * rendition that was asked for.
+ */
+export class RenditionChoice extends EventEmitter<ChoiceEvents> {
+  readonly #selection: Selection;
+  readonly #video: SentMedia | undefined;
+  readonly #audio: SentMedia | undefined;
+  /** Where the video has several. */
+  readonly #layers: LayerControl | undefined;
+  /** mediasoup knows what the way to the viewer carries. */
+  readonly #estimated: boolean;
+  readonly #paused = new Map<types.Consumer, boolean>();
+  readonly #pausing = new Set<types.Consumer>();
+  #auto: boolean;
+  /** Asked for: without auto all of it, else its sound. */
+  #wanted: PlayableRendition;
+  #current: PlayableRendition;
+  #started = false;
+  /** The viewer waits to hear what has become of a request. */
+  #owed = false;
+
+  constructor(stream: OutputStream, selection: Selection, { transport, media, reports }: Sent) {
+    super();
+    this.#selection = selection;
+    this.#video = media.find(({ kind }) => kind === 'video');
+    this.#audio = media.find(({ kind }) => kind === 'audio');
+    this.#estimated = reports && this.#video !== undefined && isEstimated(this.#video.consumer.rtpParameters);
+    this.#auto = selection.playlist.options.webrtcAutoAbr && this.#estimated;
+    [this.#wanted] = selection.renditions as [PlayableRendition];
+    this.#current = this.#wanted;
+    if (this.#video !== undefined && this.#video.tracks.length > 1) {
+      this.#layers = new LayerControl(stream, transport, this.#video);
+      this.#layers.on('layer', () => this.#settle());
+      this.#layers.on('fault', (error) => this.emit('fault', error));
+    }
+  }
+
+  get auto(): boolean {
+    return this.#auto;
+  }
+
+  /** Begins to send. */
+  async start(): Promise<void> {
+    this.#started = true;
+    this.#layers?.start();
+    await this.#apply();
+  }
+
+  /**
+   * Does what a viewer asks; a name that is not there is as good as none. `rendition` tells when it is done.
+   * @param auto undefined: off with a name, else as it is
+   */
+  async request(name: string | undefined, auto: boolean | undefined): Promise<void> {
+    const named = this.#selection.renditions.find((rendition) => rendition.name === name);
+    if (named !== undefined) this.#wanted = named;
+    else if (auto === false) this.#wanted = this.#current;
+    this.#auto = this.#estimated && (auto ?? (named === undefined && this.#auto));
+    this.#owed = true;
+    if (this.#started) await this.#apply();
+  }
+
+  close(): void {
+    this.#layers?.close();
+    this.removeAllListeners();
+  }
+
+  async #apply(): Promise<void> {
+    const { consumer } = this.#video ?? {};
+    const { video } = this.#wanted;
+    if (consumer !== undefined) this.#pause(consumer, !this.#auto && video === undefined);
+    if (this.#auto) await this.#layers?.follow(this.#soundAlone() === undefined);
+    else if (video !== undefined) await this.#layers?.fix(video);
+    this.#settle();
+  }
+
+  /** Follows what is sent. */
+  #settle(): void {
+    const rendition = this.#sentRendition();
+    if (rendition === undefined) return;
+    const changed = rendition !== this.#current;
+    this.#current = rendition;
+    const audio = this.#audio;
+    if (audio !== undefined) {
+      if (rendition.audio !== undefined) audio.select?.(rendition.audio);
+      this.#pause(audio.consumer, rendition.audio === undefined);
+    }
+    const pending = !this.#auto && rendition.video?.id !== this.#wanted.video?.id;
+    if (!changed && (pending || !this.#owed)) return;
+    if (!pending) this.#owed = false;
+    this.emit('rendition', rendition, this.#auto);
+  }
+
+  /** The rendition whose video is sent; undefined while that is not known. */
+  #sentRendition(): PlayableRendition | undefined {
+    if (this.#video === undefined || (!this.#auto && this.#wanted.video === undefined)) return this.#wanted;
+    if (this.#layers === undefined) return this.#withVideo(this.#video.tracks[0]);
+    const { sent } = this.#layers;
+    if (sent !== undefined) return this.#withVideo(sent);
+    return this.#auto && this.#layers.starved ? this.#soundAlone() : undefined;
+  }
+
+  #withVideo(track: MediaTrack | undefined): PlayableRendition | undefined {
+    return this.#best(this.#selection.renditions.filter(({ video }) => video?.id === track?.id));
+  }
+
+  /** What is left where the way carries no video at all, if the playlist has it. */
+  #soundAlone(): PlayableRendition | undefined {
+    return this.#best(this.#selection.renditions.filter(({ video }) => video === undefined));
+  }
+
+  /** Of renditions with one video, the one that was asked for, or whose sound is most like it. */
+  #best(renditions: readonly PlayableRendition[]): PlayableRendition | undefined {
+    const { audio } = this.#wanted;
+    return renditions.find((rendition) => rendition === this.#wanted)
+      ?? renditions.find((rendition) => rendition.audio?.id === audio?.id)
+      ?? renditions.find((rendition) => rendition.audio?.language === audio?.language)
+      ?? renditions[0];
+  }
+
+  /** Pauses or resumes, as soon as the worker has done what it was asked before. */
+  #pause(consumer: types.Consumer, paused: boolean): void {
+    this.#paused.set(consumer, paused);
+    if (!this.#started || this.#pausing.has(consumer)) return;
+    this.#pausing.add(consumer);
+    const work = async () => {
+      while (consumer.paused !== this.#paused.get(consumer)) {
+        await (this.#paused.get(consumer) === true ? consumer.pause() : consumer.resume());
+      }
+      this.#pausing.delete(consumer);
+    };
+    work().catch((error: unknown) => this.emit('fault', error));
+  }
+}

@@ -1,0 +1,81 @@
+import type { MediaTrack } from '../core/track.ts';
+import type { Choice, ChosenJob } from './choice.ts';
+import { audioOptions } from './encoders/audio.ts';
+import { imageForm } from './encoders/image.ts';
+import { videoOptions } from './encoders/video.ts';
+import { filterChain } from './filters.ts';
+import { forcedKeyFrames } from './frame-grid.ts';
+
+/** What an ffmpeg is to do. */
+export interface Command {
+  /** Input tracks in the order of the NUT streams; jobs find theirs by id. Each job's is among them. */
+  readonly tracks: readonly MediaTrack[];
+  /** What decodes each of them, in the same order. */
+  readonly decoders: readonly Choice[];
+  /** Job i is written to `pipe:${3 + i}`. */
+  readonly jobs: readonly ChosenJob[];
+  readonly decodes: { readonly threadCount: number; readonly onlyKeyframes: boolean };
+}
+
+/** The pipe of the first output; before it are the standard ones. */
+const FIRST_PIPE = 3;
+
+/** Nothing on standard error but errors, nothing read from a terminal. */
+const QUIET = ['-hide_banner', '-nostdin', '-loglevel', 'error'];
+/** The first packet is enough: what a decoder needs to know is in the NUT headers. */
+const NO_PROBING = ['-probesize', '32', '-analyzeduration', '0'];
+
+/**
+ * Arguments of an ffmpeg that reads NUT on its standard input, decodes each track once, and puts out every job as a
+ * NUT of its own with one stream. Times are the input's, which come with OFFSET_SECONDS added and go out so.
+ * Every output has a filter graph of its own: in a common one ffmpeg 7 hands on no frame before the output with the
+ * lowest frame rate has one, and a track that stays silent would hold up the others.
+ */
+export function ffmpegArguments(command: Command): string[] {
+  const { tracks, jobs } = command;
+  const upload = jobs.find(({ choice }) => uploads(choice))?.choice.device;
+  return [
+    ...QUIET, '-filter_threads', '1', ...(upload?.encodeWith ?? []),
+    ...tracks.flatMap((track, stream) => decoderOptions(command, track, stream)),
+    '-flags', 'low_delay', ...NO_PROBING, '-copyts', '-f', 'nut', '-i', 'pipe:0',
+    ...jobs.flatMap((job, index) => outputOptions(job, index, tracks.findIndex(({ id }) => id === job.job.from.id))),
+  ];
+}
+
+function decoderOptions({ decoders, jobs, decodes }: Command, track: MediaTrack, stream: number): string[] {
+  const decoder = decoders[stream];
+  const options = decoder === undefined ? [] : [`-c:${stream}`, decoder.ffmpegName];
+  if (track.type === 'audio') return options;
+  // only pictures can do with key frames: a video of nothing else would stand still
+  const onlyPictures = jobs.every(({ job }) => job.from.id !== track.id || job.encoding.type === 'image');
+  const skip = decodes.onlyKeyframes && onlyPictures ? [`-skip_frame:${stream}`, 'nokey'] : [];
+  return [...options, `-threads:${stream}`, String(decodes.threadCount), ...skip];
+}
+
+function outputOptions(job: ChosenJob, index: number, stream: number): string[] {
+  return [
+    '-map', `0:${stream}`, '-filter', filterChain(job), ...encoderOptions(job),
+    // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
+    '-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1',
+    '-f', 'nut', `pipe:${FIRST_PIPE + index}`,
+  ];
+}
+
+/** Every frame is put out with the time that it came with. */
+const PICTURE_CLOCK = ['-fps_mode', 'passthrough', '-enc_time_base', '1:90000'];
+
+function encoderOptions({ job: { from, encoding }, choice, resumeAt }: ChosenJob): string[] {
+  const { ffmpegName } = choice;
+  if (encoding.type === 'audio') return audioOptions(encoding, ffmpegName);
+  if (from.type === 'audio') throw new Error('No picture can be made of an audio track');
+  // several threads would hold back a picture each
+  const picture = [...PICTURE_CLOCK, '-c:v', ffmpegName, '-threads', '1'];
+  if (encoding.type === 'image') return [...picture, ...imageForm(ffmpegName).options];
+  const keyFrames = forcedKeyFrames(from, encoding, resumeAt !== undefined);
+  return [...PICTURE_CLOCK, '-force_key_frames', keyFrames, ...videoOptions(encoding, from, choice)];
+}
+
+/** Whether frames have to be brought to a device, of which ffmpeg has one for all graphs. */
+function uploads({ device }: Choice): boolean {
+  return device !== undefined && device.encodeWith.length > 0;
+}

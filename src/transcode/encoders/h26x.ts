@@ -1,0 +1,61 @@
+import type { VideoTrack } from '../../core/track.ts';
+import type { VideoEncoding } from '../encoding.ts';
+import type { ExtraOptions } from './extra-options.ts';
+import { constantRate, countedBySource, listed, LONG_GOP, spread } from './rate.ts';
+import { encoderThreads } from './threads.ts';
+
+const OPENH264_MAX_FRAMERATE = 60;
+/** OpenH264 knows complexity only as bounds of the quantizer (facts/10-transcoding.md). */
+const OPENH264_QP = { slower: [10, 39], slow: [16, 45], medium: [24, 51], fast: [32, 51], faster: [40, 51] } as const;
+
+/**
+ * x264. Without a preset `veryfast`: the ones below give up far more quality than they save. Rate control counts frames
+ * at the rate that is told: by their stamps it would hold back each frame until the next. Pictures are split among
+ * threads.
+ */
+export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
+  const { preset = 'veryfast', profile, bFrames, lookahead, expectedFramerate } = encoding;
+  const params: [string, string | number][] = [['fps', expectedFramerate]];
+  if (lookahead > 0) params.push(['rc-lookahead', lookahead], ['mbtree', 1]);
+  return [
+    '-c:v', 'libx264', '-preset', preset, '-tune', 'zerolatency', ...profileOf(profile), '-bf', String(bFrames),
+    ...constantRate(encoding), '-g', LONG_GOP, '-sc_threshold', '0', '-forced-idr', '1',
+    '-threads', String(encoderThreads(encoding)), '-x264-params', listed([...params, ...allowed]),
+  ];
+}
+
+const X265_BUFFER_SECONDS = 2;
+
+/** x265. Without a preset `ultrafast`. With a shorter buffer it takes long to come near its bitrate. */
+export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
+  const { preset = 'ultrafast', bFrames, lookahead, expectedFramerate } = encoding;
+  const params: [string, string | number][] = [
+    ['log-level', 'error'], ['fps', expectedFramerate], ['scenecut', 0], ['open-gop', 0], ['frame-threads', 1],
+    ['pools', encoderThreads(encoding)],
+  ];
+  if (lookahead > 0) params.push(['rc-lookahead', lookahead]);
+  return [
+    '-c:v', 'libx265', '-preset', preset, '-tune', 'zerolatency', '-bf', String(bFrames),
+    ...constantRate(encoding, X265_BUFFER_SECONDS), '-g', LONG_GOP, '-forced-idr', '1',
+    '-x265-params', listed([...params, ...allowed]),
+  ];
+}
+
+/** OpenH264. It has no B-frames and no lookahead. */
+export function openh264(encoding: VideoEncoding, { allowed }: ExtraOptions, from: VideoTrack): string[] {
+  const { preset, profile } = encoding;
+  const { bitrate } = countedBySource(encoding, from, OPENH264_MAX_FRAMERATE);
+  const [qmin, qmax] = preset === undefined ? [] : OPENH264_QP[preset];
+  const quantizer = qmin === undefined || qmax === undefined ? [] : ['-qmin', String(qmin), '-qmax', String(qmax)];
+  return [
+    '-c:v', 'libopenh264', ...profileOf(OPENH264_PROFILES[profile ?? 'baseline']), '-rc_mode', 'bitrate',
+    '-b:v', String(bitrate), '-maxrate', String(bitrate), ...quantizer, '-g', LONG_GOP,
+    '-threads', String(encoderThreads(encoding)), ...spread(allowed),
+  ];
+}
+
+const OPENH264_PROFILES = { baseline: 'constrained_baseline', main: 'main', high: 'high' } as const;
+
+function profileOf(profile: string | undefined): string[] {
+  return profile === undefined ? [] : ['-profile:v', profile];
+}

@@ -1,0 +1,159 @@
+import { BackOff } from './back-off.ts';
+import type { Encode } from './encode.ts';
+import { Run, type RunEnd, type RunSetting } from './run.ts';
+
+/** Encoders of which one is to blame, by what ffmpeg says, are given up after so many failures in a row. */
+const MAX_STRIKES = 3;
+/** After so many failures in a row for no known reason the encodes of a group are run apart to find it. */
+const FAILURES_TOGETHER = 3;
+/** What the end of a run counts that had put out something of every encode, or that somebody killed. */
+const SMALL_FAILURE = 0.25;
+/** After so many crashes in a row an encode that is alone is not tried with the same input again: that could be the reason. */
+const CRASHES_ON_INPUT = 2;
+
+export interface GroupHandler {
+  /** Encodes of the group that are to be run on their own from now on; they are the group's no more. */
+  apart(encodes: readonly Encode[], failures: number): void;
+  /** An encode that nothing can be made of; it is the group's no more. */
+  givenUp(encode: Encode, reason: string): void;
+  /** Whether others work on the same input, so that this is not what an encode fails for. */
+  othersWork(encode: Encode): boolean;
+}
+
+/** Encodes that share an ffmpeg, which is started again whenever it ends. */
+export class Group {
+  readonly #setting: RunSetting;
+  readonly #handler: GroupHandler;
+  readonly #backOff = new BackOff();
+  #encodes: readonly Encode[] = [];
+  #run: Run | undefined;
+  /** Told to end, and not gone yet. */
+  readonly #leaving = new Set<Run>();
+  #failures: number;
+  /** Ends in a row without any output that nobody else was the cause of. */
+  #crashes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** @param failures how often its encodes have failed in a row for a reason that nobody knows */
+  constructor(setting: RunSetting, handler: GroupHandler, failures = 0) {
+    this.#setting = setting;
+    this.#handler = handler;
+    this.#failures = failures;
+  }
+
+  get encodes(): readonly Encode[] {
+    return this.#encodes;
+  }
+
+  /** Whether all its encodes are being put out. */
+  get healthy(): boolean {
+    return this.#run?.healthy ?? false;
+  }
+
+  /** Process ids of its children. */
+  get pids(): number[] {
+    return [...this.#leaving, ...(this.#run === undefined ? [] : [this.#run])].flatMap(({ pid }) => pid ?? []);
+  }
+
+  /**
+   * Takes other encodes, or the same ones that have other things to do. What must start anew does: where the
+   * one before it stopped.
+   */
+  set(encodes: readonly Encode[]): void {
+    this.#encodes = encodes;
+    if (this.#run?.does(encodes) === true) return;
+    clearTimeout(this.#timer);
+    this.#run?.finish();
+    if (this.#run !== undefined) this.#leaving.add(this.#run);
+    this.#run = undefined;
+    this.#start();
+  }
+
+  /** Ends all at once. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#encodes = [];
+    clearTimeout(this.#timer);
+    this.#run?.kill();
+    for (const run of this.#leaving) run.kill();
+  }
+
+  #start(): void {
+    if (this.#encodes.length === 0 || this.#closed) return;
+    const run: Run = new Run(this.#setting, this.#encodes, {
+      gone: (end) => this.#gone(run, end),
+      lost: (encode, reason) => this.#lost(encode, reason),
+    }, this.#encodes.length > 1 || this.#crashes < CRASHES_ON_INPUT);
+    this.#run = run;
+  }
+
+  #gone(run: Run, end: RunEnd | undefined): void {
+    this.#leaving.delete(run);
+    if (run !== this.#run) return;
+    this.#run = undefined;
+    if (end === undefined || this.#closed || this.#encodes.length === 0) return;
+    const { reason } = end;
+    this.#setting.log.warn({ pid: run.pid, reason }, 'an encoder process has ended: it is started again');
+    for (const encode of this.#encodes) encode.fail(reason, false);
+    this.#account(run, end);
+    this.#timer = setTimeout(() => this.#start(), this.#backOff.next());
+  }
+
+  #account(run: Run, { reason, killed }: RunEnd): void {
+    if (run.productive) this.#crashes = 0;
+    else if (!killed && run.pid !== undefined && run.blamed === undefined) this.#crashes++;
+    if (run.healthy) {
+      this.#backOff.reset();
+      this.#failures = 0;
+    } else if (run.pid !== undefined && !(killed && run.productive)) {
+      this.#findCulprit(run, reason, run.productive || killed ? SMALL_FAILURE : 1);
+    }
+  }
+
+  #findCulprit(run: Run, reason: string, weight: number): void {
+    const { blamed } = run;
+    if (blamed !== undefined && this.#encodes.includes(blamed) && run.failedAt(blamed)) {
+      blamed.strikes++;
+      if (blamed.strikes < MAX_STRIKES) return;
+      this.#drop(blamed);
+      this.#backOff.reset();
+      this.#handler.givenUp(blamed, reason);
+      return;
+    }
+    this.#failures += weight;
+    if (this.#failures < FAILURES_TOGETHER) return;
+    const [only, ...others] = this.#encodes;
+    if (only === undefined) return;
+    if (others.length > 0) return this.#divide(run);
+    if (!run.failedAt(only) || !this.#handler.othersWork(only)) return;
+    this.#drop(only);
+    this.#handler.givenUp(only, reason);
+  }
+
+  /** Goes on with half of the encodes: those that put out something, if there are such. */
+  #divide(run: Run): void {
+    const failed = this.#encodes.filter((encode) => run.failedAt(encode));
+    const half = Math.ceil(this.#encodes.length / 2);
+    const away = failed.length > 0 && failed.length < this.#encodes.length ? failed : this.#encodes.slice(half);
+    this.#drop(...away);
+    this.#backOff.reset();
+    this.#crashes = 0;
+    this.#handler.apart(away, this.#failures);
+  }
+
+  #lost(encode: Encode, reason: string): void {
+    this.#setting.log.warn({ reason, codec: encode.job.encoding.codec }, 'an encoder is started again, apart from others');
+    this.#drop(encode);
+    if (this.#encodes.length === 0) this.set([]);
+    encode.strikes++;
+    if (encode.strikes >= MAX_STRIKES) return this.#handler.givenUp(encode, reason);
+    encode.fail(reason, false);
+    this.#handler.apart([encode], 0);
+  }
+
+  #drop(...away: readonly Encode[]): void {
+    this.#encodes = this.#encodes.filter((encode) => !away.includes(encode));
+  }
+}

@@ -1,0 +1,38 @@
+import { BitstreamError } from '../codecs/bits.ts';
+import type { Logger } from '../log.ts';
+import { nutStreamOf } from './bitstream.ts';
+import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './choice.ts';
+import { readExtraOptions } from './encoders/extra-options.ts';
+import type { EncodeJob } from './encoding.ts';
+
+/** What does a job. */
+export interface Means {
+  readonly encoder: Choice;
+  readonly decoder: Choice;
+}
+
+/**
+ * What this machine does a job with.
+ * @param offer undefined without an ffmpeg
+ * @returns or why it cannot
+ */
+export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefined, log: Logger): Means | string {
+  if (offer === undefined) return 'there is no ffmpeg';
+  const decoding = chooseDecoder(from.codec, offer);
+  if ('reason' in decoding) return decoding.reason;
+  const chosen = chooseEncoder(encoding.codec, encoding.type === 'image' ? undefined : encoding.modules, offer);
+  if ('reason' in chosen) return chosen.reason;
+  const { passedOver, choice: encoder } = chosen;
+  const module = encoder.name;
+  if (passedOver.length > 0) log.warn({ passedOver, module }, 'configured modules are not usable here: another one is taken');
+  const extraOptions = encoding.type === 'video' ? encoding.extraOptions : undefined;
+  const { refused } = readExtraOptions(extraOptions, encoder.ffmpegName);
+  if (refused.length > 0) log.warn({ refused, module }, 'extra options that this encoder may not be given: left out');
+  try {
+    nutStreamOf(from);
+  } catch (error) {
+    if (error instanceof BitstreamError) return `the input cannot be decoded: ${error.message}`;
+    throw error;
+  }
+  return { encoder, decoder: decoding.choice };
+}

@@ -1,0 +1,244 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OutputProfileConfig } from '../config/model.ts';
+import type { Application } from '../core/application.ts';
+import type { Packet } from '../core/packet.ts';
+import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import { KilnError } from '../errors.ts';
+import { EncoderState, encodedTrack, unmadeTrack } from './encoded-track.ts';
+import type { Encoding } from './encoding.ts';
+import type { Overlays } from './overlays.ts';
+import { profilePlaylist } from './playlists.ts';
+import { outputName, planTracks, type PlannedTrack } from './profile.ts';
+import { raisedRate } from './rate-watch.ts';
+import type { EncodedFormat, EncodeSink, EncodeTask } from './transcoder.ts';
+
+export interface ProfileOutputOptions {
+  readonly application: Application;
+  readonly overlays: Overlays | undefined;
+  /** An encode is not made. @param final nor will be */
+  readonly onFailure: (variantName: string, reason: string, final: boolean) => void;
+  /** There can be no output stream. Called once. */
+  readonly onRefusal: (reason: string) => void;
+  /** The output stream is announced: its encoders have told their formats, or failed to. */
+  readonly onAnnounced: () => void;
+}
+
+/** A track of the output stream and what it is made of. */
+interface Entry {
+  planned: PlannedTrack;
+  /** Readable; undefined until there is something to read. */
+  track: MediaTrack | ImageTrack | undefined;
+  /** Told of as long as `track` is not there. */
+  awaited: Track | undefined;
+  readonly encode?: { readonly state: EncoderState; readonly sink: EncodeSink };
+}
+
+/** What is held back until every encoder has told its format. */
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+const START_TIMEOUT_MS = 5000;
+
+/**
+ * One output profile at work on one input stream. A bypassed packet is the input's with the output's track on it.
+ * The output stream is announced when its tracks are known, which takes encoders a moment; until then its packets
+ * are held back, so that viewers start with all tracks and from the first key frame.
+ */
+export class ProfileOutput {
+  readonly #input: InputStream;
+  readonly #profile: OutputProfileConfig;
+  readonly #options: ProfileOutputOptions;
+  readonly #name: string;
+  /** Ids are given once, in the order in which tracks appear. */
+  readonly #ids = new Map<string, number>();
+  readonly #encodings = new Map<string, Encoding>();
+  #entries: ReadonlyMap<string, Entry> = new Map();
+  #routes = new Map<Track, Track[]>();
+  #output: OutputStream | undefined;
+  /** Packets not put out yet; undefined once the stream is announced. */
+  #held: Packet[] | undefined = [];
+  #heldBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #refused = false;
+
+  constructor(input: InputStream, profile: OutputProfileConfig, options: ProfileOutputOptions) {
+    this.#input = input;
+    this.#profile = profile;
+    this.#options = options;
+    this.#name = outputName(profile, input.name);
+  }
+
+  /** Undefined as long as there is nothing to put out. */
+  get output(): OutputStream | undefined {
+    return this.#output;
+  }
+
+  /** What is to be encoded for this profile. */
+  get tasks(): EncodeTask[] {
+    return [...this.#entries.values()].flatMap(({ planned: { from, variantName, encoding }, encode }) => {
+      return encode === undefined || encoding === undefined ? [] : { job: { from, encoding: this.#drawn(variantName, encoding) }, sink: encode.sink };
+    });
+  }
+
+  get announced(): boolean {
+    return this.#held === undefined;
+  }
+
+  /** Takes the input's tracks as they are now. */
+  plan(): void {
+    const measured = ({ id }: Track) => this.#input.measured(id)?.framerateAvg ?? 0;
+    const planned = planTracks(this.#profile, this.#input.tracks, { known: this.#encodings, measured });
+    const entries = new Map(planned.map((one) => [one.key, this.#entry(one)]));
+    this.#entries = entries;
+    this.#output ??= entries.size > 0 ? this.#create() : undefined;
+    if (this.#output === undefined) this.#entries = new Map();
+    this.#routes = new Map();
+    for (const { planned: { from }, encode, track } of this.#entries.values()) {
+      if (encode === undefined && track !== undefined) this.#routes.set(from, [...(this.#routes.get(from) ?? []), track]);
+    }
+    this.#showTracks();
+  }
+
+  /** Takes the frame rates of the input as they turned out to be. @returns whether an encode is another now */
+  raiseRates(rateOf: (track: VideoTrack) => number): boolean {
+    let raised = false;
+    for (const entry of this.#entries.values()) {
+      const { key, from, encoding } = entry.planned;
+      if (encoding?.type !== 'video' || from.type !== 'video') continue;
+      const now = raisedRate(from, encoding, rateOf(from));
+      if (now === encoding) continue;
+      this.#encodings.set(key, now);
+      entry.planned = { ...entry.planned, encoding: now };
+      raised = true;
+    }
+    return raised;
+  }
+
+  /** Puts out what is bypassed of a packet of the input. */
+  pass({ track: from, dts, pts, duration, key, data }: Packet): void {
+    const tracks = this.#routes.get(from);
+    if (tracks === undefined) return;
+    for (const track of tracks) this.#write({ track, dts, pts, duration, key, data });
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#held = [];
+    this.#output = undefined;
+  }
+
+  #entry(planned: PlannedTrack): Entry {
+    const { key, from, variantName: name, encoding, problem } = planned;
+    const known = this.#entries.get(key);
+    const place = { id: this.#id(key), name, from };
+    if (problem !== undefined) {
+      if (known?.planned.problem === undefined) this.#options.onFailure(name, problem, true);
+      return { planned, track: undefined, awaited: unmadeTrack(place) };
+    }
+    if (encoding !== undefined) return this.#encoded(planned, encoding, known);
+    if (known?.planned.from === from && known.encode === undefined) return known;
+    return { planned, track: { ...from, ...place, bypass: true }, awaited: undefined };
+  }
+
+  #encoded(planned: PlannedTrack, encoding: Encoding, known: Entry | undefined): Entry {
+    const { key, variantName: name } = planned;
+    this.#encodings.set(key, encoding);
+    if (known?.encode !== undefined) return Object.assign(known, { planned });
+    const state = new EncoderState();
+    const trackOf = (format?: EncodedFormat) => {
+      return encodedTrack({ id: this.#id(key), name, from: entry.planned.from }, encoding, state, format);
+    };
+    const sink: EncodeSink = {
+      started: (format) => this.#started(entry, state, format.module, trackOf(format)),
+      packet: ({ dts, pts, duration, key: isKey, data }) => {
+        if (entry.track !== undefined) this.#write({ track: entry.track, dts, pts, duration, key: isKey, data });
+      },
+      failed: (reason, final) => this.#failed(entry, state, reason, final),
+    };
+    const entry: Entry = { planned, track: undefined, awaited: undefined, encode: { state, sink } };
+    entry.awaited = trackOf();
+    return entry;
+  }
+
+  /** A video's encoding with the overlays that belong on it. */
+  #drawn(variantName: string, encoding: Encoding): Encoding {
+    const { overlays } = this.#options;
+    if (overlays === undefined || encoding.type !== 'video') return encoding;
+    return { ...encoding, overlays: overlays.of(this.#name, variantName, encoding) };
+  }
+
+  #started(entry: Entry, state: EncoderState, module: string, track: MediaTrack | ImageTrack): void {
+    state.module = module;
+    state.status = 'Ready';
+    if (isDeepStrictEqual(entry.track, track)) return;
+    entry.track = track;
+    this.#showTracks();
+  }
+
+  #failed(entry: Entry, state: EncoderState, reason: string, final: boolean): void {
+    if (final || state.status !== 'Failed') this.#options.onFailure(entry.planned.variantName, reason, final);
+    state.status = 'Failed';
+    if (final) entry.track = undefined;
+    if (final) this.#showTracks();
+  }
+
+  #showTracks(): void {
+    const output = this.#output;
+    if (output === undefined) return;
+    const entries = [...this.#entries.values()];
+    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? awaited ?? [] : [])));
+    if (this.#held === undefined) this.#setTracks(output);
+    else this.#announceIfSettled();
+  }
+
+  #setTracks(output: OutputStream): void {
+    output.setTracks([...this.#entries.values()].flatMap(({ track }) => track ?? []));
+  }
+
+  #announceIfSettled(): void {
+    if (this.#held === undefined) return;
+    const waits = [...this.#entries.values()].some(({ encode }) => encode !== undefined && encode.state.status === undefined);
+    if (!waits) this.#announce();
+    else this.#timer ??= setTimeout(() => this.#announce(), START_TIMEOUT_MS).unref();
+  }
+
+  #announce(): void {
+    clearTimeout(this.#timer);
+    const output = this.#output;
+    const held = this.#held;
+    if (output === undefined || output.closed || held === undefined) return;
+    this.#held = undefined;
+    this.#setTracks(output);
+    this.#options.application.announce(output);
+    for (const packet of held) output.write(packet);
+    this.#options.onAnnounced();
+  }
+
+  #write(packet: Packet): void {
+    if (this.#held === undefined) {
+      this.#output?.write(packet);
+      return;
+    }
+    this.#held.push(packet);
+    this.#heldBytes += packet.data.length;
+    if (this.#heldBytes > MAX_HELD_BYTES) this.#announce();
+  }
+
+  #create(): OutputStream | undefined {
+    try {
+      const output = this.#options.application.addOutput(this.#input, this.#name);
+      for (const config of this.#profile.playlists) output.followTracks((tracks) => profilePlaylist(config, tracks));
+      return output;
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      if (!this.#refused) this.#options.onRefusal(`${this.#name}: ${error.message}`);
+      this.#refused = true;
+      return undefined;
+    }
+  }
+
+  #id(key: string): number {
+    const id = this.#ids.get(key) ?? this.#ids.size;
+    this.#ids.set(key, id);
+    return id;
+  }
+}

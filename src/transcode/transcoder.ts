@@ -1,0 +1,205 @@
+import { GopCache } from '../core/gop-cache.ts';
+import type { Reader } from '../core/reader.ts';
+import type { InputStream } from '../core/stream.ts';
+import type { Track } from '../core/track.ts';
+import { FaultLog, type Logger } from '../log.ts';
+import type { Offer } from './choice.ts';
+import type { CodecInventory } from './codecs.ts';
+import type { Command } from './command.ts';
+import { Encode, type EncodeSink } from './encode.ts';
+import { isSameEncode, isSameJob, type EncodeJob } from './encoding.ts';
+import { Group } from './group.ts';
+import { findMeans, type Means } from './means.ts';
+import type { RunSetting } from './run.ts';
+
+export type { EncodedFormat, EncodeSink } from './encode.ts';
+
+/** Something to encode and who wants it. */
+export interface EncodeTask {
+  readonly job: EncodeJob;
+  readonly sink: EncodeSink;
+}
+
+export interface TranscoderOptions {
+  readonly inventory: CodecInventory;
+  readonly decodes: Command['decodes'];
+  readonly log: Logger;
+  /** How long an encoder that should put out something may be silent. */
+  readonly hangMs?: number;
+}
+
+/** What is kept of the input for encoders that start again. */
+const CACHE_LIMITS = { bytes: 16 * 1024 * 1024, seconds: 20 };
+const HANG_MS = 10_000;
+const MERGE_MS = 3000;
+
+/** A task that nothing comes of, as long as it is asked for. */
+interface Refusal {
+  readonly job: EncodeJob;
+  readonly reason: string;
+  readonly told: Set<EncodeSink>;
+}
+
+/** What is known when the machine has told what it can. */
+interface Opened {
+  readonly offer: Offer | undefined;
+  readonly setting: RunSetting;
+}
+
+/**
+ * Encodes an input stream: all its jobs in one ffmpeg, equal ones once. Encoders that end are started again and go on
+ * where they were, from what is kept of the input; an encoder that cannot work is left out and holds up no other.
+ */
+export class Transcoder {
+  readonly #input: InputStream;
+  readonly #options: TranscoderOptions;
+  readonly #faults: FaultLog;
+  readonly #cache = new GopCache(CACHE_LIMITS, (track) => this.#needed(track));
+  readonly #reader: Reader;
+  #tasks: readonly EncodeTask[] = [];
+  #opened: Opened | undefined;
+  #encodes: readonly Encode[] = [];
+  #groups: readonly Group[] = [];
+  #refusals: readonly Refusal[] = [];
+  /** What encoded for a sink when it last did: an encode that is asked for again goes on where it was. */
+  readonly #latest = new WeakMap<EncodeSink, Encode>();
+  #merging: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** @param before what came of the input before: encoders begin with it */
+  constructor(input: InputStream, options: TranscoderOptions, before?: GopCache) {
+    this.#input = input;
+    this.#options = options;
+    this.#faults = new FaultLog(options.log);
+    before?.replay((packet) => this.#cache.packet(packet));
+    this.#reader = input.read({ packet: (packet) => this.#cache.packet(packet), close: () => this.close() });
+    void this.#open();
+  }
+
+  /** What is to be encoded from now on. What was and still is goes on without a gap. */
+  setJobs(tasks: readonly EncodeTask[]): void {
+    if (this.#closed) return;
+    this.#tasks = tasks;
+    if (this.#opened !== undefined) this.#arrange(this.#opened);
+  }
+
+  /** Process ids of the children, for who looks after them from outside. */
+  get pids(): number[] {
+    return this.#groups.flatMap(({ pids }) => pids);
+  }
+
+  /** Ends the encoders at once. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#tasks = [];
+    for (const encode of this.#encodes) encode.setSinks([]);
+    this.#encodes = [];
+    for (const group of this.#groups) group.close();
+    clearInterval(this.#merging);
+    this.#reader.close();
+    this.#cache.close();
+    this.#faults.close();
+  }
+
+  async #open(): Promise<void> {
+    const { inventory, decodes, log, hangMs = HANG_MS } = this.#options;
+    const offer = await inventory.offer();
+    if (this.#closed) return;
+    const path = offer?.capabilities.path ?? '';
+    const setting = { path, input: this.#input, cache: this.#cache, inventory, decodes, hangMs, log, faults: this.#faults };
+    this.#opened = { offer, setting };
+    this.#arrange(this.#opened);
+  }
+
+  /** Finds for each task the encode that does it, makes those that are missing, and lets them run. */
+  #arrange({ offer, setting }: Opened): void {
+    const before = this.#encodes;
+    const found = this.#tasks.map((task) => before.find(({ job }) => isSameEncode(job, task.job)));
+    const taken = new Set(found);
+    const wanted = new Map<Encode, EncodeSink[]>();
+    const refusals: Refusal[] = [];
+    for (const [i, { job, sink }] of this.#tasks.entries()) {
+      const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
+      const means = same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
+      if (means === undefined) continue;
+      // the same one may want something else now: its encode goes on where it was
+      const latest = this.#latest.get(sink);
+      const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
+      this.#latest.set(sink, encode);
+      taken.add(encode);
+      if (same?.job.from !== job.from) encode.follow(job, means);
+      wanted.set(encode, [...(wanted.get(encode) ?? []), sink]);
+    }
+    this.#refusals = refusals;
+    this.#encodes = [...wanted.keys()];
+    for (const encode of before) if (!wanted.has(encode)) encode.setSinks([]);
+    for (const [encode, sinks] of wanted) encode.setSinks(sinks);
+    this.#group(setting);
+  }
+
+  /** What does a job; undefined when nothing can, which is told once. */
+  #means(job: EncodeJob, refusals: Refusal[], offer: Offer | undefined, sink: EncodeSink): Means | undefined {
+    const isSame = (refusal: Refusal) => isSameJob(refusal.job, job);
+    const known = refusals.find(isSame) ?? this.#refusals.find(isSame);
+    const means = known?.reason ?? findMeans(job, offer, this.#options.log);
+    if (typeof means !== 'string') return means;
+    const refusal = known ?? { job, reason: means, told: new Set() };
+    if (!refusals.includes(refusal)) refusals.push(refusal);
+    if (!refusal.told.has(sink)) {
+      refusal.told.add(sink);
+      sink.failed(refusal.reason, true);
+    }
+    return undefined;
+  }
+
+  /** Who was in a group stays there; new ones come to the first. */
+  #group(setting: RunSetting): void {
+    this.#groups = this.#groups.filter(({ encodes, pids }) => encodes.length > 0 || pids.length > 0);
+    const placed = new Set(this.#groups.flatMap(({ encodes }) => encodes));
+    const added = this.#encodes.filter((encode) => !placed.has(encode));
+    if (this.#groups.length === 0 && added.length > 0) this.#addGroup(setting, 0);
+    for (const [i, group] of this.#groups.entries()) {
+      const kept = group.encodes.filter((encode) => this.#encodes.includes(encode));
+      group.set(i === 0 ? [...kept, ...added] : kept);
+    }
+  }
+
+  #addGroup(setting: RunSetting, failures: number): Group {
+    const group = new Group(setting, {
+      apart: (encodes, before) => this.#addGroup(setting, before).set(encodes),
+      givenUp: (encode, reason) => this.#giveUp(encode, reason),
+      othersWork: (encode) => this.#othersWork(encode),
+    }, failures);
+    this.#groups = [...this.#groups, group];
+    return group;
+  }
+
+  #giveUp(encode: Encode, reason: string): void {
+    this.#encodes = this.#encodes.filter((one) => one !== encode);
+    this.#refusals = [...this.#refusals, { job: encode.job, reason, told: new Set(encode.sinks) }];
+    encode.fail(reason, true);
+    this.#merging ??= setInterval(() => this.#merge(), MERGE_MS);
+  }
+
+  /** The one at fault is found: when the others work they need no ffmpeg each. */
+  #merge(): void {
+    const [first, ...others] = this.#groups.filter(({ encodes }) => encodes.length > 0);
+    if (others.length > 0 && ![first, ...others].every((group) => group?.healthy)) return;
+    clearInterval(this.#merging);
+    this.#merging = undefined;
+    const encodes = this.#groups.flatMap((group) => group.encodes);
+    for (const group of others) group.set([]);
+    first?.set(encodes);
+  }
+
+  #othersWork({ job }: Encode): boolean {
+    return this.#groups.some(({ healthy, encodes }) => healthy && encodes.some((other) => other.job.from === job.from));
+  }
+
+  #needed({ id }: Track): number {
+    let needed = this.#opened === undefined ? -Infinity : Infinity;
+    for (const encode of this.#encodes) if (encode.job.from.id === id) needed = Math.min(needed, encode.needed);
+    return needed;
+  }
+}

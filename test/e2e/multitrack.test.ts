@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import { Kiln } from '../support/kiln.ts';
+import { MultitrackPublisher, type MultitrackOptions } from '../support/multitrack-publisher.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+const SAMPLERATE = 48_000;
+
+async function publish(t: ExecutionContext, options?: MultitrackOptions): Promise<{ kiln: Kiln; stream: StreamInfo }> {
+  const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>' });
+  t.teardown(() => kiln.stop());
+  const publisher = await MultitrackPublisher.start(kiln.ports.rtmp, 'live', options);
+  t.teardown(() => publisher.close());
+  return { kiln, stream: await kiln.liveStream('live') };
+}
+
+/** The master playlist, once there is one. */
+async function master(kiln: Kiln): Promise<string> {
+  return until('the master playlist', async () => {
+    const answer = await fetch(kiln.httpUrl('/app/live/llhls.m3u8'));
+    return answer.status === 200 && answer.text();
+  });
+}
+
+/** What a second of the sound in a chunklist sounds like to ffmpeg: Hz. */
+async function pitch(url: string): Promise<number> {
+  const { stdout } = await run('ffmpeg', [
+    '-v', 'error', '-i', url, '-t', '1', '-ac', '1', '-ar', String(SAMPLERATE), '-f', 's16le', '-',
+  ], { encoding: 'buffer' });
+  let rises = 0;
+  for (let at = 2; at < stdout.length; at += 2) {
+    if (stdout.readInt16LE(at) >= 0 && stdout.readInt16LE(at - 2) < 0) rises++;
+  }
+  return rises / (stdout.length / 2 / SAMPLERATE);
+}
+
+test('one stream brings sound in two languages, and LL-HLS plays each', async (t) => {
+  const { kiln, stream } = await publish(t);
+  t.deepEqual(
+    stream.input.tracks.map(({ id, type, audio }) => [id, type, audio?.language, audio?.bitrateConf]),
+    [[0, 'Video', undefined, undefined], [1, 'Audio', 'eng', 64_000], [3, 'Audio', 'kor', 64_000]],
+  );
+  t.deepEqual(
+    stream.outputs[0]?.tracks.map(({ video, audio }) => video?.codec ?? `${audio?.codec} ${audio?.language}`).sort(),
+    ['AAC eng', 'AAC kor', 'H264', 'OPUS eng', 'OPUS kor'],
+  );
+  const playlist = await master(kiln);
+  const media = [...playlist.matchAll(/^#EXT-X-MEDIA:TYPE=AUDIO,(.*)$/gm)].map(([, attributes = '']) => ({
+    group: /GROUP-ID="([^"]+)"/.exec(attributes)?.[1],
+    language: /LANGUAGE="([^"]+)"/.exec(attributes)?.[1],
+    url: kiln.httpUrl(/URI="([^"]+)"/.exec(attributes)?.[1] ?? ''),
+  }));
+  t.deepEqual(media.map(({ language }) => language), ['en', 'ko']);
+  t.is(media[0]?.group, media[1]?.group);
+  const pitches = await Promise.all(media.map(({ url }) => pitch(url)));
+  for (const [i, expected] of [440, 880].entries()) {
+    t.true(Math.abs((pitches[i] as number) - expected) < 20, `${media[i]?.language} sounds at ${pitches[i]} Hz`);
+  }
+});
+
+test('a source that sends a ladder of pictures has each of them in its output', async (t) => {
+  const { kiln, stream } = await publish(t, { sizes: ['320x180', '160x90'], languages: ['eng'] });
+  const videos = (tracks: StreamInfo['input']['tracks']) => tracks.flatMap(({ video }) => (video ? [[video.width, video.bypass]] : []));
+  t.deepEqual(videos(stream.input.tracks), [[320, false], [160, false]]);
+  t.deepEqual(videos(stream.outputs[0]?.tracks ?? []), [[320, true], [160, true]]);
+  const sizes = [...(await master(kiln)).matchAll(/RESOLUTION=(\d+x\d+)/g)].map(([, size]) => size);
+  t.deepEqual(sizes.sort(), ['160x90', '320x180']);
+});

@@ -1,0 +1,135 @@
+import test, { type ExecutionContext } from 'ava';
+import { aac } from '../support/aac.ts';
+import { encodersOf } from '../support/encoders.ts';
+import { publishPattern } from '../support/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/kiln.ts';
+import { AAC, BYPASS, LONG_LLHLS, ladderXml, video } from '../support/ladder-config.ts';
+import type { Recording } from '../support/llhls-recording.ts';
+import { MediaPublisher } from '../support/media-publisher.ts';
+import { moreSegments, playFaults, recordings, trackOf } from '../support/renditions.ts';
+import { until } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264 } from '../support/webrtc-media.ts';
+
+const LADDER = ladderXml([BYPASS, video(180, 200), AAC], {
+  playlists: '<Playlist><Name>source</Name><FileName>source</FileName>' +
+    '<Rendition><Name>source</Name><Video>source</Video></Rendition></Playlist>',
+});
+
+async function start(t: ExecutionContext, options: KilnOptions = {}): Promise<Kiln> {
+  const kiln = await Kiln.start({ llhls: LONG_LLHLS, application: LADDER, ...options });
+  t.teardown(() => kiln.stop());
+  return kiln;
+}
+
+function publish(t: ExecutionContext, kiln: Kiln): void {
+  const publisher = publishPattern(kiln.rtmpUrl('live'), { size: '640x360', bitrate: '400k' });
+  t.teardown(() => publisher.stop());
+}
+
+const STATUS_WITHIN_MS = 10_000;
+const statusOf = async (kiln: Kiln) => (await trackOf(kiln, '180p'))?.video?.codecStatus;
+
+/** Sees the encoder be in these states, one after the other; it asks as fast as it is answered, for some do not last. */
+async function statuses(kiln: Kiln, ...wanted: readonly string[]): Promise<string[]> {
+  const seen: string[] = [];
+  const end = performance.now() + STATUS_WITHIN_MS;
+  while (seen.length < wanted.length && performance.now() < end) {
+    const status = await statusOf(kiln);
+    if (status === wanted[seen.length]) seen.push(status as string);
+  }
+  return seen;
+}
+
+/** The only ffmpeg of the server. */
+async function encoder(kiln: Kiln): Promise<number> {
+  return until('an encoder', () => encodersOf(kiln.pid)[0]);
+}
+
+const times = ({ frames }: Recording, count = Infinity) => frames.slice(0, count).map(({ pts }) => pts);
+const starts = ({ segments }: Recording, count: number) => segments.slice(0, count).map(({ frames: [first] }) => [first?.pts, first?.key]);
+
+test.serial('encoders that are killed come back and lose nothing; who watches the source as it is notices nothing', async (t) => {
+  const kiln = await start(t);
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  const peer = new ViewerPeer({ audio: false });
+  t.teardown(() => peer.close());
+  await peer.play(kiln.httpUrl('/app/live/source?direction=whep'));
+  await peer.until(() => peer.frames().length > 0);
+  for (let round = 0; round < 2; round++) {
+    const pid = await encoder(kiln);
+    process.kill(pid, 'SIGKILL');
+    t.deepEqual(await statuses(kiln, 'Failed', 'Ready'), ['Failed', 'Ready']);
+    t.not(await encoder(kiln), pid);
+    await moreSegments(kiln, ['180p'], 2);
+  }
+  t.is(encodersOf(kiln.pid).length, 1);
+  t.like((await trackOf(kiln, 'source'))?.video, { codecStatus: 'Ready', configChangeCount: 0 });
+  t.like((await trackOf(kiln, '180p'))?.video, { configChangeCount: 0 });
+  const [source, high, sound] = (await recordings(kiln, ['source', '180p', 'aac'])) as [Recording, Recording, Recording];
+  for (const one of [source, high, sound]) t.deepEqual(playFaults(one), []);
+  const count = Math.min(source.segments.length, high.segments.length);
+  t.deepEqual(starts(high, count), starts(source, count));
+  t.deepEqual(times(high, source.frames.length), times(source, high.frames.length), 'every frame, once');
+  const seen = peer.frames().map(({ timestamp }) => timestamp);
+  const steps = seen.slice(1).map((timestamp, i) => (timestamp - (seen[i] ?? 0)) >>> 0);
+  t.true(steps.length > 90);
+  t.true(steps.every((step) => step > 2800 && step < 3200), 'a WebRTC viewer misses no frame');
+});
+
+test.serial('an encoder that stands still is found out; who watches the source as it is notices nothing', async (t) => {
+  const kiln = await start(t);
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  await moreSegments(kiln, ['180p'], 2);
+  const pid = await encoder(kiln);
+  process.kill(pid, 'SIGSTOP');
+  await moreSegments(kiln, ['source'], 3);
+  t.is(await encoder(kiln), pid, 'the source goes on while its encoder does not');
+  await until('the encoder has failed', () => /EGRESS_TRANSCODE_FAILED_ENCODING.*180p.*ffmpeg (puts out nothing|takes no input)/.test(kiln.log));
+  await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
+  t.not(await encoder(kiln), pid);
+  await moreSegments(kiln, ['180p'], 2);
+  const [source, high] = (await recordings(kiln, ['source', '180p'])) as [Recording, Recording];
+  t.deepEqual(playFaults(source), []);
+  const there = new Set(times(source));
+  t.true(high.segments.at(-1)?.frames.every(({ pts }) => there.has(pts)));
+  t.deepEqual(high.segments.at(-1)?.msn, source.segments.at(-1)?.msn, 'it has caught up');
+});
+
+test.serial('without an ffmpeg the source plays as it is, and what would have to be encoded has failed', async (t) => {
+  const kiln = await start(t, { env: { KILN_FFMPEG: '/bin/true' } });
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  const [source] = (await moreSegments(kiln, ['source'], 3)) as [Recording];
+  t.deepEqual(playFaults(source), []);
+  t.is((await trackOf(kiln, 'source'))?.video?.codecStatus, 'Ready');
+  t.is((await trackOf(kiln, '180p'))?.video?.codecStatus, 'Failed');
+  t.is((await trackOf(kiln, 'aac'))?.audio?.codecStatus, 'Failed');
+  t.regex(kiln.log, /KILN_FFMPEG is no ffmpeg that runs/);
+  t.regex(kiln.log, /EGRESS_TRANSCODE_FAILED_ENCODING.*180p of output profile ladder is not encoded/);
+  t.is((await fetch(`http://127.0.0.1:${kiln.ports.api}/readyz`)).status, 200);
+});
+
+test.serial('a source changes its size and its sample rate: what is encoded stays as it was and goes on', async (t) => {
+  const kiln = await start(t, { application: ladderXml([video(88, 100), AAC]) });
+  const size = (width: number, height: number) => h264({ width, height, fps: 25, gop: 25, seconds: 2 });
+  const publisher = await MediaPublisher.start(kiln.ports.rtmp, 'live', [
+    { video: await size(320, 180), audio: await aac(440) },
+    { video: await size(640, 360), audio: await aac(440, { samplerate: 44_100 }) },
+  ]);
+  t.teardown(() => publisher.close());
+  await kiln.liveStream('live');
+  await until('the source has changed', async () => {
+    const { input } = (await kiln.stream('live')).body.response;
+    return (input.tracks[0]?.video?.configChangeCount ?? 0) >= 2;
+  });
+  const [picture, sound] = (await moreSegments(kiln, ['88p', 'aac'], 2)) as [Recording, Recording];
+  t.like((await trackOf(kiln, '88p'))?.video, { width: 156, height: 88, configChangeCount: 0, codecStatus: 'Ready' });
+  t.like((await trackOf(kiln, 'aac'))?.audio, { samplerate: 48_000, configChangeCount: 0, codecStatus: 'Ready' });
+  t.is(picture.frames[0]?.pts, 0, 'from the first frame on');
+  t.true(picture.segments.length >= 5);
+  t.deepEqual(playFaults(picture), []);
+  t.false(sound.segments.some(({ gap, discontinuity }) => gap || discontinuity));
+});

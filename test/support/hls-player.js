@@ -1,0 +1,60 @@
+// Loaded into a page with hls.js in front: players, and what a test asks of them.
+
+/** What a busy machine makes, and the player itself when it leaves a rendition: the server has no part in it. */
+const HARMLESS = /TimeOut|bufferStalledError|bufferSeekOverHole|bufferNudgeOnStall|^aborted$/;
+/** Seconds between two frames that are more than the next frame. */
+const HOLE = 0.1;
+
+/** Plays by hls.js alone. */
+window.playHls = (url) => {
+  const video = document.body.appendChild(document.createElement('video'));
+  video.muted = true;
+  video.autoplay = true;
+  // a test has no time for the long memory that hls.js has of a line
+  const hls = new window.Hls({ lowLatencyMode: true, maxLiveSyncPlaybackRate: 2, abrEwmaFastLive: 1, abrEwmaSlowLive: 3 });
+  watch(hls);
+  hls.loadSource(url);
+  hls.attachMedia(video);
+};
+
+/** Plays by OvenPlayer, which takes hls.js for LL-HLS. */
+window.playOven = (file) => {
+  const player = window.OvenPlayer.create('player', {
+    autoStart: true,
+    mute: true,
+    hlsConfig: { lowLatencyMode: true, maxLiveSyncPlaybackRate: 2 },
+    sources: [{ label: 'live', type: 'llhls', file }],
+  });
+  player.on('hlsPrepared', watch);
+  player.on('error', (error) => window.faults.push(JSON.stringify(error)));
+  player.on('qualityLevelChanged', (level) => (window.level = level));
+  window.player = player;
+};
+
+window.faults = [];
+/** In the picture, `from-to`; a player that leaves a rendition at once may make some itself. */
+window.holes = new Set();
+
+function watch(hls) {
+  window.hls = hls;
+  hls.on('hlsError', (_event, { details, fatal, frag, response, reason }) => {
+    if (fatal || !HARMLESS.test(details)) window.faults.push(`${details} ${fatal} ${frag?.relurl} ${response?.code} ${reason}`);
+  });
+  hls.on('hlsBufferAppended', (_event, { timeRanges: { video } }) => {
+    for (let at = 1; at < (video?.length ?? 0); at++) {
+      const [from, to] = [video.end(at - 1), video.start(at)];
+      if (to - from > HOLE) window.holes.add(`${from}-${to}`);
+    }
+  });
+}
+
+/** The picture goes on in one of some widths. */
+window.shows = (...widths) => {
+  const video = document.querySelector('video');
+  if (!widths.includes(video?.videoWidth)) {
+    window.since = undefined;
+    return false;
+  }
+  window.since ??= video.currentTime;
+  return video.currentTime - window.since > 1;
+};

@@ -1,0 +1,50 @@
+import { pino } from 'pino';
+import type { Packet } from '../../src/core/packet.ts';
+import type { MediaTrack, Track } from '../../src/core/track.ts';
+import { FaultLog } from '../../src/log.ts';
+import type { Segment } from '../../src/packaging/segment.ts';
+import { Segmenter, type SegmenterOptions } from '../../src/packaging/segmenter.ts';
+
+/** A segmenter of some tracks, and what comes out of it. */
+export function startSegmenter(tracks: readonly Track[], options: Partial<SegmenterOptions> = {}) {
+  const lines: { msg: string }[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const faults = new FaultLog(log);
+  const segmenter = new Segmenter(
+    { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 2, segmentCount: 100, firstMsn: 0, ...options },
+    log,
+    faults,
+  );
+  segmenter.setTracks(tracks);
+  const packager = (id: number) => {
+    const found = segmenter.packagers.get(id);
+    if (found === undefined) throw new Error(`track ${id} is not packaged`);
+    return found;
+  };
+  return {
+    segmenter,
+    packager,
+    faults: () => {
+      faults.close();
+      return lines.map(({ msg }) => msg);
+    },
+    push: (packets: readonly Packet[]) => packets.forEach((packet) => segmenter.push(packet)),
+    /** Complete segments and the growing one. */
+    segments: (id: number): readonly Segment[] => {
+      const { listed, open } = packager(id).window;
+      return open === undefined ? listed : [...listed, open];
+    },
+  };
+}
+
+/** Packets of several encoders in the order in which they come, each some seconds late. */
+export function arriving(...sources: readonly (readonly [packets: readonly Packet[], late: number])[]): Packet[] {
+  return sources
+    .flatMap(([packets, late]) => packets.map((packet) => ({ packet, at: mediaTime(packet) + late })))
+    .sort((one, other) => one.at - other.at)
+    .map(({ packet }) => packet);
+}
+
+export function mediaTime({ dts, track }: Packet): number {
+  return dts / (track as MediaTrack).timebase.den;
+}

@@ -1,0 +1,230 @@
+import test from 'ava';
+import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
+import { readMetadata, type Declared } from '../../../../src/providers/rtmp/metadata.ts';
+import type { AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
+import { buildAudioTag, buildAudioTracks, buildVideoTag, buildVideoTracks } from '../../../support/flv-build.ts';
+import { aac, h264 } from '../../../support/flv-media.ts';
+import { setUpIngest } from '../../../support/ingest.ts';
+import { until } from '../../../support/until.ts';
+import { box, samples, seeded, vector } from '../../codecs/vectors.ts';
+
+const AVC = vector('h264-baseline.mp4');
+const [PICTURE, NEXT] = samples(AVC) as [Buffer, Buffer];
+const LARGE = vector('h264-high-bframes.mp4');
+const HEVC = vector('h265-main.mp4');
+const ASC = Buffer.of(0x11, 0x90);
+const MONO_ASC = Buffer.of(0x11, 0x88);
+
+const sound = (trackId: number, data: Buffer, codec: AudioCodec = 'AAC') => ({ trackId, codec, data });
+const picture = (trackId: number, data: Buffer, codec: VideoCodec = 'H264') => ({ trackId, codec, data });
+const said = (properties: AmfObject) => readMetadata(['onMetaData', properties]) as Declared;
+const ids = (tracks: readonly { readonly id: number }[] | undefined) => tracks?.map(({ id }) => id);
+
+test('sound in two languages: each track has its own packets, times and configuration', (t) => {
+  const { ingest, tracks, packets } = setUpIngest(t);
+  ingest.metadata(said({
+    videocodecid: 7, audiocodecid: 10, language: 'eng', audiodatarate: 128,
+    audioTrackIdInfoMap: { 1: { language: 'kor', audiodatarate: 64 } },
+  }));
+  ingest.video(h264().config, 0);
+  ingest.audio(aac().config, 0);
+  ingest.audio(buildAudioTracks('config', [sound(1, MONO_ASC)]), 0);
+  for (let i = 0; i < 3; i++) {
+    ingest.video(h264().frames[i % 2] as Buffer, i * 40);
+    ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data: Buffer.of(1, i) }), i * 21);
+    ingest.audio(buildAudioTracks('frame', [sound(1, Buffer.of(2, i))]), i * 21);
+  }
+  t.is(tracks.length, 1);
+  t.deepEqual(ids(tracks[0]), [0, 1, 3]);
+  t.like(tracks[0]?.[1], { type: 'audio', name: 'Audio', language: 'eng', channels: 2, bitrate: 128_000 });
+  t.like(tracks[0]?.[2], { type: 'audio', name: 'Audio', language: 'kor', channels: 1, bitrate: 64_000 });
+  for (const [id, mark] of [[1, 1], [3, 2]]) {
+    const own = packets.filter(({ track }) => track.id === id);
+    t.deepEqual(own.map(({ dts, data }) => [dts, data[0]]), [[0, mark], [1024, mark], [2048, mark]]);
+  }
+});
+
+test('a ladder of pictures of several codecs, all in one message each', (t) => {
+  const { ingest, tracks, packets } = setUpIngest(t);
+  ingest.metadata(said({
+    videocodecid: 7, framerate: 25, videodatarate: 6000,
+    videoTrackIdInfoMap: { 1: { videodatarate: 3000 }, 2: { videodatarate: 1000 } },
+  }));
+  ingest.video(buildVideoTracks('config', true, [
+    picture(0, box(LARGE, 'avcC')), picture(1, box(AVC, 'avcC')), picture(2, box(HEVC, 'hvcC'), 'H265'),
+  ]), 0);
+  t.is(tracks.length, 0);
+  ingest.video(buildVideoTracks('frame', true, [
+    { ...picture(0, samples(LARGE)[0] as Buffer), compositionTime: 80 }, picture(1, PICTURE),
+    picture(2, samples(HEVC)[0] as Buffer, 'H265'),
+  ]), 40);
+  ingest.video(buildVideoTracks('frame', false, [picture(1, NEXT)]), 80);
+  t.deepEqual(ids(tracks.at(-1)), [0, 2, 4]);
+  t.deepEqual((tracks.at(-1) as VideoTrack[]).map(({ codec, width, bitrate, framerate }) => [codec, width, bitrate, framerate]), [
+    ['H264', 1920, 6_000_000, 25], ['H264', 66, 3_000_000, 25], ['H265', 1920, 1_000_000, 25],
+  ]);
+  t.deepEqual(packets.map(({ track, dts, pts }) => [track.id, dts, pts]), [[0, 0, 7200], [2, 0, 0], [4, 0, 0], [2, 3600, 3600]]);
+  t.is(tracks.length, 1);
+});
+
+test('announced tracks are waited for, but only so long; one that is late joins', async (t) => {
+  const { ingest, tracks, packets } = setUpIngest(t);
+  ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
+  ingest.audio(aac().config, 0);
+  ingest.audio(buildAudioTracks('config', [sound(2, ASC)]), 0);
+  ingest.audio(aac().frames[0] as Buffer, 0);
+  t.is(tracks.length, 0);
+  await until('the stream', () => tracks.length === 1);
+  t.deepEqual(ids(tracks[0]), [1, 5]);
+  ingest.audio(buildAudioTracks('config', [sound(1, ASC)]), 480);
+  ingest.audio(buildAudioTracks('frame', [sound(1, Buffer.of(1))]), 500);
+  t.deepEqual(ids(tracks[1]), [1, 3, 5]);
+  t.like(packets.at(-1), { dts: 24_000, track: { id: 3 } });
+});
+
+test('tracks that nobody announces are complete with the first frame', (t) => {
+  const { ingest, tracks } = setUpIngest(t);
+  ingest.video(h264().config, 0);
+  ingest.audio(aac().config, 0);
+  ingest.audio(buildAudioTracks('config', [sound(1, ASC), sound(2, ASC)]), 0);
+  ingest.video(h264().frames[0] as Buffer, 0);
+  t.deepEqual(tracks.map(ids), [[0, 1, 3, 5]]);
+});
+
+test('what is wrong with a track is counted and harms no other', (t) => {
+  const { ingest, tracks, packets, failures, faults, lines } = setUpIngest(t);
+  ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
+  const flac = Buffer.from('9520 6d703461 00 000002 1190 664c6143 01 000001 00 6d703461 02 000002 1190'.replaceAll(' ', ''), 'hex');
+  ingest.audio(flac, 0);
+  // AudioSpecificConfig of nothing, cut off, and a part longer than its message
+  ingest.audio(buildAudioTracks('config', [sound(0, ASC), sound(3, Buffer.of(0xff))]), 0);
+  const good = buildAudioTracks('frame', [sound(0, Buffer.of(7)), sound(2, Buffer.of(8))]);
+  ingest.audio(good, 0);
+  ingest.audio(good.subarray(0, -1), 21);
+  t.deepEqual(ids(tracks[0]), [1, 5]);
+  t.deepEqual(packets.map(({ track, data }) => [track.id, ...data]), [[1, 7], [5, 8], [1, 7]]);
+  t.deepEqual(failures, []);
+  faults.close();
+  t.true(lines.includes('audio FourCC "fLaC" is not taken'));
+  t.is(lines.length, 3, lines.join());
+});
+
+test('a plain tag and one of track 0 are of the same track', (t) => {
+  const { ingest, tracks, packets } = setUpIngest(t);
+  ingest.metadata(said({ audiocodecid: 10 }));
+  ingest.audio(aac().config, 0);
+  ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1))]), 0);
+  ingest.audio(aac().frames[0] as Buffer, 21);
+  t.deepEqual(tracks.map(ids), [[1]]);
+  t.is(packets.length, 2);
+});
+
+test('another configuration of a track is that of this track alone', (t) => {
+  const { ingest, input, tracks } = setUpIngest(t);
+  ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: { language: 'kor' } } }));
+  ingest.audio(buildAudioTracks('config', [sound(0, ASC), sound(1, ASC)]), 0);
+  ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 0);
+  ingest.audio(buildAudioTracks('config', [sound(1, Buffer.of(0x12, 0x10))]), 21);
+  ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 21);
+  t.deepEqual(tracks.map(ids), [[1, 3], [1, 3]]);
+  t.is(tracks[1]?.[0], tracks[0]?.[0]);
+  t.like(tracks[1]?.[1], { samplerate: 44_100, language: 'kor' });
+  t.deepEqual([1, 3].map((id) => input.measured(id)?.configChangeCount), [0, 1]);
+});
+
+test('so many tracks of a kind and no more, which is told once', (t) => {
+  const { ingest, tracks, packets, failures, lines } = setUpIngest(t);
+  const many = Array.from({ length: 40 }, (_, trackId) => trackId);
+  ingest.audio(buildAudioTracks('config', many.map((trackId) => sound(trackId, ASC))), 0);
+  ingest.video(h264().config, 0);
+  for (let i = 0; i < 3; i++) {
+    ingest.audio(buildAudioTracks('frame', many.map((trackId) => sound(trackId, Buffer.of(1)))), i * 21);
+  }
+  t.is(tracks.length, 1);
+  t.is(tracks[0]?.length, 17);
+  t.is(packets.length, 3 * 16);
+  t.deepEqual(failures, []);
+  t.deepEqual(lines, ['the source has more than 16 audio tracks: further ones are left out']);
+});
+
+test('a configuration of absurd length is refused', (t) => {
+  const { ingest, packets, faults, lines } = setUpIngest(t);
+  ingest.metadata(said({ audiocodecid: 10 }));
+  ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.concat([ASC, Buffer.alloc(100_000)]) }), 0);
+  ingest.audio(aac().frames[0] as Buffer, 0);
+  t.is(packets.length, 0);
+  faults.close();
+  t.true(lines.some((line) => /too many bytes/.test(line)));
+});
+
+test('metadata that comes behind the headers counts for the first announcement of the tracks', (t) => {
+  const { ingest, tracks } = setUpIngest(t);
+  ingest.video(h264().config, 0);
+  ingest.video(h264().frames[0] as Buffer, 0);
+  ingest.audio(aac().config, 0);
+  t.is(tracks.length, 1);
+  const late = setUpIngest(t);
+  late.ingest.video(h264().config, 0);
+  late.ingest.video(h264().frames[0] as Buffer, 0);
+  late.ingest.metadata(said({ videocodecid: 7, audiocodecid: 10, videodatarate: 2500, audiodatarate: 96 }));
+  late.ingest.audio(aac().config, 0);
+  t.deepEqual((late.tracks[0] as MediaTrack[]).map(({ bitrate }) => bitrate), [2_500_000, 96_000]);
+  t.is(late.packets[0]?.track, late.tracks[0]?.[0]);
+});
+
+test('metadata of a stream that is live is shown by the next packets, without a change of configuration', async (t) => {
+  const { ingest, input, tracks, packets } = setUpIngest(t);
+  ingest.video(h264().config, 0);
+  ingest.audio(aac().config, 0);
+  const send = (i: number) => {
+    ingest.video(h264().frames[i % 2] as Buffer, i * 40);
+    ingest.audio(aac().frames[i % 10] as Buffer, i * 40);
+  };
+  send(0);
+  t.is(tracks.length, 1);
+  const properties = { videocodecid: 7, audiocodecid: 10, videodatarate: 2500, framerate: 25, language: 'kor' };
+  ingest.metadata(said(properties));
+  send(1);
+  send(2);
+  t.is(tracks.length, 3, 'each track once');
+  t.like(tracks[2]?.[0], { bitrate: 2_500_000, framerate: 25 });
+  t.like(tracks[2]?.[1], { language: 'kor' });
+  t.is((tracks[2]?.[0] as VideoTrack).config, (tracks[0]?.[0] as VideoTrack).config);
+  t.is(packets.at(-1)?.track, tracks[2]?.[1]);
+  // one after the other within a second: what came last counts, and the same again is no change
+  for (let rate = 1; rate <= 100; rate++) ingest.metadata(said({ ...properties, audiodatarate: rate }));
+  let i = 3;
+  await until('the last of them', () => {
+    send(i++);
+    return (input.tracks[1] as AudioTrack).bitrate === 100_000;
+  });
+  t.is(tracks.length, 4);
+  t.deepEqual([0, 1].map((id) => input.measured(id)?.configChangeCount), [0, 0]);
+});
+
+test('random, cut and changed multitrack messages never throw', (t) => {
+  const { ingest, packets, failures } = setUpIngest(t);
+  const messages = [
+    buildAudioTracks('config', [sound(0, ASC), sound(1, MONO_ASC)]),
+    buildAudioTracks('frame', [sound(0, Buffer.of(1, 2)), sound(1, Buffer.of(3, 4))]),
+    buildVideoTracks('config', true, [picture(0, box(AVC, 'avcC')), picture(1, box(HEVC, 'hvcC'), 'H265')]),
+    buildVideoTracks('frame', true, [picture(0, PICTURE), picture(1, samples(HEVC)[0] as Buffer, 'H265')]),
+    buildVideoTag({ codec: 'H264', packet: 'frame', key: false, data: NEXT }),
+  ];
+  const random = seeded(4711);
+  const pick = (below: number) => Math.floor(random() * below);
+  for (let round = 0; round < 20_000 && failures.length === 0; round++) {
+    const message = Buffer.from(messages[pick(messages.length)] as Buffer).subarray(0, pick(3) === 0 ? pick(120) : undefined);
+    if (message.length > 0) for (let i = pick(4); i > 0; i--) message[pick(Math.min(message.length, 60))] = pick(256);
+    if (pick(2) === 0) ingest.video(message, round * 20);
+    else ingest.audio(message, round * 20);
+  }
+  t.true(packets.length > 0);
+  const last = new Map<number, number>();
+  for (const { track, dts } of packets) {
+    // in seconds, for a changed configuration may change the sampling rate
+    const time = dts / track.timebase.den;
+    t.true(time > (last.get(track.id) ?? -1));
+    last.set(track.id, time);
+  }
+});
