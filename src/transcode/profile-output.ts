@@ -184,14 +184,18 @@ export class ProfileOutput {
   #showTracks(): void {
     const output = this.#output;
     if (output === undefined) return;
-    const entries = [...this.#entries.values()];
-    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? awaited ?? [] : [])));
-    if (this.#held === undefined) this.#setTracks(output);
-    else this.#announceIfSettled();
+    if (this.#held === undefined) {
+      this.#setTracks(output);
+      return;
+    }
+    output.setAwaited([...this.#entries.values()].flatMap(({ track, awaited }) => track ?? awaited ?? []));
+    this.#announceIfSettled();
   }
 
   #setTracks(output: OutputStream): void {
-    output.setTracks([...this.#entries.values()].flatMap(({ track }) => track ?? []));
+    const entries = [...this.#entries.values()];
+    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? awaited ?? [] : [])));
+    output.setTracks(entries.flatMap(({ track }) => track ?? []));
   }
 
   #announceIfSettled(): void {

@@ -78,7 +78,7 @@ test('an output is held back until its encoders have told their formats; then al
   const fed = await feed(input, 2);
   t.deepEqual(announced, []);
   t.deepEqual(named(output().tracks), []);
-  t.deepEqual(named(output().awaited), [['small', undefined], ['opus', undefined]]);
+  t.deepEqual(named(output().awaited), [['source', undefined], ['small', undefined], ['opus', undefined]]);
   await until('it is announced', () => announced.length > 0);
   t.deepEqual(named(output().tracks), [['source', undefined], ['small', 'Ready'], ['opus', 'Ready']]);
   t.deepEqual(output().awaited, []);
