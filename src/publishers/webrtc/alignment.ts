@@ -9,6 +9,9 @@ const WINDOW_MS = 1000;
 /** What one frame changes of the lag that is taken to be its layer's: a burst after a stall changes little. */
 const RISE_MS = 2;
 const FALL_MS = 0.25;
+/** A layer may begin with what it missed: as long as it catches up, its lag is believed to shrink by this and more at once. */
+const FRESH_MS = 5000;
+const CATCH_UP_MS = 50;
 /** What the slowest layer is waited for beyond its usual lag, from which its frames differ. */
 const GUARD_MS = 5;
 
@@ -34,6 +37,8 @@ export class Alignment {
   readonly #send: (layer: number, packet: Packet, lateMs: number) => void;
   /** How long each layer usually comes after the earliest one; undefined before its first packet. */
   readonly #lags: (number | undefined)[];
+  /** Until when each layer is taken to catch up. */
+  readonly #freshUntil: number[];
   /** Arrival time minus media time of the earliest packets: of this window and of the one before it. */
   #earliest = Infinity;
   #earliestBefore = Infinity;
@@ -48,6 +53,7 @@ export class Alignment {
    */
   constructor(layers: number, send: (layer: number, packet: Packet, lateMs: number) => void) {
     this.#lags = Array.from({ length: layers }, () => undefined);
+    this.#freshUntil = this.#lags.map(() => 0);
     this.#send = send;
   }
 
@@ -77,9 +83,16 @@ export class Alignment {
     this.#earliest = Math.min(this.#earliest, arrival);
     const behind = arrival - this.#base();
     const known = this.#lags[layer];
-    const lag = known === undefined ? behind : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
+    if (known === undefined) this.#freshUntil[layer] = now + FRESH_MS;
+    const lag = known === undefined || this.#catchesUp(layer, known - behind, now)
+      ? behind
+      : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
     this.#lags[layer] = lag;
     return lag;
+  }
+
+  #catchesUp(layer: number, byMs: number, now: number): boolean {
+    return byMs > CATCH_UP_MS && now < (this.#freshUntil[layer] as number);
   }
 
   #base(): number {

@@ -91,6 +91,17 @@ test.serial('a layer that dies, and one that is made again and catches up, hold 
   t.true(inOrder(stage.since(16_000)));
 });
 
+test.serial('a layer that begins with what it missed is as late as it is when it has caught up', (t) => {
+  const stage = new Stage(t, 2);
+  stage.frames(1, 0, 14_000, () => 0);
+  stage.frames(0, 2000, 14_000, (time) => Math.max(100, 2000 - (time - 2000) * 0.8));
+  stage.play(15_000);
+  const settled = stage.since(9000);
+  t.is(settled.length, 2 * 125);
+  t.true(inOrder(settled));
+  t.true(settled.every(({ at, time, lateMs }) => at - time <= 150 && lateMs === 0));
+});
+
 test.serial('after the source has stalled the layers are in step again', (t) => {
   const stage = new Stage(t, 2);
   const stall = (time: number) => (time < 4000 ? 0 : 1500);
