@@ -46,6 +46,7 @@ export class Alignment {
   /** In the order in which they leave. */
   #held: Held[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #turn: NodeJS.Immediate | undefined;
 
   /**
    * @param layers how many, lowest first
@@ -63,13 +64,15 @@ export class Alignment {
     const lag = this.#note(layer, now - mediaMs, now);
     const lateMs = Math.max(0, lag - this.#hold());
     this.#insert({ layer, packet, lateMs, mediaMs, deadline: now + MAX_HOLD_MS });
-    this.#flush(now);
+    this.#flushSoon();
   }
 
   /** Drops what is held. */
   close(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#turn);
     this.#timer = undefined;
+    this.#turn = undefined;
     this.#held = [];
   }
 
@@ -122,7 +125,7 @@ export class Alignment {
     for (const { mediaMs, deadline, layer, packet, lateMs } of this.#held) {
       const due = Math.min(mediaMs + leaves, deadline);
       if (due > now) {
-        this.#timer ??= setTimeout(this.#onTimer, due - now);
+        this.#timer = setTimeout(this.#flushSoon, due - now);
         break;
       }
       count++;
@@ -131,7 +134,14 @@ export class Alignment {
     if (count > 0) this.#held.splice(0, count);
   }
 
-  readonly #onTimer = (): void => {
+  /** At the end of this turn: after a stall of this process all that came meanwhile is read first, and put in order. */
+  readonly #flushSoon = (): void => {
+    this.#turn ??= setImmediate(this.#onTurn);
+  };
+
+  readonly #onTurn = (): void => {
+    this.#turn = undefined;
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#flush(Date.now());
   };
