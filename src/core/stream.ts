@@ -13,6 +13,8 @@ interface StreamEvents {
   close: [reason: string];
   /** Of an output stream: a viewer came or went. */
   viewers: [count: number];
+  /** Of an output stream that rests: somebody is about to watch. */
+  wanted: [];
   /** A reader's consumer threw: it is detached, writer and other readers go on. */
   fault: [error: unknown];
 }
@@ -194,6 +196,7 @@ export class OutputStream extends Stream {
   readonly input: InputStream;
   #playlists: readonly Playlist[] = [];
   #awaited: readonly Track[] = [];
+  #resting = false;
   readonly #sessions = new Map<string, Session>();
   readonly #departures = new Set<() => void>();
 
@@ -202,13 +205,22 @@ export class OutputStream extends Stream {
     this.input = input;
   }
 
-  /** Tracks whose encoders have put out nothing yet, or failed to: nobody can read them. */
+  /** Tracks that nobody can read: whose encoders have put out nothing yet, or failed to, or which wait for those. */
   get awaited(): readonly Track[] {
     return this.#awaited;
   }
 
   setAwaited(tracks: readonly Track[]): void {
     this.#awaited = Object.freeze([...tracks]);
+  }
+
+  /** Its encoders put out nothing until there is a viewer, or `wanted` tells that one is to come. */
+  get resting(): boolean {
+    return this.#resting;
+  }
+
+  setResting(resting: boolean): void {
+    this.#resting = resting;
   }
 
   get playlists(): readonly Playlist[] {

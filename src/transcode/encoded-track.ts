@@ -1,5 +1,5 @@
 import { VIDEO_TIMEBASE } from '../core/timebase.ts';
-import type { Encoder, ImageTrack, MediaTrack } from '../core/track.ts';
+import type { Encoder, ImageTrack, MediaTrack, Track } from '../core/track.ts';
 import type { Encoding } from './encoding.ts';
 import type { EncodedFormat } from './transcoder.ts';
 
@@ -41,6 +41,12 @@ export function encodedTrack(
   }
   const { codec, bitrate, keyFrameInterval } = encoding;
   return { ...picture, type: 'video', codec, bitrate, keyFrameInterval };
+}
+
+/** A track with the language that its input is said to be in now; the same object where it is already. */
+export function inLanguage<T extends Track>(track: T, { language, characteristics }: MediaTrack): T {
+  if (track.language === language && track.characteristics === characteristics) return track;
+  return { ...track, language, characteristics };
 }
 
 /** What is told of a track that its encode can never make. */

@@ -54,7 +54,7 @@ interface Prepared {
   readonly overlays?: Overlays;
 }
 
-/** @throws Error when the control server allows no output stream, or the machine none with overlays */
+/** @throws Error when the control server allows no output stream */
 async function prepare(input: InputStream, application: Application, { folder, log }: OutputsOptions): Promise<Prepared> {
   const decision = await decideProfiles(input, application, log);
   if ('refused' in decision) throw new Error(decision.refused);
@@ -124,7 +124,9 @@ class StreamOutputs {
     this.#rates ??= new RateWatch(this.#input, (rateOf) => {
       if (this.#outputs.filter((output) => output.raiseRates(rateOf)).length > 0) this.#arrange();
     });
-    this.#transcoder.setJobs(this.#needed ? tasks : []);
+    const needed = this.#needed;
+    for (const output of this.#outputs) output.output?.setResting(!needed && output.tasks.length > 0);
+    this.#transcoder.setJobs(needed ? tasks : []);
   }
 
   /** On demand, encoders run until they have told their formats, and then as long as anybody watches. */
@@ -138,6 +140,10 @@ class StreamOutputs {
       if (output === undefined || this.#counted.has(output)) continue;
       this.#counted.add(output);
       output.on('viewers', (count) => this.#onViewers(count));
+      output.on('wanted', () => {
+        this.#onViewers(0);
+        this.#arrange();
+      });
     }
   }
 

@@ -51,7 +51,8 @@ export class Overlays {
     if (urls.length > MAX_IMAGES) log.error({ overlays: path }, `more than ${MAX_IMAGES} images: only the first are drawn`);
     const copies = new Map<string, Copy>();
     if (urls.length === 0) return new Overlays(rules, copies, undefined, log);
-    const folder = await mkdtemp(join(tmpdir(), 'kiln-overlays-'));
+    const folder = await workFolder(log);
+    if (folder === undefined) return new Overlays(rules, copies, undefined, log);
     await Promise.all(urls.slice(0, MAX_IMAGES).map(async (url, index) => {
       try {
         const bytes = await imageBytes(url, path);
@@ -91,6 +92,16 @@ export class Overlays {
     rm(this.#folder, { recursive: true, force: true }).catch((err: unknown) => {
       this.#log.warn({ err }, 'overlay images could not be removed');
     });
+  }
+}
+
+/** Undefined where there can be none: a stream without overlays is better than no stream. */
+async function workFolder(log: Logger): Promise<string | undefined> {
+  try {
+    return await mkdtemp(join(tmpdir(), 'kiln-overlays-'));
+  } catch (error) {
+    log.error(`no overlays are drawn: ${(error as Error).message}`);
+    return undefined;
   }
 }
 

@@ -5,7 +5,7 @@ import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
-import { EncoderState, encodedTrack, unmadeTrack } from './encoded-track.ts';
+import { EncoderState, encodedTrack, inLanguage, unmadeTrack } from './encoded-track.ts';
 import type { Encoding } from './encoding.ts';
 import type { Overlays } from './overlays.ts';
 import { profilePlaylist } from './playlists.ts';
@@ -142,7 +142,11 @@ export class ProfileOutput {
   #encoded(planned: PlannedTrack, encoding: Encoding, known: Entry | undefined): Entry {
     const { key, variantName: name } = planned;
     this.#encodings.set(key, encoding);
-    if (known?.encode !== undefined) return Object.assign(known, { planned });
+    if (known?.encode !== undefined) {
+      const { track, awaited } = known;
+      const { from } = planned;
+      return Object.assign(known, { planned, track: track && inLanguage(track, from), awaited: awaited && inLanguage(awaited, from) });
+    }
     const state = new EncoderState();
     const trackOf = (format?: EncodedFormat) => {
       return encodedTrack({ id: this.#id(key), name, from: entry.planned.from }, encoding, state, format);
@@ -184,14 +188,18 @@ export class ProfileOutput {
   #showTracks(): void {
     const output = this.#output;
     if (output === undefined) return;
-    const entries = [...this.#entries.values()];
-    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? awaited ?? [] : [])));
-    if (this.#held === undefined) this.#setTracks(output);
-    else this.#announceIfSettled();
+    if (this.#held === undefined) {
+      this.#setTracks(output);
+      return;
+    }
+    output.setAwaited([...this.#entries.values()].flatMap(({ track, awaited }) => track ?? awaited ?? []));
+    this.#announceIfSettled();
   }
 
   #setTracks(output: OutputStream): void {
-    output.setTracks([...this.#entries.values()].flatMap(({ track }) => track ?? []));
+    const entries = [...this.#entries.values()];
+    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? awaited ?? [] : [])));
+    output.setTracks(entries.flatMap(({ track }) => track ?? []));
   }
 
   #announceIfSettled(): void {

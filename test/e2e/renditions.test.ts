@@ -174,6 +174,21 @@ test('a viewer by WHEP gets the first codec that the offer takes, and its first 
   t.pass();
 });
 
+test('a rendition that was away, which no link is to blame for, is there again at once', async (t) => {
+  const { play, live } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']));
+  const { peer, client } = await play();
+  const changed = (name: string) => client.after(({ type, message }) => type === 'rendition_changed' && message?.rendition_name === name);
+  await hold(peer, 30);
+  const [away, back] = [changed('low'), changed('high')];
+  live.mute('high');
+  await away;
+  live.mute('high', false);
+  const before = peer.frames().length;
+  await back;
+  // it may have to wait for a key frame, not for what a link that failed has to
+  t.true(peer.frames().length - before < 5 * 30);
+});
+
 test('a viewer who goes before the worker has done what was asked is no fault', async (t) => {
   const { play, live, publisher } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']), { workers: 1 });
   const { peer } = await play();

@@ -67,7 +67,9 @@ test.serial('on demand, encoders rest while nobody watches and come back for a W
   t.is(await activeEncoders(kiln), 1);
 
   const player = { stream: 'sound' };
-  const before = Math.max(...(await recordings(kiln, ['aac'], player))[0]?.segments.map(({ msn }) => msn) ?? []);
+  t.is((await fetch(kiln.httpUrl('/app/sound/llhls.m3u8'))).status, 201, 'who asks for a playlist wakes them, and waits');
+  const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
+  const before = Math.max(...old?.segments.map(({ msn }) => msn) ?? []);
   const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
   t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
   t.is(encodersOf(kiln.pid).length, 2);

@@ -14,6 +14,7 @@ export interface LiveMedia extends Media<MediaTrack> {
 interface Cursor extends LiveMedia {
   next: number;
   dts: number;
+  muted?: boolean;
 }
 
 /** Media played in a loop, in real time, as a stream of an application. */
@@ -35,10 +36,9 @@ export class LiveStream {
     this.#cursors = media.map((one) => Object.assign(Object.create(one) as LiveMedia, { next: 0, dts: 0 }));
   }
 
-  /** Sends nothing more of a track. */
-  mute(name: string): void {
-    const index = this.#cursors.findIndex(({ track }) => track.name === name);
-    if (index >= 0) this.#cursors.splice(index, 1);
+  /** Sends nothing more of a track, until that is taken back. */
+  mute(name: string, muted = true): void {
+    for (const cursor of this.#cursors) if (cursor.track.name === name) cursor.muted = muted;
   }
 
   close(reason = 'the test is over'): void {
@@ -58,7 +58,7 @@ export class LiveStream {
       const { data, key, duration, delay } = frame;
       first.next++;
       first.dts += duration;
-      this.output.write({ track, dts, pts: dts + delay, duration, key, data });
+      if (first.muted !== true) this.output.write({ track, dts, pts: dts + delay, duration, key, data });
     }
   }
 }

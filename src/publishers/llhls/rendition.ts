@@ -21,6 +21,8 @@ export class Rendition {
   readonly packager: TrackPackager;
   readonly names: FileNames;
   readonly waiters = new Waiters();
+  /** When the newest part came, in milliseconds since the epoch. */
+  newestAt = 0;
   readonly #builder: ChunklistBuilder;
   #texts: Partial<Record<ChunklistForm, Text>> = {};
   #edition = -1;

@@ -52,6 +52,8 @@ export class LlhlsStream {
   #edition = 0;
   /** Milliseconds since the epoch until which playlists wait for renditions that have brought nothing. */
   #patientUntil = 0;
+  /** When encoders that had rested were last asked to go on. */
+  #wokenAt = 0;
   #closed = false;
   readonly #setTracks = (tracks: readonly Track[]) => this.#update(tracks);
 
@@ -82,11 +84,15 @@ export class LlhlsStream {
     return this.#files.get(name);
   }
 
-  /** What players of a playlist would play: nothing, not yet, or all of its tracks that come. */
+  /**
+   * What somebody who asks for a playlist would play: nothing, not yet, or all of its tracks that come. Encoders that
+   * rest are asked to go on, and waited for: players load playlists but once.
+   */
   state(playlist: Playlist): 'empty' | 'starting' | 'started' {
+    if (this.output.resting) this.#wake();
     const renditions = renditionsOf(variants(playlist, [...this.#renditions.values()]));
     if (renditions.length === 0) return 'empty';
-    const started = renditions.filter((rendition) => rendition.started).length;
+    const started = renditions.filter((rendition) => this.#isStarted(rendition)).length;
     if (started === renditions.length) return 'started';
     return started > 0 && Date.now() >= this.#patientUntil ? 'started' : 'starting';
   }
@@ -186,15 +192,27 @@ export class LlhlsStream {
   #onPart(rendition: Rendition, { msn }: Segment, { index, data }: Part): void {
     const { names, waiters } = rendition;
     this.#put(names.part(msn, index), { kind: 'part', rendition, body: [data] });
+    rendition.newestAt = Date.now();
     this.#putHint(rendition, msn, index + 1);
     if (index === 0 && this.#patientUntil > 0) this.#noteStart();
     this.#edition++;
     waiters.check();
   }
 
+  #wake(): void {
+    this.#wokenAt = Date.now();
+    this.#patientUntil = this.#wokenAt + ALL_STARTED_MS;
+    this.output.emit('wanted');
+  }
+
+  /** What an encoder put out before it rested is old. */
+  #isStarted({ started, newestAt }: Rendition): boolean {
+    return started && newestAt >= this.#wokenAt;
+  }
+
   #noteStart(): void {
     const all = [...this.#renditions.values()];
-    const started = all.filter((rendition) => rendition.started);
+    const started = all.filter((rendition) => this.#isStarted(rendition));
     if (started.length === all.length) this.#patientUntil = 0;
     else if (started.length === 1 && started[0]?.packager.window.kept.length === 0) {
       this.#patientUntil = Date.now() + ALL_STARTED_MS;

@@ -80,6 +80,7 @@ function serve(gallery: Gallery, request: Request, reply: FastifyReply): void {
   const format = FORMATS.get(request.params.extension);
   if (format === undefined) throw kilnError('thumbnailExtension');
   const [codec, type] = format;
+  if (output.resting) output.emit('wanted');
   const picture = pictures.newest(codec);
   if (picture === undefined) throw kilnError('thumbnailMissing');
   count(application, output, reply);

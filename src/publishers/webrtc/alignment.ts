@@ -9,6 +9,9 @@ const WINDOW_MS = 1000;
 /** What one frame changes of the lag that is taken to be its layer's: a burst after a stall changes little. */
 const RISE_MS = 2;
 const FALL_MS = 0.25;
+/** A layer may begin with what it missed: as long as it catches up, its lag is believed to shrink by this and more at once. */
+const FRESH_MS = 5000;
+const CATCH_UP_MS = 50;
 /** What the slowest layer is waited for beyond its usual lag, from which its frames differ. */
 const GUARD_MS = 5;
 
@@ -34,6 +37,8 @@ export class Alignment {
   readonly #send: (layer: number, packet: Packet, lateMs: number) => void;
   /** How long each layer usually comes after the earliest one; undefined before its first packet. */
   readonly #lags: (number | undefined)[];
+  /** Until when each layer is taken to catch up. */
+  readonly #freshUntil: number[];
   /** Arrival time minus media time of the earliest packets: of this window and of the one before it. */
   #earliest = Infinity;
   #earliestBefore = Infinity;
@@ -41,6 +46,7 @@ export class Alignment {
   /** In the order in which they leave. */
   #held: Held[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #turn: NodeJS.Immediate | undefined;
 
   /**
    * @param layers how many, lowest first
@@ -48,6 +54,7 @@ export class Alignment {
    */
   constructor(layers: number, send: (layer: number, packet: Packet, lateMs: number) => void) {
     this.#lags = Array.from({ length: layers }, () => undefined);
+    this.#freshUntil = this.#lags.map(() => 0);
     this.#send = send;
   }
 
@@ -57,13 +64,15 @@ export class Alignment {
     const lag = this.#note(layer, now - mediaMs, now);
     const lateMs = Math.max(0, lag - this.#hold());
     this.#insert({ layer, packet, lateMs, mediaMs, deadline: now + MAX_HOLD_MS });
-    this.#flush(now);
+    this.#flushSoon();
   }
 
   /** Drops what is held. */
   close(): void {
     clearTimeout(this.#timer);
+    clearImmediate(this.#turn);
     this.#timer = undefined;
+    this.#turn = undefined;
     this.#held = [];
   }
 
@@ -77,9 +86,16 @@ export class Alignment {
     this.#earliest = Math.min(this.#earliest, arrival);
     const behind = arrival - this.#base();
     const known = this.#lags[layer];
-    const lag = known === undefined ? behind : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
+    if (known === undefined) this.#freshUntil[layer] = now + FRESH_MS;
+    const lag = known === undefined || this.#catchesUp(layer, known - behind, now)
+      ? behind
+      : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
     this.#lags[layer] = lag;
     return lag;
+  }
+
+  #catchesUp(layer: number, byMs: number, now: number): boolean {
+    return byMs > CATCH_UP_MS && now < (this.#freshUntil[layer] as number);
   }
 
   #base(): number {
@@ -109,7 +125,7 @@ export class Alignment {
     for (const { mediaMs, deadline, layer, packet, lateMs } of this.#held) {
       const due = Math.min(mediaMs + leaves, deadline);
       if (due > now) {
-        this.#timer ??= setTimeout(this.#onTimer, due - now);
+        this.#timer = setTimeout(this.#flushSoon, due - now);
         break;
       }
       count++;
@@ -118,7 +134,14 @@ export class Alignment {
     if (count > 0) this.#held.splice(0, count);
   }
 
-  readonly #onTimer = (): void => {
+  /** At the end of this turn: after a stall of this process all that came meanwhile is read first, and put in order. */
+  readonly #flushSoon = (): void => {
+    this.#turn ??= setImmediate(this.#onTurn);
+  };
+
+  readonly #onTurn = (): void => {
+    this.#turn = undefined;
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#flush(Date.now());
   };

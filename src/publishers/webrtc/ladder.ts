@@ -12,6 +12,11 @@ export function bitrateOf(stream: OutputStream, track: MediaTrack): number {
   return track.width * track.height * (track.framerate || FRAMERATE) * BITS_PER_PIXEL;
 }
 
+/** From the worst to the best: by size, for a still picture takes few bits in any, then by bitrate. */
 export function lowestFirst<T extends MediaTrack>(stream: OutputStream, tracks: readonly T[]): T[] {
-  return tracks.toSorted((one, other) => bitrateOf(stream, one) - bitrateOf(stream, other));
+  return tracks.toSorted((one, other) => pixels(one) - pixels(other) || bitrateOf(stream, one) - bitrateOf(stream, other));
+}
+
+function pixels(track: MediaTrack): number {
+  return track.type === 'video' ? track.width * track.height : 0;
 }

@@ -51,6 +51,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
   #following = false;
   #began = false;
   #started = Infinity;
+  #closed = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(stream: OutputStream, transport: types.WebRtcTransport, { consumer, tracks }: Layered) {
@@ -62,7 +63,9 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     this.#trials = new LayerTrials(tracks.length);
     consumer.on('layerschange', (layers) => {
       this.#began ||= this.sent !== undefined;
-      this.#trials.sent(layers?.spatialLayer ?? -1, this.#following, Date.now());
+      // the link is not to blame for a layer that has died
+      const alive = consumer.score.producerScores[this.#trials.layer] !== 0;
+      this.#trials.sent(layers?.spatialLayer ?? -1, this.#following && alive, Date.now());
       this.emit('layer');
       this.#prefer().catch((error: unknown) => this.emit('fault', error));
     });
@@ -99,10 +102,12 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     this.#following = false;
     clearTimeout(this.#timer);
     await this.#guarantee(track);
+    if (this.#closed) return;
     await this.#consumer.setPreferredLayers({ spatialLayer: this.#tracks.findIndex(({ id }) => id === track.id) });
   }
 
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
     this.removeAllListeners();
   }
@@ -110,7 +115,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
   /** Tells mediasoup the best layer that it may choose now, and what changes with time when it does. */
   async #prefer(): Promise<void> {
     clearTimeout(this.#timer);
-    if (!this.#following) return;
+    if (!this.#following || this.#closed) return;
     const now = Date.now();
     const times = this.#tracks.map((track, layer) => Math.max(this.#opens(track), this.#trials.from(layer)));
     const closed = times.findIndex((time, layer) => layer > 0 && time > now);

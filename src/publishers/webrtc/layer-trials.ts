@@ -14,13 +14,18 @@ const LASTED_MS = 30_000;
 export class LayerTrials {
   readonly #from: number[];
   readonly #waits: number[];
-  /** The layer sent last, -1 for none, and since when. */
   #layer = -1;
+  /** Since when it is sent. */
   #since = 0;
 
   constructor(layers: number) {
     this.#from = Array.from({ length: layers }, () => 0);
     this.#waits = Array.from({ length: layers }, () => 0);
+  }
+
+  /** The one that is sent, -1 for none. */
+  get layer(): number {
+    return this.#layer;
   }
 
   /** Another layer is sent. @param forced the link did not carry the one before, if that was a better one */

@@ -119,10 +119,12 @@ export class StreamPublisher {
 
   #tellUnplayable(): void {
     const media = this.stream.tracks.filter(isMedia);
-    const unplayable = media.filter((track) => !isPlayable(track)).map(({ codec }) => codec);
-    if (unplayable.length === 0) return;
-    const codecs = { codecs: unplayable };
-    if (unplayable.length === media.length) this.#log.warn(codecs, 'WebRTC carries no track of this stream');
+    const playable = media.filter(isPlayable);
+    // sound in another codec beside one that plays is for other publishers
+    const missed = media.filter(({ type }) => !playable.some((track) => track.type === type)).map(({ codec }) => codec);
+    if (missed.length === 0) return;
+    const codecs = { codecs: missed };
+    if (playable.length === 0) this.#log.warn(codecs, 'WebRTC carries no track of this stream');
     else this.#log.info(codecs, 'WebRTC viewers get this stream without these tracks');
   }
 

@@ -78,7 +78,7 @@ test('an output is held back until its encoders have told their formats; then al
   const fed = await feed(input, 2);
   t.deepEqual(announced, []);
   t.deepEqual(named(output().tracks), []);
-  t.deepEqual(named(output().awaited), [['small', undefined], ['opus', undefined]]);
+  t.deepEqual(named(output().awaited), [['source', undefined], ['small', undefined], ['opus', undefined]]);
   await until('it is announced', () => announced.length > 0);
   t.deepEqual(named(output().tracks), [['source', undefined], ['small', 'Ready'], ['opus', 'Ready']]);
   t.deepEqual(output().awaited, []);
@@ -110,6 +110,21 @@ test('what is held back is bounded', async (t) => {
   }
   t.is(count, 8);
   t.is(sink.packets.length, count + 1);
+});
+
+test('what is encoded of a sound is in the language that the sound is said to be in', async (t) => {
+  const { input, announced, output, alerts } = open(t, profile([PASSED], [OPUS]));
+  await feed(input, 1);
+  await until('it is announced', () => announced.length > 0);
+  const [, before] = output().tracks;
+  t.is(before?.language, undefined);
+  input.setTracks(input.tracks.map((track) => (track.type === 'audio' ? { ...track, language: 'de' } : track)));
+  const [, opus] = output().tracks;
+  t.deepEqual(opus, { ...before, language: 'de' } as Track);
+  input.setTracks([...input.tracks]);
+  t.is(output().tracks[1], opus);
+  t.is(output().measured(1)?.configChangeCount, 0);
+  t.deepEqual(alerts, []);
 });
 
 test('an encode that is impossible has failed, which is told once, and the others go on', async (t) => {

@@ -222,3 +222,18 @@ test('an overlay file that is not there', async (t) => {
   t.deepEqual((await Overlays.load('/nowhere/at/all.xml', ['live'], log)).of('live', 'v', PICTURE), []);
   t.regex(lines.join(), /ENOENT/);
 });
+
+test.serial('a machine without room for images draws none', async (t) => {
+  const folder = await workFolder(t);
+  await image(join(folder, 'logo.png'), 'white', '64x32');
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = join(folder, 'nowhere');
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+  });
+  const { overlays, lines } = await load(t, folder, map(`<OutputStreamName>*</OutputStreamName>${overlay('logo.png')}`));
+  t.deepEqual(overlays.of('live', 'v', PICTURE), []);
+  t.is(lines.length, 1);
+  t.regex(lines[0] ?? '', /^no overlays are drawn: ENOENT/);
+});

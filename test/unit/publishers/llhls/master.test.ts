@@ -192,6 +192,29 @@ test('a rendition that is away for longer than the window is not offered, and is
   t.deepEqual((await read()).variants.map(({ uri }) => idOf(uri)), [0, 1]);
 });
 
+test('who asks for a playlist wakes encoders that rest, and is told of renditions when they are back', async (t) => {
+  const { output, get, url, read } = await master(t, [source, small, aac(2)], LADDER);
+  const write = (tracks: readonly MediaTrack[], from: number, to: number) => {
+    for (const packet of interleaved(...tracks.map((track) => packets(track, to)))) {
+      if (packet.dts / (packet.track as MediaTrack).timebase.den >= from) output.write(packet);
+    }
+  };
+  write([source], 9, 60);
+  let wanted = 0;
+  output.on('wanted', () => {
+    wanted++;
+    output.setResting(false);
+  });
+  output.setResting(true);
+  t.is((await get(url)).statusCode, 201);
+  t.is((await get(url)).statusCode, 201);
+  t.is(wanted, 1);
+  write([source, small, aac(2)], 60, 66);
+  const { body } = await read();
+  t.is(lines(body, '#EXT-X-STREAM-INF').length, 2);
+  t.is(lines(body, '#EXT-X-MEDIA').length, 1);
+});
+
 test('a held request for a segment that becomes a gap is answered with the playlist', async (t) => {
   const { output, get, url } = await master(t, [source, small, aac(2)], LADDER);
   const children = [...(await get(url)).body.matchAll(/^([^#\n].*)$/gm)].map(([, name]) => `/app/stream/${name}`);

@@ -217,6 +217,9 @@ test('too far ahead, or nonsense: 400', async (t) => {
 });
 
 test('what does not come in three targets: 503', async (t) => {
+  // the publisher holds nothing up, so that somebody must who waits for it
+  const alive = setInterval(() => undefined, 1000);
+  t.teardown(() => clearInterval(alive));
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } }, 30);
   advance(3.1);
   const url = (await children())[1] as string;

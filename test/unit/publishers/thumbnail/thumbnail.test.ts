@@ -85,6 +85,19 @@ test('the newest picture of each codec, under its type, for nobody to keep', asy
   }
 });
 
+test('who asks for a picture wakes an encoder that rests, for the next one to be new', async (t) => {
+  const { goLive, get } = await open(t);
+  const track = imageTrack(0, 'PNG');
+  const output = goLive([track]);
+  output.write(picture(track, 'old'));
+  let wanted = 0;
+  output.on('wanted', () => wanted++);
+  await get('/app/stream/thumb.png');
+  output.setResting(true);
+  t.is((await get('/app/stream/thumb.png')).body, 'old');
+  t.is(wanted, 1);
+});
+
 test('HEAD has the headers of GET and no body', async (t) => {
   const { goLive, get } = await open(t);
   const track = imageTrack(0, 'PNG');
