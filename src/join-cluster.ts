@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { openEmbedded, openRedis, type Cluster, type RedisOptions } from '#cluster';
+import { openEmbedded, openRedis, UnavailableError, type Cluster, type RedisOptions } from '#cluster';
 import type { ServerConfig } from './config/model.ts';
 import type { Logger } from './log.ts';
 
@@ -23,7 +23,8 @@ export async function joinCluster(config: ServerConfig, { storageFile, log }: Jo
     file: kept ? storageFile : undefined,
     onDamaged: (movedTo: string, reason: string) =>
       log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
-    onFault: (err: Error) => log.warn({ err }, 'cluster'),
+    // what cannot be reached needs no stack to be understood
+    onFault: (err: Error) => log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a fault of the cluster'),
   };
   if (cluster === undefined) return await openEmbedded({ ...common, id: 'kiln' });
   const { name, secret, redis, node } = cluster;

@@ -26,6 +26,8 @@ export class RedisConfig implements ConfigStore {
   readonly #listeners: ConfigListeners;
   #state: ConfigState;
   #applying: Promise<void> = Promise.resolve();
+  /** What Redis has could not be fetched when it was last asked for: a connection is lost before that is noticed. */
+  #missed = false;
 
   constructor(options: RedisConfigOptions) {
     this.#options = options;
@@ -34,7 +36,7 @@ export class RedisConfig implements ConfigStore {
   }
 
   get stale(): boolean {
-    return this.#options.isDegraded();
+    return this.#missed || this.#options.isDegraded();
   }
 
   /** Which epoch and revision this node has. */
@@ -47,8 +49,7 @@ export class RedisConfig implements ConfigStore {
   }
 
   async sync(): Promise<void> {
-    // when it fails the node is degraded, which `stale` says
-    await this.#options.pull().catch(() => undefined);
+    await this.#options.pull().catch(() => (this.#missed = true));
     await this.#listeners.settled();
   }
 
@@ -77,6 +78,7 @@ export class RedisConfig implements ConfigStore {
 
   /** Takes over what Redis has. What is older than this node's own is not taken: Redis lost it, and will get it back. */
   apply(epoch: number, changes: TableChanges): Promise<void> {
+    this.#missed = false;
     this.#applying = this.#apply(epoch, changes);
     return this.#applying;
   }

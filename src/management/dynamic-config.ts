@@ -268,7 +268,7 @@ export class DynamicConfig {
       } catch (error) {
         if (begun && error instanceof ConflictError && attempt < MAX_ATTEMPTS) continue;
         if (!(error instanceof ConflictError || error instanceof UnavailableError)) throw error;
-        this.#log.warn({ err: error }, 'a change by the management API could not be made');
+        this.#log.warn({ reason: error.message }, 'a change by the management API could not be made');
         throw kilnError('clusterUnavailable');
       }
     }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { ConflictError, type Change, type Cluster, type Json } from '#cluster';
-import { openNode } from '../support/cluster.ts';
+import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -54,6 +54,21 @@ test('a node that was cut off catches up by itself, also when removals are not r
     await change(a, 'goes', 1);
     await until('as before', () => b.config.entries().has('goes') && !b.config.entries().has('comes'));
   }
+});
+
+test('a node that could not ask says so at once, before it has noticed that Redis is away', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await openNode(t, 'a', { url: redis.url }, { timing: { ...TIMING, beat: 5000 } });
+  await node.config.sync();
+  t.false(node.config.stale);
+  redis.pause();
+  await node.config.sync();
+  t.true(node.config.stale);
+  redis.resume();
+  await until('it can ask again', async () => {
+    await node.config.sync();
+    return !node.config.stale;
+  });
 });
 
 test('every node keeps a copy on its disk; with Redis and all others gone it brings the configuration back', async (t) => {
