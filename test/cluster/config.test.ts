@@ -2,6 +2,7 @@ import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
 import { startNode } from '../support/nodes.ts';
 import { RedisServer } from '../support/redis.ts';
+import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 
 const vhost = (name: string) => ({ name, host: { names: [`${name}.example.com`] }, applications: [{ name: 'app', type: 'live' }] });
@@ -38,6 +39,21 @@ test('what any node created, changed or deleted the next call finds on any other
     t.is(await status(first, `/v1/vhosts/${name}`, 'DELETE'), 200);
     t.deepEqual(await Promise.all(nodes.map(vhosts)), [['default'], ['default'], ['default']]);
   }
+});
+
+test('a change of an application on one node restarts it on the others, too', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+  t.is(await status(b, '/v1/vhosts/made/apps/app'), 200);
+  const publish = (): Promise<RtmpClient> => RtmpClient.publish('live', { port: b.ports.rtmp, host: 'made.example.com', app: 'app' });
+  const first = await publish();
+  t.is(await status(a, '/v1/vhosts/made/apps/app', 'PATCH', { publishers: { llhls: {} } }), 200);
+  await first.ended();
+  const second = await publish();
+  t.is(await status(a, '/v1/vhosts/made', 'DELETE'), 200);
+  await second.ended();
+  t.is(await status(b, '/v1/vhosts/made'), 404);
 });
 
 test('of creates of one name at once on several nodes exactly one succeeds', async (t) => {
