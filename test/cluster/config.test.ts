@@ -5,7 +5,8 @@ import { RedisServer } from '../support/redis.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 
-const vhost = (name: string) => ({ name, host: { names: [`${name}.example.com`] }, applications: [{ name: 'app', type: 'live' }] });
+const APP = { name: 'app', type: 'live', providers: { rtmp: {} } };
+const vhost = (name: string) => ({ name, host: { names: [`${name}.example.com`] }, applications: [APP] });
 const PROFILE = { name: 'p', outputStreamName: '${OriginStreamName}', encodes: { videos: [{ name: 'v', bypass: true }] } };
 
 const status = async (node: Kiln, path: string, method?: string, body?: unknown): Promise<number> =>
@@ -43,17 +44,20 @@ test('what any node created, changed or deleted the next call finds on any other
 
 test('a change of an application on one node restarts it on the others, too', async (t) => {
   const redis = await RedisServer.start(t);
-  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  const own = { hostName: 'default.example.com' };
+  const [a, b] = await Promise.all([startNode(t, redis, 'a', own), startNode(t, redis, 'b', own)]);
   t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
   t.is(await status(b, '/v1/vhosts/made/apps/app'), 200);
   const publish = (): Promise<RtmpClient> => RtmpClient.publish('live', { port: b.ports.rtmp, host: 'made.example.com', app: 'app' });
   const first = await publish();
   t.is(await status(a, '/v1/vhosts/made/apps/app', 'PATCH', { publishers: { llhls: {} } }), 200);
   await first.ended();
+  t.regex(b.log, /the application was changed/);
   const second = await publish();
   t.is(await status(a, '/v1/vhosts/made', 'DELETE'), 200);
   await second.ended();
-  t.is(await status(b, '/v1/vhosts/made'), 404);
+  t.regex(b.log, /the virtual host was deleted/);
+  await t.throwsAsync(publish());
 });
 
 test('of creates of one name at once on several nodes exactly one succeeds', async (t) => {
