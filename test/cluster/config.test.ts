@@ -74,6 +74,20 @@ test('of creates of one name at once on several nodes exactly one succeeds', asy
   }
 });
 
+test('changes of one application at once on several nodes are all made', async (t) => {
+  const redis = await RedisServer.start(t);
+  const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  t.is(await status(nodes[0] as Kiln, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+  const profiles = '/v1/vhosts/made/apps/app/outputProfiles';
+  const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
+  const statuses = names.map((name, i) => status(nodes[i % 2] as Kiln, profiles, 'POST', [{ ...PROFILE, name }]));
+  t.deepEqual(await Promise.all(statuses), names.map(() => 200));
+  for (const node of nodes) {
+    const listed = (await node.api<string[]>(profiles)).body.response;
+    t.deepEqual([...listed].sort(), ['default', ...names].sort());
+  }
+});
+
 test('a node that was killed catches up when it starts again', async (t) => {
   const redis = await RedisServer.start(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
