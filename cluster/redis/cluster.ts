@@ -221,11 +221,17 @@ class RedisCluster implements Cluster {
   }
 
   async #run(): Promise<void> {
+    // before the connection is there a beat would only tell that it is not
+    await this.#rest(this.#timing.command);
     while (!this.#closed) {
       this.#pause = new AbortController();
       await this.#beat();
-      await delay(this.#timing.beat, undefined, { signal: this.#pause.signal }).catch(() => undefined);
+      await this.#rest(this.#timing.beat);
     }
+  }
+
+  async #rest(forMs: number): Promise<void> {
+    await delay(forMs, undefined, { signal: this.#pause.signal }).catch(() => undefined);
   }
 
   /** What happens every second: this node is heard of, hears what changed, and renews what it holds. */
