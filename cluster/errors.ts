@@ -1,4 +1,6 @@
-/** An entry is there already, or is another than the caller has seen. */
+import type { Owner } from './types.ts';
+
+/** An entry is there already, or is another than the caller has seen; or others have a lock for too long. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
@@ -6,4 +8,36 @@ export class ConflictError extends Error {
 /** The durable copy cannot be read, locked or written; the message names the file. */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
+}
+
+/** The store of the cluster cannot be reached, or does not take writes. Nothing is known of what was asked of it. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError';
+}
+
+/** A lease has ended that was not released. */
+export class LostError extends Error {
+  override readonly name = 'LostError';
+  /** Who has the key now, where that is known. */
+  readonly owner: Owner | undefined;
+
+  constructor(message: string, owner?: Owner) {
+    super(message);
+    this.owner = owner;
+  }
+}
+
+/** There is no such node. */
+export class NoNodeError extends Error {
+  override readonly name = 'NoNodeError';
+}
+
+/** A call never reached that life of the node: it can be made elsewhere. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+}
+
+/** A call was sent and no answer came: it may have had its effect. */
+export class OutcomeUnknownError extends Error {
+  override readonly name = 'OutcomeUnknownError';
 }

@@ -1,4 +1,7 @@
-export { openEmbedded, type EmbeddedOptions } from './embedded.ts';
-export { ConflictError, StorageError } from './errors.ts';
+export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
+export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
-export type { Change, Cluster, ConfigEntry, ConfigStore, Json } from './types.ts';
+export { place } from './placement.ts';
+export { openRedis, type RedisClusterOptions } from './redis/cluster.ts';
+export type { RedisOptions } from './redis/connection.ts';
+export type * from './types.ts';

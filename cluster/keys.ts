@@ -12,3 +12,8 @@ export function splitKey(key: string): string[] {
 export function isWithin(key: string, path: string): boolean {
   return key === path || key.startsWith(`${path}/`);
 }
+
+/** True when `key` lies at or below `path`; everything does below ''. */
+export function isBelow(key: string, path: string): boolean {
+  return path === '' || isWithin(key, path);
+}

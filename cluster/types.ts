@@ -1,4 +1,82 @@
+import type { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** A node and one life of it: the incarnation is new at each start. */
+export interface NodeIdentity {
+  readonly id: string;
+  readonly incarnation: string;
+}
+
+/** What a node tells of itself. */
+export interface NodeDescription {
+  /** 0 idle to 1 busy. */
+  readonly load: number;
+  /** It is at a limit of its own: nothing is placed on it. */
+  readonly full: boolean;
+  /** Whatever else the server shows of it: version, addresses, numbers of streams and sessions. */
+  readonly info: { readonly [key: string]: Json };
+}
+
+/** `lost`: not heard of within the time to live. */
+export type NodeState = 'ready' | 'draining' | 'lost';
+
+export interface NodeRow extends NodeIdentity, NodeDescription {
+  /** Where its cluster port is reached: `http://host:port` or `https://host:port`; undefined when it has none. */
+  readonly address: string | undefined;
+  readonly state: NodeState;
+  /** Milliseconds since it joined and since it was last heard of, by the cluster's clock. */
+  readonly uptimeMs: number;
+  readonly silentMs: number;
+}
+
+/** Who holds a key. */
+export interface Owner extends NodeIdentity {
+  readonly fence: number;
+  readonly meta: Json;
+}
+
+export interface ClaimOptions {
+  /**
+   * What becomes of the lease when the store cannot be reached until its end.
+   * `stop`: it is lost, unless every peer that was alive says that it has no store either (for what may run once only).
+   * `continue`: it is not valid until the store confirms it, but lost only when another holds the key then (for what is
+   * there whatever the cluster says: a publisher's stream). Such a key can be claimed without the store, too, when every
+   * peer that can be reached denies it.
+   */
+  readonly silence: 'stop' | 'continue';
+  /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
+  readonly take?: boolean;
+  /** How long after the end of the lease its meta is kept for the next who claims the key; 0 by default. */
+  readonly keepMs?: number;
+}
+
+/** The right to a key, until it is lost or released. */
+export interface Lease {
+  readonly key: string;
+  /** Greater than that of every earlier holder of the key. Grows when the lease is made anew in a store that had lost it. */
+  readonly fence: number;
+  /** Meta of the holder before, when it was kept (`keepMs`). */
+  readonly inherited: Json | undefined;
+  readonly meta: Json;
+  /** Aborts when the lease is lost, with a LostError; not when it is released. */
+  readonly signal: AbortSignal;
+  /** To be asked, right before it, for every effect on others: true only while nobody else can hold the key. */
+  readonly valid: boolean;
+  /** @throws LostError; UnavailableError when others may not see it before the store can be reached again */
+  update(meta: Json): Promise<void>;
+  /** Idempotent, never throws: where the store cannot be told, the lease runs out by itself. */
+  release(): Promise<void>;
+}
+
+export type Claim = { readonly lease: Lease } | { readonly owner: Owner };
+
+/** A key's holder by now; undefined when nobody holds it any more. */
+export interface OwnerChange {
+  readonly key: string;
+  readonly owner: Owner | undefined;
+}
 
 /** One stored object. `revision` grows with every change of any entry of the store. */
 export interface ConfigEntry {
@@ -15,22 +93,143 @@ export interface Change {
   readonly seen: number;
 }
 
+/** Hears which entries were made, changed or removed; entries() has them. */
+export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
+
 /**
  * What was created through the management API, by key. A write is durable when its promise resolves.
  * Keys are paths of names; no name is empty.
  */
 export interface ConfigStore {
+  /** As this node knows it. */
   entries(): ReadonlyMap<string, ConfigEntry>;
+  /** The store cannot be reached: entries() is what it was. */
+  readonly stale: boolean;
   /**
-   * Makes all changes or none.
-   * @throws ConflictError when an entry is at another revision by now, StorageError when they could not be kept
+   * Resolves when this node has, and its listeners have applied, every write that resolved before the call on any node.
+   * Where the store cannot be reached it resolves with `stale` set. Not to be awaited by a listener.
+   */
+  sync(): Promise<void>;
+  /**
+   * Makes all changes or none. Listeners of this node hear of it, too; they are not waited for.
+   * @throws ConflictError when an entry is at another revision by now, StorageError when they could not be kept,
+   * UnavailableError when the store cannot be reached
    */
   write(changes: readonly Change[]): Promise<void>;
+  /** Tells of changes from now on, one call at a time. Returns its undo. */
+  listen(listener: ConfigListener): () => void;
+}
+
+/** Named numbers of one object. */
+export type Values = { readonly [name: string]: number };
+
+/** What one node counts of an object: the same names each time. */
+export interface StatsRow {
+  readonly key: string;
+  /** Totals of this incarnation of the node: they never fall. */
+  readonly counters: Values;
+  /** What is now. */
+  readonly gauges: Values;
+  /** Of which the greatest counts: times of last events. */
+  readonly latest: Values;
+}
+
+/** What all nodes count of an object. */
+export interface StatsSum {
+  /** Of all nodes, dead ones included. */
+  readonly counters: Values;
+  /** Of the nodes that live. */
+  readonly gauges: Values;
+  /** The greatest sum that a gauge ever had. */
+  readonly maxima: Values;
+  readonly latest: Values;
+}
+
+/** A call from one node to another. Header names are in lower case. */
+export interface PeerRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: Buffer;
+}
+
+export interface PeerResponse {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: Buffer;
+}
+
+/** Answers calls of other nodes. Such a call is never forwarded again. */
+export type PeerHandler = (request: PeerRequest, from: NodeIdentity) => Promise<PeerResponse>;
+
+/** Takes a stream of bytes that another node opened; who has it ends it. */
+export type PeerStreamHandler = (stream: Duplex, path: string, from: NodeIdentity) => void;
+
+/** `degraded`: the store cannot be reached. */
+export type ClusterState = 'connected' | 'degraded';
+
+export interface ClusterEvents {
+  state: [state: ClusterState];
+  /** This node was asked to drain, or not to any more. */
+  drain: [draining: boolean];
+  /** Another process took this node's id. */
+  replaced: [];
 }
 
 /** What the nodes of one server share. */
 export interface Cluster {
+  readonly self: NodeIdentity;
+  readonly state: ClusterState;
+  readonly draining: boolean;
+  readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
-  /** Gives up what this node holds. Idempotent. */
+
+  /** All nodes, this one too, as last heard of. */
+  nodes(): readonly NodeRow[];
+  /** What others are told of this node, from its next report on. */
+  describe(description: NodeDescription): void;
+  /** @throws UnavailableError, NoNodeError */
+  drain(id: string): Promise<void>;
+  /** @throws UnavailableError, NoNodeError */
+  undrain(id: string): Promise<void>;
+
+  /** @throws UnavailableError */
+  claim(key: string, meta: Json, options: ClaimOptions): Promise<Claim>;
+  /** As known last where the store cannot be reached. */
+  ownerOf(key: string): Promise<Owner | undefined>;
+  /** Who holds keys at or below a path, all for ''. As known last where the store cannot be reached. */
+  list(path: string): Promise<ReadonlyMap<string, Owner>>;
+  /**
+   * Tells who holds the keys at or below a path: all of them at first, then what changed, each key with its last state.
+   * Returns its undo.
+   */
+  watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void;
+  /**
+   * Runs `fn` while no other node runs one under the same key. For short steps: the signal aborts when it is no longer alone.
+   * @throws UnavailableError, ConflictError when others have the key for too long
+   */
+  withLock<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;
+
+  /** All rows of this node as they are now: one that is missing has ended here. To be called once a second. */
+  reportStats(rows: readonly StatsRow[]): Promise<void>;
+  /** Sums by key; without those that no node has. @throws UnavailableError */
+  stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>>;
+
+  /** Lets other nodes call this one, and open streams to it. */
+  serve(handler: PeerHandler, streams?: PeerStreamHandler): void;
+  /**
+   * @throws UnreachableError when the call provably never reached that life of the node, OutcomeUnknownError when it may have
+   */
+  forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse>;
+
+  /**
+   * Opens a stream of bytes to another node: for media. Who opens it and who takes it are known; what goes over it is
+   * only as safe as the port (TLS).
+   * @throws UnreachableError
+   */
+  connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex>;
+
+  /** Gives up what this node holds, and leaves. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
-import { openEmbedded } from '#cluster';
+import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import { Registry } from './core/registry.ts';
+import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import { IdleApplications } from './management/idle-applications.ts';
+import { NodeReport } from './management/node-report.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
-import type { Addresses, HttpPorts } from './summary.ts';
+import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
@@ -50,7 +52,9 @@ export class Server {
   /** What serves all of these. */
   readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
-  #readiness: Readiness = { ready: false, reason: 'starting' };
+  /** Why this node is not ready, whatever the cluster says. */
+  #unready: string | undefined = 'starting';
+  #cluster: Cluster | undefined;
   #closed: Promise<void> | undefined;
 
   /**
@@ -129,7 +133,8 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, serves })], certificates);
     }
-    await this.#startApi();
+    const cluster = await this.#joinCluster();
+    await this.#startApi(cluster);
     await this.#startRtmp();
     this.#addresses = {
       ...this.#addresses,
@@ -139,40 +144,64 @@ export class Server {
     if (ports.list().some(({ secure }) => secure) && this.#certificates.initial === undefined) {
       log.warn('no virtual host has a certificate: TLS ports of publishers refuse every connection until one has');
     }
-    this.#readiness = { ready: true };
+    this.#parts.push(new NodeReport({
+      cluster, registry, log,
+      facts: {
+        version: this.#options.version.version,
+        addresses: clientAddresses(this.#config, this.#addresses),
+        configHash: configHash(this.#config),
+      },
+    }));
+    this.#unready = undefined;
   }
 
-  async #startApi(): Promise<void> {
+  async #joinCluster(): Promise<Cluster> {
+    const { log } = this.#options;
+    const cluster = await joinCluster(this.#config, this.#options);
+    this.#parts.push(cluster);
+    this.#cluster = cluster;
+    const tell = (): void => {
+      const { id } = cluster.self;
+      if (cluster.state === 'connected') log.info({ node: id }, 'connected to the cluster');
+      else log.error({ node: id }, 'the store of the cluster cannot be reached: this node goes on with what it has');
+    };
+    if (this.#config.cluster !== undefined) tell();
+    cluster.events.on('state', tell);
+    this.registry.draining = cluster.draining;
+    cluster.events.on('drain', (draining) => {
+      this.registry.draining = draining;
+      log.warn(draining ? 'draining: this node takes no new streams' : 'this node takes streams again');
+    });
+    cluster.events.on('replaced', () => log.fatal({ node: cluster.self.id }, 'another process goes by the id of this node'));
+    return cluster;
+  }
+
+  get #readiness(): Readiness {
+    if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
+    if (this.#cluster?.draining) return { ready: false, reason: 'draining' };
+    if (this.#cluster?.state === 'degraded') return { ready: true, degraded: 'the store of the cluster cannot be reached' };
+    return { ready: true };
+  }
+
+  async #startApi(cluster: Cluster): Promise<void> {
+    const { registry } = this;
+    const { log, version } = this.#options;
+    const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
+    this.#parts.push(dynamic);
+    await dynamic.restore();
     const { managers, bind, defaults, modules } = this.#config;
     const { api } = bind.managers;
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const { registry } = this;
-    const dynamic = await this.#openDynamicConfig(managers.api.storage.enabled);
-    const { version } = this.#options;
     const own = new CertificateStore(this.#options);
     const reloadApi = api.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host: managers.host });
     await reloadApi?.();
     const certificates = { vhosts: this.#certificates, reloadApi };
-    const routes = [apiRoutes({ registry, config, version, dynamic, codecs: this.#inventory, certificates })];
+    const routes = [apiRoutes({ registry, config, version, cluster, dynamic, codecs: this.#inventory, certificates })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
     this.#addresses = { ...this.#addresses, api: pair(api) };
-  }
-
-  async #openDynamicConfig(stored: boolean): Promise<DynamicConfig> {
-    const { log, storageFile } = this.#options;
-    const cluster = await openEmbedded({
-      file: stored ? storageFile : undefined,
-      onDamaged: (movedTo, reason) => log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
-    });
-    this.#parts.push(cluster);
-    const dynamic = new DynamicConfig({
-      registry: this.registry, store: cluster.config, certificates: this.#certificates, log,
-    });
-    await dynamic.restore();
-    return dynamic;
   }
 
   /** Publishers are let in last: whatever they bring finds its viewers' side complete. */
@@ -214,7 +243,7 @@ export class Server {
   }
 
   async #stop(): Promise<void> {
-    this.#readiness = { ready: false, reason: 'stopping' };
+    this.#unready = 'stopping';
     await closeAll(this.#providers);
     this.registry.close(STOPPED);
     await closeAll(this.#publishers);

@@ -97,6 +97,21 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
   return base && `${base}/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
 }
 
+/** Where clients reach a node: URLs by module, of the address that it advertises in a cluster. */
+export function clientAddresses(config: ServerConfig, { rtmp, llhls, webrtc, api }: Addresses): Record<string, string[]> {
+  const advertised = config.cluster?.node.advertiseAddress;
+  const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
+  const urls = (scheme: 'http' | 'ws', ports: HttpPorts | undefined): string[] =>
+    [url(scheme, host, ports && { port: ports.port }), url(scheme, host, ports && { tlsPort: ports.tlsPort })]
+      .filter((one) => one !== undefined);
+  return {
+    ...(rtmp !== undefined && { rtmp: [`rtmp://${host}:${rtmp}`] }),
+    ...(llhls !== undefined && { llhls: urls('http', llhls) }),
+    ...(webrtc !== undefined && { webrtc: urls('ws', webrtc) }),
+    ...(api !== undefined && { api: urls('http', api) }),
+  };
+}
+
 function watchRows(addresses: Addresses, names: Example): Row[] {
   const { llhls, webrtc, ice } = addresses;
   const page = pageUrl(addresses, names);

@@ -73,6 +73,11 @@ export class CertificateStore {
     }
   }
 
+  /** Loads a certificate without using it. @throws CertificateError */
+  async check({ host: { tls } }: CertificateHost): Promise<void> {
+    if (tls !== undefined) await loadCertificate(tls, this.#folder);
+  }
+
   /** Forgets a virtual host's certificate. Connections that it began go on. */
   remove(name: string): void {
     if (this.#entries.delete(name)) this.#index();

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { Cluster } from '#cluster';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
@@ -14,6 +15,7 @@ import { requireHostName } from './host-names.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
 import { codecRoutes } from './routes/codecs.ts';
+import { nodeRoutes } from './routes/nodes.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { putRoutes } from './routes/put.ts';
 import { sessionRoutes } from './routes/sessions.ts';
@@ -35,6 +37,7 @@ export interface ApiOptions {
     readonly etag: boolean;
   };
   readonly version: Version;
+  readonly cluster: Cluster;
   readonly dynamic: DynamicConfig;
   readonly codecs: CodecInventory;
   readonly certificates: ReloadableCertificates;
@@ -42,7 +45,7 @@ export interface ApiOptions {
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
 export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
-  const { registry, config, version, dynamic, codecs, certificates } = options;
+  const { registry, config, version, cluster, dynamic, codecs, certificates } = options;
   const wrongCredentials = new WrongCredentials();
   return async (app) => {
     app.setErrorHandler(answerError);
@@ -65,6 +68,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     requireHostName(app, config.hostNames);
     await requireToken(app, config.accessToken, wrongCredentials);
     if (config.etag) addEtags(app);
+    readYourWrites(app, dynamic);
 
     await describeApi(app, version);
     await app.register(vhostRoutes(registry, dynamic));
@@ -75,9 +79,18 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     await app.register(statisticsRoutes(registry));
     await app.register(codecRoutes(codecs));
     await app.register(certificateRoutes(registry, certificates));
+    await app.register(nodeRoutes(cluster));
     await app.register(putRoutes(registry));
     await app.register(versionRoutes(version));
   };
+}
+
+/** Every call sees what was answered before it on any node; where that cannot be known, the answer says so. */
+function readYourWrites(app: FastifyInstance, dynamic: DynamicConfig): void {
+  app.addHook('preHandler', async (_request, reply) => {
+    await dynamic.sync();
+    if (dynamic.stale) reply.header('x-kiln-stale', 'true');
+  });
 }
 
 /** A body is JSON whatever its type says, and none at all is fine: routes say what they need. */

@@ -32,7 +32,7 @@ const hlsOption = (test: (hls: Hls) => unknown): Places => ({
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
 const CLOSED = 'is not available: the providers and publishers that it enables refuse every client';
-const ALONE = 'is not available: this node runs alone';
+const OWN_STREAMS = 'shares configuration only: each node lists, plays and counts its own streams, under names of its own';
 
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
@@ -73,7 +73,7 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],
   ['Alert', { server: ({ alert }) => alert }],
-  ['Cluster', { server: ({ cluster }) => cluster }, ALONE],
+  ['Cluster', { server: ({ cluster }) => cluster }, OWN_STREAMS],
 ];
 
 /** A line for each module that is configured and not there, anywhere in a Server.xml. */

@@ -76,10 +76,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
 
   /**
    * Takes the name for a source. The stream is listed once its tracks are set.
-   * @throws streamExists, tooManyConnections, applicationNotFound (the application is closed)
+   * @throws streamExists, tooManyConnections, nodeDraining, applicationNotFound (the application is closed)
    */
   publish(name: string, source: Source, options: PublishOptions): InputStream {
     if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
+    if (this.vhost.registry.draining) throw kilnError('nodeDraining');
     const present = this.#inputs.get(name);
     if (present !== undefined && !options.replace) throw kilnError('streamExists');
     if (options.maxConnections > 0 && this.#others(source, present) >= options.maxConnections) {

@@ -26,6 +26,8 @@ export interface Alert {
 /** All virtual hosts of this node, and the place where streams are announced. */
 export class Registry extends EventEmitter<RegistryEvents> {
   readonly counters = new Counters();
+  /** No source gets a name any more; those that have one go on. */
+  draining = false;
   readonly #vhosts = new Map<string, VirtualHost>();
 
   get vhosts(): ReadonlyMap<string, VirtualHost> {

@@ -1,8 +1,7 @@
-import { ConflictError, joinKey, splitKey, StorageError, type Change, type ConfigStore, type Json } from '#cluster';
+import { ConflictError, joinKey, StorageError, UnavailableError, type Change, type Cluster, type Json } from '#cluster';
 import type { CertificateStore } from '../access/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
-import { pendingInApplication, pendingInVhost } from '../config/pending.ts';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
@@ -11,64 +10,64 @@ import type { Logger } from '../log.ts';
 import {
   documentOf, isDocument, patched, readApplication, readProfile, readVhost, TEMPLATE, withDefaults, withProfiles, type Document,
 } from './documents.ts';
+import { StoredConfig } from './stored-config.ts';
 
 export interface DynamicConfigOptions {
   readonly registry: Registry;
-  readonly store: ConfigStore;
+  readonly cluster: Pick<Cluster, 'config' | 'withLock'>;
   /** Holds the certificates of virtual hosts while they are there. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
 }
 
-const BY_DEFAULT: ReadonlySet<string> = new Set(
-  pendingInApplication(readApplication(withDefaults({ name: 'any', type: 'live' }), () => {})),
-);
+/** How often a change is made anew that another node came before, in spite of the lock. */
+const MAX_ATTEMPTS = 3;
 
 /** What one item of a batch came to. */
 export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
 
 /**
- * Virtual hosts that were created through the management API, with their applications and output profiles.
- * Every change is in the store before it is in the registry. What a call brings is read, by the function it hands in,
- * only when its target exists and may be changed.
- * A virtual host is stored at its name, without its applications but for the template; each application below it.
+ * Virtual hosts that were created through the management API, on any node, with their applications and output profiles.
+ * A change is in the store before it is in the registry, which follows the store: StoredConfig. What a call brings is
+ * read, by the function it hands in, only when its target exists and may be changed.
  */
 export class DynamicConfig {
   readonly #registry: Registry;
-  readonly #store: ConfigStore;
+  readonly #cluster: Pick<Cluster, 'config' | 'withLock'>;
   readonly #certificates: CertificateStore;
   readonly #log: Logger;
+  readonly #stored: StoredConfig;
   readonly #ignore = (ignored: readonly string[]): void =>
     this.#log.warn({ ignored }, 'a configuration object of the management API has what has no effect');
-  /** Changes go one after the other, each on what the one before left. */
+  /** Changes of this node go one after the other: it contends for locks with other nodes only. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor({ registry, store, certificates, log }: DynamicConfigOptions) {
+  constructor({ registry, cluster, certificates, log }: DynamicConfigOptions) {
     this.#registry = registry;
-    this.#store = store;
+    this.#cluster = cluster;
     this.#certificates = certificates;
     this.#log = log.child({ module: 'management' });
+    this.#stored = new StoredConfig({ registry, store: cluster.config, certificates, log: this.#log });
   }
 
-  /**
-   * Makes what is stored. What cannot be made any more is told of, and stays stored. A virtual host without its
-   * certificate is made all the same: a reload may find it.
-   */
-  async restore(): Promise<void> {
-    const keys = [...this.#store.entries()].map(([key, { value }]) => ({ names: splitKey(key), value }));
-    for (const { names, value } of keys.sort((a, b) => a.names.length - b.names.length)) {
-      const [vhost = '', application] = names;
-      try {
-        if (application === undefined) {
-          await this.#certificates.load(this.#registry.createVhost(this.#readVhost(value), false).config);
-        } else {
-          this.#writable(vhost).createApplication(this.#readApplication(value));
-        }
-      } catch (error) {
-        if (!(error instanceof KilnError || error instanceof CertificateError)) throw error;
-        this.#log.error({ names }, `stored configuration cannot be used: ${error.message}`);
-      }
-    }
+  /** Makes what is stored. */
+  restore(): Promise<void> {
+    return this.#stored.restore();
+  }
+
+  /** Resolves when the registry has every change that was answered before the call, on any node. */
+  sync(): Promise<void> {
+    return this.#cluster.config.sync();
+  }
+
+  /** What others have changed cannot be known now, and nothing can be changed. */
+  get stale(): boolean {
+    return this.#cluster.config.stale;
+  }
+
+  /** Follows no more. */
+  close(): void {
+    this.#stored.close();
   }
 
   /**
@@ -76,7 +75,7 @@ export class DynamicConfig {
    * @throws valueMissing, before anything is created, when an item lacks a required value
    */
   async createVhosts(items: readonly unknown[]): Promise<Outcome<VirtualHost>[]> {
-    const readings = items.map((item) => attempt(() => this.#readVhost(item)));
+    const readings = items.map((item) => attempt(() => readVhost(item, this.#ignore)));
     for (const reading of readings) if ('error' in reading && reading.error.code === 'valueMissing') throw reading.error;
     const outcomes: Outcome<VirtualHost>[] = [];
     for (const reading of readings) {
@@ -85,14 +84,12 @@ export class DynamicConfig {
     return outcomes;
   }
 
-  /** @throws vhostNotFound, vhostReadOnly, storageFailed */
+  /** @throws vhostNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteVhost(name: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#change(name, async () => {
       this.#writable(name);
       const key = joinKey(name);
       await this.#write([{ key, seen: this.#revision(key) }]);
-      this.#registry.deleteVhost(name, 'the virtual host was deleted');
-      this.#certificates.remove(name);
     });
   }
 
@@ -104,7 +101,7 @@ export class DynamicConfig {
     this.#writable(vhost);
     const items = read();
     if (items.some((item) => isDocument(item) && item.name === TEMPLATE)) throw kilnError('templateName');
-    const configs = items.map((item) => this.#readApplication(isDocument(item) ? withDefaults(item) : item));
+    const configs = items.map((item) => readApplication(isDocument(item) ? withDefaults(item) : item, this.#ignore));
     const outcomes: Outcome<Application>[] = [];
     for (const config of configs) outcomes.push(await attemptAsync(() => this.#createApplication(vhost, config)));
     return outcomes;
@@ -112,22 +109,23 @@ export class DynamicConfig {
 
   /**
    * Merges a change into an application and restarts it.
-   * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed
+   * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed, clusterUnavailable
    */
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
-    return this.#inTurn(() => {
+    return this.#change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
-      return this.#replace(vhost, this.#readApplication(patched(documentOf(config), read())));
+      await this.#replace(vhost, readApplication(patched(documentOf(config), read()), this.#ignore));
+      return this.#registry.vhost(vhost).application(name);
     });
   }
 
-  /** @throws vhostNotFound, applicationNotFound, vhostReadOnly, storageFailed */
+  /** @throws vhostNotFound, applicationNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteApplication(vhost: string, name: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#change(vhost, async () => {
       const application = this.#writable(vhost).application(name);
       const key = joinKey(vhost, name);
-      if (!application.dynamic) await this.#write([{ key, seen: this.#revision(key) }]);
-      application.close('the application was deleted');
+      if (application.dynamic) application.close('the application was deleted');
+      else await this.#write([{ key, seen: this.#revision(key) }]);
     });
   }
 
@@ -136,7 +134,7 @@ export class DynamicConfig {
    * @throws vhostNotFound, applicationNotFound, vhostReadOnly, and before anything is added valueMissing, configInvalid
    */
   createProfiles(vhost: string, name: string, read: () => readonly unknown[]): Promise<Outcome<OutputProfileConfig>[]> {
-    return this.#inTurn(async () => {
+    return this.#change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = read().map((profile) => readProfile(profile, this.#ignore));
       const all = [...config.outputProfiles.outputProfile];
@@ -153,10 +151,10 @@ export class DynamicConfig {
   /**
    * Replaces an output profile, which keeps its name, and restarts the application.
    * @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, unchangeable, valueMissing,
-   * configInvalid, storageFailed
+   * configInvalid, storageFailed, clusterUnavailable
    */
   replaceProfile(vhost: string, name: string, profile: string, read: () => Document): Promise<OutputProfileConfig> {
-    return this.#inTurn(async () => {
+    return this.#change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = config.outputProfiles.outputProfile;
       if (!profiles.some((present) => present.name === profile)) throw profileNotFound(vhost, name, profile);
@@ -168,9 +166,9 @@ export class DynamicConfig {
     });
   }
 
-  /** @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, storageFailed */
+  /** @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteProfile(vhost: string, name: string, profile: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = config.outputProfiles.outputProfile;
       const left = profiles.filter((present) => present.name !== profile);
@@ -179,53 +177,30 @@ export class DynamicConfig {
     });
   }
 
-  #readVhost(json: unknown): VirtualHostConfig {
-    const config = readVhost(json, this.#ignore);
-    this.#tellPending({ vhost: config.name }, pendingInVhost(config));
-    return config;
-  }
-
-  #readApplication(json: unknown): ApplicationConfig {
-    const config = readApplication(json, this.#ignore);
-    this.#tellPending({ application: config.name }, pendingInApplication(config));
-    return config;
-  }
-
-  /** What every application has that is created without providers and publishers is not worth a word. */
-  #tellPending(what: object, pending: readonly string[]): void {
-    const asked = pending.filter((line) => !BY_DEFAULT.has(line));
-    if (asked.length === 0) return;
-    this.#log.warn({ ...what, pending: asked }, 'a configuration object of the management API asks for what is not there');
-  }
-
   #createVhost(config: VirtualHostConfig): Promise<VirtualHost> {
-    return this.#inTurn(async () => {
-      if (this.#registry.vhosts.has(config.name)) throw kilnError('vhostExists', config.name);
+    return this.#change(config.name, async () => {
+      const key = joinKey(config.name);
+      // stored is also what cannot be made here
+      if (this.#registry.vhosts.has(config.name) || this.#revision(key) > 0) throw kilnError('vhostExists', config.name);
       const { applications, ...vhost } = documentOf(config);
-      await this.#loadCertificate(config);
+      await this.#checkCertificate(config);
       const documents = (applications ?? []) as Document[];
       const template = documents.filter(({ name }) => name === TEMPLATE);
       const stored = { ...vhost, ...(template.length > 0 && { applications: template }) };
-      const entries = [
-        [joinKey(config.name), stored],
+      await this.#write([
+        { key, value: stored as Json, seen: 0 },
         ...config.applications
           .filter(({ name }) => name !== TEMPLATE)
-          .map((application): [string, Document] => [joinKey(config.name, application.name), documentOf(application)]),
-      ] satisfies [string, Document][];
-      try {
-        await this.#create('vhostExists', entries, config.name);
-        return this.#registry.createVhost(config, false);
-      } catch (error) {
-        this.#certificates.remove(config.name);
-        throw error;
-      }
+          .map((application): Change => create(config.name, application)),
+      ]);
+      return this.#registry.vhost(config.name);
     });
   }
 
   /** @throws configInvalid */
-  async #loadCertificate(config: VirtualHostConfig): Promise<void> {
+  async #checkCertificate(config: VirtualHostConfig): Promise<void> {
     try {
-      await this.#certificates.load(config);
+      await this.#certificates.check(config);
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error;
       throw kilnError('configInvalid', `host.tls.${error.key}: ${error.message}`);
@@ -233,60 +208,33 @@ export class DynamicConfig {
   }
 
   #createApplication(vhost: string, config: ApplicationConfig): Promise<Application> {
-    return this.#inTurn(async () => {
-      const parent = this.#writable(vhost);
-      if (parent.applications.has(config.name)) throw kilnError('applicationExists', vhost, config.name);
-      const key = joinKey(vhost, config.name);
-      await this.#create('applicationExists', [[key, documentOf(config)]], vhost, config.name);
-      // a publisher may have demanded it of the template in the meantime
-      parent.applications.get(config.name)?.close('the application was created by the management API');
-      return parent.createApplication(config);
+    return this.#change(vhost, async () => {
+      const made = this.#writable(vhost).applications.has(config.name);
+      if (made || this.#revision(joinKey(vhost, config.name)) > 0) throw kilnError('applicationExists', vhost, config.name);
+      await this.#write([create(vhost, config)]);
+      return this.#registry.vhost(vhost).application(config.name);
     });
   }
 
-  /** Stores entries that must be new. */
-  async #create(
-    exists: 'vhostExists' | 'applicationExists',
-    entries: readonly (readonly [key: string, document: Document])[],
-    ...names: [string, string?]
-  ): Promise<void> {
-    try {
-      await this.#write(entries.map(([key, document]): Change => ({ key, value: document as Json, seen: 0 })));
-    } catch (error) {
-      if (error instanceof ConflictError) throw kilnError(exists, ...(names as [string, string]));
-      throw error;
-    }
+  #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<void> {
+    return this.#replace(vhost, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
   }
 
-  /** @throws storageFailed, ConflictError */
-  async #write(changes: readonly Change[]): Promise<void> {
-    try {
-      await this.#store.write(changes);
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error;
-      this.#log.error({ err: error }, 'a change by the management API could not be stored');
-      throw kilnError('storageFailed');
-    }
-  }
-
-  #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<Application> {
-    return this.#replace(vhost, this.#readApplication(withProfiles(config, profiles.map(documentOf))));
-  }
-
-  /** Stores an application's new configuration and restarts it with that. One made on demand is not stored. */
-  async #replace(vhost: string, config: ApplicationConfig): Promise<Application> {
+  /** Stores an application's new configuration, which restarts it. One made on demand is this node's own, and not stored. */
+  async #replace(vhost: string, config: ApplicationConfig): Promise<void> {
     const parent = this.#writable(vhost);
     const present = parent.application(config.name);
-    if (!present.dynamic) {
-      const key = joinKey(vhost, config.name);
-      await this.#write([{ key, value: documentOf(config) as Json, seen: this.#revision(key) }]);
+    if (present.dynamic) {
+      present.close('the application was changed');
+      parent.createApplication(config, true);
+      return;
     }
-    present.close('the application was changed');
-    return parent.createApplication(config, present.dynamic);
+    const key = joinKey(vhost, config.name);
+    await this.#write([{ key, value: documentOf(config) as Json, seen: this.#revision(key) }]);
   }
 
   #revision(key: string): number {
-    return this.#store.entries().get(key)?.revision ?? 0;
+    return this.#cluster.config.entries().get(key)?.revision ?? 0;
   }
 
   /** @throws vhostNotFound, vhostReadOnly */
@@ -296,11 +244,60 @@ export class DynamicConfig {
     return vhost;
   }
 
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(change);
+  /**
+   * Runs a change of a virtual host on what all nodes have of it by then, while no other is made of it.
+   * @throws clusterUnavailable
+   */
+  #change<T>(vhost: string, change: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(() => this.#attempt(vhost, change));
     this.#last = turn.catch(() => undefined);
     return turn;
   }
+
+  async #attempt<T>(vhost: string, change: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      let begun = false;
+      try {
+        this.#requireStore();
+        return await this.#cluster.withLock(joinKey('config', vhost), async () => {
+          begun = true;
+          await this.sync();
+          this.#requireStore();
+          return await change();
+        });
+      } catch (error) {
+        if (begun && error instanceof ConflictError && attempt < MAX_ATTEMPTS) continue;
+        if (!(error instanceof ConflictError || error instanceof UnavailableError)) throw error;
+        this.#log.warn({ reason: error.message }, 'a change by the management API could not be made');
+        throw kilnError('clusterUnavailable');
+      }
+    }
+  }
+
+  #requireStore(): void {
+    if (this.stale) throw kilnError('clusterUnavailable');
+  }
+
+  /**
+   * Stores, and waits until the registry has it.
+   * @throws storageFailed, ConflictError, UnavailableError; clusterUnavailable when it is stored but not here yet
+   */
+  async #write(changes: readonly Change[]): Promise<void> {
+    try {
+      await this.#cluster.config.write(changes);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      this.#log.error({ err: error }, 'a change by the management API could not be stored');
+      throw kilnError('storageFailed');
+    }
+    await this.sync();
+    this.#requireStore();
+  }
+}
+
+/** Stores an application that must be new. */
+function create(vhost: string, application: ApplicationConfig): Change {
+  return { key: joinKey(vhost, application.name), value: documentOf(application) as Json, seen: 0 };
 }
 
 function profileNotFound(...path: readonly string[]): KilnError {

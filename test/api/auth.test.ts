@@ -89,7 +89,10 @@ test('health checks need neither a token nor a named host', async (t) => {
   t.is(live.statusCode, 200);
   t.deepEqual(live.json(), { status: 'ok' });
   t.is(live.headers['cache-control'], 'no-store');
+  t.deepEqual((await get('/readyz')).json(), { status: 'ready' });
+  state = { ready: true, degraded: 'no store' };
   t.is((await get('/readyz')).statusCode, 200);
+  t.deepEqual((await get('/readyz')).json(), { status: 'ready', degraded: 'no store' });
   state = { ready: false, reason: 'draining' };
   const ready = await get('/readyz');
   t.is(ready.statusCode, 503);

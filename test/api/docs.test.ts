@@ -74,7 +74,7 @@ test('every name in a path is a parameter, every body has its schema', (t) => {
     const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
     t.deepEqual(parameters.map((parameter) => parameter.name).sort(), names.sort(), name);
     t.true(parameters.every(({ required }) => required), name);
-    t.is(operation.requestBody !== undefined, ['patch', 'post'].includes(method) && !/:reload/.test(path), name);
+    t.is(operation.requestBody !== undefined, ['patch', 'post'].includes(method) && !/:(reload|drain|undrain)/.test(path), name);
     if (operation.requestBody !== undefined) t.truthy(operation.requestBody.content['application/json']?.schema, name);
   }
 });

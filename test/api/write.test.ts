@@ -9,7 +9,7 @@ import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { KilnError } from '../../src/errors.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
-import { createVhost, dynamicConfig, openApi, sampleRegistry } from '../support/api.ts';
+import { createVhost, dynamicConfig, openAlone, openApi, sampleRegistry } from '../support/api.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example.com'] } };
 const APP = { name: 'app', type: 'live' };
@@ -332,9 +332,9 @@ test('keys that have no effect are told of in the log', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const registry = new Registry();
-  const { cluster } = await dynamicConfig(registry);
+  const cluster = await openAlone();
   const certificates = new CertificateStore({ folder: '/', log });
-  const config = new DynamicConfig({ registry, store: cluster.config, certificates, log });
+  const config = new DynamicConfig({ registry, cluster, certificates, log });
   await config.createVhosts([{ ...VHOST, applications: [APP] }]);
   t.deepEqual(lines, []);
   await config.patchApplication('made', 'app', () => ({ providers: { webrtcc: { timeout: 1 } } }));
@@ -345,9 +345,9 @@ test('modules that are not there are told of, but for those that every applicati
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const registry = new Registry();
-  const { cluster } = await dynamicConfig(registry);
+  const cluster = await openAlone();
   const certificates = new CertificateStore({ folder: '/', log });
-  const config = new DynamicConfig({ registry, store: cluster.config, certificates, log });
+  const config = new DynamicConfig({ registry, cluster, certificates, log });
   const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' };
   await config.createVhosts([{ ...VHOST, signedPolicy }]);
   t.deepEqual(lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]), [['made', 1]]);
@@ -356,24 +356,29 @@ test('modules that are not there are told of, but for those that every applicati
   await config.patchApplication('made', 'plain', () => ({ publishers: { llhls: { dvr: { enable: true } } } }));
   t.deepEqual(lines.splice(0).map(({ pending }) => pending), [['DVR is not available: its configuration has no effect']]);
   const again = new Registry();
-  await new DynamicConfig({ registry: again, store: cluster.config, certificates, log }).restore();
+  await new DynamicConfig({ registry: again, cluster, certificates, log }).restore();
   t.deepEqual(lines.map(({ vhost, application }) => vhost ?? application), ['made', 'plain'], 'and at the next start');
 });
 
 test('an application that is created while a publisher demands it of the template is the created one', async (t) => {
   const registry = new Registry();
-  const { cluster } = await dynamicConfig(registry);
+  const cluster = await openAlone();
   const { config: inner } = cluster;
   let demand = (): void => {};
   const store: ConfigStore = {
+    stale: false,
     entries: () => inner.entries(),
+    sync: () => inner.sync(),
+    listen: (listener) => inner.listen(listener),
     write: async (changes) => {
-      await inner.write(changes);
       demand();
+      await inner.write(changes);
     },
   };
   const log = pino({ level: 'silent' });
-  const config = new DynamicConfig({ registry, store, certificates: new CertificateStore({ folder: '/', log }), log });
+  const withLock = cluster.withLock.bind(cluster);
+  const certificates = new CertificateStore({ folder: '/', log });
+  const config = new DynamicConfig({ registry, cluster: { config: store, withLock }, certificates, log });
   await config.createVhosts([{ ...VHOST, applications: [{ name: '*', type: 'live' }] }]);
   const made = registry.vhost('made');
   const onDemand: Application[] = [];

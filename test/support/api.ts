@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { openEmbedded } from '#cluster';
+import { openEmbedded, type Cluster } from '#cluster';
 import { CertificateStore } from '../../src/access/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
@@ -61,11 +61,16 @@ export function sampleRegistry(): Registry {
   return registry;
 }
 
+/** A node that is alone. */
+export function openAlone(file?: string): Promise<Cluster> {
+  return openEmbedded({ id: 'kiln', file, onDamaged: () => {}, onFault: () => {} });
+}
+
 /** What the API changes, kept in memory unless there is a file. */
 export async function dynamicConfig(registry: Registry, file?: string, certificates = noCertificates()) {
   const log = pino({ level: 'silent' });
-  const cluster = await openEmbedded({ file, onDamaged: () => {} });
-  return { cluster, config: new DynamicConfig({ registry, store: cluster.config, certificates, log }) };
+  const cluster = await openAlone(file);
+  return { cluster, config: new DynamicConfig({ registry, cluster, certificates, log }) };
 }
 
 function noCertificates(): CertificateStore {
@@ -80,11 +85,11 @@ export async function apiOptions(
   registry = sampleRegistry(),
   certificates: ApiOptions['certificates'] = { vhosts: noCertificates() },
 ): Promise<ApiOptions> {
+  const { cluster, config: dynamic } = await dynamicConfig(registry, undefined, certificates.vhosts);
   return {
-    registry,
+    registry, cluster, dynamic,
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,
-    dynamic: (await dynamicConfig(registry, undefined, certificates.vhosts)).config,
     certificates,
     codecs: new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } }),
   };

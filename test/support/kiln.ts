@@ -94,6 +94,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
 
 export interface ApiAnswer<Response> {
   readonly status: number;
+  readonly headers: Headers;
   readonly body: { readonly statusCode: number; readonly message: string; readonly response: Response };
 }
 
@@ -188,7 +189,7 @@ export class Kiln {
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: answer.status, body: (await answer.json()) as ApiAnswer<Response>['body'] };
+    return { status: answer.status, headers: answer.headers, body: (await answer.json()) as ApiAnswer<Response>['body'] };
   }
 
   /** What the API tells of a stream of the application `app`. */

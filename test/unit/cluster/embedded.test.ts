@@ -14,7 +14,7 @@ function place(t: ExecutionContext): string {
 
 async function open(t: ExecutionContext, file: string | undefined) {
   const damaged: { movedTo: string; reason: string }[] = [];
-  const cluster = await openEmbedded({ file, onDamaged: (movedTo, reason) => damaged.push({ movedTo, reason }) });
+  const cluster = await openEmbedded({ id: 'one', file, onFault() {}, onDamaged: (movedTo, reason) => damaged.push({ movedTo, reason }) });
   t.teardown(() => cluster.close());
   return { cluster, config: cluster.config, damaged };
 }
@@ -115,7 +115,7 @@ test('a second process is refused while the first lives; one that was killed hol
   const file = place(t);
   const script =
     "const { openEmbedded } = await import('#cluster');" +
-    `await openEmbedded({ file: ${JSON.stringify(file)}, onDamaged() {} }); console.log('open'); setInterval(() => {}, 1000);`;
+    `await openEmbedded({ id: 'one', file: ${JSON.stringify(file)}, onDamaged() {}, onFault() {} }); console.log('open'); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -133,7 +133,7 @@ test('of several that find the lock of a dead process exactly one takes it', asy
   mkdirSync(join(file, '..'));
   for (const left of ['1 0', '']) {
     writeFileSync(`${file}.lock`, left);
-    const opened = await Promise.allSettled(Array.from({ length: 8 }, () => openEmbedded({ file, onDamaged() {} })));
+    const opened = await Promise.allSettled(Array.from({ length: 8 }, () => openEmbedded({ id: 'one', file, onDamaged() {}, onFault() {} })));
     const winners = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     t.is(winners.length, 1);
     t.deepEqual(readdirSync(join(file, '..')), ['config.json.lock.2']);

@@ -303,7 +303,8 @@ test('cluster', async (t) => {
   const server =
     '<Cluster><Secret>s</Secret><Redis><Sentinels><Sentinel>a:26379</Sentinel><Sentinel>b:26379</Sentinel>' +
     '</Sentinels></Redis>' +
-    '<Node><Id>n</Id><AdvertiseAddress>10.0.0.1</AdvertiseAddress><Port>7946</Port></Node></Cluster>';
+    '<Node><Id>n</Id><AdvertiseAddress>10.0.0.1</AdvertiseAddress><Port>7946</Port></Node></Cluster>' +
+    '<Managers><Host><Names><Name>*</Name></Names></Host><API><AccessToken>t</AccessToken></API></Managers>';
   const { config } = await load(t, serverXml({ server }));
   t.deepEqual(config.cluster, {
     name: 'kiln',

@@ -297,6 +297,8 @@ for (const [name, [xml, line]] of Object.entries(refusals)) {
 }
 
 test('a cluster needs an access token of its own', async (t) => {
+  const alone = cluster('<Secret>s</Secret><Redis><Url>redis://h</Url></Redis>');
+  await t.throwsAsync(load(t, alone), { message: 'DIR/Server.xml: Server/Managers: is missing: a cluster needs an access token' });
   const body = `<Cluster><Secret>s</Secret><Redis><Url>redis://h</Url></Redis>${NODE}</Cluster>${MANAGERS}`;
   const error = await t.throwsAsync(load(t, serverXml({ bind: API, server: body })), { instanceOf: ConfigError });
   t.is(

@@ -1,0 +1,144 @@
+import { LostError } from '../errors.ts';
+import { isBelow } from '../keys.ts';
+import type { Claim, ClaimOptions, Json, Lease, NodeIdentity, Owner, OwnerChange } from '../types.ts';
+import { Watchers } from '../watchers.ts';
+
+interface Kept {
+  readonly meta: Json;
+  /** On the monotonic clock, in milliseconds. */
+  readonly until: number;
+}
+
+/** Claims of a node that shares with nobody: a lease ends only when it is released or taken. */
+export class EmbeddedClaims {
+  readonly #self: NodeIdentity;
+  readonly #leases = new Map<string, EmbeddedLease>();
+  readonly #kept = new Map<string, Kept>();
+  readonly #watchers = new Watchers();
+  /** Fences grow across restarts, as they do with a store. */
+  #fence = Date.now();
+
+  constructor(self: NodeIdentity) {
+    this.#self = self;
+  }
+
+  claim(key: string, meta: Json, { take = false, keepMs = 0 }: ClaimOptions): Claim {
+    const present = this.#leases.get(key);
+    if (present !== undefined && !take) return { owner: this.#ownerOf(present) };
+    const inherited = present === undefined || present.keepMs === 0 ? this.#keptOf(key) : present.meta;
+    const lease = new EmbeddedLease({
+      key, meta, inherited, keepMs, fence: ++this.#fence,
+      onUpdate: () => this.#tell(key, lease), onRelease: () => this.#release(lease),
+    });
+    this.#leases.set(key, lease);
+    present?.lose(new LostError(`${key} was taken`, this.#ownerOf(lease)));
+    this.#tell(key, lease);
+    return { lease };
+  }
+
+  ownerOf(key: string): Owner | undefined {
+    const lease = this.#leases.get(key);
+    return lease && this.#ownerOf(lease);
+  }
+
+  list(path: string): Map<string, Owner> {
+    const leases = [...this.#leases].filter(([key]) => isBelow(key, path));
+    return new Map(leases.map(([key, lease]) => [key, this.#ownerOf(lease)]));
+  }
+
+  watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void {
+    return this.#watchers.add(path, this.list(path), listener);
+  }
+
+  close(): void {
+    this.#watchers.close();
+    for (const lease of this.#leases.values()) lease.end();
+    this.#leases.clear();
+  }
+
+  #release(lease: EmbeddedLease): void {
+    if (this.#leases.get(lease.key) !== lease) return;
+    this.#leases.delete(lease.key);
+    const now = performance.now();
+    for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
+    if (lease.keepMs > 0) this.#kept.set(lease.key, { meta: lease.meta, until: now + lease.keepMs });
+    this.#tell(lease.key, undefined);
+  }
+
+  #keptOf(key: string): Json | undefined {
+    const kept = this.#kept.get(key);
+    return kept !== undefined && performance.now() < kept.until ? kept.meta : undefined;
+  }
+
+  #ownerOf({ fence, meta }: Lease): Owner {
+    return { ...this.#self, fence, meta };
+  }
+
+  #tell(key: string, lease: Lease | undefined): void {
+    this.#watchers.tell(new Map([[key, lease && this.#ownerOf(lease)]]));
+  }
+}
+
+interface LeaseOptions {
+  readonly key: string;
+  readonly fence: number;
+  readonly inherited: Json | undefined;
+  readonly meta: Json;
+  readonly keepMs: number;
+  readonly onUpdate: () => void;
+  readonly onRelease: () => void;
+}
+
+class EmbeddedLease implements Lease {
+  readonly key: string;
+  readonly fence: number;
+  readonly inherited: Json | undefined;
+  readonly keepMs: number;
+  readonly #options: LeaseOptions;
+  readonly #loss = new AbortController();
+  #meta: Json;
+  #ended = false;
+
+  constructor(options: LeaseOptions) {
+    this.key = options.key;
+    this.fence = options.fence;
+    this.inherited = options.inherited;
+    this.keepMs = options.keepMs;
+    this.#options = options;
+    this.#meta = options.meta;
+  }
+
+  get meta(): Json {
+    return this.#meta;
+  }
+
+  get signal(): AbortSignal {
+    return this.#loss.signal;
+  }
+
+  get valid(): boolean {
+    return !this.#ended;
+  }
+
+  async update(meta: Json): Promise<void> {
+    if (this.#ended) throw new LostError(`${this.key} is held no more`);
+    this.#meta = meta;
+    this.#options.onUpdate();
+  }
+
+  async release(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#options.onRelease();
+  }
+
+  lose(reason: LostError): void {
+    this.#ended = true;
+    this.#loss.abort(reason);
+  }
+
+  /** The node leaves. */
+  end(): void {
+    this.#ended = true;
+  }
+}

@@ -1,0 +1,123 @@
+import { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
+import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
+import { NoNodeError, UnreachableError } from '../errors.ts';
+import { Faults } from '../faults.ts';
+import { incarnate } from '../identity.ts';
+import type {
+  Claim, ClaimOptions, Cluster, ClusterEvents, Json, NodeDescription, NodeIdentity, NodeRow, Owner, OwnerChange,
+  PeerResponse, StatsRow, StatsSum,
+} from '../types.ts';
+import { EmbeddedClaims } from './claims.ts';
+import { EmbeddedConfig } from './config.ts';
+import { Locks } from './locks.ts';
+import { EmbeddedStats } from './stats.ts';
+
+export interface EmbeddedOptions extends ConfigCopyOptions {
+  /** Id of the node. */
+  readonly id: string;
+}
+
+/**
+ * One node that shares with nobody.
+ * @throws StorageError when the file cannot be locked or read
+ */
+export async function openEmbedded(options: EmbeddedOptions): Promise<Cluster> {
+  return new EmbeddedCluster(options, await ConfigCopy.open(options));
+}
+
+class EmbeddedCluster implements Cluster {
+  readonly self: NodeIdentity;
+  readonly state = 'connected';
+  readonly events = new EventEmitter<ClusterEvents>();
+  readonly config: EmbeddedConfig;
+  readonly #copy: ConfigCopy;
+  readonly #claims: EmbeddedClaims;
+  readonly #stats = new EmbeddedStats();
+  readonly #locks = new Locks();
+  readonly #since = performance.now();
+  #description: NodeDescription = { load: 0, full: false, info: {} };
+  #draining = false;
+
+  constructor({ id, onFault }: EmbeddedOptions, copy: ConfigCopy) {
+    this.self = incarnate(id);
+    this.#copy = copy;
+    const faults = new Faults(onFault);
+    this.config = new EmbeddedConfig(copy, (error) => faults.report(error));
+    this.#claims = new EmbeddedClaims(this.self);
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  nodes(): readonly NodeRow[] {
+    const uptimeMs = Math.round(performance.now() - this.#since);
+    const state = this.#draining ? 'draining' : 'ready';
+    return [{ ...this.self, ...this.#description, address: undefined, state, uptimeMs, silentMs: 0 }];
+  }
+
+  describe(description: NodeDescription): void {
+    this.#description = description;
+  }
+
+  drain(id: string): Promise<void> {
+    return this.#setDraining(id, true);
+  }
+
+  undrain(id: string): Promise<void> {
+    return this.#setDraining(id, false);
+  }
+
+  async claim(key: string, meta: Json, options: ClaimOptions): Promise<Claim> {
+    return this.#claims.claim(key, meta, options);
+  }
+
+  async ownerOf(key: string): Promise<Owner | undefined> {
+    return this.#claims.ownerOf(key);
+  }
+
+  async list(path: string): Promise<ReadonlyMap<string, Owner>> {
+    return this.#claims.list(path);
+  }
+
+  watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void {
+    return this.#claims.watch(path, listener);
+  }
+
+  withLock<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#locks.run(key, fn);
+  }
+
+  async reportStats(rows: readonly StatsRow[]): Promise<void> {
+    this.#stats.report(rows);
+  }
+
+  async stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>> {
+    return this.#stats.sums(keys);
+  }
+
+  /** There is nobody to serve. */
+  serve(): void {}
+
+  async forward(to: NodeIdentity): Promise<PeerResponse> {
+    throw new UnreachableError(`there is no other node, and none with the id ${to.id}`);
+  }
+
+  async connect(to: NodeIdentity): Promise<Duplex> {
+    throw new UnreachableError(`there is no other node, and none with the id ${to.id}`);
+  }
+
+  async close(): Promise<void> {
+    this.#claims.close();
+    await this.config.settled();
+    await this.#copy.close();
+  }
+
+  async #setDraining(id: string, draining: boolean): Promise<void> {
+    if (id !== this.self.id) throw new NoNodeError(`there is no node ${id}`);
+    if (this.#draining === draining) return;
+    this.#draining = draining;
+    this.events.emit('drain', draining);
+  }
+}

@@ -1,0 +1,16 @@
+/** Locks within one process: who waits for a key gets it in the order of asking. */
+export class Locks {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  async run<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const turn = (before ?? Promise.resolve()).then(() => fn(new AbortController().signal));
+    const settled = turn.catch(() => undefined);
+    this.#last.set(key, settled);
+    try {
+      return await turn;
+    } finally {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    }
+  }
+}

@@ -1,0 +1,20 @@
+const EVERY_MS = 1000;
+
+/** Tells of faults at most once a second; of one message at most once a minute. */
+export class Faults {
+  readonly #tell: (error: Error) => void;
+  #last = -Infinity;
+  #message = '';
+
+  constructor(tell: (error: Error) => void) {
+    this.#tell = tell;
+  }
+
+  report(error: Error): void {
+    const quiet = error.message === this.#message ? 60 * EVERY_MS : EVERY_MS;
+    if (performance.now() - this.#last < quiet) return;
+    this.#last = performance.now();
+    this.#message = error.message;
+    this.#tell(error);
+  }
+}

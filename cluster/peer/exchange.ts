@@ -1,0 +1,99 @@
+import { request as httpRequest, type Agent, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
+import type { PeerResponse } from '../types.ts';
+import { bodyHash } from './mac.ts';
+import { REFUSALS, seal, unseal, type Call } from './wire.ts';
+
+const MAX_BODY = 64 * 1024 * 1024;
+
+export interface Way {
+  /** `http://host:port` or `https://host:port`. */
+  readonly address: string;
+  readonly agent: Agent;
+  /** PEM of the authority of the nodes' certificates. */
+  readonly ca?: string;
+  readonly secret: string;
+  readonly timeoutMs: number;
+}
+
+interface Response {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** How far a call came that failed. */
+interface Failure {
+  readonly error: Error;
+  /** A connection was there: it may have been taken. */
+  readonly reached: boolean;
+  /** The connection was an older one, which the other end may have closed before the call. */
+  readonly reused: boolean;
+}
+
+/**
+ * Makes a call that has its effect once at most.
+ * @throws UnreachableError when no connection came about or the node refused it, OutcomeUnknownError when no answer came
+ */
+export async function exchange(way: Way, call: Call, body: Buffer): Promise<PeerResponse> {
+  const unreachable = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
+  const unknown = (text: string, cause?: Error): Error => new OutcomeUnknownError(`node ${call.to.id}: ${text}`, { cause });
+  const headers = { ...seal(way.secret, 'call', call), 'content-length': body.length };
+  const signal = AbortSignal.timeout(way.timeoutMs);
+  let again = false;
+  let sent = await send(way, way.agent, headers, body, signal);
+  if ('error' in sent && sent.reused && !signal.aborted) {
+    // the same call with the same nonce: a node that has taken it does not take it twice
+    again = true;
+    sent = await send(way, undefined, headers, body, signal);
+  }
+  if ('error' in sent) {
+    const { error, reached } = sent;
+    const text = signal.aborted ? 'no answer in time' : error.message;
+    throw reached || again ? unknown(text, error) : unreachable(text, error);
+  }
+  const answer = unseal(way.secret, 'answer', sent.headers);
+  if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
+    const text = `what answered with ${sent.status} does not know the secret of the cluster`;
+    // who refuses every stranger has not acted on it; anything else may have
+    throw sent.status === 403 ? unreachable(text) : unknown(text);
+  }
+  if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };
+  const text = `the call was refused: ${REFUSALS[answer.refused]}`;
+  throw again && answer.refused === 'repeated' ? unknown(text) : unreachable(text);
+}
+
+function send(
+  { address, ca }: Way, agent: Agent | undefined, headers: Record<string, string | number>, body: Buffer, signal: AbortSignal,
+): Promise<Response | Failure> {
+  const secure = address.startsWith('https:');
+  return new Promise((resolve) => {
+    let reached = false;
+    const fail = (error: Error): void => resolve({ error, reached, reused: reached && request.reusedSocket });
+    const options = { method: 'POST', headers, signal, agent: agent ?? false, ...(ca !== undefined && { ca }) };
+    const request = (secure ? httpsRequest : httpRequest)(`${address}/`, options);
+    request.on('socket', (socket: Socket) => {
+      if (socket.connecting) socket.once(secure ? 'secureConnect' : 'connect', () => (reached = true));
+      else reached = true;
+    });
+    request.on('error', fail);
+    request.on('response', (message) => {
+      const { statusCode: status, headers: received } = message;
+      read(message).then((content) => resolve({ status, headers: received, body: content }), fail);
+    });
+    request.end(body);
+  });
+}
+
+async function read(message: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of message) {
+    length += chunk.length;
+    if (length > MAX_BODY) throw new Error('the answer is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { Agent } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { UnreachableError } from '../errors.ts';
+import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
+import { exchange, type Way } from './exchange.ts';
+import { bodyHash } from './mac.ts';
+import { PeerServer } from './server.ts';
+import { openStream, STREAM } from './stream.ts';
+import type { Call } from './wire.ts';
+
+/** Calls to one node at a time; further ones wait. */
+const MAX_SOCKETS = 64;
+
+/** PEM, as node:tls takes them. */
+export interface PeerTls {
+  readonly cert: string;
+  readonly key: string;
+  /** Who signs the nodes' certificates, when it is none of the known authorities. */
+  readonly ca?: string;
+}
+
+export interface PeerPortOptions {
+  /** Address to bind to, and port; 0 takes a free one. */
+  readonly host: string;
+  readonly port: number;
+  /** Name or address by which other nodes reach it; `host` when undefined. */
+  readonly advertise?: string;
+  /** What all nodes of the cluster know and nobody else. */
+  readonly secret: string;
+  readonly tls?: PeerTls;
+}
+
+interface Context {
+  readonly self: NodeIdentity;
+  /** The cluster's clock. */
+  readonly now: () => number;
+  readonly rows: () => readonly NodeRow[];
+}
+
+/** The cluster port: nodes call each other there, and nobody else. */
+export class PeerPort {
+  readonly #options: PeerPortOptions & Context;
+  readonly #agent: Agent;
+  #server: PeerServer | undefined;
+
+  constructor(options: PeerPortOptions & Context) {
+    this.#options = options;
+    const limits = { keepAlive: true, maxSockets: MAX_SOCKETS };
+    this.#agent = options.tls === undefined ? new Agent(limits) : new TlsAgent(limits);
+  }
+
+  /** @returns the address that others are told */
+  async listen(handler: PeerHandler): Promise<string> {
+    const { host, port, advertise = host, tls } = this.#options;
+    this.#server = new PeerServer({ ...this.#options, tls, handler });
+    const bound = await this.#server.listen(host, port);
+    return `${tls === undefined ? 'http' : 'https'}://${advertise.includes(':') ? `[${advertise}]` : advertise}:${bound}`;
+  }
+
+  /** Who takes the streams that other nodes open; undefined refuses them. */
+  serveStreams(handler: PeerStreamHandler | undefined): void {
+    this.#server?.serveStreams(handler);
+  }
+
+  /** @throws UnreachableError, OutcomeUnknownError */
+  async call(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
+    return await exchange(this.#way(to, timeoutMs), this.#sealable(to, request), request.body);
+  }
+
+  /** @throws UnreachableError */
+  async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
+    const call = this.#sealable(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) });
+    return await openStream(this.#way(to, timeoutMs), call);
+  }
+
+  #way(to: NodeIdentity, timeoutMs: number): Way {
+    const { secret, tls, rows } = this.#options;
+    const row = rows().find(({ id }) => id === to.id);
+    if (row?.address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
+    return { address: row.address, agent: this.#agent, ca: tls?.ca, secret, timeoutMs };
+  }
+
+  #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {
+    const { self, now } = this.#options;
+    const nonce = randomBytes(16).toString('base64url');
+    return { from: self, to: { id, incarnation }, method, path, headers, nonce, time: Math.round(now()), bodyHash: bodyHash(body) };
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    await this.#server?.close();
+  }
+}

@@ -1,0 +1,50 @@
+import { request as httpRequest, type ClientRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { UnreachableError } from '../errors.ts';
+import type { Way } from './exchange.ts';
+import { REFUSALS, seal, unseal, type Answer, type Call } from './wire.ts';
+
+/** The method of calls that open a stream, and the protocol that the connection is upgraded to. */
+export const STREAM = 'STREAM';
+export const PROTOCOL = 'kiln';
+
+/**
+ * Opens a stream of bytes on a connection of its own. Both ends have proved who they are when it is there; what goes
+ * over it is not signed.
+ * @throws UnreachableError when it did not come about
+ */
+export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
+  const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
+  const objection = (answer: Answer | undefined): string | undefined => {
+    if (answer === undefined || answer.nonce !== call.nonce) return 'what answered does not know the secret of the cluster';
+    if (answer.refused !== undefined) return `the stream was refused: ${REFUSALS[answer.refused]}`;
+    return answer.status === 101 ? undefined : 'it takes no streams';
+  };
+  return new Promise((resolve, reject) => {
+    const make = address.startsWith('https:') ? httpsRequest : httpRequest;
+    const headers = { ...seal(secret, 'call', call), connection: 'Upgrade', upgrade: PROTOCOL };
+    const request: ClientRequest = make(`${address}/`, { method: 'GET', headers, agent: false, ...(ca !== undefined && { ca }) });
+    const late = setTimeout(() => request.destroy(new Error('no answer in time')), timeoutMs);
+    const end = (text: string, cause?: Error): void => {
+      clearTimeout(late);
+      reject(fail(text, cause));
+    };
+    request.on('error', (error) => end(error.message, error));
+    request.on('response', (response) => {
+      response.resume();
+      end(objection(unseal(secret, 'answer', response.headers)) ?? 'it takes no streams');
+    });
+    request.on('upgrade', (response, socket, head) => {
+      const wrong = objection(unseal(secret, 'answer', response.headers));
+      if (wrong !== undefined) {
+        socket.destroy();
+        return end(wrong);
+      }
+      clearTimeout(late);
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    request.end();
+  });
+}

@@ -1,0 +1,19 @@
+import type { NodeRow } from './types.ts';
+
+/**
+ * The node for a new pull, task or channel: of two ready ones, drawn at random, the less loaded. Two choices spread well
+ * where everybody chooses at once by figures that are a second old; the least loaded of all would be buried.
+ * @param random 0 inclusive to 1 exclusive
+ * @returns undefined when no node can take it
+ */
+export function place(nodes: readonly NodeRow[], random: () => number = Math.random): NodeRow | undefined {
+  const able = nodes.filter(({ state, full }) => state === 'ready' && !full);
+  const first = draw(able, random);
+  const second = draw(able.filter((node) => node !== first), random);
+  if (first === undefined || second === undefined) return first;
+  return second.load < first.load ? second : first;
+}
+
+function draw(nodes: readonly NodeRow[], random: () => number): NodeRow | undefined {
+  return nodes[Math.floor(random() * nodes.length)];
+}

@@ -1,0 +1,130 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ConfigCopy, ConfigState } from '../config-copy.ts';
+import { ConflictError, UnavailableError } from '../errors.ts';
+import { ConfigListeners } from '../listeners.ts';
+import type { Change, ConfigEntry, ConfigListener, ConfigStore, Json } from '../types.ts';
+import type { TableChanges } from './changes.ts';
+import type { Connection } from './connection.ts';
+import { SCRIPTS } from './scripts.ts';
+import type { Timing } from './timing.ts';
+
+const ASK_AGAIN_MS = 200;
+
+export interface RedisConfigOptions {
+  readonly connection: Connection;
+  readonly copy: ConfigCopy;
+  readonly timing: Timing;
+  /** Brings what Redis has by now, by apply(). @throws UnavailableError */
+  readonly pull: () => Promise<void>;
+  readonly isDegraded: () => boolean;
+  readonly onFault: (error: Error) => void;
+}
+
+/** The configuration of the cluster: in Redis, and a durable copy here. */
+export class RedisConfig implements ConfigStore {
+  readonly #options: RedisConfigOptions;
+  readonly #listeners: ConfigListeners;
+  #state: ConfigState;
+  #applying: Promise<void> = Promise.resolve();
+  /** What Redis has could not be fetched when it was last asked for: a connection is lost before that is noticed. */
+  #missed = false;
+
+  constructor(options: RedisConfigOptions) {
+    this.#options = options;
+    this.#state = options.copy.initial;
+    this.#listeners = new ConfigListeners(options.onFault);
+  }
+
+  get stale(): boolean {
+    return this.#missed || this.#options.isDegraded();
+  }
+
+  /** Which epoch and revision this node has. */
+  get position(): { readonly epoch: number; readonly revision: number } {
+    return this.#state;
+  }
+
+  entries(): ReadonlyMap<string, ConfigEntry> {
+    return this.#state.entries;
+  }
+
+  async sync(): Promise<void> {
+    await this.#options.pull().catch(() => (this.#missed = true));
+    await this.#listeners.settled();
+  }
+
+  async write(changes: readonly Change[]): Promise<void> {
+    const { connection, timing, pull } = this.#options;
+    const args = changes.flatMap(({ key, value, seen }) => [key, seen, value === undefined ? 0 : 1, JSON.stringify(value) ?? '']);
+    const end = performance.now() + 2 * timing.grace;
+    for (;;) {
+      const known = [this.#state.epoch, this.#state.revision];
+      const [outcome, key, revision] = (await connection.run(SCRIPTS.write, [...known, ...args])) as string[];
+      if (outcome === 'conflict') {
+        const seen = changes.find((change) => change.key === key)?.seen;
+        throw new ConflictError(`${key} is at revision ${revision}, not ${seen}`);
+      }
+      if (outcome === 'written') break;
+      if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
+      await delay(ASK_AGAIN_MS);
+    }
+    // it is written: where it cannot be read back the next beat brings it
+    await pull().catch(() => undefined);
+  }
+
+  listen(listener: ConfigListener): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /** Takes over what Redis has. What is older than this node's own is not taken: Redis lost it, and will get it back. */
+  apply(epoch: number, changes: TableChanges): Promise<void> {
+    this.#missed = false;
+    this.#applying = this.#apply(epoch, changes);
+    return this.#applying;
+  }
+
+  /** Resolves when this disk has what was applied. */
+  settled(): Promise<void> {
+    return this.#applying;
+  }
+
+  async #apply(epoch: number, { revision, full, entries }: TableChanges): Promise<void> {
+    const present = this.#state;
+    if (epoch === present.epoch && (revision < present.revision || (revision === present.revision && !full))) return;
+    const next = full ? new Map<string, ConfigEntry>() : new Map(present.entries);
+    for (const [key, text] of entries) {
+      if (text === '') next.delete(key);
+      else next.set(key, parseEntry(text));
+    }
+    const changed = full ? differences(present.entries, next) : entries.map(([key]) => key);
+    this.#state = { entries: next, revision, epoch };
+    if (changed.length > 0 || epoch !== present.epoch) await this.#save();
+    this.#listeners.tell(changed);
+  }
+
+  /** Brings this node's copy to a Redis that has lost its own. */
+  async offer(epoch: number): Promise<void> {
+    const { entries, epoch: from, revision } = this.#state;
+    const list = [...entries].flatMap(([key, entry]) => [key, `${entry.revision} ${JSON.stringify(entry.value)}`]);
+    await this.#options.connection.run(SCRIPTS.offer, [epoch, from, revision, ...list]);
+  }
+
+  /** Redis and the other nodes have it: that this disk does not is no reason to go on without. */
+  async #save(): Promise<void> {
+    try {
+      await this.#options.copy.save(this.#state);
+    } catch (error) {
+      this.#options.onFault(error as Error);
+    }
+  }
+}
+
+function parseEntry(text: string): ConfigEntry {
+  const space = text.indexOf(' ');
+  return { revision: Number(text.slice(0, space)), value: JSON.parse(text.slice(space + 1)) as Json };
+}
+
+function differences(before: ReadonlyMap<string, ConfigEntry>, after: ReadonlyMap<string, ConfigEntry>): string[] {
+  const keys = new Set([...before.keys(), ...after.keys()]);
+  return [...keys].filter((key) => JSON.stringify(before.get(key)) !== JSON.stringify(after.get(key)));
+}

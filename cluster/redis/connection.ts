@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import type { ConnectionOptions } from 'node:tls';
+import { Cluster, Redis, type RedisOptions as ClientOptions } from 'ioredis';
+import { UnavailableError } from '../errors.ts';
+
+/** The longest pause between two attempts to connect. */
+const MAX_PAUSE_MS = 1000;
+
+/** Where Redis is; one of the three. Addresses are `redis://host:port/db`, or `rediss://` for TLS. */
+export type RedisOptions = {
+  /** Of an ACL user; without one the password is that of `default`. A url may bring its own. */
+  readonly username?: string;
+  readonly password?: string;
+  /** For `rediss://`: authorities, client certificate. */
+  readonly tls?: ConnectionOptions;
+} & (
+  | { readonly url: string }
+  /** Some nodes of a Redis Cluster. */
+  | { readonly cluster: readonly string[] }
+  | {
+    readonly sentinels: readonly string[];
+    /** Name of the master that the sentinels watch. */
+    readonly master: string;
+    readonly sentinelUsername?: string;
+    readonly sentinelPassword?: string;
+  }
+);
+
+export interface ConnectionListener {
+  /** The connection for commands is there, or is not any more. */
+  readonly onUp: () => void;
+  readonly onDown: () => void;
+  readonly onMessage: (text: string) => void;
+  readonly onFault: (error: Error) => void;
+}
+
+export type Client = Redis | Cluster;
+
+/** A script with its hash. */
+export interface Script {
+  readonly text: string;
+  readonly hash: string;
+}
+
+export function script(text: string): Script {
+  return { text, hash: createHash('sha1').update(text).digest('hex') };
+}
+
+/**
+ * The connections to Redis: one for commands, one for messages. Commands that cannot be sent at once fail at once; one
+ * that has no answer in time fails, and takes a connection along that answers nothing any more.
+ */
+export class Connection {
+  readonly client: Client;
+  readonly #subscriber: Client;
+  readonly #prefix: string;
+  /** Whose connection is given up and not closed yet. */
+  readonly #ending = new Set<Client>();
+  /** When the last answer came, on the monotonic clock. */
+  #answered = -Infinity;
+
+  /** @param prefix of all keys, hash tag included */
+  constructor(options: RedisOptions, prefix: string, commandTimeoutMs: number, listener: ConnectionListener) {
+    this.#prefix = prefix;
+    this.client = createClient(options, commandTimeoutMs);
+    this.#subscriber = createClient(options, commandTimeoutMs);
+    for (const client of [this.client, this.#subscriber]) {
+      client.on('error', (error: Error) => listener.onFault(describe(error)));
+      client.on('+node', (node: Redis) => node.on('error', (error: Error) => listener.onFault(describe(error))));
+    }
+    this.client.on('ready', listener.onUp);
+    this.client.on('close', listener.onDown);
+    this.#subscriber.on('message', (_channel: string, text: string) => listener.onMessage(text));
+    this.#subscriber.on('ready', () => {
+      // what fails here is tried again with the next connection; messages only make quicker what polling finds
+      this.#subscriber.subscribe(`${prefix}events`).catch(listener.onFault);
+    });
+  }
+
+  /** @throws UnavailableError when it has not been run, or it is not known whether it was */
+  async run({ text, hash }: Script, args: readonly (string | number)[]): Promise<unknown> {
+    const sent = performance.now();
+    try {
+      const reply = await this.client.evalsha(hash, 1, this.#prefix, ...args).catch((error: Error) => {
+        if (!error.message.startsWith('NOSCRIPT')) throw error;
+        return this.client.eval(text, 1, this.#prefix, ...args);
+      });
+      this.#answered = performance.now();
+      return reply;
+    } catch (error) {
+      if (isTimeout(error) && this.#answered < sent) this.#renew(this.client);
+      throw new UnavailableError(`Redis: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  /** Finds out whether messages would still come: a connection that is dead ends by it. */
+  probe(): void {
+    const subscriber = this.#subscriber;
+    if (subscriber.status === 'ready') subscriber.ping().catch((error: Error) => isTimeout(error) && this.#renew(subscriber));
+  }
+
+  /** Gives up a connection that does not answer. ioredis' own socketTimeout would end the one after it, too. */
+  #renew(client: Client): void {
+    if (client.status !== 'ready' || this.#ending.has(client)) return;
+    this.#ending.add(client);
+    client.once('close', () => this.#ending.delete(client));
+    client.disconnect(true);
+  }
+
+  close(): void {
+    this.client.disconnect();
+    this.#subscriber.disconnect();
+  }
+}
+
+function createClient(options: RedisOptions, commandTimeoutMs: number): Client {
+  const { username, password, tls } = options;
+  const common = {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: commandTimeoutMs,
+    connectTimeout: 2 * commandTimeoutMs,
+    // how long a connection that is given up may take to end
+    disconnectTimeout: commandTimeoutMs / 4,
+    retryStrategy: pause,
+    // a master that was made a replica: its address has to be found anew
+    reconnectOnError: (error: Error) => /^(READONLY|MASTERDOWN)/.test(error.message),
+  } satisfies ClientOptions;
+  if ('url' in options) {
+    const { secure, ...address } = addressOf(options.url);
+    return new Redis({ ...common, ...address, ...(secure && { tls: tls ?? {} }) });
+  }
+  if ('cluster' in options) {
+    const addresses = options.cluster.map(addressOf);
+    const secure = addresses.some((address) => address.secure);
+    const { retryStrategy, maxRetriesPerRequest: _, enableOfflineQueue, autoResubscribe: __, ...own } = common;
+    const first = addresses[0];
+    const redisOptions = { ...own, ...credentials(first), ...(secure && { tls: tls ?? {} }) };
+    return new Cluster(addresses.map(({ host, port }) => ({ host, port })), {
+      redisOptions,
+      enableOfflineQueue,
+      clusterRetryStrategy: retryStrategy,
+      slotsRefreshTimeout: 2 * commandTimeoutMs,
+      // names in certificates are those of the nodes
+      ...(secure && { dnsLookup: (address, callback) => callback(null, address) }),
+    });
+  }
+  const sentinels = options.sentinels.map(addressOf);
+  const secure = sentinels.some((address) => address.secure);
+  return new Redis({
+    ...common,
+    sentinels: sentinels.map(({ host, port }) => ({ host, port })),
+    name: options.master,
+    sentinelRetryStrategy: pause,
+    sentinelCommandTimeout: commandTimeoutMs,
+    failoverDetector: true,
+    ...(options.sentinelUsername !== undefined && { sentinelUsername: options.sentinelUsername }),
+    ...(options.sentinelPassword !== undefined && { sentinelPassword: options.sentinelPassword }),
+    ...(secure && { tls: tls ?? {}, sentinelTLS: tls ?? {}, enableTLSForSentinelMode: true }),
+  });
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly db?: number;
+  readonly secure: boolean;
+}
+
+/** @throws TypeError when it is no url */
+function addressOf(text: string): Address {
+  const url = new URL(text);
+  const db = Number(url.pathname.slice(1) || 0);
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || 6379),
+    ...credentials({ username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }),
+    ...(db > 0 && { db }),
+    secure: url.protocol === 'rediss:',
+  };
+}
+
+function credentials(from: { readonly username?: string; readonly password?: string } | undefined) {
+  return { ...(from?.username && { username: from.username }), ...(from?.password && { password: from.password }) };
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as Error).message === 'Command timed out';
+}
+
+function pause(attempts: number): number {
+  return Math.min(MAX_PAUSE_MS, 25 * 2 ** Math.min(attempts, 10)) * (0.75 + Math.random() / 2);
+}
+
+function describe(error: Error): UnavailableError {
+  return new UnavailableError(`Redis: ${error.message || (error as NodeJS.ErrnoException).code}`, { cause: error });
+}

@@ -1,0 +1,307 @@
+import { UnavailableError } from '../errors.ts';
+import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
+import type { Connection } from './connection.ts';
+import { RedisLease, type LeaseKeeper } from './lease.ts';
+import { parseClaim, type ClaimRecord } from './record.ts';
+import { SCRIPTS } from './scripts.ts';
+import { validity, type Timing } from './timing.ts';
+
+/** Leases in one step of renewal: others wait for Redis meanwhile. */
+const BATCH = 500;
+
+export interface LeasesOptions {
+  readonly self: NodeIdentity;
+  readonly connection: Connection;
+  readonly timing: Timing;
+  /** Who has a key by what this node has heard. */
+  readonly latest: (key: string) => ClaimRecord | undefined;
+}
+
+interface Asked {
+  readonly key: string;
+  readonly token: string;
+  readonly meta: Json;
+  readonly options: ClaimOptions;
+  /** The claim was ours before, and Redis may have lost it: `valid` when nobody else can have it since. */
+  readonly before: 'none' | 'valid' | 'lapsed';
+}
+
+interface Granted {
+  readonly fence: number;
+  readonly inherited: Json | undefined;
+  /** Whom it was taken from, and for how long that one may go on without hearing of it. */
+  readonly taken: { readonly token: string; readonly leftMs: number } | undefined;
+}
+
+type Answer = { readonly owner: Owner } | Granted;
+
+/** What this node holds, renewed together. */
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #leases = new Set<RedisLease>();
+  /** Claims of which it is not known whether they were made: given up with the next renewal. */
+  #abandoned: { readonly key: string; readonly token: string }[] = [];
+  /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
+  #highest = 0;
+  /** By the token of a claim that was taken: what to do when its holder has stopped. */
+  readonly #waiting = new Map<string, () => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #deadline = Infinity;
+  readonly #keeper: LeaseKeeper = {
+    update: (lease) => this.#update(lease),
+    release: (lease) => this.#release(lease),
+  };
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param mayHold false when this node has promised meanwhile that it claims nothing
+   * @returns undefined when that is so, and while only previous holders may claim
+   * @throws UnavailableError
+   */
+  async claim(key: string, token: string, meta: Json, options: ClaimOptions, mayHold: () => boolean): Promise<Claim | undefined> {
+    const sent = performance.now();
+    let answer: Answer | undefined;
+    try {
+      answer = await this.#ask({ key, token, meta, options, before: 'none' });
+    } catch (error) {
+      this.#abandon(key, token, options);
+      throw error;
+    }
+    if (answer === undefined || 'owner' in answer) return answer;
+    if (!mayHold()) {
+      this.#abandon(key, token, options);
+      return undefined;
+    }
+    const { fence, inherited, taken } = answer;
+    const lease = this.#add({ key, token, fence, inherited, meta, validUntil: sent + this.#validity, options, waits: taken !== undefined });
+    const latest = this.#options.latest(key);
+    if (latest !== undefined) this.observe(key, latest);
+    if (taken !== undefined) await this.#untilYielded(lease, taken);
+    return { lease };
+  }
+
+  /** Holds a key that the store is yet to confirm. */
+  holdUnconfirmed(key: string, token: string, meta: Json, options: ClaimOptions): RedisLease {
+    return this.#add({ key, token, fence: 0, inherited: undefined, meta, validUntil: -Infinity, options, waits: false });
+  }
+
+  holds(key: string): boolean {
+    return [...this.#leases].some((lease) => lease.key === key && !lease.ended);
+  }
+
+  /** Renews everything; what is another's by now is lost. @throws UnavailableError when some may not be renewed */
+  async renew(): Promise<void> {
+    this.#expire();
+    // first, so that nothing that is held meets what is left of an attempt to claim it
+    await this.#giveUp();
+    const leases = [...this.#leases];
+    for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
+  }
+
+  /** True when something is valid that would not be any more at the end of its lease. */
+  get atStake(): boolean {
+    return [...this.#leases].some(({ valid }) => valid);
+  }
+
+  /** What is held, with its fence. */
+  held(): (readonly [key: string, fence: number])[] {
+    return [...this.#leases].filter(({ fence }) => fence > 0).map(({ key, fence }) => [key, fence]);
+  }
+
+  /** Of what another node holds, the keys that are held here by a later claim. What is held by an earlier one is lost. */
+  superseding(held: readonly (readonly [key: string, fence: number])[], by: NodeIdentity): string[] {
+    const fences = new Map(held);
+    for (const lease of this.#leases) {
+      const fence = fences.get(lease.key) ?? 0;
+      if (lease.fence > 0 && lease.fence < fence) this.#lose(lease, { ...by, fence, meta: null });
+    }
+    return [...this.#leases].filter(({ key, fence }) => fence > (fences.get(key) ?? Infinity)).map(({ key }) => key);
+  }
+
+  /**
+   * Nobody else will claim what is held here for the time to live from `asked` on, by the monotonic clock.
+   * @param superseded keys that others have claimed already
+   */
+  extendAll(asked: number, superseded: ReadonlySet<string>): void {
+    for (const lease of this.#leases) {
+      if (superseded.has(lease.key)) lease.lose(`${lease.key} was taken`);
+      // who is not valid now may have a successor that is not known
+      else if (lease.valid) lease.extend(asked + this.#validity);
+    }
+  }
+
+  /** Somebody has a key now. */
+  observe(key: string, { token, owner }: ClaimRecord): void {
+    this.#highest = Math.max(this.#highest, owner.fence);
+    for (const lease of this.#leases) {
+      if (lease.key === key && lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
+    }
+  }
+
+  /** Who had a claim says that it has stopped. */
+  yielded(token: string): void {
+    this.#waiting.get(token)?.();
+  }
+
+  /** Releases everything that is held. @throws UnavailableError */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    const leases = [...this.#leases].filter(({ waits }) => !waits);
+    this.#leases.clear();
+    await Promise.all(leases.map((lease) => lease.release()));
+  }
+
+  get #validity(): number {
+    return validity(this.#options.timing);
+  }
+
+  #add(start: ConstructorParameters<typeof RedisLease>[0]): RedisLease {
+    const lease = new RedisLease(start, this.#keeper);
+    this.#leases.add(lease);
+    lease.signal.addEventListener('abort', () => this.#leases.delete(lease), { once: true });
+    if (start.options.silence === 'stop') this.#watchEnd(start.validUntil);
+    return lease;
+  }
+
+  /** A lease that was taken begins when the one before has ended. */
+  async #untilYielded(lease: RedisLease, { token, leftMs }: { readonly token: string; readonly leftMs: number }): Promise<void> {
+    const own = [...this.#leases].find((other) => other.token === token);
+    if (own !== undefined) this.#lose(own, { ...this.#options.self, fence: lease.fence, meta: lease.meta });
+    if (own === undefined || own.waits) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.#waiting.set(token, () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+    this.#waiting.delete(token);
+    lease.begin();
+    if (lease.ended) this.#yield(lease);
+  }
+
+  async #ask({ key, token, meta, options, before }: Asked): Promise<Answer | undefined> {
+    const { self, connection, timing } = this.#options;
+    const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
+      key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, this.#highest,
+      options.keepMs ?? 0, options.take === true && before === 'none' ? 1 : 0, before, timing.grace - timing.ttl,
+    ])) as string[];
+    if (outcome === 'wait') return undefined;
+    if (outcome === 'owner') return { owner: parseClaim(value).owner };
+    this.#highest = Math.max(this.#highest, Number(value));
+    return {
+      fence: Number(value),
+      inherited: inherited ? (JSON.parse(inherited) as Json) : undefined,
+      taken: from === undefined ? undefined : { token: from, leftMs: Number(left) },
+    };
+  }
+
+  async #renew(leases: readonly RedisLease[]): Promise<void> {
+    const { connection, timing } = this.#options;
+    const sent = performance.now();
+    const args = leases.flatMap(({ key, token }) => [key, token]);
+    const replies = (await connection.run(SCRIPTS.renew, [timing.ttl, ...args])) as (number | string)[];
+    await Promise.all(leases.map(async (lease, at) => {
+      const reply = replies[at];
+      if (lease.ended) return;
+      if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
+      else if (reply === 1) lease.extend(sent + this.#validity);
+      else await this.#claimAnew(lease);
+      if (reply === 1 && lease.untold && !lease.ended) await this.#tellAgain(lease);
+    }));
+  }
+
+  /** What could not be told before. */
+  async #tellAgain(lease: RedisLease): Promise<void> {
+    await lease.update(lease.meta).catch((error: Error) => {
+      // its signal has told of a loss
+      if (error instanceof UnavailableError) throw error;
+    });
+  }
+
+  /** Redis has lost a claim, or did not have it yet, and nobody else has made one. */
+  async #claimAnew(lease: RedisLease): Promise<void> {
+    const { key, token, meta, options } = lease;
+    const sent = performance.now();
+    const answer = await this.#ask({ key, token, meta, options, before: lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed' });
+    if (answer === undefined) return;
+    if ('owner' in answer) return this.#lose(lease, answer.owner);
+    lease.extend(sent + this.#validity, answer.fence);
+    if (lease.ended) this.#abandoned.push({ key, token });
+  }
+
+  async #update(lease: RedisLease): Promise<void> {
+    let reply = await this.#writeMeta(lease);
+    if (reply === 0) {
+      await this.#claimAnew(lease);
+      reply = await this.#writeMeta(lease);
+    }
+    if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
+    if (lease.signal.aborted) throw lease.signal.reason;
+    if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is yet to be confirmed`);
+  }
+
+  async #writeMeta({ key, token, meta }: RedisLease): Promise<unknown> {
+    const { connection, timing } = this.#options;
+    return await connection.run(SCRIPTS.update, [key, token, JSON.stringify(meta), timing.ttl]);
+  }
+
+  async #release(lease: RedisLease): Promise<void> {
+    this.#leases.delete(lease);
+    this.#abandoned.push({ key: lease.key, token: lease.token });
+    // what cannot be told now is told with the next renewal, or runs out
+    await this.#giveUp().catch(() => undefined);
+  }
+
+  /**
+   * A claim that may have been made is given up; but not one that took a key: who had it before may act on it until the
+   * time is over, and nobody else before then.
+   */
+  #abandon(key: string, token: string, options: ClaimOptions): void {
+    if (options.take !== true) this.#abandoned.push({ key, token });
+  }
+
+  async #giveUp(): Promise<void> {
+    const given = this.#abandoned;
+    if (given.length === 0) return;
+    this.#abandoned = [];
+    try {
+      await this.#options.connection.run(SCRIPTS.release, given.flatMap(({ key, token }) => [key, token]));
+    } catch (error) {
+      this.#abandoned = [...given, ...this.#abandoned].slice(-BATCH);
+      throw error;
+    }
+  }
+
+  #lose(lease: RedisLease, owner: Owner): void {
+    lease.lose(`${lease.key} is held by ${owner.id}`, owner);
+    // one that has not begun has to see the end of the one before first
+    if (!lease.waits) this.#yield(lease);
+  }
+
+  /** Tells who may wait for it that a lease has stopped. */
+  #yield({ key, token }: RedisLease): void {
+    this.#abandoned.push({ key, token });
+    this.#giveUp().catch(() => undefined);
+  }
+
+  #expire(): void {
+    for (const lease of this.#leases) lease.expire();
+  }
+
+  /** Tells of a loss as soon as it is one, whatever Redis does. A timer that is early looks again. */
+  #watchEnd(until: number): void {
+    if (until >= this.#deadline) return;
+    clearTimeout(this.#timer);
+    this.#deadline = until;
+    this.#timer = setTimeout(() => {
+      this.#deadline = Infinity;
+      this.#expire();
+      for (const { options, validUntil } of this.#leases) if (options.silence === 'stop') this.#watchEnd(validUntil);
+    }, Math.max(1, until - performance.now()));
+  }
+}

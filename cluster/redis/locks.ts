@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import Redlock, { ExecutionError, ResourceLockedError } from 'redlock';
+import { ConflictError, UnavailableError } from '../errors.ts';
+import type { Client } from './connection.ts';
+
+const HELD_MS = 5000;
+const ASK_AGAIN_MS = 50;
+
+/**
+ * Locks for short steps, one node at a time. A step that is stopped for longer than the lock lasts is not alone any more
+ * when it goes on: what it writes has to be compared with what it has seen, too.
+ */
+export class RedisLocks {
+  readonly #redlock: Redlock;
+  readonly #prefix: string;
+
+  constructor(client: Client, prefix: string) {
+    this.#prefix = prefix;
+    // for the renewal of a lock that is held
+    this.#redlock = new Redlock([client], { retryCount: 5, retryDelay: 100 });
+  }
+
+  /** @throws UnavailableError, ConflictError; and what `fn` throws */
+  async run<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const end = performance.now() + 2 * HELD_MS;
+    for (;;) {
+      let result: Promise<T> | undefined;
+      try {
+        const step = (signal: AbortSignal): Promise<T> => (result = fn(signal));
+        return await this.#redlock.using([`${this.#prefix}lock:${key}`], HELD_MS, { retryCount: 0 }, step);
+      } catch (error) {
+        // the step is what counts: a lock that cannot be given back runs out
+        if (result !== undefined) return await result;
+        const reason = await reasonOf(key, error);
+        if (!(reason instanceof ConflictError) || performance.now() > end) throw reason;
+      }
+      await delay(ASK_AGAIN_MS * (0.5 + Math.random()));
+    }
+  }
+}
+
+async function reasonOf(key: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof ExecutionError)) return error;
+  const [cause] = [...((await error.attempts.at(-1))?.votesAgainst.values() ?? [])];
+  if (cause instanceof ResourceLockedError) return new ConflictError(`${key} is locked by others`, { cause: error });
+  return new UnavailableError(`Redis: ${cause?.message ?? error.message}`, { cause: error });
+}

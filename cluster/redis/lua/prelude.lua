@@ -1,0 +1,115 @@
+-- Stands before every script. KEYS[1] is the prefix of all keys, hash tag included: whatever a script touches is in
+-- one slot. Time is Redis' own, in milliseconds: the clocks of the nodes do not matter.
+local P = KEYS[1]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- Removed keys that are remembered for nodes that catch up; one that is further behind reads everything.
+local REMEMBERED = 2000
+-- How long the sums of a row stay that no node has any more.
+local ORPHAN_MS = 30000
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function stored(key)
+  return tonumber(redis.call('GET', P .. key) or '0')
+end
+
+-- The next fence: grows across an emptied Redis, too, by its clock and by what the asking node has seen.
+local function fence(floor)
+  local next = math.max(stored('fence') + 1, now, floor + 1)
+  redis.call('SET', P .. 'fence', whole(next))
+  return next
+end
+
+-- Id of the epoch, false in an empty Redis, and until when only previous holders may claim; 0 when all may.
+local function epoch()
+  local values = redis.call('HMGET', P .. 'epoch', 'id', 'until')
+  return values[1], tonumber(values[2] or '0')
+end
+
+local function is_open()
+  local id, limit = epoch()
+  return id and limit == 0
+end
+
+-- Notes a change of `claims` or `config`, so that whoever knows an older revision finds it.
+local function mark(set, key, revision, present)
+  local gone = P .. set .. ':gone'
+  redis.call('ZADD', P .. set .. ':log', whole(revision), key)
+  if present then
+    redis.call('ZREM', gone, key)
+    return
+  end
+  redis.call('ZADD', gone, whole(revision), key)
+  if redis.call('ZCARD', gone) > REMEMBERED then
+    local oldest = redis.call('ZPOPMIN', gone)
+    redis.call('ZREM', P .. set .. ':log', oldest[1])
+    redis.call('SET', P .. set .. ':floor', oldest[2])
+  end
+end
+
+local function tell(what)
+  redis.call('PUBLISH', P .. 'events', what)
+end
+
+-- Claims: `fence token node incarnation keep meta` by key. What has expired is there for nobody.
+
+local function claimed(key)
+  local expiry = tonumber(redis.call('ZSCORE', P .. 'claims:expiry', key) or '0')
+  return expiry > now and redis.call('HGET', P .. 'claims', key)
+end
+
+local function token_of(record)
+  return string.match(record, '^%S+ (%S+)')
+end
+
+local function put_claim(key, record, ttl)
+  redis.call('HSET', P .. 'claims', key, record)
+  redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
+  mark('claims', key, redis.call('INCR', P .. 'claims:revision'), true)
+  tell('claims')
+end
+
+local function drop_claim(key)
+  redis.call('HDEL', P .. 'claims', key)
+  redis.call('ZREM', P .. 'claims:expiry', key)
+  mark('claims', key, redis.call('INCR', P .. 'claims:revision'), false)
+  tell('claims')
+end
+
+local function reap_claims()
+  for _, key in ipairs(redis.call('ZRANGEBYSCORE', P .. 'claims:expiry', '-inf', whole(now))) do
+    drop_claim(key)
+  end
+end
+
+-- Keeps the meta of a claim for the next holder.
+local function keep_meta(key, meta, keep, ttl)
+  if keep > 0 then redis.call('SET', P .. 'kept:' .. key, meta, 'PX', whole(keep + ttl)) end
+end
+
+-- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `m:name` maxima of sums, `g:node:name` gauges,
+-- `nodes` how many nodes have it.
+
+local function withdraw_row(node, row)
+  local key = P .. 'stats:row:' .. row
+  local own = 'g:' .. node .. ':'
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    if string.sub(field, 1, #own) == own then redis.call('HDEL', key, field) end
+  end
+  redis.call('SREM', P .. 'stats:of:' .. node, row)
+  if redis.call('HINCRBY', key, 'nodes', -1) <= 0 then
+    redis.call('ZADD', P .. 'stats:orphans', whole(now + ORPHAN_MS), row)
+  end
+end
+
+-- Gauges of a node that is gone leave the sums; its counters are in the totals.
+local function withdraw_node(node)
+  for _, row in ipairs(redis.call('SMEMBERS', P .. 'stats:of:' .. node)) do
+    withdraw_row(node, row)
+  end
+  redis.call('HDEL', P .. 'stats:shown', node)
+end

@@ -1,0 +1,19 @@
+-- What changed in claims and config since the revisions that a node knows; everything when it knows none that is kept.
+local known, claims_since, config_since = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local function changes(set, since)
+  local revision = stored(set .. ':revision')
+  local full = since == 0 or since > revision or since < stored(set .. ':floor')
+  if full then return { whole(revision), 1, redis.call('HGETALL', P .. set) } end
+  local pairs = {}
+  for _, key in ipairs(redis.call('ZRANGEBYSCORE', P .. set .. ':log', '(' .. whole(since), '+inf')) do
+    pairs[#pairs + 1] = key
+    pairs[#pairs + 1] = redis.call('HGET', P .. set, key) or ''
+  end
+  return { whole(revision), 0, pairs }
+end
+
+reap_claims()
+local id, limit = epoch()
+if id ~= known then claims_since, config_since = 0, 0 end
+return { id or '', (id and limit == 0) and 1 or 0, changes('claims', claims_since), changes('config', config_since) }

@@ -1,0 +1,16 @@
+-- For each lease: 1 renewed, 0 nobody has the key, or the record of who has it.
+local ttl = tonumber(ARGV[1])
+local results = {}
+for at = 2, #ARGV, 2 do
+  local key, token = ARGV[at], ARGV[at + 1]
+  local record = redis.call('HGET', P .. 'claims', key)
+  if record and token_of(record) == token then
+    redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
+    local keep = tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)'))
+    if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep + ttl)) end
+    results[#results + 1] = 1
+  else
+    results[#results + 1] = claimed(key) or 0
+  end
+end
+return results

@@ -1,0 +1,107 @@
+import { NoNodeError } from '../errors.ts';
+import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
+import type { Connection } from './connection.ts';
+import { SCRIPTS } from './scripts.ts';
+import type { Timing } from './timing.ts';
+
+/** What a node hears when it says that it lives. */
+export interface Beat {
+  /** Another process goes by this node's id. */
+  readonly replaced: boolean;
+  readonly epoch: number;
+  /** False while Redis gets back what it has lost. */
+  readonly open: boolean;
+  /** Redis wants this node's copy of the configuration. */
+  readonly wanted: boolean;
+  readonly claimsRevision: number;
+  readonly configRevision: number;
+}
+
+export interface NodesOptions {
+  readonly self: NodeIdentity;
+  readonly connection: Connection;
+  readonly timing: Timing;
+}
+
+type Row = readonly [id: string, silentMs: string, drains: number, row: string];
+type Reply = readonly [string, string, string, number, number, string, string, readonly Row[]];
+
+/** The nodes of the cluster, as Redis heard of them. */
+export class Nodes {
+  readonly #options: NodesOptions;
+  #rows: readonly NodeRow[] = [];
+  #joined = false;
+  #description: NodeDescription = { load: 0, full: false, info: {} };
+  #clockOffset = 0;
+  /** Where this node's cluster port is reached. */
+  address: string | undefined;
+
+  constructor(options: NodesOptions) {
+    this.#options = options;
+  }
+
+  rows(): readonly NodeRow[] {
+    return this.#rows;
+  }
+
+  /** The time of the cluster, in milliseconds since 1970: the same on every node, whatever its own clock says. */
+  now(): number {
+    return Date.now() + this.#clockOffset;
+  }
+
+  describe(description: NodeDescription): void {
+    this.#description = description;
+  }
+
+  get draining(): boolean {
+    const { id, incarnation } = this.#options.self;
+    return this.#rows.some((row) => row.id === id && row.incarnation === incarnation && row.state === 'draining');
+  }
+
+  /** @param copy which state of the configuration this node has. @throws UnavailableError */
+  async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
+    const { self, connection, timing } = this.#options;
+    const sent = Date.now();
+    const reply = (await connection.run(SCRIPTS.beat, [
+      encodeURIComponent(self.id), self.incarnation, JSON.stringify({ ...this.#description, address: this.address }),
+      timing.ttl, timing.forget, this.#joined ? 0 : 1, timing.grace, copy.epoch, copy.revision,
+    ])) as Reply;
+    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
+    this.#joined = true;
+    this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
+    this.#rows = rows.map((row) => parseRow(row, Number(now), timing.ttl));
+    return {
+      replaced: status === 'replaced',
+      epoch: Number(epoch),
+      open: open === 1,
+      wanted: wanted === 1,
+      claimsRevision: Number(claimsRevision),
+      configRevision: Number(configRevision),
+    };
+  }
+
+  /** @throws UnavailableError, NoNodeError */
+  async setDraining(id: string, draining: boolean): Promise<void> {
+    const done = await this.#options.connection.run(SCRIPTS.drain, [encodeURIComponent(id), draining ? 1 : 0]);
+    if (done !== 1) throw new NoNodeError(`there is no node ${id}`);
+  }
+
+  /** @throws UnavailableError */
+  async leave(): Promise<void> {
+    const { self, connection } = this.#options;
+    await connection.run(SCRIPTS.leave, [encodeURIComponent(self.id), self.incarnation]);
+  }
+}
+
+function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow {
+  const [, incarnation = '', joined, description = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? [];
+  const silentMs = Number(silent);
+  return {
+    ...(JSON.parse(description) as NodeDescription & { readonly address: string | undefined }),
+    id: decodeURIComponent(id),
+    incarnation,
+    state: silentMs > ttl ? 'lost' : drains === 1 ? 'draining' : 'ready',
+    uptimeMs: now - Number(joined),
+    silentMs,
+  };
+}

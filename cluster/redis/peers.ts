@@ -1,0 +1,106 @@
+import type { PeerPort } from '../peer/port.ts';
+import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
+import type { Nodes } from './nodes.ts';
+import type { Timing } from './timing.ts';
+
+/** Questions of the cluster itself; everything else is for the handler that was set. */
+const QUESTION = 'kiln:peer';
+
+/** Keys with the fences of their claims. */
+type Held = readonly (readonly [key: string, fence: number])[];
+
+type Question = { readonly about: 'store'; readonly held: Held } | { readonly about: 'key'; readonly key: string };
+
+interface Reply {
+  readonly withoutStore: boolean;
+  /** About a key: who asks should not have it. */
+  readonly holds: boolean;
+  /** About the store: what this node has by a later claim. */
+  readonly superseded: readonly string[];
+}
+
+export interface PeersOptions {
+  readonly self: NodeIdentity;
+  readonly port: PeerPort;
+  readonly nodes: Nodes;
+  readonly timing: Timing;
+  readonly isDegraded: () => boolean;
+  /** Whether this node has a key, or knows who has it. */
+  readonly holds: (key: string) => boolean;
+  /** Of what another holds, the keys that this node has by a later claim. */
+  readonly superseding: (held: Held, by: NodeIdentity) => string[];
+}
+
+/**
+ * What nodes ask each other when Redis is away. A holder goes on only if all who were alive say that they have no Redis
+ * either; who says so claims nothing new for the time to live from then on, even when Redis is back at once. So what
+ * the holder has stays its own until it asks again.
+ */
+export class Peers {
+  readonly #options: PeersOptions;
+  #handler: PeerHandler | undefined;
+  #promised = -Infinity;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+  }
+
+  serve(handler: PeerHandler): void {
+    this.#handler = handler;
+  }
+
+  /** Until when this node claims nothing new, on the monotonic clock. */
+  get promised(): number {
+    return this.#promised;
+  }
+
+  /** Whether this node may claim what others have had. */
+  get mayClaim(): boolean {
+    return performance.now() >= this.#promised;
+  }
+
+  /**
+   * Asks every other node that was alive whether it is without Redis, too.
+   * @param held what this node holds
+   * @returns what others have by later claims; undefined when one has Redis or cannot be reached
+   */
+  async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
+    const question = { about: 'store', held } as const;
+    const replies = await Promise.all(this.#others().map((node) => this.#ask(node, question).catch(() => undefined)));
+    if (!replies.every((reply) => reply?.withoutStore)) return undefined;
+    return new Set(replies.flatMap((reply) => reply?.superseded ?? []));
+  }
+
+  /** Whether no other node that can be reached knows of a holder of the key. */
+  async allDeny(key: string): Promise<boolean> {
+    const replies = await Promise.allSettled(this.#others().map((node) => this.#ask(node, { about: 'key', key })));
+    return replies.every((reply) => reply.status === 'rejected' || !reply.value.holds);
+  }
+
+  async answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
+    if (request.method !== QUESTION) {
+      return this.#handler?.(request, from) ?? { status: 503, headers: {}, body: Buffer.alloc(0) };
+    }
+    const question = JSON.parse(request.body.toString()) as Question;
+    const withoutStore = this.#options.isDegraded();
+    if (question.about === 'store' && withoutStore) this.#promised = performance.now() + this.#options.timing.ttl;
+    const reply: Reply = {
+      withoutStore,
+      holds: question.about === 'key' && this.#options.holds(question.key),
+      superseded: question.about === 'store' ? this.#options.superseding(question.held, from) : [],
+    };
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
+  }
+
+  async #ask(to: NodeIdentity, question: Question): Promise<Reply> {
+    const body = Buffer.from(JSON.stringify(question));
+    const { port, timing } = this.#options;
+    const answer = await port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timing.command);
+    return JSON.parse(answer.body.toString()) as Reply;
+  }
+
+  #others(): NodeRow[] {
+    const { nodes, self } = this.#options;
+    return nodes.rows().filter(({ id, state }) => id !== self.id && state !== 'lost');
+  }
+}

@@ -1,0 +1,22 @@
+import type { Json, Owner } from '../types.ts';
+
+/** A claim as Redis has it (lua/prelude.lua). */
+export interface ClaimRecord {
+  readonly token: string;
+  readonly owner: Owner;
+}
+
+/** @param text `fence token node incarnation keep meta` */
+export function parseClaim(text: string): ClaimRecord {
+  const [, fence, token = '', node = '', incarnation = '', meta = 'null'] =
+    /^(\S+) (\S+) (\S+) (\S+) \S+ (.*)$/s.exec(text) ?? [];
+  return {
+    token,
+    owner: { id: decodeURIComponent(node), incarnation, fence: Number(fence), meta: JSON.parse(meta) as Json },
+  };
+}
+
+/** The pairs of a flat list. */
+export function pairs(list: readonly string[]): [string, string][] {
+  return Array.from({ length: list.length / 2 }, (_, at) => [list[2 * at] as string, list[2 * at + 1] as string]);
+}

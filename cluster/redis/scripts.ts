@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { script } from './connection.ts';
+
+const folder = join(import.meta.dirname, 'lua');
+const read = (name: string): string => readFileSync(join(folder, `${name}.lua`), 'utf8');
+const prelude = read('prelude');
+const load = (name: string) => script(`${prelude}\n${read(name)}`);
+
+/** Every step that Redis does for us; each is one, whatever others do at the same time. */
+export const SCRIPTS = {
+  beat: load('beat'),
+  claim: load('claim'),
+  drain: load('drain'),
+  leave: load('leave'),
+  offer: load('offer'),
+  pull: load('pull'),
+  release: load('release'),
+  renew: load('renew'),
+  report: load('report'),
+  stats: load('stats'),
+  update: load('update'),
+  write: load('write'),
+} as const;

@@ -1,0 +1,32 @@
+/** Times in milliseconds. */
+export interface Timing {
+  /** How long a lease, and the word of a node, is good without being renewed. */
+  readonly ttl: number;
+  /** How often both are renewed. */
+  readonly beat: number;
+  /** How long a command may take. */
+  readonly command: number;
+  /**
+   * How long only previous holders may claim after Redis has lost its content: as long as their leases last, and then a
+   * little for those that were cut off.
+   */
+  readonly grace: number;
+  /** How long a node that is lost is shown. */
+  readonly forget: number;
+}
+
+const TIMING: Timing = { ttl: 5000, beat: 1000, command: 1500, grace: 6500, forget: 600_000 };
+
+/** The times of a cluster, all nodes the same; tests have shorter ones. */
+export function timingOf(given: Partial<Timing> = {}): Timing {
+  const timing = { ...TIMING, ...given };
+  return { ...timing, grace: Math.max(timing.grace, timing.ttl + timing.beat) };
+}
+
+/**
+ * How long a lease is valid from before its renewal was sent: ends before Redis' own count does, so that the holder
+ * stops before another can begin.
+ */
+export function validity({ ttl }: Timing): number {
+  return ttl * 0.95;
+}

@@ -1,0 +1,52 @@
+import { isBelow } from './keys.ts';
+import type { Owner, OwnerChange } from './types.ts';
+
+type Listener = (changes: readonly OwnerChange[]) => void;
+
+interface Watcher {
+  readonly path: string;
+  readonly listener: Listener;
+  /** What is to be told, with the last state of each key only. */
+  pending: Map<string, Owner | undefined> | undefined;
+}
+
+/** Who watches the holders of keys. Each is told once a turn of the event loop, of everything that changed in it. */
+export class Watchers {
+  readonly #watchers = new Set<Watcher>();
+
+  /** @param present what there is now: told first, even when it is nothing. Returns its undo. */
+  add(path: string, present: ReadonlyMap<string, Owner>, listener: Listener): () => void {
+    const watcher: Watcher = { path, listener, pending: undefined };
+    this.#watchers.add(watcher);
+    this.#queue(watcher, present);
+    return () => {
+      watcher.pending = undefined;
+      this.#watchers.delete(watcher);
+    };
+  }
+
+  tell(changes: ReadonlyMap<string, Owner | undefined>): void {
+    for (const watcher of this.#watchers) {
+      const own = [...changes].filter(([key]) => isBelow(key, watcher.path));
+      if (own.length > 0) this.#queue(watcher, new Map(own));
+    }
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers) watcher.pending = undefined;
+    this.#watchers.clear();
+  }
+
+  #queue(watcher: Watcher, changes: ReadonlyMap<string, Owner | undefined>): void {
+    if (watcher.pending !== undefined) {
+      for (const [key, owner] of changes) watcher.pending.set(key, owner);
+      return;
+    }
+    watcher.pending = new Map(changes);
+    setImmediate(() => {
+      const { pending } = watcher;
+      watcher.pending = undefined;
+      if (pending !== undefined) watcher.listener([...pending].map(([key, owner]) => ({ key, owner })));
+    });
+  }
+}

@@ -1,0 +1,69 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { NoNodeError, UnavailableError, type Cluster, type Json, type NodeRow } from '#cluster';
+import { kilnError } from '../../errors.ts';
+import { answers, done, noPayload, ok } from '../envelope.ts';
+
+const NodeInfo = Type.Object({
+  id: Type.String(),
+  incarnation: Type.String({ description: 'Another one at each start' }),
+  state: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('lost')]),
+  address: Type.Optional(Type.String({ description: 'Where other nodes reach it' })),
+  addresses: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Where clients reach it, by module' }),
+  version: Type.String(),
+  uptime: Type.Integer({ description: 'Milliseconds since it joined' }),
+  lastHeard: Type.Integer({ description: 'Milliseconds since it was heard of' }),
+  load: Type.Number({ minimum: 0, maximum: 1, description: '0 idle to 1 busy' }),
+  streams: Type.Integer(),
+  sessions: Type.Integer(),
+  configDiffers: Type.Boolean({ description: 'It was started with another Server.xml than the node that answers' }),
+});
+
+const NodePath = Type.Object({ node: Type.String() });
+
+export function nodeRoutes(cluster: Cluster): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    const list = { response: answers(Type.Array(NodeInfo)), summary: 'List the nodes of the cluster' };
+    app.get('/v1/cluster/nodes', { schema: list }, () => {
+      const rows = cluster.nodes();
+      const own = rows.find(({ id }) => id === cluster.self.id)?.info.configHash;
+      return ok(rows.map((row) => view(row, own)));
+    });
+
+    const change = (summary: string) => ({ params: NodePath, response: noPayload, summary });
+    const draining = change('Let a node take no new streams');
+    app.post('/v1/cluster/nodes/:node(^[^:]+$)::drain', { schema: draining }, async ({ params }) => {
+      await asked(params.node, cluster.drain(params.node));
+      return done;
+    });
+    const back = change('Let a node take streams again');
+    app.post('/v1/cluster/nodes/:node(^[^:]+$)::undrain', { schema: back }, async ({ params }) => {
+      await asked(params.node, cluster.undrain(params.node));
+      return done;
+    });
+  };
+}
+
+/** @throws nodeNotFound, clusterUnavailable */
+async function asked(node: string, answer: Promise<void>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    if (error instanceof NoNodeError) throw kilnError('nodeNotFound', node);
+    if (error instanceof UnavailableError) throw kilnError('clusterUnavailable');
+    throw error;
+  }
+}
+
+/** A node may be of another version: what it does not tell is empty. */
+function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info }: NodeRow, ownHash: Json | undefined) {
+  const { version, addresses, streams, sessions, configHash } = info;
+  return {
+    id, incarnation, state, address, load, uptime: Math.round(uptimeMs), lastHeard: Math.round(silentMs),
+    version: typeof version === 'string' ? version : '',
+    addresses: (addresses ?? {}) as Record<string, string[]>,
+    streams: Number(streams ?? 0),
+    sessions: Number(sessions ?? 0),
+    configDiffers: configHash !== ownHash,
+  };
+}

@@ -1,0 +1,79 @@
+import { availableParallelism, loadavg } from 'node:os';
+import type { Cluster, Json, NodeRow } from '#cluster';
+import type { Registry } from '../core/registry.ts';
+import type { Logger } from '../log.ts';
+
+const EVERY_MS = 1000;
+
+/** What a node says of itself and does not change. */
+export interface NodeFacts {
+  readonly version: string;
+  /** Where its clients reach it: URLs by module. */
+  readonly addresses: { readonly [module: string]: readonly string[] };
+  /** The same on nodes with the same Server.xml; undefined for a node that is alone. */
+  readonly configHash: string | undefined;
+}
+
+export interface NodeReportOptions {
+  readonly cluster: Cluster;
+  readonly registry: Registry;
+  readonly facts: NodeFacts;
+  readonly log: Logger;
+}
+
+/** Tells the cluster once a second how this node is, and the log which nodes were started with another Server.xml. */
+export class NodeReport {
+  readonly #options: NodeReportOptions;
+  #utilization = performance.eventLoopUtilization();
+  /** Nodes that were told of, with the life and the hash that they had. */
+  #told: ReadonlySet<string> = new Set();
+  readonly #timer = setInterval(() => this.tell(), EVERY_MS).unref();
+
+  constructor(options: NodeReportOptions) {
+    this.#options = options;
+    this.tell();
+  }
+
+  tell(): void {
+    const { cluster, registry, facts } = this.#options;
+    const { version, addresses, configHash } = facts;
+    const info: { [key: string]: Json } = {
+      version, addresses, streams: streams(registry), sessions: registry.counters.totalConnections,
+      ...(configHash !== undefined && { configHash }),
+    };
+    cluster.describe({ load: this.#load(), full: false, info });
+    this.#compare(cluster.nodes(), configHash);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The busier of this process's event loop, since it was last asked, and the machine. */
+  #load(): number {
+    const before = this.#utilization;
+    this.#utilization = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(this.#utilization, before);
+    const [minute = 0] = loadavg();
+    return Math.round(Math.min(1, Math.max(utilization, minute / availableParallelism())) * 100) / 100;
+  }
+
+  #compare(rows: readonly NodeRow[], own: string | undefined): void {
+    const told = new Set<string>();
+    for (const { id, incarnation, state, info } of rows) {
+      if (state === 'lost' || info.configHash === undefined || info.configHash === own) continue;
+      const which = `${incarnation} ${id}`;
+      if (!this.#told.has(which)) this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml');
+      told.add(which);
+    }
+    this.#told = told;
+  }
+}
+
+function streams(registry: Registry): number {
+  let count = 0;
+  for (const { applications } of registry.vhosts.values()) {
+    for (const application of applications.values()) count += [...application.streams()].length;
+  }
+  return count;
+}

@@ -1,0 +1,118 @@
+import { splitKey, type ConfigEntry, type ConfigStore } from '#cluster';
+import type { CertificateStore } from '../access/certificates.ts';
+import { CertificateError } from '../config/certificate.ts';
+import { pendingInApplication, pendingInVhost } from '../config/pending.ts';
+import type { Registry } from '../core/registry.ts';
+import { KilnError, kilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { readApplication, readVhost, withDefaults } from './documents.ts';
+
+export interface StoredConfigOptions {
+  readonly registry: Registry;
+  readonly store: ConfigStore;
+  /** Holds the certificates of virtual hosts while they are there. */
+  readonly certificates: CertificateStore;
+  readonly log: Logger;
+}
+
+const ignore = (): void => {};
+
+const BY_DEFAULT: ReadonlySet<string> = new Set(
+  pendingInApplication(readApplication(withDefaults({ name: 'any', type: 'live' }), ignore)),
+);
+
+/**
+ * Makes in the registry what is stored, and follows whatever changes it, on this node or another.
+ * A virtual host is stored at its name, without its applications but for the template; each application below it.
+ * What cannot be made here is told of, and stays stored. A virtual host without its certificate is made all the same:
+ * a reload may find it.
+ */
+export class StoredConfig {
+  readonly #registry: Registry;
+  readonly #store: ConfigStore;
+  readonly #certificates: CertificateStore;
+  readonly #log: Logger;
+  /** Revision that each object in the registry was made of, by key. */
+  readonly #made = new Map<string, number>();
+  readonly #unlisten: () => void;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor({ registry, store, certificates, log }: StoredConfigOptions) {
+    this.#registry = registry;
+    this.#store = store;
+    this.#certificates = certificates;
+    this.#log = log;
+    this.#unlisten = store.listen((keys) => this.#inTurn(keys));
+  }
+
+  /** Makes all that is stored. */
+  restore(): Promise<void> {
+    return this.#inTurn([...this.#store.entries().keys()]);
+  }
+
+  /** Follows no more. */
+  close(): void {
+    this.#unlisten();
+  }
+
+  #inTurn(keys: readonly string[]): Promise<void> {
+    const turn = this.#last.then(() => this.#apply(keys));
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Virtual hosts come before what is in them. An object is made of what is stored by now, however it came to that. */
+  async #apply(keys: readonly string[]): Promise<void> {
+    const changed = keys.map((key) => ({ key, names: splitKey(key) }));
+    for (const { key, names } of changed.sort((a, b) => a.names.length - b.names.length)) {
+      const entry = this.#store.entries().get(key);
+      if (this.#made.get(key) === entry?.revision) continue;
+      const [vhost = '', application] = names;
+      try {
+        if (application === undefined) await this.#applyVhost(key, vhost, entry);
+        else this.#applyApplication(key, vhost, application, entry);
+      } catch (error) {
+        if (!(error instanceof KilnError || error instanceof CertificateError)) throw error;
+        this.#log.error({ names }, `stored configuration cannot be used: ${error.message}`);
+      }
+    }
+  }
+
+  async #applyVhost(key: string, name: string, entry: ConfigEntry | undefined): Promise<void> {
+    if (this.#made.has(key)) {
+      for (const other of this.#made.keys()) if (other === key || other.startsWith(`${key}/`)) this.#made.delete(other);
+      this.#registry.deleteVhost(name, 'the virtual host was deleted');
+      this.#certificates.remove(name);
+    }
+    if (entry === undefined) return;
+    const config = readVhost(entry.value, ignore);
+    this.#registry.createVhost(config, false);
+    this.#made.set(key, entry.revision);
+    this.#tellPending({ vhost: name }, pendingInVhost(config));
+    await this.#certificates.load(config);
+  }
+
+  #applyApplication(key: string, vhost: string, name: string, entry: ConfigEntry | undefined): void {
+    const known = this.#made.has(key);
+    if (entry === undefined) {
+      this.#made.delete(key);
+      this.#registry.vhosts.get(vhost)?.applications.get(name)?.close('the application was deleted');
+      return;
+    }
+    const config = readApplication(entry.value, ignore);
+    const parent = this.#registry.vhost(vhost);
+    if (parent.isStatic) throw kilnError('vhostReadOnly', vhost);
+    // one that is not known here was demanded of the template by a publisher
+    parent.applications.get(name)?.close(`the application was ${known ? 'changed' : 'created by the management API'}`);
+    parent.createApplication(config);
+    this.#made.set(key, entry.revision);
+    this.#tellPending({ application: name }, pendingInApplication(config));
+  }
+
+  /** What every application has that is created without providers and publishers is not worth a word. */
+  #tellPending(what: object, pending: readonly string[]): void {
+    const asked = pending.filter((line) => !BY_DEFAULT.has(line));
+    if (asked.length === 0) return;
+    this.#log.warn({ ...what, pending: asked }, 'a configuration object of the management API asks for what is not there');
+  }
+}

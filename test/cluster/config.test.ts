@@ -1,0 +1,135 @@
+import test from 'ava';
+import type { Kiln } from '../support/kiln.ts';
+import { startNode } from '../support/nodes.ts';
+import { RedisServer } from '../support/redis.ts';
+import { RtmpClient } from '../support/rtmp-client.ts';
+import { until } from '../support/until.ts';
+
+const APP = { name: 'app', type: 'live', providers: { rtmp: {} } };
+const vhost = (name: string) => ({ name, host: { names: [`${name}.example.com`] }, applications: [APP] });
+const PROFILE = { name: 'p', outputStreamName: '${OriginStreamName}', encodes: { videos: [{ name: 'v', bypass: true }] } };
+
+const status = async (node: Kiln, path: string, method?: string, body?: unknown): Promise<number> =>
+  (await node.api(path, method, body)).status;
+const vhosts = async (node: Kiln): Promise<readonly string[]> => (await node.api<string[]>('/v1/vhosts')).body.response;
+const isStale = async (node: Kiln): Promise<boolean> => (await node.api('/v1/vhosts')).headers.get('x-kiln-stale') === 'true';
+
+async function readiness(node: Kiln): Promise<{ readonly status: number; readonly degraded: boolean }> {
+  const answer = await fetch(`http://127.0.0.1:${node.ports.api}/readyz`);
+  return { status: answer.status, degraded: ((await answer.json()) as { degraded?: string }).degraded !== undefined };
+}
+
+test('what any node created, changed or deleted the next call finds on any other', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'c')]);
+  const nodes = [a, b, c];
+  for (let round = 0; round < 6; round++) {
+    const [first, second, third] = [0, 1, 2].map((at) => nodes[(round + at) % 3]) as [Kiln, Kiln, Kiln];
+    const name = `made${round}`;
+    const app = `/v1/vhosts/${name}/apps/app`;
+    t.is(await status(first, '/v1/vhosts', 'POST', [vhost(name)]), 200);
+    t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [200, 200, 200]);
+    t.is(await status(second, app, 'PATCH', { publishers: { llhls: { segmentCount: 7 } } }), 200);
+    const changed = await third.api<{ publishers: { llhls: { segmentCount: number } } }>(app);
+    t.is(changed.body.response.publishers.llhls.segmentCount, 7);
+    t.is(await status(third, `${app}/outputProfiles`, 'POST', [PROFILE]), 200);
+    t.is(await status(first, `${app}/outputProfiles/p`), 200);
+    t.is(await status(second, app, 'DELETE'), 200);
+    t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [404, 404, 404]);
+    t.is(await status(third, `/v1/vhosts/${name}/apps`, 'POST', [{ name: 'other', type: 'live' }]), 200);
+    t.is(await status(first, `/v1/vhosts/${name}`, 'DELETE'), 200);
+    t.deepEqual(await Promise.all(nodes.map(vhosts)), [['default'], ['default'], ['default']]);
+  }
+});
+
+test('a change of an application on one node restarts it on the others, too', async (t) => {
+  const redis = await RedisServer.start(t);
+  const own = { hostName: 'default.example.com' };
+  const [a, b] = await Promise.all([startNode(t, redis, 'a', own), startNode(t, redis, 'b', own)]);
+  t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+  t.is(await status(b, '/v1/vhosts/made/apps/app'), 200);
+  const publish = (): Promise<RtmpClient> => RtmpClient.publish('live', { port: b.ports.rtmp, host: 'made.example.com', app: 'app' });
+  const first = await publish();
+  t.is(await status(a, '/v1/vhosts/made/apps/app', 'PATCH', { publishers: { llhls: {} } }), 200);
+  await first.ended();
+  t.regex(b.log, /the application was changed/);
+  const second = await publish();
+  t.is(await status(a, '/v1/vhosts/made', 'DELETE'), 200);
+  await second.ended();
+  t.regex(b.log, /the virtual host was deleted/);
+  await t.throwsAsync(publish());
+});
+
+test('of creates of one name at once on several nodes exactly one succeeds', async (t) => {
+  const redis = await RedisServer.start(t);
+  const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  const expected = [200, 409, 409, 409, 409, 409];
+  const race = async (path: string, body: unknown): Promise<number[]> =>
+    (await Promise.all(Array.from({ length: 6 }, (_, i) => status(nodes[i % 2] as Kiln, path, 'POST', body)))).sort();
+  for (let round = 0; round < 5; round++) {
+    const name = `race${round}`;
+    t.deepEqual(await race('/v1/vhosts', [vhost(name)]), expected);
+    t.deepEqual(await race(`/v1/vhosts/${name}/apps`, [{ name: 'other', type: 'live' }]), expected);
+    t.deepEqual(await race(`/v1/vhosts/${name}/apps/app/outputProfiles`, [PROFILE]), expected);
+  }
+});
+
+test('changes of one application at once on several nodes are all made', async (t) => {
+  const redis = await RedisServer.start(t);
+  const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  t.is(await status(nodes[0] as Kiln, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+  const profiles = '/v1/vhosts/made/apps/app/outputProfiles';
+  const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
+  const statuses = names.map((name, i) => status(nodes[i % 2] as Kiln, profiles, 'POST', [{ ...PROFILE, name }]));
+  t.deepEqual(await Promise.all(statuses), names.map(() => 200));
+  for (const node of nodes) {
+    const listed = (await node.api<string[]>(profiles)).body.response;
+    t.deepEqual([...listed].sort(), ['default', ...names].sort());
+  }
+});
+
+test('a node that was killed catches up when it starts again', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  for (const name of ['kept', 'gone']) t.is(await status(a, '/v1/vhosts', 'POST', [vhost(name)]), 200);
+  t.deepEqual(await vhosts(b), ['default', 'kept', 'gone']);
+  b.signal('SIGKILL');
+  await b.exited();
+  t.is(await status(a, '/v1/vhosts/gone', 'DELETE'), 200);
+  t.is(await status(a, '/v1/vhosts', 'POST', [vhost('new')]), 200);
+  t.is(await status(a, '/v1/vhosts/kept/apps/app', 'DELETE'), 200);
+  await b.restart();
+  t.deepEqual([...(await vhosts(b))].sort(), ['default', 'kept', 'new']);
+  t.is(await status(b, '/v1/vhosts/kept/apps/app'), 404);
+  t.is(await status(b, '/v1/vhosts/new/apps/app'), 200);
+});
+
+test('without Redis nodes answer of what they have and change nothing; an emptied Redis gets it back', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+  t.false(await isStale(a));
+  t.deepEqual(await vhosts(b), ['default', 'made']);
+  await redis.kill();
+  for (const node of [a, b]) {
+    await until('it knows that Redis is away', () => isStale(node));
+    t.deepEqual(await vhosts(node), ['default', 'made']);
+    t.is(await status(node, '/v1/vhosts/made/apps', 'POST', [{ name: 'other', type: 'live' }]), 503);
+    t.is(await status(node, '/v1/vhosts/made', 'DELETE'), 503);
+    t.deepEqual(await readiness(node), { status: 200, degraded: true });
+  }
+  // one that starts without Redis has what it had
+  await b.restart();
+  t.deepEqual(await vhosts(b), ['default', 'made']);
+  await redis.run();
+  for (const node of [a, b]) {
+    await until('it knows that Redis is back', async () => !(await isStale(node)));
+    t.deepEqual(await vhosts(node), ['default', 'made']);
+    t.deepEqual(await readiness(node), { status: 200, degraded: false });
+  }
+  t.is(await status(b, '/v1/vhosts/made/apps', 'POST', [{ name: 'other', type: 'live' }]), 200);
+  t.is(await status(a, '/v1/vhosts/made/apps/other'), 200);
+  const later = await startNode(t, redis, 'c');
+  await until('a node that comes later has it', async () => (await vhosts(later)).includes('made'));
+  t.is(await status(later, '/v1/vhosts/made/apps/other'), 200);
+});

@@ -1,0 +1,62 @@
+import test from 'ava';
+import type { Kiln } from '../support/kiln.ts';
+import { nodesOf, startNode, untilStates } from '../support/nodes.ts';
+import { RedisServer } from '../support/redis.ts';
+import { RtmpClient } from '../support/rtmp-client.ts';
+import { until } from '../support/until.ts';
+
+const publish = (node: Kiln, key: string): Promise<RtmpClient> => RtmpClient.publish(key, { port: node.ports.rtmp, app: 'app' });
+const readyz = async (node: Kiln): Promise<number> => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status;
+const post = async (node: Kiln, path: string): Promise<number> => (await node.api(`/v1/cluster/nodes/${path}`, 'POST')).status;
+
+test('nodes know each other: those that leave are gone, those that were killed lost until they are back', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'c')]);
+  for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+  await until('the node has told of itself', async () => (await nodesOf(a)).get('b')?.version !== '');
+  const before = (await nodesOf(a)).get('b');
+  t.deepEqual(before?.addresses.rtmp, [`rtmp://127.0.0.1:${b.ports.rtmp}`]);
+  t.deepEqual(before?.addresses.api, [`http://127.0.0.1:${b.ports.api}`]);
+  b.signal('SIGKILL');
+  await b.exited();
+  await untilStates(a, { a: 'ready', b: 'lost', c: 'ready' });
+  await b.restart();
+  for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+  t.not((await nodesOf(c)).get('b')?.incarnation, before?.incarnation);
+  c.signal('SIGTERM');
+  t.is(await c.exited(), 0);
+  await untilStates(a, { a: 'ready', b: 'ready' });
+});
+
+test('a node that is drained through another takes no new stream and keeps those that it has', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  await untilStates(a, { a: 'ready', b: 'ready' });
+  const present = await publish(b, 'present');
+  t.is(await post(a, 'b:drain'), 200);
+  await until('it is not ready', async () => (await readyz(b)) === 503);
+  await untilStates(a, { a: 'ready', b: 'draining' });
+  await t.throwsAsync(publish(b, 'new'), { message: /draining/ });
+  t.false(present.socket.destroyed);
+  t.is(await readyz(a), 200);
+  t.is(await post(a, 'b:undrain'), 200);
+  await until('it is ready again', async () => (await readyz(b)) === 200);
+  const next = await publish(b, 'new');
+  t.is(await post(a, 'none:drain'), 404);
+  for (const client of [present, next]) client.socket.destroy();
+});
+
+test('nodes that were started with different Server.xml say so', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, other] = await Promise.all([
+    startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'other', { hostName: 'example.com' }),
+  ]);
+  const differing = async (node: Kiln): Promise<string> =>
+    [...(await nodesOf(node)).values()].filter(({ configDiffers }) => configDiffers).map(({ id }) => id).sort().join();
+  await until('a sees it', async () => (await differing(a)) === 'other');
+  await until('it sees both', async () => (await differing(other)) === 'a,b');
+  await until('it is in the log', () => a.log.includes('another Server.xml') && other.log.includes('another Server.xml'));
+  t.is(await differing(b), 'other');
+  t.regex(a.log, /Cluster shares configuration only/, 'and what is not there yet');
+  for (const node of [a, b, other]) t.notRegex(node.log, /a fault of the cluster/);
+});

@@ -1,0 +1,198 @@
+import { Agent, createServer, request } from 'node:http';
+import test, { type ExecutionContext } from 'ava';
+import { OutcomeUnknownError, UnreachableError, type Cluster, type PeerRequest } from '#cluster';
+import { exchange } from '../../cluster/peer/exchange.ts';
+import { bodyHash } from '../../cluster/peer/mac.ts';
+import { openNode, SECRET } from '../support/cluster.ts';
+import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+import { issue } from '../support/x509.ts';
+
+const CALL: PeerRequest = { method: 'POST', path: '/v1/x?y=ü', headers: { 'content-type': 'text/plain' }, body: Buffer.from('question') };
+const TIMEOUT = 5000;
+
+async function open(t: ExecutionContext, ports: Partial<Parameters<typeof openNode>[3]>[] = [{}, {}]) {
+  const redis = await RedisServer.start(t);
+  const nodes = await Promise.all(ports.map((options, n) => openNode(t, `node ${n}`, { url: redis.url }, options)));
+  await until('nodes see each other', () => nodes.every((node) => node.nodes().length === nodes.length));
+  return { redis, nodes: nodes as [Cluster, Cluster] };
+}
+
+const echo = (node: Cluster): void =>
+  node.serve(async ({ method, path, headers, body }, from) => ({
+    status: 201,
+    headers: { 'x-from': from.id, 'x-call': `${method} ${encodeURIComponent(path)} ${headers['content-type']}` },
+    body: Buffer.concat([body, Buffer.from(' answered')]),
+  }));
+
+const addressOf = (node: Cluster): string => node.nodes().find(({ id }) => id === node.self.id)?.address ?? '';
+
+/** What a stranger gets. */
+function post(address: string, headers: Record<string, string>, body = ''): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request(`${address}/`, { method: 'POST', headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    }).on('error', reject).end(body);
+  });
+}
+
+test('a call is carried with everything it has, and its answer back', async (t) => {
+  const { nodes: [a, b] } = await open(t);
+  echo(b);
+  const answer = await a.forward(b.self, CALL, TIMEOUT);
+  t.is(answer.status, 201);
+  t.is(answer.body.toString(), 'question answered');
+  t.deepEqual(answer.headers, { 'x-from': 'node 0', 'x-call': `POST ${encodeURIComponent(CALL.path)} text/plain` });
+  const large = Buffer.alloc(3_000_000, 7);
+  t.is((await a.forward(b.self, { ...CALL, body: large }, TIMEOUT)).body.length, large.length + ' answered'.length);
+});
+
+test('nodes call each other over TLS where certificates are configured', async (t) => {
+  const authority = issue('authority', { authority: true });
+  const { cert, key } = issue('node', { issuer: authority });
+  const port = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  const { nodes: [a, b] } = await open(t, [{ port }, { port }]);
+  t.true(addressOf(b).startsWith('https:'));
+  echo(b);
+  t.is((await a.forward(b.self, CALL, TIMEOUT)).body.toString(), 'question answered');
+});
+
+test('who does not know the secret calls nobody, and nobody answers for a node', async (t) => {
+  const port = { host: '127.0.0.1', port: 0, secret: 'another' };
+  const { nodes: [a, b] } = await open(t, [{}, { port }]);
+  let called = false;
+  b.serve(async () => {
+    called = true;
+    return { status: 200, headers: {}, body: Buffer.alloc(0) };
+  });
+  await t.throwsAsync(a.forward(b.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
+  t.false(called);
+  t.is(await post(addressOf(a), {}), 403);
+  t.is(await post(addressOf(a), { 'kiln-call': 'e30', 'kiln-mac': 'x' }), 403);
+});
+
+test('what was heard on the way can be neither repeated nor changed', async (t) => {
+  const { nodes: [a, b] } = await open(t);
+  let calls = 0;
+  b.serve(async () => {
+    calls += 1;
+    return { status: 200, headers: {}, body: Buffer.from('secret of the answer') };
+  });
+  // a node that takes the call down, under the address of b
+  const heard: Record<string, string>[] = [];
+  const listener = createServer((incoming, response) => {
+    heard.push(incoming.headers as Record<string, string>);
+    incoming.resume().on('end', () => response.end('an answer of a stranger'));
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => listener.close());
+  const call = {
+    from: a.self, to: b.self, method: 'POST', path: '/', headers: {}, time: Date.now(), nonce: 'once', bodyHash: bodyHash(Buffer.from('body')),
+  };
+  const port = (listener.address() as { port: number }).port;
+  const way = { address: `http://127.0.0.1:${port}`, agent: new Agent(), secret: SECRET, timeoutMs: TIMEOUT };
+  await t.throwsAsync(exchange(way, call, Buffer.from('body')), { instanceOf: OutcomeUnknownError }, 'the answer is nobody\'s');
+  const own = { 'kiln-call': heard[0]?.['kiln-call'] ?? '', 'kiln-mac': heard[0]?.['kiln-mac'] ?? '' };
+  t.is(await post(addressOf(b), own, 'other'), 400, 'another body');
+  t.is(calls, 0);
+  const real = { ...way, address: addressOf(b) };
+  const fresh = { ...call, nonce: 'twice' };
+  t.is((await exchange(real, fresh, Buffer.from('body'))).status, 200);
+  await t.throwsAsync(exchange(real, fresh, Buffer.from('body')), { instanceOf: UnreachableError, message: /before/ });
+  await t.throwsAsync(exchange(real, { ...call, nonce: 'late', time: Date.now() - 60_000 }, Buffer.from('body')), { instanceOf: UnreachableError, message: /time/ });
+  t.is(calls, 1);
+});
+
+test('a call that never reached that life of the node says so; one that may have, too', async (t) => {
+  const { nodes: [a, b] } = await open(t);
+  await t.throwsAsync(a.forward({ id: b.self.id, incarnation: 'earlier' }, CALL, TIMEOUT), { instanceOf: UnreachableError, message: /another life/ });
+  let release = (): void => {};
+  b.serve(() => new Promise((resolve) => (release = () => resolve({ status: 200, headers: {}, body: Buffer.alloc(0) }))));
+  await t.throwsAsync(a.forward(b.self, CALL, 200), { instanceOf: OutcomeUnknownError });
+  release();
+  b.serve(async () => {
+    throw new Error('of the handler');
+  });
+  t.is((await a.forward(b.self, CALL, TIMEOUT)).status, 500);
+  const { self } = b;
+  await b.close();
+  // a connection that is open still may have carried the first one
+  await until('not reached', () => a.forward(self, CALL, TIMEOUT).then(() => false, (error) => error instanceof UnreachableError));
+});
+
+test('a connection that was closed meanwhile costs no call', async (t) => {
+  const { nodes: [a, b] } = await open(t);
+  const proxy = await TcpProxy.open(t, Number(new URL(addressOf(b)).port));
+  const agent = new Agent({ keepAlive: true });
+  t.teardown(() => agent.destroy());
+  const way = { address: `http://127.0.0.1:${proxy.port}`, agent, secret: SECRET, timeoutMs: TIMEOUT };
+  const call = (nonce: string) => ({
+    from: a.self, to: b.self, method: 'POST', path: '/', headers: {}, time: Date.now(), nonce, bodyHash: bodyHash(CALL.body),
+  });
+  echo(b);
+  for (const nonce of ['1', '2', '3']) {
+    t.is((await exchange(way, call(nonce), CALL.body)).status, 201);
+    const [socket] = Object.values(agent.freeSockets).flat();
+    // as if the other end had closed it and this one had not heard of it yet
+    socket?.end();
+  }
+  let calls = 0;
+  b.serve(async () => {
+    calls += 1;
+    proxy.heal();
+    return { status: 200, headers: {}, body: Buffer.alloc(0) };
+  });
+  await t.throwsAsync(exchange(way, call('4'), CALL.body), { instanceOf: OutcomeUnknownError });
+  t.is(calls, 1);
+});
+
+test('a node behind a connection that swallows everything is not reached, or not known to be', async (t) => {
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const b = await openNode(t, 'b', { url: redis.url });
+  const proxy = await TcpProxy.open(t, Number(new URL(addressOf(b)).port));
+  proxy.blackhole();
+  const call = { from: a.self, to: b.self, method: 'GET', path: '/', headers: {}, time: Date.now(), nonce: 'n', bodyHash: '' };
+  const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 200 };
+  await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
+  proxy.cut();
+});
+
+test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {
+  const authority = issue('authority', { authority: true });
+  const { cert, key } = issue('node', { issuer: authority });
+  const tls = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  for (const options of [{}, { port: tls }]) {
+    const { nodes: [a, b] } = await open(t, [options, options]);
+    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /no streams/ });
+    const ended: string[] = [];
+    b.serve(async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }), (stream, path, from) => {
+      stream.write(`${path} of ${from.id}: `);
+      stream.pipe(stream);
+      stream.on('close', () => ended.push(path));
+    });
+    const stream = await a.connect(b.self, '/media', TIMEOUT);
+    stream.write('there and back');
+    let text = '';
+    stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    await until('everything', () => text === '/media of node 0: there and back');
+    await t.throwsAsync(a.connect({ ...b.self, incarnation: 'earlier' }, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /another life/ });
+    const closed = new Promise((resolve) => stream.on('close', resolve));
+    await b.close();
+    await closed;
+    t.deepEqual(ended, ['/media']);
+    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), { instanceOf: UnreachableError });
+  }
+});
+
+test('a stranger opens no stream', async (t) => {
+  const { nodes: [a] } = await open(t, [{}]);
+  let taken = false;
+  a.serve(async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }), () => (taken = true));
+  for (const call of ['', 'e30']) {
+    t.is(await post(addressOf(a), { 'kiln-call': call, 'kiln-mac': call, connection: 'Upgrade', upgrade: 'kiln' }), 403);
+  }
+  t.false(taken);
+});

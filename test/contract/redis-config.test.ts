@@ -1,0 +1,168 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import { ConflictError, type Change, type Cluster, type Json } from '#cluster';
+import { openNode, TIMING } from '../support/cluster.ts';
+import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+
+const values = ({ config }: Cluster) => Object.fromEntries([...config.entries()].map(([key, { value }]) => [key, value]));
+const put = (key: string, value: Json): Change => ({ key, value, seen: 0 });
+const same = (...nodes: Cluster[]) => until('all have the same', () => new Set(nodes.map((node) => JSON.stringify([...node.config.entries()].sort()))).size === 1);
+
+function folder(t: ExecutionContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'kiln-copies-'));
+  t.teardown(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function change(node: Cluster, key: string, value?: Json): Promise<void> {
+  await node.config.sync();
+  await node.config.write([{ key, seen: node.config.entries().get(key)?.revision ?? 0, ...(value !== undefined && { value }) }]);
+}
+
+test('a node that was cut off catches up by itself, also when removals are not remembered any more', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const b = await openNode(t, 'b', { url: `redis://127.0.0.1:${proxy.port}` });
+  await a.config.write([put('stays', 1), put('goes', 1), put('changes', 1)]);
+  await until('b has it', () => b.config.entries().size === 3);
+  for (const removals of [3, 2100]) {
+    proxy.cut();
+    await until('degraded', () => b.state === 'degraded');
+    const heard: string[] = [];
+    const undo = b.config.listen((keys) => void heard.push(...keys));
+    const keys = Array.from({ length: removals }, (_, n) => `many/${n}`);
+    await a.config.write([put('many', 1), ...keys.map((key) => put(key, 1))]);
+    await change(a, 'many');
+    await change(a, 'goes');
+    await change(a, 'changes', removals);
+    await change(a, 'comes', removals);
+    t.is(b.config.entries().size, 3, 'b knows nothing of it');
+    proxy.heal();
+    await same(a, b);
+    t.deepEqual(values(b), { stays: 1, changes: removals, comes: removals });
+    await b.config.sync();
+    const own = heard.filter((key) => !key.startsWith('many')).sort();
+    t.deepEqual([...new Set(own)], ['changes', 'comes', 'goes']);
+    undo();
+    await change(a, 'comes');
+    await change(a, 'goes', 1);
+    await until('as before', () => b.config.entries().has('goes') && !b.config.entries().has('comes'));
+  }
+});
+
+test('a node that could not ask says so at once, before it has noticed that Redis is away', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await openNode(t, 'a', { url: redis.url }, { timing: { ...TIMING, beat: 5000 } });
+  await node.config.sync();
+  t.false(node.config.stale);
+  redis.pause();
+  await node.config.sync();
+  t.true(node.config.stale);
+  redis.resume();
+  await until('it can ask again', async () => {
+    await node.config.sync();
+    return !node.config.stale;
+  });
+});
+
+test('every node keeps a copy on its disk; with Redis and all others gone it brings the configuration back', async (t) => {
+  const files = folder(t);
+  const redis = await RedisServer.start(t);
+  const file = (id: string): string => join(files, id, 'config.json');
+  const node = (id: string) => openNode(t, id, { url: redis.url }, { file: file(id) });
+  const [a, b] = await Promise.all([node('a'), node('b')]);
+  await a.config.write([put('v', { name: 'v' }), put('v/app', { list: [] }), put('removed', 1)]);
+  await change(a, 'removed');
+  await same(a, b);
+  await b.close();
+  await change(a, 'v/app', { list: [1] });
+  await a.close();
+  t.like(JSON.parse(readFileSync(file('a'), 'utf8')), { version: 1, revision: 3 });
+  await redis.kill();
+  await redis.run();
+  // the better copy comes last, within the time that it has
+  const [b2, a2] = await Promise.all([node('b'), node('a')]);
+  await same(a2, b2);
+  await until('the highest', () => JSON.stringify(values(b2)) === JSON.stringify({ v: { name: 'v' }, 'v/app': { list: [1] } }));
+  await t.throwsAsync(b2.config.write([put('v', 1)]), { instanceOf: ConflictError });
+  await change(b2, 'v', 2);
+  await same(a2, b2);
+});
+
+test('the copy of a later life of Redis counts more than a longer one of an earlier', async (t) => {
+  const files = folder(t);
+  const redis = await RedisServer.start(t);
+  const file = (id: string): string => join(files, id);
+  const node = (id: string) => openNode(t, id, { url: redis.url }, { file: file(id) });
+  const a = await node('a');
+  for (let n = 0; n < 6; n++) await change(a, 'x', n);
+  await a.close();
+  await redis.kill();
+  await redis.run();
+  const b = await node('b');
+  await change(b, 'x', 'later');
+  await b.close();
+  t.true(JSON.parse(readFileSync(file('b'), 'utf8')).revision < JSON.parse(readFileSync(file('a'), 'utf8')).revision);
+  await redis.kill();
+  await redis.run();
+  const [a2, b2] = await Promise.all([node('a'), node('b')]);
+  await until('restored', () => values(a2).x === 'later' && values(b2).x === 'later');
+  t.pass();
+});
+
+test('what one node alone had stored becomes the cluster\'s', async (t) => {
+  const file = join(folder(t), 'config.json');
+  writeFileSync(file, JSON.stringify({ version: 1, revision: 7, entries: { v: { value: 'old', revision: 5 } } }));
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url }, { file });
+  const b = await openNode(t, 'b', { url: redis.url });
+  await until('b has it', () => values(b).v === 'old');
+  await change(b, 'v', 'new');
+  await a.config.sync();
+  t.is(values(a).v, 'new');
+});
+
+test('a Redis that comes back with an older state gets the newer one', async (t) => {
+  const redis = await RedisServer.start(t, { durable: false });
+  const a = await openNode(t, 'a', { url: redis.url });
+  const b = await openNode(t, 'b', { url: redis.url });
+  await change(a, 'x', 1);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const keys = await raw.keys('*');
+  const old = await Promise.all(keys.map(async (key) => [key, await raw.dumpBuffer(key)] as const));
+  await change(a, 'x', 2);
+  await change(a, 'y', 2);
+  await same(a, b);
+  const back = raw.multi().flushall();
+  for (const [key, dump] of old) back.restore(key, 0, dump);
+  await back.exec();
+  await change(b, 'z', 3);
+  await same(a, b);
+  await a.config.sync();
+  t.deepEqual(values(a), { x: 2, y: 2, z: 3 });
+});
+
+test('a node that starts without Redis has what it knew, and follows when it comes', async (t) => {
+  const file = join(folder(t), 'config.json');
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url }, { file });
+  await change(a, 'x', 1);
+  await a.close();
+  await redis.kill();
+  const again = await openNode(t, 'a', { url: redis.url }, { file });
+  t.is(again.state, 'degraded');
+  t.deepEqual(values(again), { x: 1 });
+  await again.config.sync();
+  t.true(again.config.stale);
+  await redis.run();
+  await until('connected', () => again.state === 'connected');
+  await change(again, 'x', 2);
+  t.false(again.config.stale);
+});

@@ -1,0 +1,166 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import { UnavailableError, type Cluster, type RedisOptions } from '#cluster';
+import { openNode } from '../support/cluster.ts';
+import { freePorts } from '../support/ports.ts';
+import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+import { CertificateFolder, issue } from '../support/x509.ts';
+
+const STOP = { silence: 'stop' } as const;
+
+/** Everything that needs Redis, between two nodes. */
+async function works(t: ExecutionContext, a: Cluster, b: Cluster): Promise<void> {
+  await until('connected', () => a.state === 'connected' && b.state === 'connected');
+  const key = `k/${Math.random()}`;
+  const claim = await a.claim(key, 'meta', { ...STOP, keepMs: 1000 });
+  t.true('lease' in claim && claim.lease.valid);
+  t.is((await b.ownerOf(key))?.meta, 'meta');
+  let seen = false;
+  b.watch(key, () => (seen = true));
+  await until('seen', () => seen);
+  await b.withLock('config', async () => b.config.write([{ key, value: 1, seen: 0 }]));
+  await a.config.sync();
+  t.is(a.config.entries().get(key)?.value, 1);
+  await a.reportStats([{ key, counters: { n: 2 }, gauges: { g: 1 }, latest: {} }]);
+  t.is((await b.stats([key])).get(key)?.counters.n, 2);
+}
+
+async function refused(t: ExecutionContext, id: string, redis: RedisOptions): Promise<void> {
+  const node = await openNode(t, id, redis);
+  t.is(node.state, 'degraded');
+  await t.throwsAsync(node.claim('k', 1, STOP), { instanceOf: UnavailableError });
+}
+
+test('an ACL user that may touch the keys of the cluster only', async (t) => {
+  const file = (folder: string): string => {
+    const path = join(folder, 'redis.conf');
+    writeFileSync(path, [
+      'user default off',
+      'user kiln on >p@ss/word ~{kiln:test}:* &{kiln:test}:* +@all -@admin -@dangerous +info',
+    ].join('\n'));
+    return path;
+  };
+  const redis = await RedisServer.start(t, { configure: file });
+  const url = `redis://kiln:${encodeURIComponent('p@ss/word')}@127.0.0.1:${redis.port}`;
+  const a = await openNode(t, 'a', { url });
+  const b = await openNode(t, 'b', { url: redis.url, username: 'kiln', password: 'p@ss/word' });
+  await works(t, a, b);
+  await refused(t, 'c', { url: redis.url });
+  await refused(t, 'd', { url: redis.url, username: 'kiln', password: 'wrong' });
+});
+
+test('TLS, with an authority of one\'s own and a client certificate', async (t) => {
+  const folder = new CertificateFolder(t);
+  const authority = issue('authority', { authority: true });
+  const server = folder.write('server', issue('localhost', { issuer: authority }));
+  const client = issue('client', { issuer: authority });
+  const ca = folder.write('ca', authority).certPath;
+  const [port = 0] = await freePorts(1);
+  await RedisServer.start(t, {
+    port, args: ['--tls-port', String(port), '--tls-cert-file', server.certPath, '--tls-key-file', server.keyPath, '--tls-ca-cert-file', ca],
+  });
+  const url = `rediss://127.0.0.1:${port}`;
+  const tls = { ca: authority.cert, cert: client.cert, key: client.key };
+  await works(t, await openNode(t, 'a', { url, tls }), await openNode(t, 'b', { url, tls }));
+  await refused(t, 'c', { url, tls: { ...tls, ca: issue('stranger', { authority: true }).cert } });
+  await refused(t, 'd', { url: `redis://127.0.0.1:${port}` });
+});
+
+test('Sentinel: nodes follow the master to where it is', async (t) => {
+  const [masterPort = 0, replicaPort = 0, ...ports] = await freePorts(5);
+  const master = await RedisServer.start(t, { port: masterPort });
+  await RedisServer.start(t, { port: replicaPort, args: ['--replicaof', '127.0.0.1', String(masterPort)] });
+  // sentinels ask for replicas every ten seconds only
+  const asked = new Redis(master.url);
+  await until('the replica follows', async () => (await asked.info('replication')).includes('state=online'));
+  asked.disconnect();
+  const configure = (folder: string): string => {
+    const path = join(folder, 'sentinel.conf');
+    writeFileSync(path, [
+      `sentinel monitor mymaster 127.0.0.1 ${masterPort} 2`,
+      'sentinel down-after-milliseconds mymaster 700',
+      'sentinel failover-timeout mymaster 3000',
+    ].join('\n'));
+    return path;
+  };
+  await Promise.all(ports.map((port) => RedisServer.start(t, { program: 'redis-sentinel', port, configure })));
+  const raw = new Redis({ host: '127.0.0.1', port: ports[0] ?? 0 });
+  t.teardown(() => raw.disconnect());
+  await until('the sentinels know each other and the replica', async () => {
+    const text = JSON.stringify(await raw.call('SENTINEL', 'MASTER', 'mymaster'));
+    return text.includes('"num-other-sentinels","2"') && text.includes('"num-slaves","1"');
+  }, 60_000);
+  const redis = { sentinels: ports.map((port) => `redis://127.0.0.1:${port}`), master: 'mymaster' };
+  const [a, b] = await Promise.all([openNode(t, 'a', redis), openNode(t, 'b', redis)]);
+  await works(t, a, b);
+  const claim = await a.claim('held', 1, { silence: 'continue' });
+  await master.kill();
+  await until('degraded', () => a.state === 'degraded');
+  // the driver connects again when it hears of the new master, which may be after it has found it by itself
+  await until('the replica is the master', async () => {
+    const written = await Promise.all([a, b].map((node) => node.claim(`after/${node.self.id}`, 1, STOP).catch(() => undefined)));
+    return written.every((claimed) => claimed !== undefined);
+  });
+  t.true('lease' in claim && !claim.lease.signal.aborted);
+  await until('held as before', () => 'lease' in claim && claim.lease.valid);
+});
+
+test('Redis Cluster: every key is in one slot', async (t) => {
+  const free = await freePorts(6);
+  const ports = free.slice(0, 3);
+  const bus = free.slice(3);
+  await Promise.all(ports.map((port, n) => RedisServer.start(t, {
+    port, args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '2000'],
+  })));
+  const clients = ports.map((port) => new Redis({ host: '127.0.0.1', port }));
+  t.teardown(() => clients.forEach((client) => client.disconnect()));
+  const [first, ...others] = clients as [Redis, ...Redis[]];
+  const share = [[0, 5460], [5461, 10922], [10923, 16383]] as const;
+  await Promise.all(clients.map((client, n) => client.call('CLUSTER', 'ADDSLOTSRANGE', ...(share[n] ?? [0, 0]))));
+  await Promise.all(others.map((_, n) => first.call('CLUSTER', 'MEET', '127.0.0.1', ports[n + 1] ?? 0, bus[n + 1] ?? 0)));
+  await until('the cluster is there', async () =>
+    (await Promise.all(clients.map((client) => client.call('CLUSTER', 'INFO')))).every((text) => String(text).includes('cluster_state:ok') && String(text).includes('cluster_known_nodes:3')));
+  const redis = { cluster: ports.map((port) => `redis://127.0.0.1:${port}`) };
+  await works(t, await openNode(t, 'a', redis), await openNode(t, 'b', { cluster: redis.cluster.slice(1) }));
+  const keys = (await Promise.all(clients.map((client) => client.keys('*')))).filter((list) => list.length > 0);
+  t.is(keys.length, 1);
+});
+
+test('two clusters of different names share a Redis and nothing else', async (t) => {
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url }, { name: 'one' });
+  const b = await openNode(t, 'a', { url: redis.url }, { name: 'two}' });
+  await a.claim('k', 1, STOP);
+  await a.config.write([{ key: 'x', value: 1, seen: 0 }]);
+  t.true('lease' in (await b.claim('k', 2, STOP)));
+  await b.config.sync();
+  t.is(b.config.entries().size, 0);
+  t.is(a.nodes().length, 1);
+});
+
+test('a Redis that swallows everything costs a bounded time, and is left for one that answers', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const faults: Error[] = [];
+  const node = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` }, { onFault: (error) => faults.push(error) });
+  const states: string[] = [];
+  node.events.on('state', (state) => states.push(state));
+  proxy.blackhole();
+  const calls = await Promise.allSettled([
+    node.claim('k', 1, STOP), node.config.write([{ key: 'x', value: 1, seen: 0 }]), node.stats(['s']), node.drain('a'),
+    node.withLock('l', async () => 1),
+  ]);
+  for (const call of calls) t.true(call.status === 'rejected' && call.reason instanceof UnavailableError);
+  t.deepEqual([...(await node.list(''))], []);
+  await until('degraded', () => node.state === 'degraded');
+  // connections that are open stay dead: new ones have to be made
+  proxy.heal();
+  await until('connected', () => node.state === 'connected');
+  t.deepEqual(states, ['degraded', 'connected']);
+  t.true(faults.every((error) => error instanceof UnavailableError));
+  t.true(faults.length > 0);
+});

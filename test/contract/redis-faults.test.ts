@@ -1,0 +1,273 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
+import { mirrored, openNode, TIMING } from '../support/cluster.ts';
+import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+
+const STOP = { silence: 'stop' } as const;
+const CONTINUE = { silence: 'continue' } as const;
+
+function leaseOf(claim: Claim): Lease {
+  if ('owner' in claim) throw new Error(`held by ${claim.owner.id}`);
+  return claim.lease;
+}
+
+/** Nodes on one Redis, each on a way of its own that can be cut. */
+async function openCut(t: ExecutionContext, ids: readonly string[]) {
+  const redis = await RedisServer.start(t);
+  const nodes = await Promise.all(ids.map(async (id) => {
+    const proxy = await TcpProxy.open(t, redis.port);
+    return { proxy, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }) };
+  }));
+  await seeEachOther(nodes.map(({ node }) => node));
+  return { redis, nodes };
+}
+
+async function open(t: ExecutionContext, ids: readonly string[], durable = false) {
+  const redis = await RedisServer.start(t, { durable });
+  const nodes = await Promise.all(ids.map((id) => openNode(t, id, { url: redis.url })));
+  await seeEachOther(nodes);
+  return { redis, nodes: nodes as [Cluster, Cluster, ...Cluster[]] };
+}
+
+const seeEachOther = (nodes: readonly Cluster[]) =>
+  until('nodes see each other', () => nodes.every((node) => node.nodes().length === nodes.length && node.nodes().every(({ state }) => state === 'ready')));
+
+const connected = (...nodes: Cluster[]) => until('connected', () => nodes.every(({ state }) => state === 'connected'));
+const degraded = (...nodes: Cluster[]) => until('degraded', () => nodes.every(({ state }) => state === 'degraded'));
+
+test('a Redis that comes back empty gets everything back: claims from their holders first, and the configuration', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  await a.config.write([{ key: 'kept', value: { n: 1 }, seen: 0 }, { key: 'gone', value: 1, seen: 0 }]);
+  await a.config.write([{ key: 'gone', seen: a.config.entries().get('gone')?.revision ?? 0 }]);
+  const pushed = leaseOf(await a.claim('s/pushed', 'meta', CONTINUE));
+  const pulled = leaseOf(await b.claim('s/pulled', 'meta', STOP));
+  const before = { pushed: pushed.fence, pulled: pulled.fence };
+  await redis.kill();
+  await degraded(a, b);
+  t.true(b.config.stale);
+  t.is(b.config.entries().get('kept')?.revision, 1, 'what was known is there');
+  await t.throwsAsync(b.config.write([{ key: 'new', value: 1, seen: 0 }]), { instanceOf: UnavailableError });
+  await t.throwsAsync(b.claim('s/new', 1, STOP), { instanceOf: UnavailableError });
+  await redis.run();
+  await connected(a, b);
+  // at once, when Redis knows nothing yet
+  const rivals = await Promise.all([b.claim('s/pushed', 'other', STOP), a.claim('s/pulled', 'other', STOP)]);
+  t.deepEqual(rivals.map((claim) => 'owner' in claim && claim.owner.id), ['a', 'b']);
+  await until('valid', () => pushed.valid && pulled.valid);
+  t.true(pushed.fence > before.pushed && pulled.fence > before.pulled);
+  t.false(pushed.signal.aborted || pulled.signal.aborted);
+  await a.config.sync();
+  await a.config.write([{ key: 'new', value: 2, seen: 0 }]);
+  await b.config.sync();
+  t.deepEqual([...b.config.entries()].map(([key, { value }]) => [key, value]), [['kept', { n: 1 }], ['new', 2]]);
+  const late = await openNode(t, 'late', { url: redis.url });
+  t.deepEqual([...late.config.entries().keys()].sort(), ['kept', 'new']);
+  t.deepEqual([...(await late.list('s')).keys()].sort(), ['s/pulled', 's/pushed']);
+});
+
+test('a Redis that comes back with what it had goes on', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b'], true);
+  await a.config.write([{ key: 'x', value: 1, seen: 0 }]);
+  const lease = leaseOf(await a.claim('k', 1, STOP));
+  const { fence } = lease;
+  await redis.kill();
+  await degraded(a, b);
+  await t.throwsAsync(lease.update('written meanwhile'), { instanceOf: UnavailableError });
+  await redis.run();
+  await connected(a, b);
+  await until('what was written meanwhile', async () => (await b.ownerOf('k'))?.meta === 'written meanwhile');
+  await b.config.write([{ key: 'x', value: 2, seen: b.config.entries().get('x')?.revision ?? 0 }]);
+  await a.config.sync();
+  t.is(a.config.entries().get('x')?.value, 2);
+  t.true(lease.valid);
+  t.true(lease.fence >= fence);
+  t.is((await b.ownerOf('k'))?.fence, lease.fence);
+});
+
+test('while nobody has a Redis holders go on, for longer than the time to live, and nobody takes over when it is back', async (t) => {
+  const { redis, nodes: [a, b, c] } = await open(t, ['a', 'b', 'c']);
+  const lease = leaseOf(await a.claim('k', 1, STOP));
+  const start = performance.now();
+  redis.pause();
+  let gaps = 0;
+  await until('two times to live', () => {
+    if (!lease.valid) gaps += 1;
+    return performance.now() - start > 2 * TIMING.ttl;
+  });
+  t.false(lease.signal.aborted);
+  t.is(gaps, 0, 'it stayed valid all the time');
+  await degraded(a, b, c as Cluster);
+  redis.resume();
+  const rival = await until('an answer', () => b.claim('k', 2, STOP).catch(() => undefined));
+  t.is('owner' in rival && rival.owner.id, 'a');
+  t.true(lease.valid);
+});
+
+test('a node that alone is cut off stops what may run once only; others take over; what has its own life waits', async (t) => {
+  for (const how of ['cut', 'blackhole'] as const) {
+    const { nodes: [a, b] } = await openCut(t, ['a', 'b']);
+    const [one, two] = [a?.node, b?.node] as [Cluster, Cluster];
+    const single = leaseOf(await one.claim('single', 1, STOP));
+    const pushed = leaseOf(await one.claim('pushed', 1, CONTINUE));
+    const free = leaseOf(await one.claim('pushed free', 1, CONTINUE));
+    a?.proxy[how]();
+    const over = await until('taken over', async () => {
+      const claim = await two.claim('single', 2, STOP);
+      if (!('lease' in claim)) return undefined;
+      t.false(single.valid, 'it had ended before');
+      return claim.lease;
+    });
+    t.true(single.signal.aborted);
+    t.true(single.signal.reason instanceof LostError);
+    t.true(over.fence > single.fence);
+    t.false(pushed.valid || pushed.signal.aborted);
+    const taken = leaseOf(await until('free', async () => {
+      const claim = await two.claim('pushed', 2, CONTINUE);
+      return 'lease' in claim && claim;
+    }));
+    t.is(one.state, 'degraded');
+    await t.throwsAsync(one.config.write([{ key: 'x', value: 1, seen: 0 }]), { instanceOf: UnavailableError });
+    a?.proxy.heal();
+    await connected(one);
+    await until('Redis decides', () => pushed.signal.aborted && free.valid);
+    t.is((pushed.signal.reason as LostError).owner?.fence, taken.fence);
+    t.is((await two.ownerOf('pushed free'))?.fence, free.fence);
+    t.true(over.valid && taken.valid);
+  }
+});
+
+test('one that cannot reach a node that was alive does not go on without Redis', async (t) => {
+  const { redis, nodes: [a] } = await open(t, ['a', 'b']);
+  const child = await startChild(t, redis.url, 'child', 'of the child');
+  const lease = leaseOf(await a.claim('k', 1, STOP));
+  await until('seen', () => a.nodes().some(({ id }) => id === 'child'));
+  child.process.kill('SIGKILL');
+  redis.pause();
+  await until('lost', () => lease.signal.aborted);
+  t.true(lease.signal.reason instanceof LostError);
+  t.false(lease.valid);
+  redis.resume();
+  await connected(a);
+});
+
+async function startChild(t: ExecutionContext, url: string, id: string, key: string) {
+  const process_ = spawn(process.execPath, [join(import.meta.dirname, '../support/cluster-child.ts'), url, id, key], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => process_.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: process_.stdout }).on('line', (line) => lines.push(line));
+  await until('the child acts', () => lines.some((line) => line.startsWith('act')));
+  return { process: process_, lines };
+}
+
+test('a process that was stopped for longer than its lease sees its loss before it acts', async (t) => {
+  const { redis, nodes: [a] } = await open(t, ['a', 'b']);
+  const { process: child, lines } = await startChild(t, redis.url, 'child', 'k');
+  child.kill('SIGSTOP');
+  const lease = await until('its lease has run out', async () => {
+    const claim = await a.claim('k', 'mine', STOP);
+    return 'lease' in claim && claim.lease;
+  });
+  const claimed = process.hrtime.bigint();
+  await until('it is seen as lost', () => a.nodes().find(({ id }) => id === 'child')?.state === 'lost');
+  child.kill('SIGCONT');
+  await until('it hears of it', () => lines.includes('lost'));
+  await until('it is back', () => a.nodes().find(({ id }) => id === 'child')?.state === 'ready');
+  const late = lines.filter((line) => line.startsWith('act') && BigInt(line.split(' ')[2] ?? 0) > claimed);
+  t.deepEqual(late, []);
+  t.true(lease.valid);
+  const fences = lines.filter((line) => line.startsWith('act')).map((line) => Number(line.split(' ')[1]));
+  t.true(fences.every((fence) => fence < lease.fence));
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+});
+
+test('who watches misses nothing though messages are lost', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const { owners } = mirrored(b, 'w');
+  for (let n = 0; n < 60; n++) {
+    if (n % 10 === 0) await raw.client('KILL', 'TYPE', 'pubsub');
+    const lease = leaseOf(await a.claim(`w/${n}`, n, STOP));
+    if (n % 3 === 0) await lease.release();
+  }
+  await raw.client('KILL', 'TYPE', 'pubsub');
+  const expected = await a.list('w');
+  t.is(expected.size, 40);
+  await until('all', () => owners.size === 40 && [...expected].every(([key, { meta }]) => owners.get(key)?.meta === meta));
+});
+
+test('a claim of a node that died is told of as gone when its time is over', async (t) => {
+  const { redis, nodes: [a] } = await open(t, ['a', 'b']);
+  const { owners } = mirrored(a, '');
+  const { process: child } = await startChild(t, redis.url, 'child', 'k');
+  await until('there', () => owners.has('k'));
+  t.is((await a.ownerOf('k'))?.id, 'child');
+  child.kill('SIGKILL');
+  await until('gone', () => !owners.has('k'));
+  t.is((await a.list('')).size, 0);
+  await until('shown as lost', () => a.nodes().find(({ id }) => id === 'child')?.state === 'lost');
+  await until('forgotten', () => a.nodes().every(({ id }) => id !== 'child'));
+});
+
+test('a key can be had without Redis when every node that can be reached denies it; afterwards it is the cluster\'s', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  await redis.kill();
+  await degraded(a, b);
+  const lease = leaseOf(await a.claim('s/new', 'of a', CONTINUE));
+  t.false(lease.valid);
+  await t.throwsAsync(b.claim('s/new', 'of b', CONTINUE), { instanceOf: UnavailableError });
+  await t.throwsAsync(b.claim('s/other', 'of b', STOP), { instanceOf: UnavailableError });
+  await redis.run();
+  await until('confirmed', () => lease.valid);
+  t.like(await b.ownerOf('s/new'), { id: 'a', fence: lease.fence, meta: 'of a' });
+});
+
+test('another process with the same id takes its place, and the one before hears of it', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  let replaced = false;
+  a.events.on('replaced', () => (replaced = true));
+  const again = await openNode(t, 'a', { url: redis.url });
+  await until('replaced', () => replaced);
+  t.is(b.nodes().find(({ id }) => id === 'a')?.incarnation, again.self.incarnation);
+  t.not(again.self.incarnation, a.self.incarnation);
+});
+
+test('in a Redis that came back empty nobody gets what another has held, though that one comes later', async (t) => {
+  const { redis, nodes: [a, b] } = await openCut(t, ['a', 'b']);
+  if (a === undefined || b === undefined) return t.fail();
+  const pushed = leaseOf(await a.node.claim('pushed', 1, CONTINUE));
+  await redis.kill();
+  a.proxy.cut();
+  await degraded(a.node, b.node);
+  await redis.run();
+  await connected(b.node);
+  // one that has promised nothing, and one that may have
+  const late = await openNode(t, 'c', { url: redis.url });
+  const rivals = [late.claim('pushed', 2, STOP), b.node.claim('pushed', 2, STOP)];
+  await until('the rivals have asked', () => late.nodes().some(({ id }) => id === 'c'));
+  a.proxy.heal();
+  await until('held as before', () => pushed.valid);
+  for (const claim of await Promise.all(rivals)) t.is('owner' in claim && claim.owner.id, 'a');
+  t.false(pushed.signal.aborted);
+});
+
+test('a key that is taken from a node that does not hear of it begins when that one has ended', async (t) => {
+  const { nodes: [a, b] } = await openCut(t, ['a', 'b']);
+  if (a === undefined || b === undefined) return t.fail();
+  const old = leaseOf(await a.node.claim('k', 1, STOP));
+  a.proxy.blackhole();
+  const taken = leaseOf(await b.node.claim('k', 2, { ...STOP, take: true }));
+  t.false(old.valid);
+  t.true(taken.valid);
+  t.true(taken.fence > old.fence);
+});

@@ -1,0 +1,80 @@
+import test from 'ava';
+import type { Cluster, StatsRow } from '#cluster';
+import { Random } from '../soak/random.ts';
+import { openNode } from '../support/cluster.ts';
+import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+
+const row = (bytes: number, viewers: number): StatsRow => ({ key: 's', counters: { bytes }, gauges: { viewers }, latest: {} });
+const sum = async (node: Cluster) => (await node.stats(['s'])).get('s');
+
+test('sums are of all nodes; what a dead one had now leaves, what it counted stays, once', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const b = await openNode(t, 'b:with %', { url: `redis://127.0.0.1:${proxy.port}` });
+  await a.reportStats([row(100, 3)]);
+  await b.reportStats([row(50, 4)]);
+  t.deepEqual(await sum(a), { counters: { bytes: 150 }, gauges: { viewers: 7 }, maxima: { viewers: 7 }, latest: {} });
+  await a.reportStats([row(100, 1)]);
+  await b.reportStats([row(50, 5)]);
+  t.is((await sum(a))?.maxima.viewers, 7, 'three and four at once, never one and six');
+  proxy.cut();
+  await until('its viewers left', async () => (await sum(a))?.gauges.viewers === 1);
+  t.is((await sum(a))?.counters.bytes, 150);
+  proxy.heal();
+  await until('back', () => b.state === 'connected');
+  // nothing changed: it is told again all the same
+  await until('its viewers are back', async () => {
+    await b.reportStats([row(60, 5)]);
+    return (await sum(a))?.gauges.viewers === 6;
+  });
+  t.is((await sum(a))?.counters.bytes, 160);
+});
+
+test('the sums of what ended everywhere are gone after a while, not before', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url })));
+  await a?.reportStats([row(1, 1)]);
+  await b?.reportStats([row(2, 2)]);
+  await a?.reportStats([]);
+  t.deepEqual(await sum(b as Cluster), { counters: { bytes: 3 }, gauges: { viewers: 2 }, maxima: { viewers: 3 }, latest: {} });
+  await a?.close();
+  await b?.close();
+  const c = await openNode(t, 'c', { url: redis.url });
+  t.deepEqual((await sum(c))?.counters, { bytes: 3 });
+});
+
+for (const seed of [1, 2]) {
+  test(`each increment counts exactly once, whatever happens to the connection (seed ${seed})`, async (t) => {
+    const random = new Random(seed);
+    const redis = await RedisServer.start(t);
+    const nodes = await Promise.all(['a', 'b'].map(async (id) => {
+      const proxy = await TcpProxy.open(t, redis.port);
+      return { proxy, bytes: 0, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }) };
+    }));
+    for (let step = 0; step < 60; step++) {
+      const one = random.pick(nodes);
+      one.bytes += random.below(1000);
+      const report = one.node.reportStats([row(one.bytes, 1)]);
+      // right after it was sent: whether it counted cannot be known
+      if (random.chance(0.15)) {
+        await new Promise(setImmediate);
+        if (random.chance(0.5)) redis.pause();
+        one.proxy.cut();
+        one.proxy.heal();
+      }
+      await report;
+      redis.resume();
+      if (random.chance(0.5)) await until('connected', () => nodes.every(({ node }) => node.state === 'connected'));
+    }
+    const total = nodes.reduce((bytes, node) => bytes + node.bytes, 0);
+    await until('everything', async () => {
+      for (const { node, bytes } of nodes) await node.reportStats([row(bytes, 1)]);
+      return (await sum((nodes[0] as { node: Cluster }).node).catch(() => undefined))?.counters.bytes === total;
+    }, 10_000);
+    for (const { node, bytes } of nodes) await node.reportStats([row(bytes, 1)]);
+    t.is((await sum((nodes[0] as { node: Cluster }).node))?.counters.bytes, total);
+  });
+}

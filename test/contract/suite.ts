@@ -1,0 +1,261 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import { ConflictError, LostError, NoNodeError, UnreachableError, type Claim, type Cluster, type Lease, type Owner } from '#cluster';
+import { mirrored } from '../support/cluster.ts';
+import { until } from '../support/until.ts';
+
+/** Opens so many clients of one cluster: different nodes, or one node several times where there is only one. */
+export type Open = (t: ExecutionContext, count: number) => Promise<Cluster[]>;
+
+const STOP = { silence: 'stop' } as const;
+
+function leaseOf(claim: Claim): Lease {
+  if ('owner' in claim) throw new Error(`held by ${claim.owner.id}`);
+  return claim.lease;
+}
+
+const leases = (claims: readonly Claim[]): Lease[] => claims.flatMap((claim) => ('lease' in claim ? [claim.lease] : []));
+const pause = (most: number): Promise<void> => delay(Math.random() * most);
+
+/** What every implementation of the seam has to do. */
+export function contract(name: string, open: Open): void {
+  const clause = (title: string, count: number, run: (t: ExecutionContext, clients: Cluster[]) => Promise<void>): void => {
+    test(`${name}: ${title}`, async (t) => run(t, await open(t, count)));
+  };
+
+  clause('of many who claim a key at once one gets it, and the others hear who', 5, async (t, clients) => {
+    for (let round = 0; round < 10; round++) {
+      const claims = await Promise.all(clients.map(async (client) => {
+        await pause(5);
+        return client.claim(`k/${round}`, { by: client.self.id }, STOP);
+      }));
+      const [lease, ...more] = leases(claims);
+      t.true(lease?.valid);
+      t.is(more.length, 0);
+      for (const claim of claims) if ('owner' in claim) t.like(claim.owner, { fence: lease?.fence, meta: lease?.meta });
+    }
+  });
+
+  clause('a key that is released is free, and every next fence is greater', 3, async (t, clients) => {
+    let last = 0;
+    for (let round = 0; round < 12; round++) {
+      const lease = leaseOf(await (clients[round % 3] as Cluster).claim('k', round, STOP));
+      t.true(lease.fence > last);
+      last = lease.fence;
+      await lease.release();
+      await lease.release();
+      t.false(lease.valid);
+      t.false(lease.signal.aborted);
+    }
+    t.is(await clients[0]?.ownerOf('k'), undefined);
+  });
+
+  clause('taking a key ends the lease of who had it', 2, async (t, [a, b]) => {
+    const old = leaseOf(await (a as Cluster).claim('k', 'old', STOP));
+    const lost = new Promise((resolve) => old.signal.addEventListener('abort', resolve));
+    const taken = leaseOf(await (b as Cluster).claim('k', 'new', { ...STOP, take: true }));
+    await lost;
+    t.true(taken.fence > old.fence);
+    t.true(old.signal.reason instanceof LostError);
+    t.is((old.signal.reason as LostError).owner?.fence, taken.fence);
+    t.false(old.valid);
+    await t.throwsAsync(old.update('more'), { instanceOf: LostError });
+    await old.release();
+    t.is((await (a as Cluster).ownerOf('k'))?.fence, taken.fence);
+    t.true(taken.valid);
+  });
+
+  clause('meta is seen everywhere as soon as it is written, and kept for the next holder for a while', 2, async (t, [a, b]) => {
+    const first = leaseOf(await (a as Cluster).claim('k', { next: 1 }, { ...STOP, keepMs: 60_000 }));
+    t.is(first.inherited, undefined);
+    await first.update({ next: 2, text: 'ü "quoted" \n line' });
+    t.deepEqual((await (b as Cluster).ownerOf('k'))?.meta, { next: 2, text: 'ü "quoted" \n line' });
+    await first.release();
+    const second = leaseOf(await (b as Cluster).claim('k', null, STOP));
+    t.deepEqual(second.inherited, { next: 2, text: 'ü "quoted" \n line' });
+    await second.release();
+    const plain = leaseOf(await (a as Cluster).claim('other', 'not kept', STOP));
+    await plain.release();
+    t.is(leaseOf(await (b as Cluster).claim('other', null, STOP)).inherited, undefined);
+  });
+
+  clause('lists are of a path, by names and not by letters', 2, async (t, [a, b]) => {
+    for (const key of ['s/v/app/one', 's/v/app/two', 's/v/apples/one', 's/v', 't/v/app/one']) await (a as Cluster).claim(key, key, STOP);
+    t.deepEqual([...(await (b as Cluster).list('s/v/app')).keys()].sort(), ['s/v/app/one', 's/v/app/two']);
+    t.is((await (b as Cluster).list('s')).size, 4);
+    t.is((await (b as Cluster).list('')).size, 5);
+    for (const [key, owner] of await (b as Cluster).list('')) t.is(owner.meta, key);
+  });
+
+  clause('who watches a path is told everything that is there and everything that changes', 3, async (t, [a, b, c]) => {
+    await (a as Cluster).claim('w/before', 0, STOP);
+    await (b as Cluster).list('');
+    const { owners, calls, undo } = mirrored(b as Cluster, 'w');
+    await until('what is there', () => owners.has('w/before'));
+    const held = await Promise.all(Array.from({ length: 40 }, async (_, n) => {
+      await pause(30);
+      return leaseOf(await ((n % 2 === 0 ? a : c) as Cluster).claim(`w/${n}`, n, STOP));
+    }));
+    await Promise.all(held.map(async (lease, n) => (n % 4 === 0 ? lease.release() : lease.update(-n))));
+    await (a as Cluster).claim('elsewhere', 1, STOP);
+    const expected = await (a as Cluster).list('w');
+    const text = (list: ReadonlyMap<string, Owner>): string => JSON.stringify([...list].sort());
+    t.is(expected.size, 31);
+    await until('the same as in the list', () => text(owners) === text(expected));
+    t.true(calls.length < 80, `many changes come together: ${calls.length} calls`);
+    t.false(calls.flat().some(({ key }) => key === 'elsewhere'));
+    undo();
+    const count = calls.length;
+    await (a as Cluster).claim('w/after', 0, STOP);
+    t.true((await (b as Cluster).list('w')).has('w/after'));
+    await new Promise(setImmediate);
+    t.is(calls.length, count);
+  });
+
+  clause('what was written on one node is there on every other after sync', 3, async (t, clients) => {
+    const [a, b] = clients as [Cluster, Cluster, Cluster];
+    for (let n = 1; n <= 15; n++) {
+      const writer = clients[n % 3] as Cluster;
+      await writer.config.sync();
+      await writer.config.write([{ key: 'n', value: n, seen: writer.config.entries().get('n')?.revision ?? 0 }]);
+      const reader = clients[(n + 1) % 3] as Cluster;
+      await reader.config.sync();
+      t.is(reader.config.entries().get('n')?.value, n);
+    }
+    await a.config.sync();
+    await a.config.write([{ key: 'n', seen: a.config.entries().get('n')?.revision ?? 0 }]);
+    await b.config.sync();
+    t.false(b.config.entries().has('n'));
+    t.false(b.config.stale);
+  });
+
+  clause('values come back as they were, of whatever form', 2, async (t, [a, b]) => {
+    const values = [{ empty: [], none: {}, list: [1, null, [], {}] }, 0.1, 'a b\n"c" ü', 2 ** 53 - 1, true, null, ''];
+    await (a as Cluster).config.write(values.map((value, n) => ({ key: `v/${n}`, value, seen: 0 })));
+    await (b as Cluster).config.sync();
+    values.forEach((value, n) => t.deepEqual((b as Cluster).config.entries().get(`v/${n}`)?.value, value));
+  });
+
+  clause('of concurrent creations of one name exactly one succeeds', 5, async (t, clients) => {
+    for (let round = 0; round < 5; round++) {
+      const results = await Promise.allSettled(clients.flatMap((client) => [1, 2].map(async () => {
+        await pause(5);
+        await client.config.write([{ key: `name/${round}`, value: client.self.id, seen: 0 }, { key: `x/${round}`, value: 1, seen: 0 }]);
+      })));
+      t.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
+      t.true(results.every((result) => result.status === 'fulfilled' || result.reason instanceof ConflictError));
+    }
+  });
+
+  clause('a write makes all its changes or none; removing takes along what is below', 2, async (t, [a, b]) => {
+    const { config } = a as Cluster;
+    await config.write(['v', 'v/a', 'v/a/b', 'vv'].map((key) => ({ key, value: key, seen: 0 })));
+    await t.throwsAsync(config.write([{ key: 'new', value: 1, seen: 0 }, { key: 'v', value: 1, seen: 0 }]), { instanceOf: ConflictError });
+    await config.write([{ key: 'v', seen: config.entries().get('v')?.revision ?? 0 }]);
+    await (b as Cluster).config.sync();
+    t.deepEqual([...(b as Cluster).config.entries().keys()], ['vv']);
+  });
+
+  clause('listeners hear of every change, their own node\'s too, and sync waits for them', 2, async (t, [a, b]) => {
+    const heard: string[] = [];
+    const undo = (b as Cluster).config.listen(async (keys) => {
+      await delay(20);
+      heard.push(...keys);
+    });
+    await (a as Cluster).config.write([{ key: 'one', value: 1, seen: 0 }, { key: 'one/a', value: 1, seen: 0 }]);
+    await (b as Cluster).config.sync();
+    t.deepEqual(heard.splice(0).sort(), ['one', 'one/a']);
+    const { config } = b as Cluster;
+    await config.write([{ key: 'one', seen: config.entries().get('one')?.revision ?? 0 }]);
+    await config.sync();
+    t.deepEqual(heard.splice(0).sort(), ['one', 'one/a']);
+    undo();
+    await (a as Cluster).config.write([{ key: 'two', value: 1, seen: 0 }]);
+    await config.sync();
+    t.deepEqual(heard, []);
+  });
+
+  clause('a lock is for one at a time, and goes on to the next also when the step fails', 4, async (t, clients) => {
+    let inside = 0;
+    let most = 0;
+    let failed = 0;
+    await Promise.all(Array.from({ length: 12 }, async (_, n) => {
+      await (clients[n % 4] as Cluster).withLock('step', async () => {
+        most = Math.max(most, ++inside);
+        await pause(10);
+        inside -= 1;
+        if (n % 3 === 0) throw new RangeError('of the step');
+      }).catch((error: Error) => {
+        t.true(error instanceof RangeError, error.message);
+        failed += 1;
+      });
+    }));
+    t.is(most, 1);
+    t.is(failed, 4);
+    t.is(await (clients[0] as Cluster).withLock('other', async () => 'result'), 'result');
+  });
+
+  clause('under a lock, reading and writing on what was read never conflicts', 4, async (t, clients) => {
+    await Promise.all(Array.from({ length: 12 }, async (_, n) => {
+      const client = clients[n % 4] as Cluster;
+      const { config } = client;
+      await client.withLock('config', async () => {
+        await config.sync();
+        const entry = config.entries().get('sum');
+        await config.write([{ key: 'sum', value: Number(entry?.value ?? 0) + 1, seen: entry?.revision ?? 0 }]);
+      });
+    }));
+    await (clients[0] as Cluster).config.sync();
+    t.is((clients[0] as Cluster).config.entries().get('sum')?.value, 12);
+  });
+
+  clause('statistics: counters add up, gauges are what is, maxima are of the sum, the latest event counts', 1, async (t, [a]) => {
+    const row = (bytes: number, viewers: number, at: number) => ({ key: 's', counters: { bytes }, gauges: { viewers }, latest: { at } });
+    const sum = async () => (await (a as Cluster).stats(['s', 'none'])).get('s');
+    t.is(await sum(), undefined);
+    await (a as Cluster).reportStats([row(100, 5, 10)]);
+    t.deepEqual(await sum(), { counters: { bytes: 100 }, gauges: { viewers: 5 }, maxima: { viewers: 5 }, latest: { at: 10 } });
+    await (a as Cluster).reportStats([row(250, 2, 7)]);
+    t.deepEqual(await sum(), { counters: { bytes: 250 }, gauges: { viewers: 2 }, maxima: { viewers: 5 }, latest: { at: 10 } });
+    await (a as Cluster).reportStats([]);
+    t.deepEqual(await sum(), { counters: { bytes: 250 }, gauges: {}, maxima: { viewers: 5 }, latest: { at: 10 } });
+    await (a as Cluster).reportStats([row(30, 1, 11)]);
+    t.deepEqual(await sum(), { counters: { bytes: 280 }, gauges: { viewers: 1 }, maxima: { viewers: 5 }, latest: { at: 11 } });
+    await (a as Cluster).reportStats([row(10, 1, 11)]);
+    t.is((await sum())?.counters.bytes, 290, 'a counter that fell has begun anew');
+  });
+
+  clause('nodes know each other, with what they tell of themselves', 2, async (t, [a, b]) => {
+    (a as Cluster).describe({ load: 0.25, full: true, info: { version: '1', streams: 3 } });
+    const row = await until('what a says', () => (b as Cluster).nodes().find(({ id, load }) => id === (a as Cluster).self.id && load === 0.25));
+    t.like(row, { ...(a as Cluster).self, state: 'ready', full: true, info: { version: '1', streams: 3 } });
+    t.true(row.silentMs >= 0 && row.uptimeMs >= 0);
+  });
+
+  clause('draining is asked for on any node, heard by the one it is about, and can be undone', 2, async (t, [a, b]) => {
+    const node = a as Cluster;
+    const heard: boolean[] = [];
+    node.events.on('drain', (draining) => heard.push(draining));
+    await (b as Cluster).drain(node.self.id);
+    await until('draining', () => node.draining);
+    await until('seen by others', () => (b as Cluster).nodes().find(({ id }) => id === node.self.id)?.state === 'draining');
+    await (b as Cluster).undrain(node.self.id);
+    await until('not draining', () => !node.draining);
+    t.deepEqual(heard, [true, false]);
+    await t.throwsAsync((b as Cluster).drain('nobody'), { instanceOf: NoNodeError });
+  });
+
+  clause('a call to a node that is not there never reached it', 1, async (t, [a]) => {
+    const request = { method: 'GET', path: '/', headers: {}, body: Buffer.alloc(0) };
+    await t.throwsAsync((a as Cluster).forward({ id: 'nobody', incarnation: '1' }, request, 1000), { instanceOf: UnreachableError });
+  });
+
+  clause('closing releases what is held, and can be done twice', 2, async (t, [a, b]) => {
+    const lease = leaseOf(await (a as Cluster).claim('k', 1, STOP));
+    if (a !== b) t.is((await (b as Cluster).ownerOf('k'))?.id, a?.self.id);
+    await a?.close();
+    await a?.close();
+    t.false(lease.valid);
+    if (a !== b) t.is(await (b as Cluster).ownerOf('k'), undefined);
+  });
+}

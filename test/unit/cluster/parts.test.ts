@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test from 'ava';
+import type { Owner } from '#cluster';
+import { coalesced } from '../../../cluster/coalesce.ts';
+import { Faults } from '../../../cluster/faults.ts';
+import { ConfigListeners } from '../../../cluster/listeners.ts';
+import { isSigned, sign } from '../../../cluster/peer/mac.ts';
+import { Nonces } from '../../../cluster/peer/nonces.ts';
+import { seal, unseal } from '../../../cluster/peer/wire.ts';
+import { timingOf } from '../../../cluster/redis/timing.ts';
+import { combined, growth, sum } from '../../../cluster/values.ts';
+import { Watchers } from '../../../cluster/watchers.ts';
+
+const owner = (fence: number): Owner => ({ id: 'a', incarnation: '1', fence, meta: null });
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('a coalesced call resolves with a run that began after it, and runs are few', async (t) => {
+  let runs = 0;
+  const ended: number[] = [];
+  const run = coalesced(async () => {
+    const own = ++runs;
+    await delay(5);
+    ended.push(own);
+  });
+  const first = run();
+  await turn();
+  const more = [run(), run(), run()];
+  await first;
+  t.deepEqual(ended, [1]);
+  await Promise.all(more);
+  t.deepEqual(ended, [1, 2]);
+  await run();
+  t.is(runs, 3);
+});
+
+test('a coalesced run that fails fails those who waited for it, and the next one runs', async (t) => {
+  let runs = 0;
+  const run = coalesced(async () => {
+    if (++runs === 1) throw new RangeError('first');
+  });
+  await t.throwsAsync(run(), { instanceOf: RangeError });
+  await t.notThrowsAsync(run());
+});
+
+test('watchers get the last state of each key once a turn, of their path', async (t) => {
+  const watchers = new Watchers();
+  const calls: unknown[] = [];
+  const undo = watchers.add('a', new Map([['a/1', owner(1)]]), (changes) => calls.push(changes.map(({ key, owner: now }) => [key, now?.fence])));
+  watchers.tell(new Map([['a/1', owner(2)], ['ab', owner(2)]]));
+  watchers.tell(new Map([['a/2', undefined]]));
+  await turn();
+  t.deepEqual(calls.splice(0), [[['a/1', 2], ['a/2', undefined]]]);
+  watchers.tell(new Map([['b', owner(3)]]));
+  await turn();
+  t.deepEqual(calls, []);
+  watchers.tell(new Map([['a', owner(4)]]));
+  undo();
+  await turn();
+  t.deepEqual(calls, []);
+});
+
+test('a listener that fails is told of, and keeps nobody from hearing', async (t) => {
+  const faults: string[] = [];
+  const listeners = new ConfigListeners((error) => faults.push(error.message));
+  const heard: string[] = [];
+  listeners.add(async () => {
+    await delay(5);
+    throw new Error('mine');
+  });
+  listeners.add((keys) => void heard.push(...keys));
+  listeners.tell(['a']);
+  listeners.tell(['b']);
+  await listeners.settled();
+  t.deepEqual(heard, ['a', 'b']);
+  t.deepEqual(faults, ['mine', 'mine']);
+});
+
+test('one fault is told once, not with every repetition', (t) => {
+  const told: string[] = [];
+  const faults = new Faults((error) => told.push(error.message));
+  for (let n = 0; n < 100; n++) faults.report(new Error('same'));
+  t.deepEqual(told, ['same']);
+});
+
+test('counters grow; one that fell has begun anew', (t) => {
+  t.deepEqual(growth({ a: 5, b: 3, c: 1 }, { a: 2, b: 7 }), { a: 3, b: 3, c: 1 });
+  t.deepEqual(combined({ a: 1, b: 2 }, { b: 3, c: 4 }, sum), { a: 1, b: 5, c: 4 });
+});
+
+test('a nonce is good once, for as long as a call may be old', (t) => {
+  const nonces = new Nonces(60_000);
+  t.true(nonces.use('a'));
+  t.false(nonces.use('a'));
+  t.true(nonces.use('b'));
+});
+
+test('what is signed is neither changed nor used for something else', (t) => {
+  const mac = sign('secret', 'call', 'text');
+  t.true(isSigned('secret', 'call', 'text', mac));
+  for (const [secret, kind, text] of [['other', 'call', 'text'], ['secret', 'answer', 'text'], ['secret', 'call', 'texts']] as const) {
+    t.false(isSigned(secret, kind, text, mac));
+  }
+  t.false(isSigned('secret', 'call', 'text', ''));
+  t.false(isSigned('secret', 'call', 'text', `${mac}AAAA`));
+  const call = {
+    method: 'GET', path: '/ü', headers: {}, from: { id: 'a', incarnation: '1' }, to: { id: 'b', incarnation: '2' }, time: 1, nonce: 'n', bodyHash: '',
+  };
+  const headers = seal('secret', 'call', call);
+  t.deepEqual(unseal('secret', 'call', headers), call);
+  t.is(unseal('other', 'call', headers), undefined);
+  t.is(unseal('secret', 'answer', { ...headers, 'kiln-answer': headers['kiln-call'] }), undefined);
+  t.is(unseal('secret', 'call', {}), undefined);
+});
+
+test('previous holders have longer than any lease lasts', (t) => {
+  const { grace, ttl, beat } = timingOf({ ttl: 9000, grace: 1000 });
+  t.true(grace >= ttl + beat);
+  t.true(timingOf().grace >= timingOf().ttl + timingOf().beat);
+});
