@@ -2,8 +2,6 @@
 
 /** What a busy machine makes, and the player itself when it leaves a rendition: the server has no part in it. */
 const HARMLESS = /TimeOut|bufferStalledError|bufferSeekOverHole|bufferNudgeOnStall|^aborted$/;
-/** Seconds between two frames that are more than the next frame. */
-const HOLE = 0.1;
 
 /** Plays by hls.js alone. */
 window.playHls = (url) => {
@@ -32,19 +30,11 @@ window.playOven = (file) => {
 };
 
 window.faults = [];
-/** In the picture, `from-to`; a player that leaves a rendition at once may make some itself. */
-window.holes = new Set();
 
 function watch(hls) {
   window.hls = hls;
   hls.on('hlsError', (_event, { details, fatal, frag, response, reason }) => {
     if (fatal || !HARMLESS.test(details)) window.faults.push(`${details} ${fatal} ${frag?.relurl} ${response?.code} ${reason}`);
-  });
-  hls.on('hlsBufferAppended', (_event, { timeRanges: { video } }) => {
-    for (let at = 1; at < (video?.length ?? 0); at++) {
-      const [from, to] = [video.end(at - 1), video.start(at)];
-      if (to - from > HOLE) window.holes.add(`${from}-${to}`);
-    }
   });
 }
 
