@@ -58,7 +58,7 @@ async function open(t: ExecutionContext): Promise<{ page: Page; url: string; liv
 const shows = (page: Page, ...widths: number[]) => page.waitForFunction(`shows(${widths.join()})`, undefined, WITHIN);
 const faults = (page: Page) => page.evaluate('faults');
 
-test('hls.js changes the rendition by hand, up and down, at the next segment and at once', async (t) => {
+test.serial('hls.js changes the rendition by hand, up and down, at the next segment and at once', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await page.waitForFunction('window.hls?.levels.length === 3 && document.querySelector("video").currentTime > 0', undefined, WITHIN);
@@ -74,7 +74,7 @@ test('hls.js changes the rendition by hand, up and down, at the next segment and
   t.deepEqual(await faults(page), []);
 });
 
-test('OvenPlayer, unchanged, lists the qualities and changes them', async (t) => {
+test.serial('OvenPlayer, unchanged, lists the qualities and changes them', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playOven('${url}')`);
   await page.waitForFunction('window.player.getQualityLevels().length === 3', undefined, WITHIN);
@@ -87,7 +87,7 @@ test('OvenPlayer, unchanged, lists the qualities and changes them', async (t) =>
   t.deepEqual(await faults(page), []);
 });
 
-test('hls.js goes down by itself when the line is narrow, and up again when it is not', async (t) => {
+test.serial('hls.js goes down by itself when the line is narrow, and up again when it is not', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
@@ -103,7 +103,7 @@ test('hls.js goes down by itself when the line is narrow, and up again when it i
   t.deepEqual(await faults(page), []);
 });
 
-test('hls.js changes the language', async (t) => {
+test.serial('hls.js changes the language', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
@@ -128,7 +128,7 @@ function cutOff({ output }: LiveStream, trackId: number): () => void {
   return () => (away = false);
 }
 
-test('hls.js plays another rendition when the encoder of its own is away, and can go back to it', async (t) => {
+test.serial('hls.js plays another rendition when the encoder of its own is away, and can go back to it', async (t) => {
   const { page, url, live } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
@@ -144,7 +144,7 @@ test('hls.js plays another rendition when the encoder of its own is away, and ca
   t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
 });
 
-test('hls.js plays another rendition when its own is taken out, and the others go on', async (t) => {
+test.serial('hls.js plays another rendition when its own is taken out, and the others go on', async (t) => {
   const { page, url, live } = await open(t);
   const { tracks } = live.output;
   await page.evaluate(`playHls('${url}')`);

@@ -64,6 +64,6 @@ function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info 
     addresses: (addresses ?? {}) as Record<string, string[]>,
     streams: Number(streams ?? 0),
     sessions: Number(sessions ?? 0),
-    configDiffers: configHash !== ownHash,
+    configDiffers: configHash !== undefined && configHash !== ownHash,
   };
 }
