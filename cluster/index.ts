@@ -1,7 +1,19 @@
+import type { RedisClusterOptions } from './redis/cluster.ts';
+import type { Cluster } from './types.ts';
+
 export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
 export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { place } from './placement.ts';
-export { openRedis, type RedisClusterOptions } from './redis/cluster.ts';
+export type { RedisClusterOptions } from './redis/cluster.ts';
 export type { RedisOptions } from './redis/connection.ts';
 export type * from './types.ts';
+
+/**
+ * Nodes that meet in Redis. What talks to it is loaded only here: a node alone starts without.
+ * @throws what `openRedis` of redis/cluster.ts does
+ */
+export async function openRedis(options: RedisClusterOptions): Promise<Cluster> {
+  const redis = await import('./redis/cluster.ts');
+  return redis.openRedis(options);
+}

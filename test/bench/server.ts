@@ -9,6 +9,10 @@ import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
 
 const LLHLS = '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
 
+/** Streams are put out as they come, as where other servers are measured. */
+const BYPASS = `<OutputProfiles><OutputProfile><Name>bypass</Name><OutputStreamName>\${OriginStreamName}</OutputStreamName>
+  <Encodes><Video><Bypass>true</Bypass></Video><Audio><Bypass>true</Bypass></Audio></Encodes></OutputProfile></OutputProfiles>`;
+
 export interface Rig {
   readonly kiln: Kiln;
   readonly publishers: Program<PublishCommands>;
@@ -16,9 +20,9 @@ export interface Rig {
   readonly llhls: Program<LlhlsCommands>;
 }
 
-/** Runs `measure` with a server as the sample configuration has it, and programs that are its clients. */
+/** Runs `measure` with a server that encodes nothing unless told to, and programs that are its clients. */
 export async function withServer<T>(measure: (rig: Rig) => Promise<T>, options: KilnOptions = {}): Promise<T> {
-  const kiln = await Kiln.start({ llhls: LLHLS, webrtc: '<Timeout>30000</Timeout>', ...options });
+  const kiln = await Kiln.start({ llhls: LLHLS, webrtc: '<Timeout>30000</Timeout>', application: BYPASS, ...options });
   const publishers = new Program<PublishCommands>('publish.ts');
   const webrtc = new Program<WebrtcCommands>('watch-webrtc.ts');
   const llhls = new Program<LlhlsCommands>('watch-llhls.ts');
