@@ -6,8 +6,6 @@ import { DecodeOrder } from './decode-order.ts';
 import { codecForm, type CodecForm } from './codec-form.ts';
 import type { Encoding } from './encoding.ts';
 
-export { nutStreamOf } from './nut-stream.ts';
-
 /** What a decoder must know of encoded packets, as the encoder's bitstream tells; a change makes a new object. */
 export interface BitstreamFormat {
   readonly timebase: Timebase;

@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream';
 import type { FaultLog } from '../log.ts';
 import { Diagnostics } from './diagnostics.ts';
 
-/** Number of the first pipe that ffmpeg writes to. */
-const FIRST_OUTPUT = 3;
+/** The pipe of the first output; before it are the standard ones. */
+export const FIRST_OUTPUT = 3;
 /** Bytes that wait in this process for the child's input. */
 const HIGH_WATER = 64 * 1024;
 /** How long a child may put out nothing when its input has ended, and how long it may take altogether. */

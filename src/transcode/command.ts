@@ -1,4 +1,5 @@
 import type { MediaTrack } from '../core/track.ts';
+import { FIRST_OUTPUT } from './child.ts';
 import type { Choice, ChosenJob } from './choice.ts';
 import { audioOptions } from './encoders/audio.ts';
 import { imageForm } from './encoders/image.ts';
@@ -12,13 +13,10 @@ export interface Command {
   readonly tracks: readonly MediaTrack[];
   /** What decodes each of them, in the same order. */
   readonly decoders: readonly Choice[];
-  /** Job i is written to `pipe:${3 + i}`. */
+  /** Job i is written to `pipe:${FIRST_OUTPUT + i}`. */
   readonly jobs: readonly ChosenJob[];
   readonly decodes: { readonly threadCount: number; readonly onlyKeyframes: boolean };
 }
-
-/** The pipe of the first output; before it are the standard ones. */
-const FIRST_PIPE = 3;
 
 /** Nothing on standard error but errors, nothing read from a terminal. */
 const QUIET = ['-hide_banner', '-nostdin', '-loglevel', 'error'];
@@ -57,7 +55,7 @@ function outputOptions(job: ChosenJob, index: number, stream: number): string[] 
     '-map', `0:${stream}`, '-filter', filterChain(job), ...encoderOptions(job),
     // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
     '-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1',
-    '-f', 'nut', `pipe:${FIRST_PIPE + index}`,
+    '-f', 'nut', `pipe:${FIRST_OUTPUT + index}`,
   ];
 }
 
@@ -68,9 +66,10 @@ function encoderOptions({ job: { from, encoding }, choice, resumeAt }: ChosenJob
   const { ffmpegName } = choice;
   if (encoding.type === 'audio') return audioOptions(encoding, ffmpegName);
   if (from.type === 'audio') throw new Error('No picture can be made of an audio track');
-  // several threads would hold back a picture each
-  const picture = [...PICTURE_CLOCK, '-c:v', ffmpegName, '-threads', '1'];
-  if (encoding.type === 'image') return [...picture, ...imageForm(ffmpegName).options];
+  if (encoding.type === 'image') {
+    // several threads would hold back a picture each
+    return [...PICTURE_CLOCK, '-c:v', ffmpegName, '-threads', '1', ...imageForm(ffmpegName).options];
+  }
   const keyFrames = forcedKeyFrames(from, encoding, resumeAt !== undefined);
   return [...PICTURE_CLOCK, '-force_key_frames', keyFrames, ...videoOptions(encoding, from, choice)];
 }

@@ -1,7 +1,7 @@
 import { VIDEO_TIMEBASE } from '../core/timebase.ts';
 import type { Encoder, ImageTrack, MediaTrack, Track } from '../core/track.ts';
 import type { Encoding } from './encoding.ts';
-import type { EncodedFormat } from './transcoder.ts';
+import type { EncodedFormat } from './encode.ts';
 
 /** An encoder as the readers of its track see it. */
 export class EncoderState implements Encoder {

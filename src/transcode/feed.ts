@@ -5,9 +5,9 @@ import type { Consumer } from '../core/reader.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { sameFormat, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog } from '../log.ts';
-import { nutStreamOf } from './bitstream.ts';
 import type { FfmpegChild } from './child.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
+import { nutStreamOf } from './nut-stream.ts';
 
 /** How far a track has been handed over, times in its ticks; undefined before its first packet. */
 interface Progress {

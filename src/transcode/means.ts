@@ -1,9 +1,9 @@
 import { BitstreamError } from '../codecs/bits.ts';
 import type { Logger } from '../log.ts';
-import { nutStreamOf } from './bitstream.ts';
 import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './choice.ts';
 import { readExtraOptions } from './encoders/extra-options.ts';
 import type { EncodeJob } from './encoding.ts';
+import { nutStreamOf } from './nut-stream.ts';
 
 /** What does a job. */
 export interface Means {

@@ -95,7 +95,10 @@ class StreamOutputs {
     this.#outputs = config.outputProfile.map((profile) => new ProfileOutput(input, profile, {
       application, overlays, onAnnounced: () => this.#onViewers(0),
       onFailure: (variant, reason, final) => failures.add(`${variant} of output profile ${profile.name}`, reason, final),
-      onRefusal: (reason) => alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `output profile ${profile.name} makes no output stream ${reason}`),
+      onRefusal: (reason) => {
+        const description = `output profile ${profile.name} makes no output stream ${reason}`;
+        alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', description);
+      },
     }));
     input.on('tracks', () => this.#plan());
     input.once('close', () => this.#close());
@@ -122,7 +125,8 @@ class StreamOutputs {
     const { log, inventory } = this.#options;
     this.#transcoder ??= new Transcoder(this.#input, { inventory, decodes: this.#config.decodes, log }, this.#missed);
     this.#rates ??= new RateWatch(this.#input, (rateOf) => {
-      if (this.#outputs.filter((output) => output.raiseRates(rateOf)).length > 0) this.#arrange();
+      const raised = this.#outputs.map((output) => output.raiseRates(rateOf));
+      if (raised.includes(true)) this.#arrange();
     });
     const needed = this.#needed;
     for (const output of this.#outputs) output.output?.setResting(!needed && output.tasks.length > 0);

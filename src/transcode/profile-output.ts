@@ -6,12 +6,13 @@ import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
 import { EncoderState, encodedTrack, inLanguage, unmadeTrack } from './encoded-track.ts';
+import type { EncodedFormat, EncodeSink } from './encode.ts';
 import type { Encoding } from './encoding.ts';
 import type { Overlays } from './overlays.ts';
 import { profilePlaylist } from './playlists.ts';
 import { outputName, planTracks, type PlannedTrack } from './profile.ts';
 import { raisedRate } from './rate-watch.ts';
-import type { EncodedFormat, EncodeSink, EncodeTask } from './transcoder.ts';
+import type { EncodeTask } from './transcoder.ts';
 
 export interface ProfileOutputOptions {
   readonly application: Application;
@@ -75,7 +76,8 @@ export class ProfileOutput {
   /** What is to be encoded for this profile. */
   get tasks(): EncodeTask[] {
     return [...this.#entries.values()].flatMap(({ planned: { from, variantName, encoding }, encode }) => {
-      return encode === undefined || encoding === undefined ? [] : { job: { from, encoding: this.#drawn(variantName, encoding) }, sink: encode.sink };
+      if (encode === undefined || encoding === undefined) return [];
+      return { job: { from, encoding: this.#drawn(variantName, encoding) }, sink: encode.sink };
     });
   }
 
@@ -145,7 +147,9 @@ export class ProfileOutput {
     if (known?.encode !== undefined) {
       const { track, awaited } = known;
       const { from } = planned;
-      return Object.assign(known, { planned, track: track && inLanguage(track, from), awaited: awaited && inLanguage(awaited, from) });
+      return Object.assign(known, {
+        planned, track: track && inLanguage(track, from), awaited: awaited && inLanguage(awaited, from),
+      });
     }
     const state = new EncoderState();
     const trackOf = (format?: EncodedFormat) => {

@@ -12,8 +12,6 @@ import { Group } from './group.ts';
 import { findMeans, type Means } from './means.ts';
 import type { RunSetting } from './run.ts';
 
-export type { EncodedFormat, EncodeSink } from './encode.ts';
-
 /** Something to encode and who wants it. */
 export interface EncodeTask {
   readonly job: EncodeJob;

@@ -23,7 +23,6 @@ interface Failure {
   readonly reason: string;
 }
 
-
 const Answer = Type.Object({
   allowed: flag(),
   reason: text({ default: '' }),

@@ -9,7 +9,7 @@ import { FaultLog } from '../../src/log.ts';
 import { Segmenter } from '../../src/packaging/segmenter.ts';
 import { createPacketizer } from '../../src/protocols/rtp/packetizer.ts';
 import { RtpSender } from '../../src/protocols/rtp/sender.ts';
-import { nutStreamOf } from '../../src/transcode/bitstream.ts';
+import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
 import { loadClip, type Clip } from '../support/load/clip.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';

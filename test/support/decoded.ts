@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { NutWriter } from '../../src/containers/nut/writer.ts';
 import type { AudioTrack } from '../../src/core/track.ts';
-import { nutStreamOf } from '../../src/transcode/bitstream.ts';
+import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
 import type { Recording } from './llhls-recording.ts';
 
 const SIDE = 16;

@@ -9,8 +9,9 @@ import { NutReader, type NutFrame } from '../../../src/containers/nut/reader.ts'
 import { NutWriter } from '../../../src/containers/nut/writer.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
 import { isMedia, type MediaTrack } from '../../../src/core/track.ts';
-import { nutStreamOf, OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/transcode/bitstream.ts';
+import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/transcode/bitstream.ts';
 import type { Encoding } from '../../../src/transcode/encoding.ts';
+import { nutStreamOf } from '../../../src/transcode/nut-stream.ts';
 import { box, samples, seeded, vector } from '../codecs/vectors.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { audioTrack, videoTrack } from '../../support/packets.ts';

@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NutReader } from '../../../../src/containers/nut/reader.ts';
 import { NutWriter } from '../../../../src/containers/nut/writer.ts';
-import { nutStreamOf } from '../../../../src/transcode/bitstream.ts';
+import { nutStreamOf } from '../../../../src/transcode/nut-stream.ts';
 import { audioTrack, videoTrack } from '../../packets.ts';
 import { inRealTime } from '../../real-time.ts';
 import { loadClip } from '../clip.ts';
