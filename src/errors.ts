@@ -34,6 +34,7 @@ const table = {
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],
   applicationExists: [409, (vhost: string, app: string) => `Could not create the application: [${vhost}/${app}] already exists`],
   streamExists: [409, () => 'Stream already exists'],
+  streamNameUnconfirmed: [503, () => 'Whether the name of the stream is free cannot be found out now'],
   providerDisabled: [403, (module: string, internalName: string) => `${module} is not enabled: [${internalName}]`],
   streamNameInvalid: [400, (name: string) => `Not a name for a stream: [${name}]`],
   tooManyConnections: [503, (limit: number) => `Too many connections: ${limit} are allowed`],

@@ -1,7 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { openEmbedded, type Cluster } from '#cluster';
 import { CertificateStore } from '../../src/access/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
@@ -10,6 +9,7 @@ import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
+import { openAlone } from './cluster.ts';
 
 export const TOKEN = 'user-id:päss word';
 export const VERSION = { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' };
@@ -59,11 +59,6 @@ export function sampleRegistry(): Registry {
     applications: [{ name: '*', type: 'live' }],
   });
   return registry;
-}
-
-/** A node that is alone. */
-export function openAlone(file?: string): Promise<Cluster> {
-  return openEmbedded({ id: 'kiln', file, onDamaged: () => {}, onFault: () => {} });
 }
 
 /** What the API changes, kept in memory unless there is a file. */
