@@ -4,6 +4,9 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
+import { PeerApi } from './api/peer.ts';
+import { RelayedSessions } from './api/relayed-sessions.ts';
+import { StreamOwners } from './api/stream-owner.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import { Registry } from './core/registry.ts';
@@ -12,9 +15,10 @@ import type { Logger } from './log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
+import { OtherNodes } from './origins/other-nodes.ts';
+import { PeerCalls } from './origins/peer-calls.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
-import { PeerCalls } from './origins/peer-calls.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
@@ -204,14 +208,21 @@ export class Server {
     await dynamic.restore();
     const { managers, bind, defaults, modules } = this.#config;
     const { api } = bind.managers;
+    const own = new CertificateStore(this.#options);
+    const { host } = managers ?? {};
+    const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
+    await reloadApi?.();
+    const resources = {
+      registry, version, cluster, directory, dynamic, codecs: this.#inventory,
+      certificates: { vhosts: this.#certificates, reloadApi },
+      relayed: new RelayedSessions(registry, new OtherNodes(cluster), calls),
+    };
+    if (this.#config.cluster !== undefined) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const own = new CertificateStore(this.#options);
-    const reloadApi = api.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host: managers.host });
-    await reloadApi?.();
-    const certificates = { vhosts: this.#certificates, reloadApi };
-    const routes = [apiRoutes({ registry, config, version, cluster, dynamic, codecs: this.#inventory, certificates })];
+    const owners = new StreamOwners({ registry, cluster, directory, log });
+    const routes = [apiRoutes({ ...resources, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
     this.#addresses = { ...this.#addresses, api: pair(api) };
