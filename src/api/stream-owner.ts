@@ -71,13 +71,11 @@ export class StreamOwners {
 
 /** Lets the routes of `app` whose path names a stream be answered by the node that has it. */
 export function answerAtOwner(app: FastifyInstance, owners: StreamOwners): void {
-  app.addHook('preHandler', (request, reply, done) => {
+  app.addHook('preHandler', async (request, reply) => {
     const name = request.params as Partial<StreamName>;
-    if (!isStream(name) || owners.isHere(name)) return done();
-    owners.ask(name, carried(request)).then((answer) => {
-      if (answer === undefined) done();
-      else pass(answer, reply);
-    }, done);
+    if (!isStream(name) || owners.isHere(name)) return;
+    const answer = await owners.ask(name, carried(request));
+    if (answer !== undefined) return pass(answer, reply);
   });
 }
 
@@ -95,7 +93,7 @@ function carried({ method, url, id, body, headers }: FastifyRequest): PeerReques
   };
 }
 
-function pass({ status, headers, body }: PeerResponse, reply: FastifyReply): void {
+function pass({ status, headers, body }: PeerResponse, reply: FastifyReply): FastifyReply {
   for (const name of HEADERS) if (headers[name] !== undefined) reply.header(name, headers[name]);
-  reply.code(status).send(body.toString());
+  return reply.code(status).send(body.toString());
 }

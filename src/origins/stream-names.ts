@@ -98,7 +98,7 @@ class NameClaim {
   readonly #log: Logger;
   /** Something changed since the claim was told last. */
   #changed = false;
-  #telling: Promise<void> | undefined;
+  #telling = false;
 
   constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
     this.#input = input;
@@ -116,14 +116,16 @@ class NameClaim {
   /** Tells the cluster how the stream is now; of several changes at once the last counts. */
   tell(): void {
     this.#changed = true;
-    this.#telling ??= this.#tellAll().finally(() => (this.#telling = undefined));
+    if (!this.#telling) void this.#tellAll();
   }
 
   async #tellAll(): Promise<void> {
+    this.#telling = true;
     while (this.#changed && !this.#input.closed) {
       this.#changed = false;
       await this.#update();
     }
+    this.#telling = false;
   }
 
   async #update(): Promise<void> {
