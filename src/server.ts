@@ -24,6 +24,7 @@ import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
+import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
@@ -136,7 +137,7 @@ export class Server {
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
