@@ -151,7 +151,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startApi({ cluster, directory, calls, others });
+    await this.#startApi({ cluster, names, directory, calls, others });
     await this.#startRtmp(names);
     this.#addresses = {
       ...this.#addresses,
@@ -206,7 +206,7 @@ export class Server {
     return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
   }
 
-  async #startApi({ cluster, directory, calls, others }: Neighbours): Promise<void> {
+  async #startApi({ cluster, names, directory, calls, others }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -227,7 +227,7 @@ export class Server {
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const owners = new StreamOwners({ registry, cluster, directory, log });
+    const owners = new StreamOwners({ registry, cluster, names, directory, log });
     const routes = [apiRoutes({ ...resources, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
@@ -286,6 +286,7 @@ export class Server {
 /** The other nodes, and what they have and ask. */
 interface Neighbours {
   readonly cluster: Cluster;
+  readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
   readonly others: OtherNodes;
