@@ -18,6 +18,10 @@ export class ToldLease {
     this.#log = log;
   }
 
+  get valid(): boolean {
+    return this.#lease.valid;
+  }
+
   /** Tells the cluster how it is now; of several changes at once the last counts. */
   tell(): void {
     this.#changed = true;
