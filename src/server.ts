@@ -9,7 +9,6 @@ import { RelayedSessions } from './api/relayed-sessions.ts';
 import { StreamOwners } from './api/stream-owner.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
-import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
@@ -20,12 +19,15 @@ import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
+import type { PulledStreams } from './providers/pull/pulled-streams.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
+import { openPulling } from './pulling.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
+import { Tasks } from './tasks/tasks.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
@@ -106,7 +108,7 @@ export class Server {
     const inventory = this.#inventory;
     registry.on('input', (input, application) => {
       input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
-      attachOutputs(input, application, { log, inventory, folder });
+      if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
     });
     registry.on('output', (output) => {
       output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
@@ -124,8 +126,11 @@ export class Server {
     const calls = new PeerCalls(cluster);
     const others = new OtherNodes(cluster);
     const live = new LiveStreams({ registry, directory, others, calls });
-    const find: FindOutput = async () => undefined;
-    this.#parts.push(names, directory);
+    const tasks = new Tasks({ cluster, registry, directory, log });
+    this.#providers.push(tasks);
+    const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, others, tasks, log });
+    const { find } = demand;
+    this.#parts.push(names, directory, maps);
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc, thumbnail } = bind.publishers;
@@ -151,8 +156,9 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startApi({ cluster, names, directory, calls, others });
+    await this.#startApi({ cluster, names, directory, calls, others, pulls });
     await this.#startRtmp(names);
+    tasks.start();
     this.#addresses = {
       ...this.#addresses,
       ...(llhls !== undefined && { llhls: pair(llhls) }),
@@ -206,7 +212,7 @@ export class Server {
     return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
   }
 
-  async #startApi({ cluster, names, directory, calls, others }: Neighbours): Promise<void> {
+  async #startApi({ cluster, names, directory, calls, others, pulls }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -219,7 +225,7 @@ export class Server {
     const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
     await reloadApi?.();
     const resources = {
-      registry, version, cluster, directory, dynamic, codecs: this.#inventory,
+      registry, version, cluster, directory, pulls, dynamic, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
       relayed: new RelayedSessions(registry, others, calls),
     };
@@ -289,6 +295,7 @@ interface Neighbours {
   readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  readonly pulls: PulledStreams;
   readonly others: OtherNodes;
 }
 

@@ -57,7 +57,7 @@ export class StreamNames {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
     const created = Date.now();
-    const lease = await this.#claim(key, { live: false, created, outputs: [], kept: {} }, options);
+    const lease = await this.#claim(key, { live: options.isListed === true, created, outputs: [], kept: {} }, options);
     const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
     let claim: NameClaim | undefined;
     const continuity = new Continuity(inherited, () => claim?.tell());
@@ -124,10 +124,10 @@ class NameClaim {
   }
 
   get #meta(): StreamMeta {
-    const { tracks, outputs, continuity, closed } = this.#input;
+    const { listed, outputs, continuity, closed } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
     return {
-      live: tracks.length > 0 && !closed, created: this.#created,
+      live: listed && !closed, created: this.#created,
       outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
     };
   }

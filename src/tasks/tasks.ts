@@ -19,6 +19,13 @@ export interface TasksOptions {
   readonly log: Logger;
 }
 
+export interface TaskCreation {
+  /** It outlives its application's restarts. */
+  readonly persistent: boolean;
+  /** How long it may take to start, in milliseconds. */
+  readonly withinMs: number;
+}
+
 /** There is a task of that name. */
 export class TaskExistsError extends Error {
   override readonly name = 'TaskExistsError';
@@ -70,19 +77,22 @@ export class Tasks {
 
   /**
    * Begins a task on this node, and defines it when it has started.
-   * @throws TaskExistsError, UnavailableError, and what it failed for: then there is nothing left of it
+   * @throws TaskExistsError, UnavailableError, StorageError, TaskEnd when it was ended or did not start in time, and what it failed for: then there is nothing left of it
    */
-  async create(name: TaskName, spec: Json, { persistent }: { readonly persistent: boolean }): Promise<void> {
+  async create(name: TaskName, spec: Json, { persistent, withinMs }: TaskCreation): Promise<void> {
     const { registry } = this.#options;
     if (this.definitions.get(name) !== undefined) throw exists(name);
     const definition = { spec, persistent, stored: registry.vhosts.get(name.vhost)?.isStatic === false };
     const tenure = await this.#seat(name)?.begin(definition);
     if (tenure === undefined) throw exists(name);
+    const late = setTimeout(() => void tenure.stop(new TaskEnd('removed', 'the task did not start in time')), withinMs);
     try {
       await tenure.started;
     } catch (error) {
       await tenure.over;
       throw error;
+    } finally {
+      clearTimeout(late);
     }
     try {
       await this.definitions.create(name, definition);

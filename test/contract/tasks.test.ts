@@ -9,7 +9,7 @@ import { fakeName, FakeKind, openTasks } from '../support/fake-task.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
-const KEPT = { persistent: true };
+const KEPT = { persistent: true, withinMs: 10_000 };
 
 async function open(t: ExecutionContext, redis: RedisServer, id: string, kind = new FakeKind()) {
   const node = openTasks(await openNode(t, id, { url: redis.url }), kind);
@@ -171,7 +171,7 @@ test('tasks end with what they belong to, and outlive a restart of it if they ar
   const a = await open(t, redis, 'a');
   const vhost = a.registry.vhost('default');
   await a.tasks.create(fakeName('kept'), { does: 'wait' }, KEPT);
-  await a.tasks.create(fakeName('short'), { does: 'wait' }, { persistent: false });
+  await a.tasks.create(fakeName('short'), { does: 'wait' }, { ...KEPT, persistent: false });
   const { config } = vhost.application('app');
   vhost.application('app').close('changed');
   const again = vhost.createApplication(config);
