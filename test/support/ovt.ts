@@ -21,6 +21,7 @@ export function networks(...subnets: readonly (readonly [address: string, prefix
 export interface OvtSetup {
   readonly publishers?: VhostShape['publishers'];
   readonly signedPolicy?: VhostShape['signedPolicy'];
+  readonly outputProfile?: VhostShape['outputProfile'];
   readonly networks?: BlockList;
   readonly find?: FindOutput;
 }
@@ -29,7 +30,7 @@ export interface OvtSetup {
 export async function startOvt(setup: OvtSetup = {}) {
   const registry = new Registry();
   const publishers = setup.publishers ?? { ovt: { maxConnection: 0 } as never };
-  addVhost(registry, { hostNames: ['127.0.0.1', 'localhost'], publishers, signedPolicy: setup.signedPolicy });
+  addVhost(registry, { hostNames: ['127.0.0.1', 'localhost'], publishers, signedPolicy: setup.signedPolicy, outputProfile: setup.outputProfile });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const server = await OvtServer.listen({
