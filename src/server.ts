@@ -9,6 +9,7 @@ import { RelayedSessions } from './api/relayed-sessions.ts';
 import { StreamOwners } from './api/stream-owner.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
+import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
@@ -19,9 +20,12 @@ import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
+import { Relays } from './providers/ovt/relays.ts';
 import type { PulledStreams } from './providers/pull/pulled-streams.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
+import { RelaySource } from './publishers/ovt/relay-source.ts';
+import { OvtServer } from './publishers/ovt/server.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
@@ -126,11 +130,15 @@ export class Server {
     const calls = new PeerCalls(cluster);
     const others = new OtherNodes(cluster);
     const live = new LiveStreams({ registry, directory, others, calls });
+    const relays = new Relays({ cluster, directory, log });
     const tasks = new Tasks({ cluster, registry, directory, log });
     this.#providers.push(tasks);
     const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, others, tasks, log });
-    const { find } = demand;
-    this.#parts.push(names, directory, maps);
+    // of nodes that are asked at once one pulls, and the others relay it
+    const find: FindOutput = async (application, name, query) => (await relays.find(application, name)) ??
+      (await demand.find(application, name, query)) ?? (demand.mayBe(application, name) ? relays.find(application, name) : undefined);
+    this.#parts.push(names, directory, relays, maps);
+    if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc, thumbnail } = bind.publishers;
@@ -156,6 +164,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
+    await this.#startOvt(find);
     await this.#startApi({ cluster, names, directory, calls, others, pulls });
     await this.#startRtmp(names);
     tasks.start();
@@ -176,6 +185,23 @@ export class Server {
       },
     }));
     this.#unready = undefined;
+  }
+
+  async #startOvt(find: FindOutput): Promise<void> {
+    const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
+    if (ovt?.port === undefined) return;
+    for (const host of ip) {
+      this.#publishers.push(await OvtServer.listen({
+        registry: this.registry,
+        find,
+        log: this.#options.log,
+        host,
+        port: ovt.port,
+        proxyNetworks: blockList(modules.proxyProtocol?.networks),
+        networks: blockList(ovt.networks),
+      }));
+    }
+    this.#addresses = { ...this.#addresses, ovt: ovt.port };
   }
 
   async #joinCluster(): Promise<Cluster> {
@@ -347,6 +373,8 @@ function portsOf({ first, last, protocol }: IceCandidate): string {
 
 type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
 
+function blockList(networks: Networks): BlockList;
+function blockList(networks: Networks | undefined): BlockList | undefined;
 function blockList(networks: Networks | undefined): BlockList | undefined {
   if (networks === undefined) return undefined;
   const list = new BlockList();

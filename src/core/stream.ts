@@ -283,6 +283,11 @@ export class OutputStream extends Stream {
     this.#playlists = Object.freeze([...this.#playlists, playlist]);
   }
 
+  /** Lists these and no others. */
+  setPlaylists(playlists: readonly Playlist[]): void {
+    this.#playlists = Object.freeze([...playlists]);
+  }
+
   /**
    * Lists a playlist that is made of the tracks, and made again with every change of them; none as long as
    * `make` answers undefined.

@@ -24,6 +24,9 @@ export type Response = Static<typeof Response>;
 /** Message of the notice that tracks are others; its contents are a description. */
 export const TRACK_CHANGED = 'track_changed';
 
+/** Ours: code of the notice `stop` of a stream that nothing continues. */
+export const GONE = 410;
+
 /** What of a message could be read; undefined for what is no JSON object. */
 export function readMessage(text: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {

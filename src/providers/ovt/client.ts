@@ -16,7 +16,7 @@ import type { Duplex } from 'node:stream';
 import { FaultLog, type Logger } from '../../log.ts';
 import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
-import { readMessage, toResponse, TRACK_CHANGED, writeMessage, type Response } from '../../protocols/ovt/message.ts';
+import { GONE, readMessage, toResponse, TRACK_CHANGED, writeMessage, type Response } from '../../protocols/ovt/message.ts';
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl } from '../../protocols/ovt/url.ts';
@@ -27,8 +27,11 @@ import { LocalClock } from './local-clock.ts';
 export interface OvtSink extends IntakeSink {
   /** Bytes that came, all of the protocol included. */
   received?(bytes: number): void;
-  /** Nothing follows. Not called after `close()`. */
-  end(reason: string): void;
+  /**
+   * Nothing follows. Not called after `close()`.
+   * @param forGood the origin says that nothing continues the stream
+   */
+  end(reason: string, forGood: boolean): void;
 }
 
 export interface OvtClientOptions {
@@ -170,7 +173,7 @@ export class OvtClient {
     if (this.#closed) return;
     const response = toResponse(readMessage(text));
     const { id, application, code, message = '' } = response;
-    if (application === 'stop') return this.#end(`the origin ended the stream${message === '' ? '' : `: ${message}`}`);
+    if (application === 'stop') return this.#end(`the origin ended the stream${message === '' ? '' : `: ${message}`}`, code);
     if (application === 'notify') {
       if (message === TRACK_CHANGED) this.#intake?.describe(toDescription(response.contents));
       return;
@@ -178,9 +181,9 @@ export class OvtClient {
     const asked = this.#asked;
     if (asked?.id !== id) return;
     if (code !== 200) return this.#end(`the origin refused (${code}): ${message}`, code);
-    this.#asked = undefined;
     // what follows at once is media already
     this.#intake?.begin();
+    this.#asked = undefined;
     asked.resolve(response);
   }
 
@@ -191,7 +194,7 @@ export class OvtClient {
     }, limit / 4).unref();
   }
 
-  /** @param code of the answer that refused */
+  /** @param code of the answer that refused, or of the notice that ended it */
   #end(reason: string, code?: number): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -201,7 +204,7 @@ export class OvtClient {
     const asked = this.#asked;
     this.#asked = undefined;
     if (asked !== undefined) asked.reject(new OvtError(reason, code));
-    else this.#sink?.end(reason);
+    else this.#sink?.end(reason, code === GONE);
   }
 }
 

@@ -41,6 +41,11 @@ export class Demand {
     this.#options = options;
   }
 
+  /** Whether any origin is configured that may have it: most virtual hosts have none. */
+  mayBe({ vhost: { config } }: Application, name: string): boolean {
+    return (config.origins !== undefined || config.originMapStore !== undefined) && nameObjection(name) === undefined;
+  }
+
   /**
    * The output stream of this node, pulled for whoever asks at the same time.
    * @returns undefined when there is none, and when another node has come first: then `locate` knows where it is
@@ -49,16 +54,11 @@ export class Demand {
     const key = joinKey(application.vhost.name, application.name, name);
     const present = this.#asked.get(key);
     if (present !== undefined) return present;
-    if (!this.#mayBe(application, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(undefined);
+    if (!this.mayBe(application, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(undefined);
     const answer = this.#find(application, name, query, key).finally(() => this.#asked.delete(key));
     this.#asked.set(key, answer);
     return answer;
   };
-
-  /** Whether any origin is configured that may have it: most virtual hosts have none. */
-  #mayBe({ vhost: { config } }: Application, name: string): boolean {
-    return (config.origins !== undefined || config.originMapStore !== undefined) && nameObjection(name) === undefined;
-  }
 
   async #find(application: Application, name: string, query: URLSearchParams, key: string): Promise<OutputStream | undefined> {
     const { maps, log } = this.#options;

@@ -79,6 +79,11 @@ export class Playback implements Consumer {
     return this.#reader.dropped;
   }
 
+  /** The stream has ended, and nothing continues it. */
+  get isOver(): boolean {
+    return this.#output.closed && this.#output.input.continuity.over;
+  }
+
   /** Idempotent. */
   stop(): void {
     this.#reader.close();

@@ -19,6 +19,7 @@ export interface OvtServerOptions {
   readonly proxyNetworks?: BlockList;
   /** Who may connect: OVT knows neither passwords nor encryption. */
   readonly networks: BlockList;
+  /** Finds what is not here. */
   readonly find: FindOutput;
 }
 
@@ -122,7 +123,7 @@ export class OvtServer {
     if (vhost !== undefined) checkAccess(vhost, 'publishers', 'ovt');
     const application = vhost?.applications.get(app);
     const isOffered = application?.config.publishers.ovt !== undefined;
-    const output = isOffered ? await this.#options.find(application, stream, query) : undefined;
+    const output = isOffered ? application.output(stream) ?? (await this.#options.find(application, stream, query)) : undefined;
     if (application === undefined || output === undefined) throw kilnError('ovtStreamNotFound', name);
     return { application, output };
   }

@@ -5,7 +5,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
-import { isRequest, readMessage, TRACK_CHANGED, writeMessage, type Request, type Response } from '../../protocols/ovt/message.ts';
+import { GONE, isRequest, readMessage, TRACK_CHANGED, writeMessage, type Request, type Response } from '../../protocols/ovt/message.ts';
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl, type OvtUrl } from '../../protocols/ovt/url.ts';
@@ -95,7 +95,7 @@ export class OvtSession {
   close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
     this.#log[level](`OVT session closed: ${reason}`);
-    if (this.#playback !== undefined) this.#notify('stop', reason);
+    if (this.#playback !== undefined) this.#notify('stop', reason, { code: this.#playback.isOver ? GONE : 200 });
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#playback?.stop();
@@ -184,7 +184,7 @@ export class OvtSession {
       forms,
       select: (tracks) => offer.select(tracks),
       ...(cache && { start: cache }),
-      onTracks: () => this.#notify('notify', TRACK_CHANGED, offer.describe()),
+      onTracks: () => this.#notify('notify', TRACK_CHANGED, { contents: offer.describe() }),
       onSent: (bytes) => this.#account?.sent(bytes),
       onEnd: (reason) => this.close(reason),
     });
@@ -198,8 +198,8 @@ export class OvtSession {
     else if (this.#options.keepAlive && this.#stream.writableLength === 0) this.#notify('notify', 'alive');
   }
 
-  #notify(application: 'notify' | 'stop', message: string, contents?: unknown): void {
-    this.#respond({ id: 0, application, code: 200, message, ...(contents !== undefined && { contents }) });
+  #notify(application: 'notify' | 'stop', message: string, more: Partial<Response> = {}): void {
+    this.#respond({ id: 0, application, code: 200, message, ...more });
   }
 
   #respond(response: Response): void {
