@@ -215,9 +215,9 @@ export class Kiln {
     return this.#child.exitCode;
   }
 
-  /** Ends the process, at once if it must, and removes its files. */
+  /** Ends the process without draining, at once if it must, and removes its files. */
   async stop(): Promise<void> {
-    if (this.running) this.signal('SIGTERM');
+    if (this.running) this.signal('SIGINT');
     const kill = setTimeout(() => this.signal('SIGKILL'), 15_000);
     await this.exited();
     clearTimeout(kill);
