@@ -9,6 +9,7 @@ export interface NodeInfo {
   readonly id: string;
   readonly incarnation: string;
   readonly state: string;
+  readonly address?: string;
   readonly streams: number;
   readonly sessions: number;
   readonly configDiffers: boolean;
