@@ -1,11 +1,15 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
+import { PeerApi } from './api/peer.ts';
+import { RelayedSessions } from './api/relayed-sessions.ts';
+import { StreamOwners } from './api/stream-owner.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
+import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
 import { emptied } from './drain.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
@@ -13,6 +17,10 @@ import type { Logger } from './log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
+import { OtherNodes } from './origins/other-nodes.ts';
+import { PeerCalls } from './origins/peer-calls.ts';
+import { StreamDirectory } from './origins/stream-directory.ts';
+import { StreamNames } from './origins/stream-names.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
@@ -23,6 +31,7 @@ import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
+import { LiveStreams } from './web/live-streams.ts';
 import { pagesRoutes } from './web/pages.ts';
 import type { PlayablePublisher } from './web/streams.ts';
 
@@ -129,34 +138,41 @@ export class Server {
       registry.createVhost(vhost, true);
       await this.#certificates.load(vhost);
     }
+    const cluster = await this.#joinCluster();
+    const names = new StreamNames({ cluster, registry, log });
+    const directory = new StreamDirectory({ cluster, registry });
+    const calls = new PeerCalls(cluster);
+    const others = new OtherNodes(cluster);
+    const live = new LiveStreams({ registry, directory, others, calls });
+    const find: FindOutput = async () => undefined;
+    this.#parts.push(names, directory);
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc, thumbnail } = bind.publishers;
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, log, tokenKey: randomBytes(32), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
     }
     if (thumbnail !== undefined) {
-      const publisher = new ThumbnailPublisher({ registry, crossDomains });
+      const publisher = new ThumbnailPublisher({ registry, cluster, directory, calls, crossDomains });
       this.#publishers.push(publisher);
       ports.add(thumbnail, publisher.routes);
     }
     for (const { port, secure, routes, serves } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
-      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, serves })], certificates);
+      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    const cluster = await this.#joinCluster();
-    await this.#startApi(cluster);
-    await this.#startRtmp();
+    await this.#startApi({ cluster, directory, calls, others });
+    await this.#startRtmp(names);
     this.#addresses = {
       ...this.#addresses,
       ...(llhls !== undefined && { llhls: pair(llhls) }),
@@ -205,7 +221,13 @@ export class Server {
     return { ready: true };
   }
 
-  async #startApi(cluster: Cluster): Promise<void> {
+  /** What session tokens are made with: the same on all nodes of a cluster, and another at each start of one alone. */
+  #tokenKey(): Buffer {
+    const { cluster } = this.#config;
+    return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
+  }
+
+  async #startApi({ cluster, directory, calls, others }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -213,27 +235,35 @@ export class Server {
     await dynamic.restore();
     const { managers, bind, defaults, modules } = this.#config;
     const { api } = bind.managers;
+    const own = new CertificateStore(this.#options);
+    const { host } = managers ?? {};
+    const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
+    await reloadApi?.();
+    const resources = {
+      registry, version, cluster, directory, dynamic, codecs: this.#inventory,
+      certificates: { vhosts: this.#certificates, reloadApi },
+      relayed: new RelayedSessions(registry, others, calls),
+    };
+    if (this.#config.cluster !== undefined) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const own = new CertificateStore(this.#options);
-    const reloadApi = api.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host: managers.host });
-    await reloadApi?.();
-    const certificates = { vhosts: this.#certificates, reloadApi };
-    const routes = [apiRoutes({ registry, config, version, cluster, dynamic, codecs: this.#inventory, certificates })];
+    const owners = new StreamOwners({ registry, cluster, directory, log });
+    const routes = [apiRoutes({ ...resources, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
     this.#addresses = { ...this.#addresses, api: pair(api) };
   }
 
   /** Publishers are let in last: whatever they bring finds its viewers' side complete. */
-  async #startRtmp(): Promise<void> {
+  async #startRtmp(names: StreamNames): Promise<void> {
     const { bind, ip, modules } = this.#config;
     const port = bind.providers.rtmp?.port;
     if (port === undefined) return;
     for (const host of ip) {
       const rtmp = await RtmpServer.listen({
         registry: this.registry,
+        names,
         log: this.#options.log,
         host,
         port,
@@ -272,6 +302,14 @@ export class Server {
     await closeAll(this.#ports);
     await closeAll(this.#parts);
   }
+}
+
+/** The other nodes, and what they have and ask. */
+interface Neighbours {
+  readonly cluster: Cluster;
+  readonly directory: StreamDirectory;
+  readonly calls: PeerCalls;
+  readonly others: OtherNodes;
 }
 
 interface Part {

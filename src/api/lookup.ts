@@ -1,7 +1,6 @@
 import Type from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { Session } from '../core/session.ts';
 import type { InputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 
@@ -36,14 +35,4 @@ export function findStream(registry: Registry, path: StreamNames): InputStream {
     throw kilnError('streamNotFound', `${path.vhost}/${application.internalName}/${path.stream}`);
   }
   return input;
-}
-
-/**
- * A viewer of any output of the stream of a path.
- * @throws vhostNotFound, applicationNotFound, streamNotFound, sessionNotFound
- */
-export function findSession(registry: Registry, path: StreamNames & { readonly session: string }): Session {
-  const session = findStream(registry, path).session(path.session);
-  if (session === undefined) throw kilnError('sessionNotFound');
-  return session;
 }

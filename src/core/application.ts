@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ApplicationConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
+import type { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
 import { InputStream, type OutputStream, type Source } from './stream.ts';
 import type { VirtualHost } from './vhost.ts';
@@ -10,6 +11,8 @@ export interface PublishOptions {
   readonly replace: boolean;
   /** Streams of this kind of source that the application takes at once; 0 for any number. */
   readonly maxConnections: number;
+  /** What goes from the stream before to this one, and from this one to the next. */
+  readonly continuity?: Continuity;
 }
 
 interface ApplicationEvents {
@@ -31,6 +34,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly createdTime = new Date();
   readonly #inputs = new Map<string, InputStream>();
   readonly #outputs = new Map<string, OutputStream>();
+  readonly #relays = new Map<string, OutputStream>();
   #closed = false;
 
   constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean) {
@@ -74,20 +78,38 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#outputs;
   }
 
+  /** What viewers get under a name: an output stream of this node, or the relay of another node's. */
+  output(name: string): OutputStream | undefined {
+    return this.#outputs.get(name) ?? this.#relays.get(name);
+  }
+
+  /** Relays of other nodes' output streams, by the name viewers ask for. */
+  get relays(): ReadonlyMap<string, OutputStream> {
+    return this.#relays;
+  }
+
+  /**
+   * Whether a source would get the name on this node.
+   * @throws what `publish` does
+   */
+  check(name: string, source: Source, { replace, maxConnections }: PublishOptions): void {
+    if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
+    if (this.vhost.registry.draining) throw kilnError('nodeDraining');
+    const present = this.#inputs.get(name);
+    if (present !== undefined && !replace) throw kilnError('streamExists');
+    if (maxConnections > 0 && this.#others(source, present) >= maxConnections) {
+      throw kilnError('tooManyConnections', maxConnections);
+    }
+  }
+
   /**
    * Takes the name for a source. The stream is listed once its tracks are set.
    * @throws streamExists, tooManyConnections, nodeDraining, applicationNotFound (the application is closed)
    */
   publish(name: string, source: Source, options: PublishOptions): InputStream {
-    if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
-    if (this.vhost.registry.draining) throw kilnError('nodeDraining');
-    const present = this.#inputs.get(name);
-    if (present !== undefined && !options.replace) throw kilnError('streamExists');
-    if (options.maxConnections > 0 && this.#others(source, present) >= options.maxConnections) {
-      throw kilnError('tooManyConnections', options.maxConnections);
-    }
-    present?.close('another publisher took over the name');
-    const input = new InputStream(name, source, this.counters);
+    this.check(name, source, options);
+    this.#inputs.get(name)?.close('another publisher took over the name');
+    const input = new InputStream(name, source, this.counters, options);
     this.#inputs.set(name, input);
     const uncount = input.counters.source(source.kind);
     input.once('tracks', () => this.vhost.registry.emit('input', input, this));
@@ -112,16 +134,38 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return output;
   }
 
+  /**
+   * Makes the relay of an output stream that another node has; `announce` tells the publishers of it. It is ended by
+   * `close` of its input stream.
+   * @param input name of the input stream over there
+   * @throws streamExists when there is one, applicationNotFound (the application is closed)
+   */
+  relay(input: string, output: string, source: Source): OutputStream {
+    if (this.#closed) throw kilnError('applicationNotFound', this.vhost.name, this.name);
+    if (this.#relays.has(output)) throw kilnError('streamExists');
+    const relay = new InputStream(input, source, this.counters, { isRelay: true }).addOutput(output);
+    this.#relays.set(output, relay);
+    relay.once('close', () => this.#relays.delete(output));
+    return relay;
+  }
+
   /** Tells the publishers of an output stream whose tracks and playlists are set. */
   announce(output: OutputStream): void {
     this.vhost.registry.emit('output', output, this);
   }
 
-  /** Ends every stream and with it every session. Idempotent. */
-  close(reason: string): void {
+  /**
+   * Ends every stream and with it every session. Idempotent.
+   * @param continued streams may go on elsewhere, under the same configuration
+   */
+  close(reason: string, { continued = false } = {}): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const input of [...this.#inputs.values()]) input.close(reason);
+    for (const input of [...this.#inputs.values()]) {
+      if (continued) input.close(reason);
+      else input.end(reason);
+    }
+    for (const { input } of [...this.#relays.values()]) input.close(reason);
     this.emit('close');
     this.removeAllListeners();
   }

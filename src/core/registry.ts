@@ -9,7 +9,7 @@ import { VirtualHost } from './vhost.ts';
 interface RegistryEvents {
   /** An input stream knows its tracks: outputs can be made. */
   input: [input: InputStream, application: Application];
-  /** An output stream is complete: publishers can attach. */
+  /** An output stream, or the relay of one, is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
   /** Something an operator should know of. */
   alert: [alert: Alert];
@@ -62,8 +62,9 @@ export class Registry extends EventEmitter<RegistryEvents> {
     vhost.close(reason);
   }
 
+  /** The node stops: what streams here may go on elsewhere. */
   close(reason: string): void {
-    for (const vhost of this.#vhosts.values()) vhost.close(reason);
+    for (const vhost of this.#vhosts.values()) vhost.close(reason, { continued: true });
     this.removeAllListeners();
   }
 }

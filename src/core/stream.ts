@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { Continuity } from './continuity.ts';
 import { Counters, type ProviderKind } from './counters.ts';
 import { TrackMeter, type Measured } from './meter.ts';
 import type { Packet } from './packet.ts';
@@ -150,14 +151,24 @@ export interface Source {
   readonly connection?: () => Connection | undefined;
 }
 
+export interface InputOptions {
+  readonly continuity?: Continuity;
+  /** Another node has the stream; viewers of this one get it through here. */
+  readonly isRelay?: boolean;
+}
+
 /** What a provider writes into. It hears `close` when others end the stream and must then disconnect. */
 export class InputStream extends Stream {
   readonly source: Source;
+  readonly continuity: Continuity;
+  readonly isRelay: boolean;
   readonly #outputs = new Map<string, OutputStream>();
 
-  constructor(name: string, source: Source, parent: Counters) {
+  constructor(name: string, source: Source, parent: Counters, { continuity = new Continuity(), isRelay = false }: InputOptions = {}) {
     super(name, new Counters(parent));
     this.source = source;
+    this.continuity = continuity;
+    this.isRelay = isRelay;
   }
 
   get outputs(): ReadonlyMap<string, OutputStream> {
@@ -184,6 +195,12 @@ export class InputStream extends Stream {
     this.#outputs.set(name, output);
     output.once('close', () => this.#outputs.delete(name));
     return output;
+  }
+
+  /** Ends it for good: nothing continues it. */
+  end(reason: string): void {
+    this.continuity.end();
+    this.close(reason);
   }
 
   protected override closeChildren(reason: string): void {

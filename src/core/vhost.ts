@@ -96,9 +96,12 @@ export class VirtualHost {
     return config;
   }
 
-  /** Closes every application. Idempotent. */
-  close(reason: string): void {
+  /**
+   * Closes every application. Idempotent.
+   * @param how as of Application.close
+   */
+  close(reason: string, how?: { readonly continued: boolean }): void {
     this.#closed = true;
-    for (const application of [...this.#applications.values()]) application.close(reason);
+    for (const application of [...this.#applications.values()]) application.close(reason, how);
   }
 }

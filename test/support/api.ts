@@ -1,15 +1,20 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { openEmbedded, type Cluster } from '#cluster';
 import { CertificateStore } from '../../src/access/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
+import { RelayedSessions } from '../../src/api/relayed-sessions.ts';
+import { StreamOwners } from '../../src/api/stream-owner.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
+import { OtherNodes } from '../../src/origins/other-nodes.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { StreamDirectory } from '../../src/origins/stream-directory.ts';
+import { openAlone } from './cluster.ts';
 
 export const TOKEN = 'user-id:päss word';
 export const VERSION = { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' };
@@ -61,11 +66,6 @@ export function sampleRegistry(): Registry {
   return registry;
 }
 
-/** A node that is alone. */
-export function openAlone(file?: string): Promise<Cluster> {
-  return openEmbedded({ id: 'kiln', file, onDamaged: () => {}, onFault: () => {} });
-}
-
 /** What the API changes, kept in memory unless there is a file. */
 export async function dynamicConfig(registry: Registry, file?: string, certificates = noCertificates()) {
   const log = pino({ level: 'silent' });
@@ -86,12 +86,16 @@ export async function apiOptions(
   certificates: ApiOptions['certificates'] = { vhosts: noCertificates() },
 ): Promise<ApiOptions> {
   const { cluster, config: dynamic } = await dynamicConfig(registry, undefined, certificates.vhosts);
+  const directory = new StreamDirectory({ cluster, registry });
+  const log = pino({ level: 'silent' });
   return {
-    registry, cluster, dynamic,
+    registry, cluster, directory, dynamic,
+    relayed: new RelayedSessions(registry, new OtherNodes(cluster), new PeerCalls(cluster)),
+    owners: new StreamOwners({ registry, cluster, directory, log }),
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,
     certificates,
-    codecs: new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: '/nowhere/ffmpeg' } }),
+    codecs: new CodecInventory({ log, env: { KILN_FFMPEG: '/nowhere/ffmpeg' } }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { openRedis, type Cluster, type Owner, type OwnerChange, type RedisClusterOptions, type RedisOptions } from '#cluster';
+import { openEmbedded, openRedis, type Cluster, type Owner, type OwnerChange, type RedisClusterOptions, type RedisOptions } from '#cluster';
 
 /** Times of a cluster in tests: quicker than in life, and slow enough for a machine that has other things to do. */
 export const TIMING = { ttl: 2500, beat: 200, command: 1000, grace: 3000, forget: 6000 } as const;
@@ -18,6 +18,11 @@ export async function openNode(
   });
   t.teardown(() => cluster.close());
   return cluster;
+}
+
+/** A node that shares with nobody. */
+export function openAlone(file?: string): Promise<Cluster> {
+  return openEmbedded({ id: 'kiln', file, onDamaged: () => {}, onFault: () => {} });
 }
 
 /** What a node tells who watches a path: by key who holds it, and every call. */

@@ -5,6 +5,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { RtmpServer } from '../../src/providers/rtmp/server.ts';
+import { aloneWith } from './alone.ts';
 
 export interface RtmpSetup {
   readonly rtmp?: Partial<RtmpProviderConfig>;
@@ -53,8 +54,9 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { names } = await aloneWith(registry);
   const server = await RtmpServer.listen({
-    registry, log, host: '127.0.0.1', port: 0, extended: setup.extended ?? true,
+    registry, names, log, host: '127.0.0.1', port: 0, extended: setup.extended ?? true,
   });
   return {
     registry,

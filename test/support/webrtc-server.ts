@@ -39,7 +39,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     },
     iceServers,
   };
-  const publisher = await WebrtcPublisher.create({ registry, bind, log: createLogger(process.env.KILN_TEST_LOG ?? 'silent') });
+  const publisher = await WebrtcPublisher.create({ registry, find: async () => undefined, bind, log: createLogger(process.env.KILN_TEST_LOG ?? 'silent') });
   const app = Fastify({ forceCloseConnections: true });
   await app.register(publisher.routes);
   // a page that really comes from here: Chromium lets no other page reach loopback

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
+import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { shown } from '../config-schema.ts';
 import { answers, done, noPayload, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath } from '../lookup.ts';
@@ -11,14 +12,16 @@ import { StreamInfo } from '../stream-schema.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 
-export function streamRoutes(registry: Registry): FastifyPluginAsyncTypebox {
+export function streamRoutes(registry: Registry, directory: StreamDirectory): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
       params: ApplicationPath, response: answers(Type.Array(Type.String())), summary: 'List the streams',
     };
-    app.get(BASE, { schema: list }, ({ params }) =>
-      ok(Array.from(findApplication(registry, params).streams(), ({ name }) => name)),
-    );
+    app.get(BASE, { schema: list }, async ({ params }) => {
+      const application = findApplication(registry, params);
+      const own = Array.from(application.streams(), ({ name }) => name);
+      return ok([...new Set([...own, ...(await directory.elsewhere(application))])]);
+    });
 
     const body = shown('PullCreation');
     const creation = { params: ApplicationPath, body, response: noPayload, summary: 'Pull a stream' };
@@ -37,7 +40,7 @@ export function streamRoutes(registry: Registry): FastifyPluginAsyncTypebox {
 
     const removal = { params: StreamPath, response: noPayload, summary: 'End a stream and disconnect its source' };
     app.delete(`${BASE}/:stream`, { schema: removal }, ({ params }) => {
-      findStream(registry, params).close('deleted by the management API');
+      findStream(registry, params).end('deleted by the management API');
       return done;
     });
   };

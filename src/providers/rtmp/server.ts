@@ -1,11 +1,14 @@
 import type { BlockList } from 'node:net';
 import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
 import { listenTcp, type TcpListener } from '../../protocols/tcp.ts';
 import { RtmpSession } from './session.ts';
 
 export interface RtmpServerOptions {
   readonly registry: Registry;
+  /** Gives the streams their names. */
+  readonly names: StreamNames;
   readonly log: Logger;
   readonly host: string;
   /** 0 for any free port. */
@@ -31,7 +34,7 @@ export class RtmpServer {
   static async listen(options: RtmpServerOptions): Promise<RtmpServer> {
     const server = new RtmpServer();
     const log = options.log.child({ module: 'rtmp' });
-    const { registry, host, port, proxyNetworks, extended } = options;
+    const { registry, names, host, port, proxyNetworks, extended } = options;
     const partial = { bytes: 0 };
     server.#listener = await listenTcp({ host, port, proxyNetworks, log }, (socket, peer) => {
       if (server.#closed !== undefined || server.#sessions.size >= MAX_SESSIONS) {
@@ -40,7 +43,7 @@ export class RtmpServer {
         return;
       }
       const session: RtmpSession = new RtmpSession(socket, peer, {
-        registry, log, extended, partial,
+        registry, names, log, extended, partial,
         onPublishing: (publishing) => {
           if (publishing) server.#waiting.delete(session);
           else server.#waiting.add(session);

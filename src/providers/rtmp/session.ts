@@ -7,6 +7,7 @@ import type { Connection, InputStream } from '../../core/stream.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
 import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
 import { statusInfo, type Command } from '../../protocols/rtmp/command.ts';
@@ -39,6 +40,7 @@ const PUBLISHING: ChunkLimits = {
 
 export interface SessionContext {
   readonly registry: Registry;
+  readonly names: StreamNames;
   readonly log: Logger;
   /** Enhanced RTMP is offered and taken. */
   readonly extended: boolean;
@@ -70,6 +72,8 @@ export class RtmpSession {
   #messageStreams = 0;
   #publications = 0;
   #publication: Publication | undefined;
+  /** What came while it is being found out whether the client may have the name; the socket is not read on. */
+  #deferred: (() => void)[] | undefined;
   /** Bytes that had come when publishing last ended. */
   #bytesAtIdle = 0;
   /** What of `context.partial` is this session's. */
@@ -85,11 +89,17 @@ export class RtmpSession {
     this.#connectionLog = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
     this.#log = this.#connectionLog;
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), {
-      command: (command, streamId) => this.#command(command, streamId),
-      data: (values) => this.#data(values),
-      malformedData: (error) => this.#malformedData(error),
-      audio: (payload, timestamp) => this.#publication?.ingest.audio(payload, timestamp),
-      video: (payload, timestamp) => this.#publication?.ingest.video(payload, timestamp),
+      command: (command, streamId) => this.#inTurn(() => this.#command(command, streamId)),
+      data: (values) => this.#inTurn(() => this.#data(values)),
+      malformedData: (error) => this.#inTurn(() => this.#malformedData(error)),
+      audio: (payload, timestamp) => {
+        if (this.#deferred === undefined) this.#publication?.ingest.audio(payload, timestamp);
+        else this.#deferred.push(() => this.#publication?.ingest.audio(payload, timestamp));
+      },
+      video: (payload, timestamp) => {
+        if (this.#deferred === undefined) this.#publication?.ingest.video(payload, timestamp);
+        else this.#deferred.push(() => this.#publication?.ingest.video(payload, timestamp));
+      },
     });
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (data) => this.#receive(data));
@@ -123,19 +133,32 @@ export class RtmpSession {
   #receive(data: Buffer): void {
     if (this.#closed) return;
     this.#publication?.input.counters.received(data.length);
-    try {
+    this.#guard(() => {
       const shaken = this.#wire.shookHands;
       this.#wire.receive(data);
       this.#holdPartial(this.#wire.partialBytes);
       if (!shaken && this.#wire.shookHands) this.#giveTime(PUBLISH_TIMEOUT_MS);
-      if (this.#publication === undefined && this.#wire.received - this.#bytesAtIdle > MAX_BYTES_BEFORE_PUBLISH) {
+      const idle = this.#publication === undefined && this.#deferred === undefined;
+      if (idle && this.#wire.received - this.#bytesAtIdle > MAX_BYTES_BEFORE_PUBLISH) {
         throw new RtmpError(`more than ${MAX_BYTES_BEFORE_PUBLISH} bytes without publishing`);
       }
+    });
+  }
+
+  /** What goes wrong with a client costs it the session. */
+  #guard(step: () => void): void {
+    try {
+      step();
     } catch (error) {
       if (error instanceof RtmpError) return this.close(error.message, 'warn');
       this.#log.error({ err: error }, 'RTMP session failed');
       this.close('internal error', 'error');
     }
+  }
+
+  #inTurn(step: () => void): void {
+    if (this.#deferred === undefined) step();
+    else this.#deferred.push(step);
   }
 
   #holdPartial(bytes: number): void {
@@ -249,36 +272,60 @@ export class RtmpSession {
   }
 
   #publish({ args }: Command, streamId: number): void {
-    const address = this.#address as PublishAddress;
     const key = text(args[0]);
     if (this.#publication !== undefined) {
       const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection publishes already');
       return this.#wire.status(streamId, info);
     }
     if (++this.#publications > MAX_STREAMS) throw tooManyStreams();
-    try {
-      const { vhost, config } = this.#admit(address);
-      const name = streamName(key, address);
-      if (name === undefined) throw kilnError('streamNameInvalid', key.split('?', 1)[0]?.slice(0, 80) ?? '');
-      this.#log = this.#connectionLog.child({ stream: name });
-      const url = `${address.origin}/${address.app}/${name}`;
-      const input = vhost.demandApplication(address.app).publish(
-        name,
-        { type: 'Rtmp', kind: 'rtmp', url, connection: () => this.#connection() },
-        { replace: !config.blockDuplicateStreamName, maxConnections: config.maxConnection },
-      );
-      this.#begin(input, config, streamId);
-    } catch (error) {
-      if (!(error instanceof KilnError)) throw error;
-      const badName = error.code === 'streamExists' || error.code === 'streamNameInvalid';
-      const code = badName ? 'NetStream.Publish.BadName' : 'NetStream.Publish.Failed';
-      this.#wire.status(streamId, statusInfo('error', code, error.message));
-      this.close(`refused: ${error.message}`, 'warn');
-    }
+    this.#deferred = [];
+    this.#socket.pause();
+    clearTimeout(this.#idleTimer);
+    this.#open(key).then(
+      ({ input, config }) => this.#proceed(() => this.#begin(input, config, streamId), input),
+      (error: unknown) => this.#proceed(() => this.#refuse(error, streamId)),
+    );
+  }
+
+  /** @throws what `#admit` and StreamNames.publish() do, streamNameInvalid */
+  async #open(key: string): Promise<{ input: InputStream; config: RtmpProviderConfig }> {
+    const address = this.#address as PublishAddress;
+    const { vhost, config } = this.#admit(address);
+    const name = streamName(key, address);
+    if (name === undefined) throw kilnError('streamNameInvalid', key.split('?', 1)[0]?.slice(0, 80) ?? '');
+    this.#log = this.#connectionLog.child({ stream: name });
+    const url = `${address.origin}/${address.app}/${name}`;
+    const input = await this.#context.names.publish(
+      vhost.demandApplication(address.app),
+      name,
+      { type: 'Rtmp', kind: 'rtmp', url, connection: () => this.#connection() },
+      { replace: !config.blockDuplicateStreamName, maxConnections: config.maxConnection, silence: 'continue' },
+    );
+    return { input, config };
+  }
+
+  /** Goes on with what came meanwhile. @param input that ends when the client has left by now */
+  #proceed(step: () => void, input?: InputStream): void {
+    const deferred = this.#deferred ?? [];
+    this.#deferred = undefined;
+    if (this.#closed) return input?.close('the publisher left');
+    this.#guard(() => {
+      step();
+      // one of them may publish again, behind which the rest waits
+      for (const next of deferred) if (!this.#closed) this.#inTurn(next);
+    });
+    if (this.#deferred === undefined) this.#socket.resume();
+  }
+
+  #refuse(error: unknown, streamId: number): void {
+    if (!(error instanceof KilnError)) throw error;
+    const badName = error.code === 'streamExists' || error.code === 'streamNameInvalid';
+    const code = badName ? 'NetStream.Publish.BadName' : 'NetStream.Publish.Failed';
+    this.#wire.status(streamId, statusInfo('error', code, error.message));
+    this.close(`refused: ${error.message}`, 'warn');
   }
 
   #begin(input: InputStream, config: RtmpProviderConfig, streamId: number): void {
-    clearTimeout(this.#idleTimer);
     const faults = new FaultLog(this.#log);
     const ingest = new Ingest(input, {
       config, extended: this.#context.extended, log: this.#log, faults,

@@ -74,7 +74,7 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
       if (direction === 'whip' || direction === 'send') throw kilnError('webrtcIngestUnavailable');
       requireType(request, SDP_TYPE);
       const offer = readOffer(request.body as string);
-      const admission = desk.admit(view);
+      const admission = await desk.admit(view);
       const session = await desk.open(admission, planAnswer(admission, offer));
       const role = peerRole(offer.setup);
       try {

@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify';
+import type { Cluster } from '#cluster';
+import type { Registry } from '../core/registry.ts';
+import { kilnError } from '../errors.ts';
+import type { DynamicConfig } from '../management/dynamic-config.ts';
+import type { StreamDirectory } from '../origins/stream-directory.ts';
+import type { CodecInventory } from '../transcode/codecs.ts';
+import type { Version } from '../version.ts';
+import { answerError } from './envelope.ts';
+import type { RelayedSessions } from './relayed-sessions.ts';
+import { applicationRoutes } from './routes/applications.ts';
+import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
+import { codecRoutes } from './routes/codecs.ts';
+import { nodeRoutes } from './routes/nodes.ts';
+import { outputProfileRoutes } from './routes/output-profiles.ts';
+import { putRoutes } from './routes/put.ts';
+import { sessionRoutes } from './routes/sessions.ts';
+import { statisticsRoutes } from './routes/statistics.ts';
+import { streamRoutes } from './routes/streams.ts';
+import { versionRoutes } from './routes/version.ts';
+import { vhostRoutes } from './routes/vhosts.ts';
+import { checkBySchema } from './validation.ts';
+
+/** What the resources of the management API are made of. */
+export interface ResourceOptions {
+  readonly registry: Registry;
+  readonly version: Version;
+  readonly cluster: Cluster;
+  readonly directory: StreamDirectory;
+  readonly relayed: RelayedSessions;
+  readonly dynamic: DynamicConfig;
+  readonly codecs: CodecInventory;
+  readonly certificates: ReloadableCertificates;
+}
+
+/** How calls are read and errors answered, whoever calls. */
+export function speakJson(app: FastifyInstance): void {
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler(() => {
+    throw kilnError('controllerNotFound');
+  });
+  app.setValidatorCompiler(checkBySchema);
+  takeAnyBody(app);
+}
+
+/** All routes of the management API. */
+export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
+  const { registry, version, cluster, directory, relayed, dynamic, codecs, certificates } = options;
+  await app.register(vhostRoutes(registry, dynamic));
+  await app.register(applicationRoutes(registry, dynamic));
+  await app.register(outputProfileRoutes(registry, dynamic));
+  await app.register(streamRoutes(registry, directory));
+  await app.register(sessionRoutes(registry, relayed));
+  await app.register(statisticsRoutes(registry));
+  await app.register(codecRoutes(codecs));
+  await app.register(certificateRoutes(registry, certificates));
+  await app.register(nodeRoutes(cluster));
+  await app.register(putRoutes(registry));
+  await app.register(versionRoutes(version));
+}
+
+/** A body is JSON whatever its type says, and none at all is fine: routes say what they need. */
+function takeAnyBody(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') return done(null, undefined);
+    void parse(request, body as string, done);
+  });
+}

@@ -1,0 +1,45 @@
+/**
+ * What the modules of a stream keep for the stream that continues it: the next one under its name, soon, on this node
+ * or another. Values are small JSON.
+ */
+export class Continuity {
+  readonly #inherited: ReadonlyMap<string, unknown>;
+  readonly #kept = new Map<string, unknown>();
+  readonly #onChange: () => void;
+  #over = false;
+
+  /** @param onChange hears that something else is kept */
+  constructor(inherited: ReadonlyMap<string, unknown> = new Map(), onChange: () => void = () => {}) {
+    this.#inherited = inherited;
+    this.#onChange = onChange;
+  }
+
+  /** What the stream before kept under a key; undefined when there was none. It may come from another version. */
+  inherited(key: string): unknown {
+    return this.#inherited.get(key);
+  }
+
+  /** What the next stream inherits. */
+  get kept(): ReadonlyMap<string, unknown> {
+    return this.#kept;
+  }
+
+  /** Takes the place of what was kept under the key. */
+  keep(key: string, value: unknown): void {
+    if (this.#over) return;
+    this.#kept.set(key, value);
+    this.#onChange();
+  }
+
+  /** Nothing continues the stream any more: it was ended on purpose, or is continued elsewhere already. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Keeps nothing any more. */
+  end(): void {
+    this.#over = true;
+    this.#kept.clear();
+    this.#onChange();
+  }
+}

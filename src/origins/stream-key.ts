@@ -1,0 +1,42 @@
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import { joinKey, splitKey, type Json } from '#cluster';
+
+/** What the claim of an input stream tells of it. */
+const StreamMeta = Type.Object({
+  /** Its tracks are known: it is listed. */
+  live: Type.Boolean(),
+  /** Milliseconds since 1970. */
+  created: Type.Number(),
+  /** Names of its output streams, that viewers ask for. */
+  outputs: Type.Array(Type.String()),
+  /** What modules keep for the stream that continues it, by key. */
+  kept: Type.Record(Type.String(), Type.Unknown()),
+});
+export type StreamMeta = Static<typeof StreamMeta>;
+
+/** Under which the claims of all input streams lie. */
+export const STREAMS = 'stream';
+
+/** What names an input stream in the whole cluster. */
+export interface StreamName {
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+}
+
+/** Key of an input stream's claim. */
+export function streamKey({ vhost, app, stream }: StreamName): string {
+  return joinKey(STREAMS, vhost, app, stream);
+}
+
+/** The stream that a key is of. */
+export function streamOfKey(key: string): StreamName {
+  const [, vhost = '', app = '', stream = ''] = splitKey(key);
+  return { vhost, app, stream };
+}
+
+/** undefined for what a node of another version may have left. */
+export function readMeta(meta: Json | undefined): StreamMeta | undefined {
+  return Value.Check(StreamMeta, meta) ? meta : undefined;
+}

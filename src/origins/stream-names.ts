@@ -1,0 +1,155 @@
+import { LostError, UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
+import type { Application, PublishOptions } from '../core/application.ts';
+import { Continuity } from '../core/continuity.ts';
+import type { Registry } from '../core/registry.ts';
+import type { InputStream, OutputStream, Source } from '../core/stream.ts';
+import { kilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { readMeta, streamKey, type StreamMeta } from './stream-key.ts';
+
+/** How long a stream can be continued after its end. */
+export const CONTINUED_MS = 30_000;
+
+export interface StreamNamesOptions {
+  readonly cluster: Pick<Cluster, 'claim'>;
+  readonly registry: Registry;
+  readonly log: Logger;
+}
+
+export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'> {
+  /**
+   * What becomes of the stream when the cluster's store cannot be reached for long: `continue` for one that was pushed
+   * here, `stop` for one that another node pulls then.
+   */
+  readonly silence: 'continue' | 'stop';
+}
+
+/**
+ * Gives names to input streams, each once in the whole cluster. The claim of a name lives as long as its stream does,
+ * and tells the other nodes of it.
+ */
+export class StreamNames {
+  readonly #cluster: Pick<Cluster, 'claim'>;
+  readonly #log: Logger;
+  readonly #claims = new Map<InputStream, NameClaim>();
+  readonly #unlisten: () => void;
+
+  constructor({ cluster, registry, log }: StreamNamesOptions) {
+    this.#cluster = cluster;
+    this.#log = log;
+    const onOutput = (output: OutputStream): void => {
+      const claim = this.#claims.get(output.input);
+      if (claim === undefined) return;
+      claim.tell();
+      output.once('close', () => claim.tell());
+    };
+    registry.on('output', onOutput);
+    this.#unlisten = () => registry.off('output', onOutput);
+  }
+
+  /**
+   * Takes a name for a source, as Application.publish() does.
+   * @throws what that does; streamExists, too, when another node has the name, streamNameUnconfirmed when the store
+   * cannot be asked and another node may have it
+   */
+  async publish(application: Application, name: string, source: Source, options: ClaimedPublishOptions): Promise<InputStream> {
+    const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
+    application.check(name, source, options);
+    const created = Date.now();
+    const lease = await this.#claim(key, { live: false, created, outputs: [], kept: {} }, options);
+    const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
+    let claim: NameClaim | undefined;
+    const continuity = new Continuity(inherited, () => claim?.tell());
+    try {
+      const input = application.publish(name, source, { ...options, continuity });
+      claim = new NameClaim(input, lease, created, this.#log);
+      this.#claims.set(input, claim);
+      input.once('close', () => this.#claims.delete(input));
+      return input;
+    } catch (error) {
+      void lease.release();
+      throw error;
+    }
+  }
+
+  /** Follows the registry no more; claims end with their streams. */
+  close(): void {
+    this.#unlisten();
+  }
+
+  async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Lease> {
+    try {
+      const claim = await this.#cluster.claim(key, meta as Json, { silence, take: replace, keepMs: CONTINUED_MS });
+      if ('owner' in claim) throw kilnError('streamExists');
+      return claim.lease;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      this.#log.warn({ reason: error.message }, 'the name of a stream cannot be claimed');
+      throw kilnError('streamNameUnconfirmed');
+    }
+  }
+}
+
+/** The claim of one stream's name, kept up to date with it. */
+class NameClaim {
+  readonly #input: InputStream;
+  readonly #lease: Lease;
+  readonly #created: number;
+  readonly #log: Logger;
+  /** Something changed since the claim was told last. */
+  #changed = false;
+  #telling = false;
+
+  constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
+    this.#input = input;
+    this.#lease = lease;
+    this.#created = created;
+    this.#log = log;
+    const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`);
+    if (lease.signal.aborted) onLost();
+    lease.signal.addEventListener('abort', onLost, { once: true });
+    input.once('tracks', () => this.tell());
+    input.once('close', () => this.#release());
+    if (input.closed) this.#release();
+  }
+
+  /** Tells the cluster how the stream is now; of several changes at once the last counts. */
+  tell(): void {
+    this.#changed = true;
+    if (!this.#telling) void this.#tellAll();
+  }
+
+  async #tellAll(): Promise<void> {
+    this.#telling = true;
+    while (this.#changed && !this.#input.closed) {
+      this.#changed = false;
+      await this.#update();
+    }
+    this.#telling = false;
+  }
+
+  async #update(): Promise<void> {
+    try {
+      await this.#lease.update(this.#meta as Json);
+    } catch (error) {
+      // it is told with the next renewal; and a loss ends the stream
+      if (!(error instanceof UnavailableError || error instanceof LostError)) throw error;
+      this.#log.debug({ reason: error.message }, 'the claim of a stream could not be brought up to date');
+    }
+  }
+
+  /** Neither waits for the other: who takes the name next finds it free, and what was kept last. */
+  #release(): void {
+    if (this.#changed) void this.#update();
+    void this.#lease.release();
+  }
+
+  get #meta(): StreamMeta {
+    const { tracks, outputs, continuity, closed } = this.#input;
+    const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
+    return {
+      live: tracks.length > 0 && !closed, created: this.#created,
+      outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
+    };
+  }
+}
