@@ -1,5 +1,7 @@
 import { hostInUrl } from '../../src/config/values.ts';
-import type { ClusterPorts } from './ports.ts';
+import type { NodePorts } from './ports.ts';
+
+type Ports = Pick<NodePorts, 'rtmp' | 'http' | 'api'>;
 
 const SERVER = /^ *server node-(\d+) /;
 
@@ -16,7 +18,9 @@ export function balancerConfig(text: string, count: number): string {
 }
 
 /** What that file takes from the environment, for nodes and a balancer on one address. */
-export function balancerEnvironment(address: string, { balancer, nodes }: ClusterPorts): Record<string, string> {
+export function balancerEnvironment(
+  address: string, { balancer, nodes }: { readonly balancer: Ports; readonly nodes: readonly Ports[] },
+): Record<string, string> {
   const at = (port: number): string => `${hostInUrl(address)}:${port}`;
   const environment: Record<string, string> = {};
   for (const name of ['rtmp', 'http', 'api'] as const) {
