@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import type { Kiln } from '../support/kiln.ts';
+import { TOKEN, type Kiln } from '../support/kiln.ts';
 import { startNode, untilStates } from '../support/nodes.ts';
 import { RedisServer } from '../support/redis.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
@@ -87,4 +90,16 @@ test('a node that is drained by the API alone goes on, and one that starts again
   await until('it is not ready', async () => (await readyz(node)) === 503);
   await node.restart();
   t.is(await readyz(node), 200);
+});
+
+test('deploy/drain drains the node beside it, and says why when it cannot', async (t) => {
+  const node = await startNode(t, await RedisServer.start(t), 'a', LONG);
+  const drain = (token: string) => promisify(execFile)(join(import.meta.dirname, '../../deploy/drain'), ['0'], {
+    env: { ...process.env, KILN_NODE_ID: 'a', KILN_API_PORT: String(node.ports.api), KILN_ACCESS_TOKEN: token },
+  });
+  await t.throwsAsync(drain('wrong'), { message: /is answered 401/ });
+  t.is(await readyz(node), 200);
+  await drain(TOKEN);
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  t.true(node.running);
 });
