@@ -25,6 +25,7 @@ import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
+import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
@@ -157,7 +158,7 @@ export class Server {
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
@@ -171,7 +172,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startApi({ cluster, directory, calls, others });
+    await this.#startApi({ cluster, names, directory, calls, others });
     await this.#startRtmp(names);
     this.#addresses = {
       ...this.#addresses,
@@ -227,7 +228,7 @@ export class Server {
     return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
   }
 
-  async #startApi({ cluster, directory, calls, others }: Neighbours): Promise<void> {
+  async #startApi({ cluster, names, directory, calls, others }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -248,7 +249,7 @@ export class Server {
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const owners = new StreamOwners({ registry, cluster, directory, log });
+    const owners = new StreamOwners({ registry, cluster, names, directory, log });
     const routes = [apiRoutes({ ...resources, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
@@ -307,6 +308,7 @@ export class Server {
 /** The other nodes, and what they have and ask. */
 interface Neighbours {
   readonly cluster: Cluster;
+  readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
   readonly others: OtherNodes;

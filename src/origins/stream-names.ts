@@ -72,6 +72,11 @@ export class StreamNames {
     }
   }
 
+  /** False when another node may have the name of a stream by now, as after this one stood still. */
+  isCertain(input: InputStream): boolean {
+    return this.#claims.get(input)?.isValid ?? true;
+  }
+
   /** Follows the registry no more; claims end with their streams. */
   close(): void {
     this.#unlisten();
@@ -111,6 +116,10 @@ class NameClaim {
     input.once('tracks', () => this.tell());
     input.once('close', () => this.#release());
     if (input.closed) this.#release();
+  }
+
+  get isValid(): boolean {
+    return this.#lease.valid;
   }
 
   /** Tells the cluster how the stream is now; of several changes at once the last counts. */
