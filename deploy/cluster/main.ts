@@ -19,6 +19,7 @@ const USAGE = `Redis, nodes of Kiln and HAProxy on this machine, with a test pat
 
 Environment: KILN_ACCESS_TOKEN (else one is made up), KILN_LOG_LEVEL, KILN_FFMPEG.`;
 
+const EVERY = ['0.0.0.0', '::'];
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
 /** npm passes on what the terminal sends, so that one Ctrl-C comes twice. */
@@ -36,7 +37,9 @@ function readArguments() {
     });
     const [nodes = '3', ...more] = positionals;
     if (!/^[1-9]$/.test(nodes) || more.length > 0) throw new Error(`"${positionals.join(' ')}" is not a number of nodes (1..9)`);
-    if (isIP(values.address) === 0) throw new Error(`--address: "${values.address}" is not an IP address`);
+    if (isIP(values.address) === 0 || EVERY.includes(values.address)) {
+      throw new Error(`--address: "${values.address}" is not an address of this machine`);
+    }
     return { ...values, count: Number(nodes) };
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);

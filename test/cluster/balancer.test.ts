@@ -50,6 +50,9 @@ async function answering(t: ExecutionContext, balancer: Balancer): Promise<strin
 
 const publish = ({ rtmp }: Balancer, key: string): Promise<RtmpClient> =>
   RtmpClient.publish(key, { port: rtmp, app: 'app', localAddress: CLIENT });
+/** Whether anybody takes a new publisher. */
+const publishes = (balancer: Balancer): Promise<boolean> =>
+  publish(balancer, 'new').then(({ socket }) => socket.destroy().destroyed, () => false);
 const change = async (balancer: Balancer, path: string): Promise<number> =>
   (await call(balancer, `/v1/cluster/nodes/${path}`, { method: 'POST' })).status;
 
@@ -101,9 +104,9 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
   socket.socket.close();
 
   t.is(await change(balancer, 'c:drain'), 200);
-  await until('nobody takes publishers', () => publish(balancer, 'new').then((client) => client.socket.destroy() && false, () => true));
+  await until('nobody takes publishers', async () => !(await publishes(balancer)));
   await until('a node that is drained takes calls when there is no other', async () => (await change(balancer, 'b:undrain')) === 200);
   await until('b is back', async () => (await answering(t, balancer)) === 'b');
-  (await publish(balancer, 'new')).socket.destroy();
+  await until('and takes publishers', () => publishes(balancer));
   t.true(publisher.running, 'a publisher on a node that drains goes on');
 });

@@ -52,11 +52,11 @@ test('a cluster with a stream, which goes when it is told to, with all its files
 });
 
 test('what is wrong is told in one line', async (t) => {
-  for (const args of [['many'], ['0'], ['2', '3'], ['--address', 'here'], ['--nonsense']]) {
+  for (const args of [['many'], ['0'], ['2', '3'], ['--address', 'here'], ['--address', '0.0.0.0'], ['--nonsense']]) {
     const { child, output } = run(t, args);
     const [code] = await once(child, 'exit');
     t.is(code, 2);
-    t.regex(output(), /^.*(many|"0"|2 3|here|--nonsense).*\n$/);
+    t.regex(output(), /^.*(many|"0"|2 3|here|0\.0\.0\.0|--nonsense).*\n$/);
   }
 });
 
