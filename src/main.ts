@@ -126,19 +126,30 @@ async function planDemo() {
   }
 }
 
-let stoppingSince: number | undefined;
+let phase: 'running' | 'draining' | 'stopping' = 'running';
+let lastSignal = -Infinity;
+/** Ends the wait for streams to leave. */
+const hurry = new AbortController();
+
+/** A node of a cluster that is asked to (SIGTERM) drains first: others go on with what it has. */
 async function stop(signal: NodeJS.Signals): Promise<void> {
-  if (stoppingSince !== undefined) {
-    if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
-    process.exit(EXIT_FAILED);
+  const now = performance.now();
+  if (now - lastSignal < SAME_SIGNAL_MS) return;
+  lastSignal = now;
+  if (phase === 'stopping') process.exit(EXIT_FAILED);
+  if (phase === 'draining') return hurry.abort();
+  phase = signal === 'SIGTERM' && config.cluster !== undefined ? 'draining' : 'stopping';
+  await demo?.publisher.close();
+  if (phase === 'draining') {
+    log.info({ atMostMs: config.cluster?.node.drainTimeout }, 'draining, then stopping; a second signal stops now');
+    await server.drain(hurry.signal);
+    phase = 'stopping';
   }
-  stoppingSince = performance.now();
-  log.info({ signal }, 'stopping; a second signal stops at once');
+  log.info({ signal }, 'stopping; another signal stops at once');
   setTimeout(() => {
     log.error('the stop took too long');
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
-  await demo?.publisher.close();
   await server.close();
   process.exit(0);
 }

@@ -20,7 +20,10 @@ export const crossDomains = () =>
     header: repeated(Type.Object({ key: text(), value: text({ default: '' }) })),
   });
 
-export const tls = () => optional({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
+/** PEM files of a certificate that this server shows. */
+export const tlsFiles = () => ({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
+
+export const tls = () => optional(tlsFiles());
 
 /** Which modules an access control guards: comma lists of names, empty for none. */
 export const enables = () =>
