@@ -86,7 +86,11 @@ for (const warning of warnings) log.warn(warning);
 const folder = dirname(options.config);
 const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
 const planned = options.demo ? await planDemo() : undefined;
-const server = await Server.start(config, { version, log, folder, storageFile }).catch((error: NodeJS.ErrnoException) => {
+const onReplaced = (): void => {
+  log.fatal('another process goes by the id of this node: this one ends');
+  void end(EXIT_FAILED);
+};
+const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: NodeJS.ErrnoException) => {
   // What the system refuses, a port in use above all, needs no stack to be understood.
   if (error.syscall !== undefined) process.stderr.write(`Kiln could not start: ${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
@@ -146,12 +150,18 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
     phase = 'stopping';
   }
   log.info({ signal }, 'stopping; another signal stops at once');
+  await end(0);
+}
+
+/** Stops in order, within a deadline. */
+async function end(code: number): Promise<void> {
+  phase = 'stopping';
   setTimeout(() => {
     log.error('the stop took too long');
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await server.close();
-  process.exit(0);
+  process.exit(code);
 }
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);

@@ -43,6 +43,8 @@ export interface ServerOptions {
   readonly folder: string;
   /** File that keeps what the management API creates. */
   readonly storageFile: string;
+  /** Another process goes by this node's id, and has its place in the cluster. */
+  readonly onReplaced: () => void;
 }
 
 const STOPPED = 'the server is stopping';
@@ -211,7 +213,7 @@ export class Server {
       this.registry.draining = draining;
       log.warn(draining ? 'draining: this node takes no new streams' : 'this node takes streams again');
     });
-    cluster.events.on('replaced', () => log.fatal({ node: cluster.self.id }, 'another process goes by the id of this node'));
+    cluster.events.on('replaced', this.#options.onReplaced);
     return cluster;
   }
 
