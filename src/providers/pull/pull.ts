@@ -10,7 +10,7 @@ import type { PullSpec } from './spec.ts';
 import type { OpenSource, PullSource } from './source.ts';
 
 const LONGEST_PAUSE_MS = 5000;
-/** A connection that has lasted so long is no failed attempt. */
+/** After a connection that has lasted so long the next may come at once. */
 const LASTING_MS = 5000;
 /** An origin that plays tells its tracks within this. */
 const TRACKS_MS = 10_000;
@@ -46,7 +46,10 @@ export class Pull {
   readonly #passthrough: Passthrough | undefined;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #at = 0;
+  /** Attempts since it played. */
   #failures = 0;
+  /** Attempts since it played for a while. */
+  #attempts = 0;
   #started = false;
   #source: PullSource | undefined;
 
@@ -88,17 +91,17 @@ export class Pull {
         return;
       }
       this.#at = (this.#at + 1) % urls.length;
-      if (this.#failures % urls.length === 0) await pause(this.#backOff.next(), signal);
+      if (this.#attempts % urls.length === 0) await pause(this.#backOff.next(), signal);
     }
     first?.close();
   }
 
-  #count({ played = 0 }: Outcome): void {
-    if (played >= LASTING_MS) {
-      this.#failures = 0;
-      this.#backOff.reset();
-    }
-    this.#failures += 1;
+  #count({ played }: Outcome): void {
+    this.#failures = played === undefined ? this.#failures + 1 : 1;
+    this.#attempts += 1;
+    if (played === undefined || played < LASTING_MS) return;
+    this.#attempts = 1;
+    this.#backOff.reset();
   }
 
   /** No URL is to be tried any more. After it has played its end counts, and the other URLs have a try in any case. */
