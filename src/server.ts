@@ -21,8 +21,11 @@ import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
+import { Relays } from './providers/ovt/relays.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
+import { RelaySource } from './publishers/ovt/relay-source.ts';
+import { OvtServer } from './publishers/ovt/server.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
@@ -147,8 +150,10 @@ export class Server {
     const calls = new PeerCalls(cluster);
     const others = new OtherNodes(cluster);
     const live = new LiveStreams({ registry, directory, others, calls });
-    const find: FindOutput = async () => undefined;
-    this.#parts.push(names, directory);
+    const relays = new Relays({ cluster, directory, log });
+    const find: FindOutput = (application, name) => relays.find(application, name);
+    this.#parts.push(names, directory, relays);
+    if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc, thumbnail } = bind.publishers;
@@ -174,6 +179,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
+    await this.#startOvt(find);
     await this.#startApi({ cluster, names, directory, calls, others });
     await this.#startRtmp(names);
     this.#addresses = {
@@ -193,6 +199,23 @@ export class Server {
       },
     }));
     this.#unready = undefined;
+  }
+
+  async #startOvt(find: FindOutput): Promise<void> {
+    const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
+    if (ovt?.port === undefined) return;
+    for (const host of ip) {
+      this.#publishers.push(await OvtServer.listen({
+        registry: this.registry,
+        find,
+        log: this.#options.log,
+        host,
+        port: ovt.port,
+        proxyNetworks: blockList(modules.proxyProtocol?.networks),
+        networks: blockList(ovt.networks),
+      }));
+    }
+    this.#addresses = { ...this.#addresses, ovt: ovt.port };
   }
 
   async #joinCluster(): Promise<Cluster> {
@@ -364,6 +387,8 @@ function portsOf({ first, last, protocol }: IceCandidate): string {
 
 type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
 
+function blockList(networks: Networks): BlockList;
+function blockList(networks: Networks | undefined): BlockList | undefined;
 function blockList(networks: Networks | undefined): BlockList | undefined {
   if (networks === undefined) return undefined;
   const list = new BlockList();
