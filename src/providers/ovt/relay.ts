@@ -130,7 +130,7 @@ export class Relay implements OvtSink {
       if (failure === undefined || signal.aborted) return;
       if (performance.now() > deadline) throw failure;
       if (what.forGood && !(await this.#isOwned())) throw new OvtError('the stream has ended');
-      await delay(pause, undefined, { signal, ref: false }).catch(() => undefined);
+      await delay(pause, undefined, { signal }).catch(() => undefined);
       owner = signal.aborted ? undefined : await this.#owner();
     }
   }
