@@ -50,18 +50,23 @@ async function answering(t: ExecutionContext, balancer: Balancer): Promise<strin
 
 const publish = ({ rtmp }: Balancer, key: string): Promise<RtmpClient> =>
   RtmpClient.publish(key, { port: rtmp, app: 'app', localAddress: CLIENT });
-/** Whether anybody takes a new publisher. */
-const publishes = (balancer: Balancer): Promise<boolean> =>
-  publish(balancer, 'new').then(({ socket }) => socket.destroy().destroyed, () => false);
+/** Whether new publishers are taken, of each node in the rotation of RTMP: they are spread. */
+async function publishes(balancer: Balancer): Promise<boolean> {
+  const tries = ['try1', 'try2', 'try3'].map((key) => publish(balancer, key));
+  const outcomes = await Promise.allSettled(tries);
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') outcome.value.socket.destroy();
+  return outcomes.every(({ status }) => status === 'fulfilled');
+}
+
 const change = async (balancer: Balancer, path: string): Promise<number> =>
   (await call(balancer, `/v1/cluster/nodes/${path}`, { method: 'POST' })).status;
 
 test('calls and publishers are spread over the nodes, which know who the client is', async (t) => {
   const { nodes, balancer } = await start(t);
   await until('all are in the rotation', async () => (await answering(t, balancer)) === 'abc');
-  const publishers = await Promise.all(['one', 'two', 'three'].map((key) => publish(balancer, key)));
-  for (const { log } of nodes) t.true(log.includes(`"remote":"${CLIENT}:`), 'one each, by its own address');
-  for (const { socket } of publishers) socket.destroy();
+  await until('each has had a publisher, by its own address', async () => (
+    (await publishes(balancer)) && nodes.every(({ log }) => log.includes(`"remote":"${CLIENT}:`))
+  ));
   // a node refuses an address that guesses, and no other
   const guess = async (localAddress: string): Promise<number> =>
     (await call(balancer, '/v1/vhosts', { token: 'wrong', localAddress })).status;
@@ -81,6 +86,7 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
   await until('b is out of the rotation', async () => (await answering(t, balancer)) === 'c');
   t.false(present.socket.destroyed, 'and keeps what it has');
   present.socket.destroy();
+  await until('and out of the rotation of RTMP', () => publishes(balancer));
 
   const publisher = new Program('ffmpeg', [
     ...patternArguments({ size: '160x90', rate: 15 }), '-f', 'flv', `rtmp://127.0.0.1:${balancer.rtmp}/app/live`,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
+import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { clusterXml, nodesOf, startNode, untilStates, type ClusterOptions } from '../support/nodes.ts';
 import { freePorts } from '../support/ports.ts';
@@ -72,6 +73,9 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
   t.is(address.protocol, 'https:');
   t.true(await connects(Number(address.port), authority.cert));
   t.false(await connects(Number(address.port), issue('stranger', { authority: true }).cert));
+  const publisher = new Program('ffmpeg', [...patternArguments({ size: '160x90', rate: 15 }), '-f', 'flv', a.rtmpUrl('live')]);
+  t.teardown(() => publisher.stop());
+  t.is((await b.liveStream('live')).name, 'live', 'a call about it goes from node to node');
   const refused = await startNode(t, { url: '' }, 'c', { redisXml: redisXml('wrong'), nodeXml });
   await until('it is told why', () => refused.log.includes('WRONGPASS'));
   for (const { log } of [a, b, refused]) t.notRegex(log, /p@ss|asks/, 'no password in the log');

@@ -61,7 +61,7 @@ export class Relay implements OvtSink {
    */
   async open({ owner }: Location): Promise<OutputStream> {
     try {
-      await this.#follow(OPEN_MS, owner);
+      await this.#follow(OPEN_MS, { owner });
       if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
       return this.#output;
     } catch (error) {
@@ -77,7 +77,7 @@ export class Relay implements OvtSink {
     clearTimeout(this.#unused);
     this.#client?.close();
     this.#output?.input.close(reason);
-    this.#log.debug({ reason }, 'a relay has ended');
+    this.#log.info({ reason }, 'a relay has ended');
     this.#onClose();
   }
 
@@ -94,6 +94,7 @@ export class Relay implements OvtSink {
     output.on('viewers', () => this.#watch(output));
     output.once('close', (reason) => this.close(reason));
     this.#application.announce(output);
+    this.#log.info('a stream of another node is relayed');
     this.#watch(output);
   }
 
@@ -110,25 +111,26 @@ export class Relay implements OvtSink {
   }
 
   async #continue(forGood: boolean): Promise<void> {
-    if (forGood && !(await this.#isOwned())) return this.close('the stream has ended');
-    await this.#follow(CONTINUED_MS);
-    this.#log.info('a relayed stream goes on');
+    await this.#follow(CONTINUED_MS, { forGood });
+    if (!this.#end.signal.aborted) this.#log.info('a relayed stream goes on');
   }
 
   /**
    * Tries, within a time, until it plays from whoever has the stream.
-   * @param known who has it, by what is known last
+   * @param what.owner who has it, by what is known last
+   * @param what.forGood it ended on purpose: only another owner of its name can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, known?: NodeIdentity): Promise<void> {
+  async #follow(withinMs: number, what: { readonly owner?: NodeIdentity; readonly forGood?: boolean }): Promise<void> {
     const { signal } = this.#end;
     const deadline = performance.now() + withinMs;
-    let owner = known ?? (await this.#owner());
+    let owner = what.owner ?? (await this.#owner());
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
       if (failure === undefined || signal.aborted) return;
       if (performance.now() > deadline) throw failure;
-      await delay(pause, undefined, { signal, ref: false }).catch(() => undefined);
+      if (what.forGood && !(await this.#isOwned())) throw new OvtError('the stream has ended');
+      await delay(pause, undefined, { signal }).catch(() => undefined);
       owner = signal.aborted ? undefined : await this.#owner();
     }
   }
