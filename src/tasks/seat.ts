@@ -169,8 +169,9 @@ export class Seat {
   }
 
   #fault(error: unknown): void {
-    if (!(error instanceof UnavailableError)) throw error;
-    this.#options.log.debug({ ...this.name, reason: error.message }, 'a task cannot be claimed');
+    const { log } = this.#options;
+    if (error instanceof UnavailableError) log.debug({ ...this.name, reason: error.message }, 'a task cannot be claimed');
+    else log.error({ ...this.name, err: error }, 'a task cannot be claimed');
   }
 
   get #application() {

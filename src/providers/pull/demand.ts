@@ -14,7 +14,7 @@ import type { PulledStreams } from './pulled-streams.ts';
 import type { PullOrder } from './spec.ts';
 
 /** Names that are looked for at once; whoever asks for another gets none. */
-const MAX_ASKED = 500;
+const MAX_ASKED = 200;
 /** How long a name that no origin has is not asked for again, and how many of those are known. */
 const MISSING_MS = 1000;
 const MAX_MISSING = 10_000;
