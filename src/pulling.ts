@@ -4,7 +4,6 @@ import { tcpPorts } from './config/ports.ts';
 import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import { OriginMaps } from './origins/origin-maps.ts';
-import type { OtherNodes } from './origins/other-nodes.ts';
 import type { PeerCalls } from './origins/peer-calls.ts';
 import type { StreamDirectory } from './origins/stream-directory.ts';
 import type { StreamNames } from './origins/stream-names.ts';
@@ -13,7 +12,6 @@ import { PullGuard } from './providers/pull/guard.ts';
 import { PullKind } from './providers/pull/kind.ts';
 import { ovtSource } from './providers/pull/ovt-source.ts';
 import { PulledStreams } from './providers/pull/pulled-streams.ts';
-import { Viewers } from './providers/pull/viewers.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface PullingOptions {
@@ -23,16 +21,14 @@ export interface PullingOptions {
   readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
-  readonly others: OtherNodes;
   readonly tasks: Tasks;
   readonly log: Logger;
 }
 
 /** Everything that pulls streams from elsewhere: on order, and for viewers that ask for them. */
-export function openPulling({ config, registry, cluster, names, directory, calls, others, tasks, log }: PullingOptions) {
+export function openPulling({ config, registry, cluster, names, directory, calls, tasks, log }: PullingOptions) {
   const guard = new PullGuard({ nodes: () => cluster.nodes(), ...forbidden(config) });
-  const viewers = new Viewers({ registry, others, calls });
-  const kind = new PullKind({ names, viewers, open: ovtSource(guard), log });
+  const kind = new PullKind({ names, open: ovtSource(guard), log });
   tasks.add(kind);
   const pulls = new PulledStreams({ cluster, registry, directory, tasks, calls, log });
   const ovtPort = config.bind.publishers.ovt?.port;

@@ -156,10 +156,13 @@ export class Server {
     const relays = new Relays({ cluster, directory, log });
     const tasks = new Tasks({ cluster, registry, directory, log });
     this.#providers.push(tasks);
-    const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, others, tasks, log });
-    // of nodes that are asked at once one pulls, and the others relay it
-    const find: FindOutput = async (application, name, query) => (await relays.find(application, name)) ??
-      (await demand.find(application, name, query)) ?? (demand.mayBe(application, name) ? relays.find(application, name) : undefined);
+    const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, tasks, log });
+    const find: FindOutput = async (application, name, query) => {
+      const relay = await relays.find(application, name);
+      if (relay !== undefined || !(await demand.bring(application, name, query))) return relay;
+      // of nodes that are asked at once one pulls, and the others relay it
+      return application.outputs.get(name) ?? relays.find(application, name);
+    };
     this.#parts.push(names, directory, relays, maps);
     if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
@@ -168,7 +171,7 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, log, tokenKey: this.#tokenKey(), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, bring: demand.bring, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }

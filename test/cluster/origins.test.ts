@@ -47,6 +47,14 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   const viewers = await Promise.all(urls.map((url) => watch(t, url)));
   for (const viewer of viewers) await flows(viewer);
   t.is(await origin.pullers('src'), 1);
+  await Promise.all(nodes.map((node) => until('a playlist', async () => {
+    const { status } = await fetch(node.httpUrl('/app/other/llhls.m3u8'));
+    t.true(status === 200 || status === 201, `${status}`);
+    return status === 200;
+  })));
+  t.is(await origin.pullers('other'), 1);
+  t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
+  await until('nobody plays it any more', async () => !(await list(nodes[0])).includes('other'));
   for (const node of nodes) t.deepEqual(await list(node), ['src']);
   t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
 

@@ -12,7 +12,6 @@ import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { PullError } from '../../src/providers/pull/error.ts';
 import { PullKind } from '../../src/providers/pull/kind.ts';
 import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
-import { Viewers } from '../../src/providers/pull/viewers.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
@@ -101,7 +100,7 @@ export async function apiOptions(
   const names = new StreamNames({ cluster, registry, log });
   const [calls, others] = [new PeerCalls(cluster), new OtherNodes(cluster)];
   const tasks = new Tasks({ cluster, registry, directory, log });
-  tasks.add(new PullKind({ names, viewers: new Viewers({ registry, others, calls }), open: noSource, log }));
+  tasks.add(new PullKind({ names, open: noSource, log }));
   return {
     registry, cluster, directory, dynamic,
     pulls: new PulledStreams({ cluster, registry, directory, tasks, calls, log }),

@@ -1,8 +1,6 @@
 import { joinKey } from '#cluster';
 import type { Application } from '../../core/application.ts';
-import type { FindOutput } from '../../core/find-output.ts';
 import { nameObjection } from '../../core/names.ts';
-import type { OutputStream } from '../../core/stream.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -20,6 +18,8 @@ const MISSING_MS = 1000;
 const MAX_MISSING = 10_000;
 /** How long a stream that is pulled here or elsewhere may take to be there for viewers. */
 const APPEARS_MS = 5000;
+/** Who is to pull it has its name by then. */
+const NAMED_MS = 500;
 const LOOK_MS = 100;
 
 export interface DemandOptions {
@@ -33,7 +33,7 @@ export interface DemandOptions {
 /** Pulls the streams that viewers ask for and nobody has, from where `Origins` and `OriginMapStore` say that they are. */
 export class Demand {
   readonly #options: DemandOptions;
-  readonly #asked = new Map<string, Promise<OutputStream | undefined>>();
+  readonly #asked = new Map<string, Promise<boolean>>();
   /** Names that no origin has, and until when that is believed; the oldest first. */
   readonly #missing = new Map<string, number>();
 
@@ -41,36 +41,37 @@ export class Demand {
     this.#options = options;
   }
 
-  /** Whether any origin is configured that may have it: most virtual hosts have none. */
-  mayBe({ vhost: { config } }: Application, name: string): boolean {
-    return (config.origins !== undefined || config.originMapStore !== undefined) && nameObjection(name) === undefined;
-  }
-
   /**
-   * The output stream of this node, pulled for whoever asks at the same time.
-   * @returns undefined when there is none, and when another node has come first: then `locate` knows where it is
+   * Lets a stream be pulled, once for all who ask at the same time.
+   * @param name of the output stream
+   * @returns whether it is there now: on this node, or on another that came first
    */
-  readonly find: FindOutput = (application, name, query) => {
+  readonly bring = (application: Application, name: string, query: URLSearchParams): Promise<boolean> => {
     const key = joinKey(application.vhost.name, application.name, name);
     const present = this.#asked.get(key);
     if (present !== undefined) return present;
-    if (!this.mayBe(application, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(undefined);
-    const answer = this.#find(application, name, query, key).finally(() => this.#asked.delete(key));
+    if (!this.#mayBe(application, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(false);
+    const answer = this.#bring(application, name, query).then((found) => {
+      if (!found) this.#setMissing(key);
+      return found;
+    }).finally(() => this.#asked.delete(key));
     this.#asked.set(key, answer);
     return answer;
   };
 
-  async #find(application: Application, name: string, query: URLSearchParams, key: string): Promise<OutputStream | undefined> {
-    const { maps, log } = this.#options;
+  /** Whether any origin is configured that may have it: most virtual hosts have none. */
+  #mayBe({ vhost: { config } }: Application, name: string): boolean {
+    return (config.origins !== undefined || config.originMapStore !== undefined) && nameObjection(name) === undefined;
+  }
+
+  async #bring(application: Application, name: string, query: URLSearchParams): Promise<boolean> {
+    const { maps } = this.#options;
     const { origins } = application.vhost.config;
     const matched = matchOrigin(origins, application.name, name, query);
     if (matched !== undefined && (await this.#pull(application, name, matched))) return await this.#appears(application, name);
     const url = await maps.find(application, name);
-    if (url !== undefined && (await this.#pull(application, name, storeOrder(origins, url)))) return await this.#appears(application, name);
-    if (this.#missing.size >= MAX_MISSING) this.#missing.delete(this.#missing.keys().next().value as string);
-    this.#missing.set(key, performance.now() + MISSING_MS);
-    log.debug({ application: application.internalName, stream: name }, 'no origin has the stream that is asked for');
-    return undefined;
+    if (url === undefined || !(await this.#pull(application, name, storeOrder(origins, url)))) return false;
+    return await this.#appears(application, name);
   }
 
   /** @returns whether it is pulled now, here or elsewhere */
@@ -88,19 +89,25 @@ export class Demand {
     }
   }
 
-  /** Waits until the stream can be watched, or another node has it, or nobody pulls it any more. */
-  async #appears(application: Application, name: string): Promise<OutputStream | undefined> {
+  /** Waits until the stream can be watched, here or on another node. @returns false when that does not come */
+  async #appears(application: Application, name: string): Promise<boolean> {
     const { directory } = this.#options;
     const stream = { vhost: application.vhost.name, app: application.name, stream: name };
-    const until = performance.now() + APPEARS_MS;
+    const since = performance.now();
     for (;;) {
+      const waited = performance.now() - since;
       const output = application.outputs.get(name);
-      if (output !== undefined && output.tracks.length > 0) return output;
-      if (performance.now() > until || application.closed) return undefined;
-      if ((await directory.locate(application, name)) !== undefined) return undefined;
-      if ((await directory.ownerOf(stream)) === undefined) return undefined;
+      if (output !== undefined && output.tracks.length > 0) return true;
+      if (waited > APPEARS_MS || application.closed) return false;
+      if ((await directory.locate(application, name)) !== undefined) return true;
+      if (waited > NAMED_MS && (await directory.ownerOf(stream)) === undefined) return false;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
+  }
+
+  #setMissing(key: string): void {
+    if (this.#missing.size >= MAX_MISSING) this.#missing.delete(this.#missing.keys().next().value as string);
+    this.#missing.set(key, performance.now() + MISSING_MS);
   }
 
   #isMissing(key: string): boolean {

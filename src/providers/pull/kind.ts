@@ -9,7 +9,6 @@ import { Pull } from './pull.ts';
 import { readSpec, type PullSpec } from './spec.ts';
 import type { OpenSource } from './source.ts';
 import { UseWatch } from './use-watch.ts';
-import type { Viewers } from './viewers.ts';
 
 export const PULL = 'pull';
 
@@ -19,7 +18,6 @@ const NAME_AGAIN_MS = 100;
 
 export interface PullKindOptions {
   readonly names: StreamNames;
-  readonly viewers: Viewers;
   readonly open: OpenSource;
   readonly log: Logger;
 }
@@ -63,7 +61,7 @@ export class PullKind implements TaskKind {
     task.signal.addEventListener('abort', end, { once: true });
     if (task.signal.aborted) end();
     input.once('close', end);
-    const use = this.#watchUse(task, input, spec, end);
+    const use = persistent || spec.unusedMs === 0 ? undefined : new UseWatch(input, spec.unusedMs, end);
     pull = new Pull({ application, input, spec, persistent, isNew, open: this.#options.open, log, signal: stop.signal, onStarted: task.started });
     try {
       await pull.run();
@@ -99,11 +97,6 @@ export class PullKind implements TaskKind {
     }
   }
 
-  #watchUse({ application, persistent, name }: Task, input: InputStream, { unusedMs }: PullSpec, onUnused: () => void): UseWatch | undefined {
-    if (persistent || unusedMs === 0) return undefined;
-    const watchedElsewhere = (): Promise<boolean> => this.#options.viewers.areElsewhere(application, name.id);
-    return new UseWatch({ input, unusedMs, watchedElsewhere, onUnused });
-  }
 }
 
 /** What goes on elsewhere can be continued there; the rest ends for good. */

@@ -85,9 +85,11 @@ export class Pull {
         continue;
       }
       this.#count(outcome);
-      log.warn({ url: shownUrl(this.url), reason: outcome.reason }, 'a stream cannot be pulled, or not any more');
+      const isFailing = isNew && !this.#started;
+      // who creates it hears why it cannot be pulled
+      log[isFailing ? 'debug' : 'warn']({ url: shownUrl(this.url), reason: outcome.reason }, 'a stream cannot be pulled, or not any more');
       if (this.#isHopeless) {
-        if (isNew && !this.#started) throw new PullError(outcome.reason);
+        if (isFailing) throw new PullError(outcome.reason);
         return;
       }
       this.#at = (this.#at + 1) % urls.length;

@@ -58,7 +58,7 @@ export class PulledStreams {
     for (let attempt = 1; attempt <= 2; attempt++) {
       const node = place(others);
       if (node === undefined) break;
-      if (await this.#createOn(node, application, name, order)) return;
+      if (await this.#tryOn(node, application, name, order)) return;
       others = others.filter(({ id }) => id !== node.id);
     }
     throw kilnError(others.length < cluster.nodes().length ? 'ownerUnreachable' : 'nodeDraining');
@@ -71,7 +71,7 @@ export class PulledStreams {
       const task = { kind: PULL, vhost: vhost.name, app, id };
       await tasks.create(task, specJson(spec), { persistent, withinMs: CREATION_MS });
     } catch (error) {
-      throw this.#told(error, spec.urls);
+      throw told(error);
     }
   }
 
@@ -84,7 +84,7 @@ export class PulledStreams {
     try {
       return await this.#options.tasks.remove({ kind: PULL, vhost: vhost.name, app, id });
     } catch (error) {
-      throw this.#told(error, []);
+      throw told(error);
     }
   }
 
@@ -96,6 +96,17 @@ export class PulledStreams {
 
   #definition({ vhost, name: app }: Application, id: string) {
     return this.#options.tasks.definitions.get({ kind: PULL, vhost: vhost.name, app, id });
+  }
+
+  async #tryOn(node: NodeRow, application: Application, name: string, order: PullOrder): Promise<boolean> {
+    try {
+      return await this.#createOn(node, application, name, order);
+    } catch (error) {
+      if (!(error instanceof PullError)) throw error;
+      const urls = order.spec.urls.map(shownUrl);
+      this.#log.warn({ node: node.id, stream: name, urls, reason: error.message }, 'a stream could not be pulled');
+      throw error;
+    }
   }
 
   /** @returns false when the node was not reached */
@@ -131,16 +142,14 @@ export class PulledStreams {
       return failure(error);
     }
   }
+}
 
-  /** What a client is told of a failure; the log hears the rest. */
-  #told(error: unknown, urls: readonly string[]): unknown {
-    if (error instanceof TaskExistsError) return kilnError('streamExists');
-    if (error instanceof UnavailableError || error instanceof ConflictError) return kilnError('clusterUnavailable');
-    if (error instanceof StorageError) return kilnError('storageFailed');
-    if (!(error instanceof PullError || error instanceof TaskEnd)) return error;
-    this.#log.warn({ urls: urls.map(shownUrl), reason: error.message }, 'a stream could not be pulled');
-    return error instanceof PullError ? error : new PullError(error.message);
-  }
+/** A failure as clients are told of it, and those that are no failures as they are. */
+function told(error: unknown): unknown {
+  if (error instanceof TaskExistsError) return kilnError('streamExists');
+  if (error instanceof UnavailableError || error instanceof ConflictError) return kilnError('clusterUnavailable');
+  if (error instanceof StorageError) return kilnError('storageFailed');
+  return error instanceof TaskEnd ? new PullError(error.message) : error;
 }
 
 /** @throws what is no failure that a client is told of */

@@ -3,42 +3,32 @@ import type { InputStream } from '../../core/stream.ts';
 const CHECKS = 8;
 const LONGEST_MS = 1000;
 
-export interface UseWatchOptions {
-  readonly input: InputStream;
-  /** How long it may be without viewers, in milliseconds. */
-  readonly unusedMs: number;
-  /** Whether other nodes have viewers of it that nothing here tells of. */
-  readonly watchedElsewhere: () => Promise<boolean>;
-  readonly onUnused: () => void;
-}
-
-/** Finds out that nobody has watched a stream for a while, on any node. */
+/**
+ * Finds out that nobody has watched a stream for a while. Viewers on other nodes are known here: they watch through a
+ * relay, or this node counts them.
+ */
 export class UseWatch {
-  readonly #options: UseWatchOptions;
+  readonly #input: InputStream;
   readonly #timer: NodeJS.Timeout;
   #usedAt = performance.now();
-  #asking = false;
 
-  constructor(options: UseWatchOptions) {
-    this.#options = options;
-    this.#timer = setInterval(() => void this.#check(), Math.min(LONGEST_MS, options.unusedMs / CHECKS)).unref();
+  /** @param unusedMs how long it may be without viewers, in milliseconds */
+  constructor(input: InputStream, unusedMs: number, onUnused: () => void) {
+    this.#input = input;
+    this.#timer = setInterval(() => {
+      if (this.#isWatched) this.#usedAt = performance.now();
+      if (performance.now() - this.#usedAt < unusedMs) return;
+      this.close();
+      onUnused();
+    }, Math.min(LONGEST_MS, unusedMs / CHECKS)).unref();
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  async #check(): Promise<void> {
-    const { input, unusedMs, watchedElsewhere, onUnused } = this.#options;
-    const watched = [...input.outputs.values()].some((output) => output.watched);
-    if (watched) this.#usedAt = performance.now();
-    if (this.#asking || performance.now() - this.#usedAt < unusedMs) return;
-    this.#asking = true;
-    const since = this.#usedAt;
-    if (await watchedElsewhere()) this.#usedAt = performance.now();
-    this.#asking = false;
-    if (this.#usedAt > since || input.closed) return;
-    this.close();
-    onUnused();
+  get #isWatched(): boolean {
+    for (const output of this.#input.outputs.values()) if (output.watched) return true;
+    return false;
   }
 }
