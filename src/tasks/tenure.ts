@@ -71,7 +71,7 @@ export class Tenure {
     const before = this.#definition;
     this.#definition = definition;
     this.#isNew = false;
-    if (!isDeepStrictEqual(before, definition)) this.#run.abort(new TaskEnd('changed', 'the task was changed'));
+    if (before !== definition && !isDeepStrictEqual(before, definition)) this.#run.abort(new TaskEnd('changed', 'the task was changed'));
   }
 
   /** Ends it here, at once. Resolves when it has ended. */
