@@ -84,17 +84,14 @@ export class OvtSession {
     stream.on('close', () => this.#gone());
   }
 
-  get playing(): boolean {
-    return this.#playback !== undefined;
-  }
-
   /**
    * Ends the session: who plays is told, then the connection ends.
    * @param level how the reason is logged
    */
-  close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
+  close(reason: string, level: 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
-    this.#log[level](`OVT session closed: ${reason}`);
+    const dropped = this.#playback?.dropped ?? 0;
+    this.#log[level]({ ...(dropped > 0 && { dropped }) }, `OVT session closed: ${reason}`);
     if (this.#playback !== undefined) this.#notify('stop', reason, { code: this.#playback.isOver ? GONE : 200 });
     this.#closed = true;
     clearTimeout(this.#timer);
