@@ -11,6 +11,7 @@ import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
+import { emptied } from './drain.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
@@ -45,6 +46,8 @@ export interface ServerOptions {
   readonly folder: string;
   /** File that keeps what the management API creates. */
   readonly storageFile: string;
+  /** Another process goes by this node's id, and has its place in the cluster. */
+  readonly onReplaced: () => void;
 }
 
 const STOPPED = 'the server is stopping';
@@ -68,6 +71,8 @@ export class Server {
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
   #cluster: Cluster | undefined;
+  /** It drains in order to stop: no going back. */
+  #leaving = false;
   #closed: Promise<void> | undefined;
 
   /**
@@ -94,6 +99,24 @@ export class Server {
   /** Where the parts listen. */
   get addresses(): Addresses {
     return this.#addresses;
+  }
+
+  /**
+   * Takes no new publishers, hands over what others can go on with, and waits for the streams that stay to leave, until
+   * Cluster/Node/DrainTimeout at most. A server that is alone has nobody to hand over to: it waits for nothing.
+   * @param signal ends the wait
+   */
+  async drain(signal: AbortSignal): Promise<void> {
+    const { cluster: config } = this.#config;
+    const cluster = this.#cluster;
+    if (config === undefined || cluster === undefined || config.node.drainTimeout === 0) return;
+    this.#leaving = true;
+    this.registry.draining = true;
+    await cluster.drain(cluster.self.id).catch((error: Error) => {
+      // nothing can be handed over then: streams may leave all the same
+      this.#options.log.warn({ reason: error.message }, 'the cluster cannot be told that this node drains');
+    });
+    await emptied(this.registry, AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]));
   }
 
   /** Takes no new clients, ends every stream and session, and frees every port. Idempotent. */
@@ -209,16 +232,17 @@ export class Server {
     cluster.events.on('state', tell);
     this.registry.draining = cluster.draining;
     cluster.events.on('drain', (draining) => {
+      if (this.#leaving) return;
       this.registry.draining = draining;
       log.warn(draining ? 'draining: this node takes no new streams' : 'this node takes streams again');
     });
-    cluster.events.on('replaced', () => log.fatal({ node: cluster.self.id }, 'another process goes by the id of this node'));
+    cluster.events.on('replaced', this.#options.onReplaced);
     return cluster;
   }
 
   get #readiness(): Readiness {
     if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
-    if (this.#cluster?.draining) return { ready: false, reason: 'draining' };
+    if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
     if (this.#cluster?.state === 'degraded') return { ready: true, degraded: 'the store of the cluster cannot be reached' };
     return { ready: true };
   }

@@ -318,7 +318,10 @@ test('cluster', async (t) => {
   t.deepEqual(config.cluster, {
     name: 'kiln',
     secret: 's',
-    redis: { sentinels: [{ host: 'a', port: 26379 }, { host: 'b', port: 26379 }], masterName: 'mymaster' },
-    node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946 },
+    redis: {
+      sentinels: [{ host: 'a', port: 26379 }, { host: 'b', port: 26379 }], masterName: 'mymaster', cluster: [],
+      user: '', password: '', sentinelUser: '', sentinelPassword: '',
+    },
+    node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946, drainTimeout: 30_000 },
   });
 });
