@@ -19,6 +19,7 @@ export interface KilnPorts {
   /** TLS ports of the publishers and of the API, where there is a certificate. */
   readonly https?: number;
   readonly apiTls?: number;
+  readonly ovt?: number;
 }
 
 export interface KilnOptions {
@@ -50,7 +51,7 @@ export interface KilnOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-type Seven<T> = [T, T, T, T, T, T, T];
+type Eight<T> = [T, T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
@@ -67,7 +68,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
-    <Publishers>
+    <Publishers>${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       <Thumbnail><Port>${ports.http}</Port></Thumbnail>
       <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
@@ -123,8 +124,8 @@ export class Kiln {
 
   /** Starts a server and waits until it is ready. */
   static async start(options: KilnOptions = {}): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce, https, apiTls] = (await freePorts(7)) as Seven<number>;
-    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls };
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt] = (await freePorts(8)) as Eight<number>;
+    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
     const kiln = new Kiln(ports, folder, options);

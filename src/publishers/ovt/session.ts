@@ -137,7 +137,7 @@ export class OvtSession {
       if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an OVT request failed');
       const { code, status, message: told } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
       const isUnknown = code === 'ovtRequestIncomplete' || code === 'ovtRequestMalformed';
-      this.#log.info({ code: status, request: message?.application }, `OVT request refused: ${told}`);
+      this.#log.info({ code: status, request: String(message?.application).slice(0, 40) }, `OVT request refused: ${told}`);
       this.#respond({ id, application: isUnknown ? 'unknown' : String(message?.application), code: status, message: told });
     }
   }
