@@ -55,6 +55,7 @@ const table = {
   playlistSessionRefused: [401, () => 'The session of this URL is missing, wrong or ended'],
   playlistDirective: [400, (detail: string) => `Wrong delivery directive: ${detail}`],
   playlistOverdue: [503, () => 'The stream did not come so far in time'],
+  streamInterrupted: [503, () => 'The stream is interrupted'],
   tooManyWaiting: [503, () => 'Too many requests wait for this stream'],
   thumbnailStreamNotFound: [404, () => 'There is no stream or cannot pull a stream'],
   thumbnailNotStarted: [404, () => 'The stream has not started'],

@@ -160,7 +160,7 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, log, tokenKey: this.#tokenKey(), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }

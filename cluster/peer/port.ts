@@ -10,8 +10,8 @@ import { PeerServer } from './server.ts';
 import { openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
 
-/** Calls to one node at a time; further ones wait. */
-const LIMITS = { keepAlive: true, maxSockets: 64 };
+/** Calls to one node at a time; further ones wait. Some are held over there until what they ask for has come. */
+const LIMITS = { keepAlive: true, maxSockets: 2048 };
 
 /** PEM, as node:tls takes them. */
 export interface PeerTls {

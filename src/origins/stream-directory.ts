@@ -37,6 +37,7 @@ export class StreamDirectory {
   readonly #entries = new Map<string, Entry>();
   /** By application and output stream: the key of the input stream. */
   readonly #outputs = new Map<string, string>();
+  readonly #listeners = new Set<(name: StreamName) => void>();
   readonly #unwatch: () => void;
 
   constructor({ cluster, registry }: StreamDirectoryOptions) {
@@ -47,15 +48,27 @@ export class StreamDirectory {
 
   /** Where another node has an output stream; undefined when none has. Asks the cluster before it says so. */
   async locate(application: Application, output: string): Promise<Location | undefined> {
-    const vhost = application.vhost.name;
-    const found = this.#find(vhost, application.name, output);
+    const found = this.known(application, output);
     if (found !== undefined) return found;
-    const owners = await this.#cluster.list(joinKey(STREAMS, vhost, application.name));
+    const owners = await this.#cluster.list(joinKey(STREAMS, application.vhost.name, application.name));
     for (const [key, owner] of owners) {
       const has = readMeta(owner.meta)?.outputs.includes(output) === true && !this.#isSelf(owner);
       if (has) return { owner, input: streamOfKey(key).stream };
     }
     return undefined;
+  }
+
+  /** The same as far as this node has heard, without asking. */
+  known({ vhost, name: app }: Application, output: string): Location | undefined {
+    const entry = this.#entries.get(this.#outputs.get(joinKey(vhost.name, app, output)) ?? '');
+    if (entry === undefined || this.#isSelf(entry.owner)) return undefined;
+    return { owner: entry.owner, input: entry.name.stream };
+  }
+
+  /** Tells of input streams whose owner or whose outputs are others than before. Returns its undo. */
+  listen(listener: (name: StreamName) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** The node that has an input stream, this one or another. */
@@ -94,12 +107,6 @@ export class StreamDirectory {
     this.#unwatch();
   }
 
-  #find(vhost: string, app: string, output: string): Location | undefined {
-    const entry = this.#entries.get(this.#outputs.get(joinKey(vhost, app, output)) ?? '');
-    if (entry === undefined || this.#isSelf(entry.owner)) return undefined;
-    return { owner: entry.owner, input: entry.name.stream };
-  }
-
   #isSelf({ id, incarnation }: NodeIdentity): boolean {
     const { self } = this.#cluster;
     return id === self.id && incarnation === self.incarnation;
@@ -107,14 +114,21 @@ export class StreamDirectory {
 
   #follow(changes: readonly OwnerChange[]): void {
     for (const { key, owner } of changes) {
+      const before = this.#entries.get(key);
       this.#forget(key);
-      const meta = readMeta(owner?.meta);
-      if (owner === undefined || meta === undefined) continue;
       const name = streamOfKey(key);
-      this.#entries.set(key, { name, owner, outputs: meta.outputs });
-      for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
-      this.#mirror(name);
+      const meta = readMeta(owner?.meta);
+      const entry = owner === undefined || meta === undefined ? undefined : { name, owner, outputs: meta.outputs };
+      if (entry !== undefined) this.#enter(key, entry);
+      if (!isSame(before, entry)) for (const listener of this.#listeners) listener(name);
     }
+  }
+
+  #enter(key: string, entry: Entry): void {
+    const { name, outputs } = entry;
+    this.#entries.set(key, entry);
+    for (const output of outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
+    this.#mirror(name);
   }
 
   #forget(key: string): void {
@@ -136,4 +150,8 @@ export class StreamDirectory {
       if (!(error instanceof KilnError)) throw error;
     }
   }
+}
+
+function isSame(one: Entry | undefined, other: Entry | undefined): boolean {
+  return one?.owner.fence === other?.owner.fence && one?.outputs.join('\n') === other?.outputs.join('\n');
 }
