@@ -29,6 +29,8 @@ export interface KilnOptions {
   readonly rtmp?: string;
   /** Inner XML of `WebRTC` in the application's publishers. */
   readonly webrtc?: string;
+  /** The application's streams can be pulled from this server over OVT, and it pulls from others. */
+  readonly ovt?: boolean;
   /** Further elements of the application's `Publishers`. */
   readonly publishers?: string;
   /** Elements after the application's `Publishers`. */
@@ -55,7 +57,7 @@ type Eight<T> = [T, T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
+  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage, ovt = false } = options;
   const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
   const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
@@ -85,8 +87,8 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
-          <Providers><RTMP>${rtmp}</RTMP></Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${publishers}</Publishers>${application}
+          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}</Providers>
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${ovt ? '<OVT/>' : ''}${publishers}</Publishers>${application}
         </Application>
       </Applications>
     </VirtualHost>
@@ -179,6 +181,10 @@ export class Kiln {
 
   rtmpUrl(stream: string, app = 'app'): string {
     return `rtmp://127.0.0.1:${this.ports.rtmp}/${app}/${stream}`;
+  }
+
+  ovtUrl(stream: string, app = 'app'): string {
+    return `ovt://127.0.0.1:${this.ports.ovt}/${app}/${stream}`;
   }
 
   httpUrl(path: string): string {

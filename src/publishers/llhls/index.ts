@@ -21,6 +21,8 @@ export interface LlhlsPublisherOptions {
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
+  readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
   readonly log: Logger;
   /** Secret that session tokens are made with, the same on every node. */
   readonly tokenKey: Buffer;
@@ -49,7 +51,7 @@ export class LlhlsPublisher {
     });
     this.routes = llhlsRoutes({
       registry,
-      stream: (application, name) => this.#find(application, name),
+      stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules('llhls', crossDomains),
     });
   }
@@ -62,8 +64,15 @@ export class LlhlsPublisher {
     this.#streams.clear();
   }
 
-  #find(application: Application, name: string): PlayedStream | undefined | Promise<PlayedStream | undefined> {
-    return this.#own(application, name) ?? this.#remote.find(application, name) ?? this.#remote.locate(application, name);
+  #find(application: Application, name: string, query: URLSearchParams | undefined): PlayedStream | undefined | Promise<PlayedStream | undefined> {
+    return this.#own(application, name) ?? this.#remote.find(application, name) ?? this.#search(application, name, query);
+  }
+
+  async #search(application: Application, name: string, query: URLSearchParams | undefined): Promise<PlayedStream | undefined> {
+    const located = await this.#remote.locate(application, name);
+    const { bring } = this.#options;
+    if (located !== undefined || query === undefined || bring === undefined || !(await bring(application, name, query))) return located;
+    return this.#own(application, name) ?? this.#remote.locate(application, name);
   }
 
   #own(application: Application, name: string): LlhlsStream | undefined {
