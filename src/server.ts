@@ -23,6 +23,7 @@ import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
+import { SharedStatistics } from './stats/shared-statistics.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
@@ -56,7 +57,7 @@ export class Server {
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #ports: Part[] = [];
-  /** What serves all of these. */
+  /** What serves all of these, on top of the cluster. */
   readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
   /** Why this node is not ready, whatever the cluster says. */
@@ -120,7 +121,7 @@ export class Server {
     const directory = new StreamDirectory({ cluster, registry });
     const calls = new PeerCalls(cluster);
     this.#parts.push(names, directory);
-    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
+    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
     const { webrtc, thumbnail } = bind.publishers;
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
@@ -169,7 +170,6 @@ export class Server {
   async #joinCluster(): Promise<Cluster> {
     const { log } = this.#options;
     const cluster = await joinCluster(this.#config, this.#options);
-    this.#parts.push(cluster);
     this.#cluster = cluster;
     const tell = (): void => {
       const { id } = cluster.self;
@@ -212,17 +212,21 @@ export class Server {
     const { host } = managers ?? {};
     const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
     await reloadApi?.();
+    const others = new OtherNodes(cluster);
+    const isAlone = this.#config.cluster === undefined;
+    const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
+    if (shared !== undefined) this.#parts.push(shared);
     const resources = {
-      registry, version, cluster, directory, dynamic, codecs: this.#inventory,
+      registry, version, cluster, directory, dynamic, shared, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
-      relayed: new RelayedSessions(registry, new OtherNodes(cluster), calls),
+      relayed: new RelayedSessions(registry, others, calls),
     };
-    if (this.#config.cluster !== undefined) this.#parts.push(await PeerApi.open(resources, calls, log));
+    if (!isAlone) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
     const owners = new StreamOwners({ registry, cluster, directory, log });
-    const routes = [apiRoutes({ ...resources, config, owners })];
+    const routes = [apiRoutes({ ...resources, others: isAlone ? undefined : others, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
     this.#addresses = { ...this.#addresses, api: pair(api) };
@@ -274,6 +278,7 @@ export class Server {
     await closeAll(this.#publishers);
     await closeAll(this.#ports);
     await closeAll(this.#parts);
+    await this.#cluster?.close();
   }
 }
 

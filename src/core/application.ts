@@ -30,6 +30,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly config: ApplicationConfig;
   /** Made on demand from the `*` template of its virtual host. */
   readonly dynamic: boolean;
+  /** Of its stored configuration, the same on all nodes; 0 for one that is not stored. */
+  readonly revision: number;
   readonly counters: Counters;
   readonly createdTime = new Date();
   readonly #inputs = new Map<string, InputStream>();
@@ -37,12 +39,13 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly #relays = new Map<string, OutputStream>();
   #closed = false;
 
-  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean) {
+  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean, revision: number) {
     super();
     this.setMaxListeners(0);
     this.vhost = vhost;
     this.config = config;
     this.dynamic = dynamic;
+    this.revision = revision;
     this.counters = new Counters(vhost.counters);
   }
 

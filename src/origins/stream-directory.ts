@@ -42,7 +42,16 @@ export class StreamDirectory {
   constructor({ cluster, registry }: StreamDirectoryOptions) {
     this.#cluster = cluster;
     this.#registry = registry;
-    this.#unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
+    const unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
+    // what happened while this node was on its own comes in no order: the streams that there are count
+    const onState = (): void => {
+      if (cluster.state === 'connected') void this.#mirrorAll();
+    };
+    cluster.events.on('state', onState);
+    this.#unwatch = () => {
+      unwatch();
+      cluster.events.off('state', onState);
+    };
   }
 
   /** Where another node has an output stream; undefined when none has. Asks the cluster before it says so. */
@@ -107,13 +116,15 @@ export class StreamDirectory {
 
   #follow(changes: readonly OwnerChange[]): void {
     for (const { key, owner } of changes) {
+      const before = this.#entries.get(key)?.owner.fence;
       this.#forget(key);
       const meta = readMeta(owner?.meta);
       if (owner === undefined || meta === undefined) continue;
       const name = streamOfKey(key);
       this.#entries.set(key, { name, owner, outputs: meta.outputs });
       for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
-      this.#mirror(name);
+      // what the claim tells later of the stream does not bring back an application that was closed meanwhile
+      if (before !== owner.fence) this.#mirror(name);
     }
   }
 
@@ -127,8 +138,22 @@ export class StreamDirectory {
     }
   }
 
-  /** An application that was made on demand where the stream is, is here, too: its viewers and the API ask any node. */
-  #mirror({ vhost, app }: StreamName): void {
+  /**
+   * An application that was made on demand where the stream is, is here, too: its viewers and the API ask any node.
+   * That needs the virtual host, which may be about to come.
+   */
+  #mirror(name: StreamName): void {
+    if (this.#registry.vhosts.has(name.vhost)) this.#demand(name);
+    else void this.#mirrorAll();
+  }
+
+  /** Once this node has the configuration that the others have. */
+  async #mirrorAll(): Promise<void> {
+    await this.#cluster.config.sync();
+    for (const { name } of this.#entries.values()) this.#demand(name);
+  }
+
+  #demand({ vhost, app }: StreamName): void {
     try {
       this.#registry.vhosts.get(vhost)?.demandApplication(app);
     } catch (error) {
