@@ -9,6 +9,7 @@ import { RelayedSessions } from './api/relayed-sessions.ts';
 import { StreamOwners } from './api/stream-owner.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
+import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
@@ -23,6 +24,7 @@ import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
+import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
@@ -30,6 +32,7 @@ import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
+import { LiveStreams } from './web/live-streams.ts';
 import { pagesRoutes } from './web/pages.ts';
 import type { PlayablePublisher } from './web/streams.ts';
 
@@ -120,6 +123,9 @@ export class Server {
     const names = new StreamNames({ cluster, registry, log });
     const directory = new StreamDirectory({ cluster, registry });
     const calls = new PeerCalls(cluster);
+    const others = new OtherNodes(cluster);
+    const live = new LiveStreams({ registry, directory, others, calls });
+    const find: FindOutput = async () => undefined;
     this.#parts.push(names, directory);
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -132,21 +138,21 @@ export class Server {
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
     }
     if (thumbnail !== undefined) {
-      const publisher = new ThumbnailPublisher({ registry, crossDomains });
+      const publisher = new ThumbnailPublisher({ registry, cluster, directory, calls, crossDomains });
       this.#publishers.push(publisher);
       ports.add(thumbnail, publisher.routes);
     }
     for (const { port, secure, routes, serves } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
-      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, serves })], certificates);
+      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startApi({ cluster, directory, calls });
+    await this.#startApi({ cluster, names, directory, calls, others });
     await this.#startRtmp(names);
     this.#addresses = {
       ...this.#addresses,
@@ -200,7 +206,7 @@ export class Server {
     return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
   }
 
-  async #startApi({ cluster, directory, calls }: Neighbours): Promise<void> {
+  async #startApi({ cluster, names, directory, calls, others }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -212,7 +218,6 @@ export class Server {
     const { host } = managers ?? {};
     const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
     await reloadApi?.();
-    const others = new OtherNodes(cluster);
     const isAlone = this.#config.cluster === undefined;
     const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
     if (shared !== undefined) this.#parts.push(shared);
@@ -225,7 +230,7 @@ export class Server {
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const owners = new StreamOwners({ registry, cluster, directory, log });
+    const owners = new StreamOwners({ registry, cluster, names, directory, log });
     const routes = [apiRoutes({ ...resources, others: isAlone ? undefined : others, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
@@ -285,8 +290,10 @@ export class Server {
 /** The other nodes, and what they have and ask. */
 interface Neighbours {
   readonly cluster: Cluster;
+  readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  readonly others: OtherNodes;
 }
 
 interface Part {

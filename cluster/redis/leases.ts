@@ -231,7 +231,7 @@ export class Leases {
     if (answer === undefined) return;
     if ('owner' in answer) return this.#lose(lease, answer.owner);
     lease.extend(sent + this.#validity, answer.fence);
-    if (lease.ended) this.#abandoned.push({ key, token });
+    if (lease.ended) this.#yield(lease);
   }
 
   async #update(lease: RedisLease): Promise<void> {

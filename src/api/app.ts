@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
-import type { Version } from '../version.ts';
 import { requireToken } from './auth.ts';
 import { answerCors } from './cors.ts';
 import { describeApi } from './description.ts';

@@ -5,6 +5,7 @@ import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { StreamName } from '../origins/stream-key.ts';
+import type { StreamNames } from '../origins/stream-names.ts';
 
 /** Where other nodes are called for what only they can answer; the rest of the path is that of the management API. */
 export const PEER_API = '/api';
@@ -15,6 +16,7 @@ const HEADERS = ['content-type', 'x-kiln-stale'];
 
 export interface StreamOwnersOptions {
   readonly registry: Registry;
+  readonly names: StreamNames;
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly log: Logger;
@@ -28,9 +30,11 @@ export class StreamOwners {
     this.#options = options;
   }
 
-  /** Whether this node has a live input stream. */
+  /** Whether this node has a live input stream, and surely no other has it. */
   isHere({ vhost, app, stream }: StreamName): boolean {
-    return this.#options.registry.vhosts.get(vhost)?.applications.get(app)?.stream(stream) !== undefined;
+    const { registry, names } = this.#options;
+    const input = registry.vhosts.get(vhost)?.applications.get(app)?.stream(stream);
+    return input !== undefined && names.isCertain(input);
   }
 
   /**
@@ -80,14 +84,12 @@ export const ANSWERED_HERE = { isAnsweredHere: true };
 
 /** Lets the routes of `app` whose path names a stream be answered by the node that has it. */
 export function answerAtOwner(app: FastifyInstance, owners: StreamOwners): void {
-  app.addHook('preHandler', (request, reply, done) => {
+  app.addHook('preHandler', async (request, reply) => {
     const name = request.params as Partial<StreamName>;
     const { isAnsweredHere = false } = request.routeOptions.config;
-    if (isAnsweredHere || !isStream(name) || owners.isHere(name)) return done();
-    owners.ask(name, carried(request)).then((answer) => {
-      if (answer === undefined) done();
-      else pass(answer, reply);
-    }, done);
+    if (isAnsweredHere || !isStream(name) || owners.isHere(name)) return;
+    const answer = await owners.ask(name, carried(request));
+    if (answer !== undefined) return pass(answer, reply);
   });
 }
 
@@ -105,7 +107,7 @@ function carried({ method, url, id, body, headers }: FastifyRequest): PeerReques
   };
 }
 
-function pass({ status, headers, body }: PeerResponse, reply: FastifyReply): void {
+function pass({ status, headers, body }: PeerResponse, reply: FastifyReply): FastifyReply {
   for (const name of HEADERS) if (headers[name] !== undefined) reply.header(name, headers[name]);
-  reply.code(status).send(body.toString());
+  return reply.code(status).send(body.toString());
 }

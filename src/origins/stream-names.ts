@@ -72,6 +72,11 @@ export class StreamNames {
     }
   }
 
+  /** False when another node may have the name of a stream by now, as after this one stood still. */
+  isCertain(input: InputStream): boolean {
+    return this.#claims.get(input)?.isValid ?? true;
+  }
+
   /** Follows the registry no more; claims end with their streams. */
   close(): void {
     this.#unlisten();
@@ -98,7 +103,7 @@ class NameClaim {
   readonly #log: Logger;
   /** Something changed since the claim was told last. */
   #changed = false;
-  #telling: Promise<void> | undefined;
+  #telling = false;
 
   constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
     this.#input = input;
@@ -113,17 +118,23 @@ class NameClaim {
     if (input.closed) this.#release();
   }
 
+  get isValid(): boolean {
+    return this.#lease.valid;
+  }
+
   /** Tells the cluster how the stream is now; of several changes at once the last counts. */
   tell(): void {
     this.#changed = true;
-    this.#telling ??= this.#tellAll().finally(() => (this.#telling = undefined));
+    if (!this.#telling) void this.#tellAll();
   }
 
   async #tellAll(): Promise<void> {
+    this.#telling = true;
     while (this.#changed && !this.#input.closed) {
       this.#changed = false;
       await this.#update();
     }
+    this.#telling = false;
   }
 
   async #update(): Promise<void> {

@@ -1,8 +1,10 @@
 import type { StatsRow } from '#cluster';
+import type { Application } from '../core/application.ts';
 import type { Counters } from '../core/counters.ts';
 import type { Registry } from '../core/registry.ts';
+import type { InputStream } from '../core/stream.ts';
 import { added } from './counted.ts';
-import { places, type Place } from './places.ts';
+import { places, streamPlace, type Place } from './places.ts';
 import { lastRowOf, rowOf, type Carried } from './row.ts';
 
 const NONE: Carried = { in: 0, out: 0 };
@@ -19,10 +21,18 @@ interface Account {
 /** Rows of everything that this node counts. Their totals never fall, whatever comes and goes under a name. */
 export class NodeCounts {
   readonly #registry: Registry;
-  #accounts: ReadonlyMap<string, Account> = new Map();
+  #accounts = new Map<string, Account>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
+  }
+
+  /** A stream has begun, or a relay of one: it may be over before rows are made. */
+  begun(application: Application, { name, counters }: InputStream): void {
+    const place = streamPlace(application, name);
+    const before = this.#accounts.get(place.key);
+    const live = [...(before?.live ?? []), counters];
+    this.#accounts.set(place.key, account({ key: place.key, live: [...new Set(live)] }, before, Date.now()));
   }
 
   /** As they are now. What has ended is among them once more, with its totals. */

@@ -2,10 +2,12 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { loadAssets, type Assets, type PageName } from './assets.ts';
-import { listStreams, type PlayablePublisher } from './streams.ts';
+import type { LiveStreams } from './live-streams.ts';
+import type { PlayablePublisher } from './streams.ts';
 
 export interface PagesOptions {
   readonly registry: Registry;
+  readonly live: LiveStreams;
   /** The publishers that answer on the same port: the pages offer no other. */
   readonly serves: readonly PlayablePublisher[];
 }
@@ -36,7 +38,7 @@ interface StreamParams {
  * and their files under `/-/assets/`. Needs no authorization: all of it is for viewers.
  * Register it on every port of a viewer's publisher.
  */
-export function pagesRoutes({ registry, serves }: PagesOptions): FastifyPluginAsync {
+export function pagesRoutes({ registry, live, serves }: PagesOptions): FastifyPluginAsync {
   let loading: Promise<Assets> | undefined;
   return async (app) => {
     const assets = await (loading ??= loadAssets());
@@ -70,7 +72,7 @@ export function pagesRoutes({ registry, serves }: PagesOptions): FastifyPluginAs
       const named = typeof application === 'string' && typeof stream === 'string';
       const only = named ? { app: application, stream } : undefined;
       reply.header('cache-control', 'no-store');
-      return listStreams(vhost, serves, only);
+      return live.list(vhost, serves, only);
     });
 
     app.get<{ Params: { '*': string } }>('/-/assets/*', async (request, reply) => {

@@ -5,7 +5,7 @@ import { checkAccess } from '../access/gate.ts';
 import { KilnError } from '../errors.ts';
 
 /** Streams that one answer lists at most. */
-const MAX_LISTED = 200;
+export const MAX_LISTED = 200;
 
 /** The playlists that publishers add by themselves, each playable by its own publisher alone. */
 const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hls: 'hls_default' } as const;
@@ -48,7 +48,10 @@ export interface StreamList {
   readonly more: boolean;
 }
 
-/** The live streams of a virtual host, or of one name of it, as anybody may see them who plays by `serves`. */
+/**
+ * What this node has or relays of the live streams of a virtual host, or of one name of it, as anybody may see them who
+ * plays by `serves`.
+ */
 export function listStreams(
   vhost: VirtualHost,
   serves: readonly PlayablePublisher[],
@@ -77,7 +80,9 @@ function isGuarded(vhost: VirtualHost): boolean {
 
 function* everyOutput(vhost: VirtualHost): IterableIterator<[Application, OutputStream]> {
   for (const application of vhost.applications.values()) {
-    for (const output of application.outputs.values()) if (output.tracks.length > 0) yield [application, output];
+    for (const output of [...application.outputs.values(), ...application.relays.values()]) {
+      if (output.tracks.length > 0) yield [application, output];
+    }
   }
 }
 
@@ -86,7 +91,7 @@ function oneOutput(
   { app, stream }: { app: string; stream: string },
 ): [Application, OutputStream][] {
   const application = vhost.applications.get(app);
-  const output = application?.outputs.get(stream);
+  const output = application?.output(stream);
   return application === undefined || output === undefined || output.tracks.length === 0 ? [] : [[application, output]];
 }
 

@@ -9,6 +9,7 @@ import type { Page } from 'playwright-core';
 import { Registry } from '../../src/core/registry.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { pagesRoutes } from '../../src/web/pages.ts';
+import { aloneWith } from '../support/alone.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../support/live.ts';
 
@@ -45,8 +46,9 @@ test.after.always(async () => {
 async function open(t: ExecutionContext, { vhost, width = 1000 }: { vhost?: VhostShape; width?: number } = {}) {
   const registry = new Registry();
   addVhost(registry, vhost);
+  const { live } = await aloneWith(registry);
   const app = fastify();
-  await app.register(pagesRoutes({ registry, serves: ['llhls', 'webrtc'] }));
+  await app.register(pagesRoutes({ registry, live, serves: ['llhls', 'webrtc'] }));
   const answers = { playlist: 200, whep: 404 };
   app.get<{ Params: { stream: string; file: string } }>('/:app/:stream/:file', async ({ params }, reply) => {
     if (answers.playlist !== 200) return reply.code(answers.playlist).send('');

@@ -4,9 +4,8 @@ import { Registry } from '../../src/core/registry.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
-import { StreamNames } from '../../src/origins/stream-names.ts';
 import { RtmpServer } from '../../src/providers/rtmp/server.ts';
-import { openAlone } from './cluster.ts';
+import { aloneWith } from './alone.ts';
 
 export interface RtmpSetup {
   readonly rtmp?: Partial<RtmpProviderConfig>;
@@ -55,7 +54,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const names = new StreamNames({ cluster: await openAlone(), registry, log });
+  const { names } = await aloneWith(registry);
   const server = await RtmpServer.listen({
     registry, names, log, host: '127.0.0.1', port: 0, extended: setup.extended ?? true,
   });

@@ -4,28 +4,30 @@ import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { CrossDomainRules } from '../http/cors.ts';
+import { PicturesElsewhere, type PicturesElsewhereOptions } from './elsewhere.ts';
 import { Pictures } from './pictures.ts';
 import { thumbnailRoutes } from './routes.ts';
 
-export interface ThumbnailPublisherOptions {
-  readonly registry: Registry;
+export interface ThumbnailPublisherOptions extends PicturesElsewhereOptions {
   /** What applications without CrossDomains of their own have. */
   readonly crossDomains?: CrossDomainsConfig;
 }
 
-/** Keeps the newest pictures of every output stream of applications with thumbnails, and serves them over HTTP. */
+/** Keeps the newest pictures of every output stream here of applications with thumbnails, and serves them over HTTP. */
 export class ThumbnailPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #registry: Registry;
   readonly #pictures = new Map<OutputStream, Pictures>();
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
-  constructor({ registry, crossDomains }: ThumbnailPublisherOptions) {
+  constructor(options: ThumbnailPublisherOptions) {
+    const { registry, crossDomains } = options;
     this.#registry = registry;
     registry.on('output', this.#attach);
     this.routes = thumbnailRoutes({
       registry,
       pictures: this.#pictures,
+      elsewhere: new PicturesElsewhere(options, this.#pictures),
       crossDomains: new CrossDomainRules('thumbnail', crossDomains),
     });
   }
@@ -38,7 +40,7 @@ export class ThumbnailPublisher {
   }
 
   #open(output: OutputStream, application: Application): void {
-    if (application.config.publishers.thumbnail === undefined || output.closed) return;
+    if (application.config.publishers.thumbnail === undefined || output.closed || output.input.isRelay) return;
     const pictures = new Pictures(output);
     this.#pictures.set(output, pictures);
     output.once('close', () => {

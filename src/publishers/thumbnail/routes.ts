@@ -2,19 +2,19 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { checkAccess } from '../../access/gate.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { OutputStream } from '../../core/stream.ts';
-import type { ImageCodec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../http/cors.ts';
 import { answerError } from '../http/error.ts';
 import { cacheControl, respond } from '../http/respond.ts';
-import type { Pictures } from './pictures.ts';
+import type { PicturesElsewhere } from './elsewhere.ts';
+import { newestPicture, type PicturesOf } from './newest-picture.ts';
 
 /** What the routes ask the publisher for. */
 export interface Gallery {
   readonly registry: Registry;
-  readonly pictures: ReadonlyMap<OutputStream, Pictures>;
+  readonly pictures: PicturesOf;
   readonly crossDomains: CrossDomainRules;
+  readonly elsewhere: PicturesElsewhere;
 }
 
 interface Params {
@@ -25,13 +25,6 @@ interface Params {
 
 type Request = FastifyRequest<{ Params: Params }>;
 
-const FORMATS = new Map<string, readonly [codec: ImageCodec, type: string]>([
-  ['jpg', ['JPEG', 'image/jpeg']],
-  ['jpeg', ['JPEG', 'image/jpeg']],
-  ['png', ['PNG', 'image/png']],
-  ['webp', ['WEBP', 'image/webp']],
-  ['avif', ['AVIF', 'image/avif']],
-]);
 /** The port is shared with LL-HLS, whose playlists may be called so too. */
 const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 
@@ -63,33 +56,22 @@ function find({ registry }: Gallery, request: Request): Application | undefined 
   return application?.config.publishers.thumbnail === undefined ? undefined : application;
 }
 
-/**
- * @throws thumbnailStreamNotFound, thumbnailNotStarted, thumbnailExtension, thumbnailMissing, accessDenied,
- * tooManyConnections
- */
-function serve(gallery: Gallery, request: Request, reply: FastifyReply): void {
+/** @throws what `newestPicture` does, accessDenied */
+async function serve(gallery: Gallery, request: Request, reply: FastifyReply): Promise<void> {
   const application = find(gallery, request);
+  const { stream, extension } = request.params;
   reply.header('cache-control', cacheControl(0));
   if (application === undefined) throw kilnError('thumbnailStreamNotFound');
   gallery.crossDomains.apply(application, request, reply);
   checkAccess(application.vhost, 'publishers', 'thumbnail');
-  const output = application.outputs.get(request.params.stream);
-  if (output === undefined) throw kilnError('thumbnailStreamNotFound');
-  const pictures = gallery.pictures.get(output);
-  if (pictures === undefined) throw kilnError('thumbnailNotStarted');
-  const format = FORMATS.get(request.params.extension);
-  if (format === undefined) throw kilnError('thumbnailExtension');
-  const [codec, type] = format;
-  if (output.resting) output.emit('wanted');
-  const picture = pictures.newest(codec);
-  if (picture === undefined) throw kilnError('thumbnailMissing');
-  count(application, output, reply);
-  respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) => output.counters.sent(bytes));
-}
-
-/** A request is a connection as long as its answer is on the way: there is no session. */
-function count({ config, counters }: Application, output: OutputStream, reply: FastifyReply): void {
-  const limit = config.publishers.thumbnail?.maxConnection ?? 0;
-  if (limit > 0 && counters.publishers.thumbnail >= limit) throw kilnError('tooManyConnections', limit);
+  const elsewhere = application.outputs.has(stream) ? undefined : await gallery.elsewhere.ask(application, stream, extension);
+  if (elsewhere !== undefined) {
+    const { status, headers, body } = elsewhere;
+    respond(reply, { status, headers, body: [body] });
+    return;
+  }
+  const { output, type, picture } = newestPicture(gallery.pictures, application, stream, extension);
+  // a request is a connection as long as its answer is on the way: there is no session
   reply.raw.once('close', output.counters.viewer('thumbnail'));
+  respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) => output.counters.sent(bytes));
 }

@@ -1,6 +1,7 @@
 import { checkAccess } from '../../access/gate.ts';
 import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Transport } from '../../config/values.ts';
+import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
 import { sessionId } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -36,40 +37,39 @@ export interface Admission {
 const MAX_PENDING = 1000;
 const MAX_PENDING_OF_ONE = 256;
 
+export interface ViewerDeskOptions {
+  readonly registry: Registry;
+  /** What is not on this node. */
+  readonly find: FindOutput;
+  readonly pool: WorkerPool;
+  readonly defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'];
+  readonly publishers: ReadonlyMap<OutputStream, StreamPublisher>;
+}
+
 /** Where every viewer passes, whatever the signalling: who may see what, and how many. */
 export class ViewerDesk {
-  readonly #registry: Registry;
-  readonly #pool: WorkerPool;
-  readonly #defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'];
-  readonly #publishers: ReadonlyMap<OutputStream, StreamPublisher>;
+  readonly #options: ViewerDeskOptions;
   #pending = 0;
   readonly #pendingOf = new Map<string, number>();
 
-  constructor(
-    registry: Registry,
-    pool: WorkerPool,
-    defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'],
-    publishers: ReadonlyMap<OutputStream, StreamPublisher>,
-  ) {
-    this.#registry = registry;
-    this.#pool = pool;
-    this.#defaultTransport = defaultTransport;
-    this.#publishers = publishers;
+  constructor(options: ViewerDeskOptions) {
+    this.#options = options;
   }
 
   /**
    * @throws vhostNotFound, applicationNotFound, streamNotFound, streamNotLive, accessDenied, nothingPlayable,
    * sessionExists, sessionRefused, tooManyConnections
    */
-  admit({ hostName, app, stream, playlist, query, client }: ViewRequest): Admission {
-    const vhost = this.#registry.resolve(hostName);
+  async admit({ hostName, app, stream, playlist, query, client }: ViewRequest): Promise<Admission> {
+    const { registry, publishers, find } = this.#options;
+    const vhost = registry.resolve(hostName);
     if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
     checkAccess(vhost, 'publishers', 'webrtc');
     const application = vhost.application(app);
     const streamName = `${application.internalName}/${stream}`;
     if (application.config.publishers.webrtc === undefined) throw kilnError('streamNotFound', streamName);
-    const output = application.outputs.get(stream);
-    const publisher = output === undefined ? undefined : this.#publishers.get(output);
+    const output = application.output(stream) ?? (await find(application, stream, query));
+    const publisher = output === undefined ? undefined : publishers.get(output);
     if (publisher === undefined) throw kilnError('streamNotLive', streamName);
     const id = sessionId(query);
     publisher.admit(id);
@@ -90,7 +90,7 @@ export class ViewerDesk {
     const { publisher, id, protocol, client } = admission;
     publisher.admit(id);
     if (publisher.stream.closed) throw kilnError('mediaUnavailable');
-    const worker = this.#pool.pick(protocol, (candidate) => publisher.feed.isFedTo(candidate));
+    const worker = this.#options.pool.pick(protocol, (candidate) => publisher.feed.isFedTo(candidate));
     const settled = this.#await(client);
     const session = new WebrtcSession(id, publisher, selection, worker, protocol);
     session.once('connected', settled).once('close', settled);
@@ -120,8 +120,8 @@ export class ViewerDesk {
 
   /** A relay is not there: who asks for one gets what there is. */
   #protocol(wanted: string | null): Transport | undefined {
-    const transport = (wanted ?? this.#defaultTransport).toLowerCase();
+    const transport = (wanted ?? this.#options.defaultTransport).toLowerCase();
     if (transport !== 'udp' && transport !== 'tcp') return undefined;
-    return this.#pool.workers.some((worker) => worker.candidatesOver(transport).length > 0) ? transport : undefined;
+    return this.#options.pool.workers.some((worker) => worker.candidatesOver(transport).length > 0) ? transport : undefined;
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
+import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
@@ -10,9 +11,13 @@ import { SignallingConnection } from './signalling.ts';
 import { StreamPublisher } from './stream-publisher.ts';
 import { Upgrades } from './upgrades.ts';
 import { whepRoutes } from './whep.ts';
+import type { WhepNeighbours } from './whep-neighbours.ts';
 
 export interface WebrtcPublisherOptions {
   readonly registry: Registry;
+  /** What is not on this node. */
+  readonly find: FindOutput;
+  readonly neighbours: WhepNeighbours;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;
   /** What applications without CrossDomains of their own have; without it everybody may play from everywhere. */
@@ -32,16 +37,17 @@ export class WebrtcPublisher {
   readonly #upgrades: Upgrades;
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  private constructor({ registry, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
+  private constructor({ registry, find, neighbours, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
     this.pool = pool;
     this.#registry = registry;
     this.#log = log;
     const { iceServers } = bind;
-    const desk = new ViewerDesk(registry, pool, bind.iceCandidates.defaultTransport, this.#streams);
+    const { defaultTransport } = bind.iceCandidates;
+    const desk = new ViewerDesk({ registry, find, pool, defaultTransport, publishers: this.#streams });
     this.#upgrades = new Upgrades((socket, view) => {
       new SignallingConnection({ socket, view, desk, iceServers, log });
     });
-    const whep = whepRoutes({ desk, registry, iceServers, crossDomains });
+    const whep = whepRoutes({ desk, neighbours, registry, iceServers, crossDomains });
     this.routes = async (fastify) => {
       this.#upgrades.attach(fastify.server);
       await fastify.register(whep);

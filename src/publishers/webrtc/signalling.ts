@@ -98,7 +98,7 @@ export class SignallingConnection {
     this.#drop('the player asked for a new offer');
     const direction = view.query.get('direction');
     if (direction === 'send' || direction === 'whip') throw new SignallingError(404, 'Cannot create offer');
-    const admission = desk.admit(view);
+    const admission = await desk.admit(view);
     const session = await desk.open(admission, planOffer(admission));
     if (this.#closed) {
       session.close('the signalling connection was closed');

@@ -3,13 +3,15 @@ import test, { type ExecutionContext } from 'ava';
 import fastify, { type FastifyInstance } from 'fastify';
 import { Registry } from '../../../src/core/registry.ts';
 import { pagesRoutes } from '../../../src/web/pages.ts';
+import { aloneWith } from '../../support/alone.ts';
 import { addVhost, goLive } from '../../support/live.ts';
 
 async function serve(t: ExecutionContext, hostNames = ['*']): Promise<{ app: FastifyInstance; registry: Registry }> {
   const registry = new Registry();
   addVhost(registry, { hostNames });
+  const { live } = await aloneWith(registry);
   const app = fastify();
-  await app.register(pagesRoutes({ registry, serves: ['llhls', 'webrtc'] }));
+  await app.register(pagesRoutes({ registry, live, serves: ['llhls', 'webrtc'] }));
   t.teardown(() => app.close());
   return { app, registry };
 }

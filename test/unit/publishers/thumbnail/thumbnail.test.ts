@@ -9,6 +9,7 @@ import type { ImageCodec, ImageTrack, Track } from '../../../../src/core/track.t
 import { LlhlsPublisher } from '../../../../src/publishers/llhls/index.ts';
 import { ThumbnailPublisher, type ThumbnailPublisherOptions } from '../../../../src/publishers/thumbnail/index.ts';
 import { pagesRoutes } from '../../../../src/web/pages.ts';
+import { aloneWith } from '../../../support/alone.ts';
 import { createVhost } from '../../../support/api.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
@@ -32,10 +33,11 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     ],
     ...vhost,
   });
-  const publisher = new ThumbnailPublisher({ registry, crossDomains });
+  const { cluster, directory, calls, live } = await aloneWith(registry);
+  const publisher = new ThumbnailPublisher({ registry, cluster, directory, calls, crossDomains });
   const llhls = new LlhlsPublisher({ registry, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32) });
   const app = Fastify();
-  for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, serves: ['llhls'] })]) await app.register(routes);
+  for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })]) await app.register(routes);
   t.teardown(async () => {
     registry.close('the test is over');
     llhls.close();
@@ -43,12 +45,12 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     await app.close();
   });
   const goLive = (tracks: readonly Track[], { name = 'stream', application = 'app', announced = true } = {}) => {
-    const live = registry.vhost('default').application(application);
-    const input = live.publish(name, { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+    const owner = registry.vhost('default').application(application);
+    const input = owner.publish(name, { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
     input.setTracks([videoTrack()]);
-    const output = live.addOutput(input, name);
+    const output = owner.addOutput(input, name);
     output.setTracks(tracks);
-    if (announced) live.announce(output);
+    if (announced) owner.announce(output);
     return output;
   };
   const get = (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') =>
