@@ -7,7 +7,7 @@ import { applicationPlace, serverPlace, streamPlace } from '../../src/stats/plac
 import { SharedStatistics } from '../../src/stats/shared-statistics.ts';
 import { Random } from '../soak/random.ts';
 import { openNode } from '../support/cluster.ts';
-import { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/kiln.ts';
 import { startNode } from '../support/nodes.ts';
 import { videoTrack } from '../support/packets.ts';
 import { PictureClient } from '../support/picture-client.ts';

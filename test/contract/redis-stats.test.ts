@@ -1,4 +1,5 @@
 import test from 'ava';
+import { Redis } from 'ioredis';
 import type { Cluster, StatsRow } from '#cluster';
 import { Random } from '../soak/random.ts';
 import { openNode } from '../support/cluster.ts';
@@ -83,3 +84,41 @@ for (const seed of [1, 2]) {
     t.is((await sum((nodes[0] as { node: Cluster }).node))?.counters.bytes, total);
   });
 }
+
+test('sums that were given up while their node was away come back whole, and those that stayed do not count twice', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
+  const b = await openNode(t, 'b', { url: redis.url });
+  const rows = (bytes: number): StatsRow[] => [row(bytes, 1), { ...row(bytes, 1), key: 'kept' }];
+  await a.reportStats(rows(100));
+  await b.reportStats([{ ...row(7, 1), key: 'kept' }]);
+  proxy.cut();
+  await until('it is lost', async () => (await sum(b))?.gauges.viewers === undefined);
+  // as Redis does by itself when nobody has had the row for half a minute
+  const client = new Redis(redis.port);
+  await client.del('{kiln:test}:stats:row:s');
+  client.disconnect();
+  proxy.heal();
+  await until('told again', async () => {
+    await a.reportStats(rows(120));
+    return (await sum(b))?.counters.bytes === 120;
+  });
+  const kept = (await a.stats(['kept'])).get('kept');
+  t.like(kept, { counters: { bytes: 127 }, gauges: { viewers: 2 }, own: { counters: { bytes: 120 }, gauges: { viewers: 1 } } });
+});
+
+test('of a thousand rows only what changed is told, in steps that are over soon', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url })))) as [Cluster, Cluster];
+  const rows = (bytes: number): StatsRow[] => Array.from({ length: 1000 }, (_, at) => ({ ...row(bytes + at, at % 3), key: `row ${at}` }));
+  const client = new Redis(redis.port);
+  t.teardown(() => client.disconnect());
+  const scripts = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+  await a.reportStats(rows(10));
+  const before = await scripts();
+  await a.reportStats([...rows(10).slice(0, 998), { ...row(5000, 1), key: 'row 999' }]);
+  t.true((await scripts()) - before < 50, 'what is as it was is not touched');
+  const sums = await b.stats(['row 5', 'row 998', 'row 999']);
+  t.deepEqual([...sums.values()].map(({ counters, gauges }) => [counters.bytes, gauges.viewers]), [[15, 2], [1008, undefined], [5000, 1]]);
+});
