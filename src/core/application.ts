@@ -57,6 +57,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#closed;
   }
 
+  /** Another one after each restart by a change, here or with the virtual host, and the same on all nodes. */
+  get generation(): number {
+    return Math.max(this.vhost.revision, this.revision);
+  }
+
   get internalName(): string {
     return internalName(this.vhost.name, this.name);
   }

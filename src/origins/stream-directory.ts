@@ -2,7 +2,7 @@ import { joinKey, type Cluster, type NodeIdentity, type Owner, type OwnerChange 
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
-import { readMeta, streamKey, streamOfKey, STREAMS, type StreamName } from './stream-key.ts';
+import { readMeta, streamKey, streamOfKey, STREAMS, type StreamMeta, type StreamName } from './stream-key.ts';
 
 /** Where an output stream is that another node has. */
 export interface Location {
@@ -22,7 +22,7 @@ export interface StreamOwner {
 interface Entry {
   readonly name: StreamName;
   readonly owner: Owner;
-  readonly outputs: readonly string[];
+  readonly meta: StreamMeta;
 }
 
 export interface StreamDirectoryOptions {
@@ -61,7 +61,8 @@ export class StreamDirectory {
     if (found !== undefined) return found;
     const owners = await this.#cluster.list(joinKey(STREAMS, vhost, application.name));
     for (const [key, owner] of owners) {
-      const has = readMeta(owner.meta)?.outputs.includes(output) === true && !this.#isSelf(owner);
+      const meta = readMeta(owner.meta);
+      const has = meta?.outputs.includes(output) && !this.#isSelf(owner) && meta.generation >= application.generation;
       if (has) return { owner, input: streamOfKey(key).stream };
     }
     return undefined;
@@ -71,24 +72,25 @@ export class StreamDirectory {
   async ownerOf(name: StreamName): Promise<StreamOwner | undefined> {
     const owner = await this.#cluster.ownerOf(streamKey(name));
     const meta = readMeta(owner?.meta);
-    if (owner === undefined || meta === undefined) return undefined;
+    if (owner === undefined || meta === undefined || this.#isPast(name, meta)) return undefined;
     return { node: owner, isSelf: this.#isSelf(owner), live: meta.live };
   }
 
   /** Names of the live input streams of an application that other nodes have. */
-  async elsewhere({ vhost, name: app }: Application): Promise<string[]> {
+  async elsewhere({ vhost, name: app, generation }: Application): Promise<string[]> {
     const owners = await this.#cluster.list(joinKey(STREAMS, vhost.name, app));
     return [...owners].flatMap(([key, owner]) => {
-      const live = readMeta(owner.meta)?.live === true && !this.#isSelf(owner);
+      const meta = readMeta(owner.meta);
+      const live = meta?.live && !this.#isSelf(owner) && meta.generation >= generation;
       return live ? [streamOfKey(key).stream] : [];
     });
   }
 
   /** Output streams that other nodes have in a virtual host, as far as this one has heard. */
   *remoteOutputs(vhost: string): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
-    for (const { name, owner, outputs } of this.#entries.values()) {
-      if (name.vhost !== vhost || this.#isSelf(owner)) continue;
-      for (const output of outputs) yield { app: name.app, output, location: { owner, input: name.stream } };
+    for (const { name, owner, meta } of this.#entries.values()) {
+      if (name.vhost !== vhost || this.#isSelf(owner) || this.#isPast(name, meta)) continue;
+      for (const output of meta.outputs) yield { app: name.app, output, location: { owner, input: name.stream } };
     }
   }
 
@@ -105,8 +107,14 @@ export class StreamDirectory {
 
   #find(vhost: string, app: string, output: string): Location | undefined {
     const entry = this.#entries.get(this.#outputs.get(joinKey(vhost, app, output)) ?? '');
-    if (entry === undefined || this.#isSelf(entry.owner)) return undefined;
+    if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry.name, entry.meta)) return undefined;
     return { owner: entry.owner, input: entry.name.stream };
+  }
+
+  /** Of an application that was restarted or made anew since: its node is about to end it. */
+  #isPast({ vhost, app }: StreamName, { generation }: StreamMeta): boolean {
+    const application = this.#registry.vhosts.get(vhost)?.applications.get(app);
+    return application !== undefined && generation < application.generation;
   }
 
   #isSelf({ id, incarnation }: NodeIdentity): boolean {
@@ -121,7 +129,7 @@ export class StreamDirectory {
       const meta = readMeta(owner?.meta);
       if (owner === undefined || meta === undefined) continue;
       const name = streamOfKey(key);
-      this.#entries.set(key, { name, owner, outputs: meta.outputs });
+      this.#entries.set(key, { name, owner, meta });
       for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
       // what the claim tells later of the stream does not bring back an application that was closed meanwhile
       if (before !== owner.fence) this.#mirror(name);
@@ -132,7 +140,7 @@ export class StreamDirectory {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
-    for (const output of entry.outputs) {
+    for (const output of entry.meta.outputs) {
       const path = joinKey(entry.name.vhost, entry.name.app, output);
       if (this.#outputs.get(path) === key) this.#outputs.delete(path);
     }

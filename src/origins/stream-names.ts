@@ -56,13 +56,14 @@ export class StreamNames {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
     const created = Date.now();
-    const lease = await this.#claim(key, { live: false, created, outputs: [], kept: {} }, options);
+    const { generation } = application;
+    const lease = await this.#claim(key, { live: false, created, generation, outputs: [], kept: {} }, options);
     const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
     let claim: NameClaim | undefined;
     const continuity = new Continuity(inherited, () => claim?.tell());
     try {
       const input = application.publish(name, source, { ...options, continuity });
-      claim = new NameClaim(input, lease, created, this.#log);
+      claim = new NameClaim(input, lease, { created, generation }, this.#log);
       this.#claims.set(input, claim);
       input.once('close', () => this.#claims.delete(input));
       return input;
@@ -99,16 +100,16 @@ export class StreamNames {
 class NameClaim {
   readonly #input: InputStream;
   readonly #lease: Lease;
-  readonly #created: number;
+  readonly #facts: Pick<StreamMeta, 'created' | 'generation'>;
   readonly #log: Logger;
   /** Something changed since the claim was told last. */
   #changed = false;
   #telling = false;
 
-  constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
+  constructor(input: InputStream, lease: Lease, facts: Pick<StreamMeta, 'created' | 'generation'>, log: Logger) {
     this.#input = input;
     this.#lease = lease;
-    this.#created = created;
+    this.#facts = facts;
     this.#log = log;
     const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`);
     if (lease.signal.aborted) onLost();
@@ -157,7 +158,7 @@ class NameClaim {
     const { tracks, outputs, continuity, closed } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
     return {
-      live: tracks.length > 0 && !closed, created: this.#created,
+      ...this.#facts, live: tracks.length > 0 && !closed,
       outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
     };
   }
