@@ -24,7 +24,7 @@ export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: nu
 
 /** A server process that joins the cluster of a Redis. It is gone after the test. */
 export async function startNode(
-  t: Pick<ExecutionContext, 'teardown'>, redis: RedisServer, id: string, options: KilnOptions = {},
+  t: Pick<ExecutionContext, 'teardown'>, redis: Pick<RedisServer, 'url'>, id: string, options: KilnOptions = {},
 ): Promise<Kiln> {
   const [port = 0] = await freePorts(1);
   const node = await Kiln.start({ ...options, server: clusterXml(redis, id, port) });
