@@ -11,6 +11,14 @@ const CALLS = [...CONFIG_CALLS, ...STREAM_CALLS, ...STREAM_CALLS, ...STATISTICS_
 const VHOSTS = [...NAMES, 'default'];
 const APPS = [...NAMES, 'app'];
 
+/** What a call is about: something that there is, as often as not. */
+function target(state: ServerState, random: Random): Pick<Turn, 'vhost' | 'app' | 'stream'> {
+  const { published } = state;
+  if (published.length > 0 && random.chance(0.4)) return random.pick(published);
+  const vhost = random.pick(VHOSTS);
+  return { vhost, app: vhost === 'default' ? 'app' : random.pick(APPS), stream: random.pick(NAMES) };
+}
+
 export interface ModelRun {
   readonly nodes: readonly Kiln[];
   readonly random: Random;
@@ -29,11 +37,7 @@ export async function runModel({ nodes, random, calls, onCall }: ModelRun): Prom
   try {
     for (let done = 1; done <= calls; done++) {
       const at = random.below(nodes.length);
-      const vhost = random.pick(VHOSTS);
-      const turn: Turn = {
-        state, random, nodes, node: nodes[at] as Kiln, vhost,
-        app: vhost === 'default' ? 'app' : random.pick(APPS), stream: random.pick(NAMES),
-      };
+      const turn: Turn = { state, random, nodes, node: nodes[at] as Kiln, ...target(state, random) };
       const call = random.pick(CALLS);
       const what = await call(turn).catch((error: Error) => {
         const before = told.slice(-5).join('; ');

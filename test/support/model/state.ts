@@ -39,6 +39,12 @@ export class ServerState {
     return this.app(vhost, app)?.streams.get(stream);
   }
 
+  /** Where there are streams: the names of each. */
+  get published(): { readonly vhost: string; readonly app: string; readonly stream: string }[] {
+    return [...this.vhosts].flatMap(([vhost, { apps }]) =>
+      [...apps].flatMap(([app, { streams }]) => Array.from(streams.keys(), (stream) => ({ vhost, app, stream }))));
+  }
+
   /** Streams of the server, of a virtual host, or of an application. */
   streams(vhost?: string, app?: string): PublishedStream[] {
     const vhosts = [...this.vhosts].filter(([name]) => vhost === undefined || name === vhost);

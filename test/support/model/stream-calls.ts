@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { PictureClient } from '../picture-client.ts';
 import { until } from '../until.ts';
-import { ask, ended, same, soon, WITH_TEMPLATE, type Call, type Turn } from './calls.ts';
+import { ask, ended, same, soon, type Call, type Turn } from './calls.ts';
 
 const ofApp = ({ vhost, app }: Turn): string => `/v1/vhosts/${vhost}/apps/${app}`;
 const ofStream = (turn: Turn): string => `${ofApp(turn)}/streams/${turn.stream}`;
@@ -115,7 +115,7 @@ async function getAs(host: string, port: number, path: string): Promise<{ readon
 
 /** Output streams go by the origin's name where the default profile is. */
 function plays({ state, vhost, app }: Turn): boolean {
-  return vhost !== 'default' && vhost !== WITH_TEMPLATE && state.app(vhost, app)?.profiles.has('default') === true;
+  return state.app(vhost, app)?.profiles.has('default') === true;
 }
 
 export const STREAM_CALLS: readonly Call[] = [publish, publish, publish, publish, disconnect, remove, show, show, list, list, watch];
