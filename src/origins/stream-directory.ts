@@ -37,6 +37,7 @@ export class StreamDirectory {
   readonly #entries = new Map<string, Entry>();
   /** By application and output stream: the key of the input stream. */
   readonly #outputs = new Map<string, string>();
+  readonly #listeners = new Set<(name: StreamName) => void>();
   readonly #unwatch: () => void;
 
   constructor({ cluster, registry }: StreamDirectoryOptions) {
@@ -45,7 +46,7 @@ export class StreamDirectory {
     const unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
     // what happened while this node was on its own comes in no order: the streams that there are count
     const onState = (): void => {
-      if (cluster.state === 'connected') void this.#mirrorAll();
+      if (cluster.state === 'connected') void this.#mirrorConfigured(() => this.#entries.values());
     };
     cluster.events.on('state', onState);
     this.#unwatch = () => {
@@ -56,16 +57,28 @@ export class StreamDirectory {
 
   /** Where another node has an output stream; undefined when none has. Asks the cluster before it says so. */
   async locate(application: Application, output: string): Promise<Location | undefined> {
-    const vhost = application.vhost.name;
-    const found = this.#find(vhost, application.name, output);
+    const found = this.known(application, output);
     if (found !== undefined) return found;
-    const owners = await this.#cluster.list(joinKey(STREAMS, vhost, application.name));
+    const owners = await this.#cluster.list(joinKey(STREAMS, application.vhost.name, application.name));
     for (const [key, owner] of owners) {
       const meta = readMeta(owner.meta);
       const has = meta?.outputs.includes(output) && !this.#isSelf(owner) && meta.generation >= application.generation;
       if (has) return { owner, input: streamOfKey(key).stream };
     }
     return undefined;
+  }
+
+  /** The same as far as this node has heard, without asking. */
+  known({ vhost, name: app }: Application, output: string): Location | undefined {
+    const entry = this.#entries.get(this.#outputs.get(joinKey(vhost.name, app, output)) ?? '');
+    if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry.name, entry.meta)) return undefined;
+    return { owner: entry.owner, input: entry.name.stream };
+  }
+
+  /** Tells of input streams whose owner or whose outputs are others than before. Returns its undo. */
+  listen(listener: (name: StreamName) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** The node that has an input stream, this one or another. */
@@ -105,12 +118,6 @@ export class StreamDirectory {
     this.#unwatch();
   }
 
-  #find(vhost: string, app: string, output: string): Location | undefined {
-    const entry = this.#entries.get(this.#outputs.get(joinKey(vhost, app, output)) ?? '');
-    if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry.name, entry.meta)) return undefined;
-    return { owner: entry.owner, input: entry.name.stream };
-  }
-
   /** Of an application that was restarted or made anew since: its node is about to end it. */
   #isPast({ vhost, app }: StreamName, { generation }: StreamMeta): boolean {
     const application = this.#registry.vhosts.get(vhost)?.applications.get(app);
@@ -124,16 +131,22 @@ export class StreamDirectory {
 
   #follow(changes: readonly OwnerChange[]): void {
     for (const { key, owner } of changes) {
-      const before = this.#entries.get(key)?.owner.fence;
+      const before = this.#entries.get(key);
       this.#forget(key);
-      const meta = readMeta(owner?.meta);
-      if (owner === undefined || meta === undefined) continue;
       const name = streamOfKey(key);
-      this.#entries.set(key, { name, owner, meta });
-      for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
+      const meta = readMeta(owner?.meta);
+      const entry = owner === undefined || meta === undefined ? undefined : { name, owner, meta };
+      if (entry !== undefined) this.#enter(key, entry);
       // what the claim tells later of the stream does not bring back an application that was closed meanwhile
-      if (before !== owner.fence) this.#mirror(name);
+      if (entry !== undefined && before?.owner.fence !== entry.owner.fence) this.#mirror(entry);
+      if (!isSame(before, entry)) for (const listener of this.#listeners) listener(name);
     }
+  }
+
+  #enter(key: string, entry: Entry): void {
+    const { name, meta } = entry;
+    this.#entries.set(key, entry);
+    for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
   }
 
   #forget(key: string): void {
@@ -150,15 +163,15 @@ export class StreamDirectory {
    * An application that was made on demand where the stream is, is here, too: its viewers and the API ask any node.
    * That needs the virtual host, which may be about to come.
    */
-  #mirror(name: StreamName): void {
-    if (this.#registry.vhosts.has(name.vhost)) this.#demand(name);
-    else void this.#mirrorAll();
+  #mirror(entry: Entry): void {
+    if (this.#registry.vhosts.has(entry.name.vhost)) this.#demand(entry.name);
+    else void this.#mirrorConfigured(() => [entry]);
   }
 
   /** Once this node has the configuration that the others have. */
-  async #mirrorAll(): Promise<void> {
+  async #mirrorConfigured(entries: () => Iterable<Entry>): Promise<void> {
     await this.#cluster.config.sync();
-    for (const { name } of this.#entries.values()) this.#demand(name);
+    for (const { name } of entries()) this.#demand(name);
   }
 
   #demand({ vhost, app }: StreamName): void {
@@ -169,4 +182,8 @@ export class StreamDirectory {
       if (!(error instanceof KilnError)) throw error;
     }
   }
+}
+
+function isSame(one: Entry | undefined, other: Entry | undefined): boolean {
+  return one?.owner.fence === other?.owner.fence && one?.meta.outputs.join('\n') === other?.meta.outputs.join('\n');
 }

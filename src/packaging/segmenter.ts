@@ -20,6 +20,22 @@ export interface SegmenterOptions {
   readonly segmentCount: number;
   /** Media sequence number of the first segment. */
   readonly firstMsn: number;
+  /** What a stream has come to that this one continues. */
+  readonly past?: Past;
+}
+
+/** What must not come again in the playlists of a stream that continues another. */
+export interface Past {
+  /** EXT-X-DISCONTINUITY-SEQUENCE of its last segment. */
+  readonly discontinuities: number;
+  /** By track id: the next version of an initialization. */
+  readonly inits: ReadonlyMap<number, number>;
+}
+
+/** How far the segments of a stream have come. */
+export interface Progress extends Past {
+  /** Media sequence number of the newest segment, that may be growing. */
+  readonly msn: number;
 }
 
 /** A segment without key frames ends here all the same, so that memory stays bounded. */
@@ -43,7 +59,7 @@ export class Segmenter {
   readonly #faults: FaultLog;
   readonly #packagers = new Map<number, TrackPackager>();
   /** By id: the next version of an initialization, for a track that comes back under the same names. */
-  readonly #initVersions = new Map<number, number>();
+  readonly #initVersions: Map<number, number>;
   readonly #refused = new WeakSet<Track>();
   /** Tracks that the log has been told of. */
   readonly #told = new Set<string>();
@@ -69,6 +85,7 @@ export class Segmenter {
     this.#log = log;
     this.#faults = faults;
     this.#firstMsn = options.firstMsn;
+    this.#initVersions = new Map(options.past?.inits);
     this.#maxSeconds = Math.max(MAX_SEGMENT_SECONDS, 3 * options.segmentDuration);
     this.#targetDuration = Math.max(1, Math.round(options.segmentDuration));
   }
@@ -89,6 +106,12 @@ export class Segmenter {
     return this.#targetDuration;
   }
 
+  get progress(): Progress {
+    const inits = new Map(this.#initVersions);
+    for (const [id, { init }] of this.#packagers) inits.set(id, init.version + 1);
+    return { msn: this.#cut?.msn ?? this.#firstMsn - 1, discontinuities: this.#discontinuities, inits };
+  }
+
   /**
    * Tells which tracks there are.
    * @returns packagers of tracks that are new, by track id
@@ -96,7 +119,10 @@ export class Segmenter {
   setTracks(tracks: readonly Track[]): TrackPackager[] {
     for (const [id, packager] of this.#packagers) {
       const track = tracks.find((one) => one.id === id);
-      if (track !== undefined && (track === packager.track || this.#canBecome(packager, track))) continue;
+      if (track !== undefined && (track === packager.track || this.#canBecome(packager, track))) {
+        if (!this.#started) packager.adopt(track as MediaTrack);
+        continue;
+      }
       this.#packagers.delete(id);
       this.#initVersions.set(id, packager.init.version + 1);
     }
@@ -116,6 +142,20 @@ export class Segmenter {
       this.#firstMsn = known.msn + 1;
     }
     return added;
+  }
+
+  /**
+   * Ends the growing segments: nothing comes any more, or something else does. What is pushed afterwards goes on behind
+   * a discontinuity.
+   */
+  finish(): void {
+    const last = this.#cut;
+    if (!this.#started || last === undefined) return;
+    for (const packager of this.#packagers.values()) packager.finish();
+    this.#started = false;
+    this.#firstMsn = last.msn + 1;
+    this.#newest = -Infinity;
+    this.#elect();
   }
 
   /** Takes a packet of any track; those of tracks it does not package are left out. */
@@ -196,12 +236,17 @@ export class Segmenter {
     this.#shift = shiftFor(time);
     this.#anchor = { wall: Date.now(), media: presentation(packet) };
     // whoever played what was there before finds another timeline
-    const discontinuities = this.#cut === undefined ? 0 : this.#cut.discontinuities + 1;
+    const discontinuities = this.#discontinuities + 1;
     const { frameSeconds: slack } = packager;
     const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#anchor };
     this.#cut = { msn: this.#firstMsn, ...common };
     for (const one of this.#packagers.values()) one.start(this.#cut, this.#shift);
     return true;
+  }
+
+  /** Of the stream so far, those of the past included; -1 when there was no segment before. */
+  get #discontinuities(): number {
+    return this.#cut?.discontinuities ?? this.#options.past?.discontinuities ?? -1;
   }
 
   #elect(): void {

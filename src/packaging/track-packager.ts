@@ -138,11 +138,35 @@ export class TrackPackager {
     return (this.window.open?.bytes ?? 0) + this.#builder.bytes;
   }
 
-  /** Begins the first segment. */
+  /** Begins the first segment, also after `finish`. */
   start(cut: Cut, shift: number): void {
+    const again = this.#begun;
     this.#current = cut;
     this.#shift = shift;
-    this.window.start(this.#segment(cut, false), cut.discontinuities);
+    this.window.start(this.#segment(cut, again), again ? undefined : cut.discontinuities);
+  }
+
+  /** Ends the growing segment, and every one that was asked for: `start` comes next. */
+  finish(): void {
+    while (this.behind) this.#startSegment();
+    this.#closePart(this.#builder.end);
+    const { open } = this.window;
+    if (open !== undefined && this.#begun) {
+      if (open.parts.length === 0) open.duration = this.frameSeconds;
+      this.window.complete();
+    }
+    this.#builder.breakTimeline();
+    this.#lastDts = undefined;
+    this.#needKey = this.#track.type === 'video';
+    this.#broken = false;
+    this.#absent = false;
+  }
+
+  /** Goes on with another configuration of its track, between `finish` and `start`. @throws as `push` */
+  adopt(track: MediaTrack): void {
+    if (!this.#begun || track === this.#track) return;
+    this.#reconfigure(track);
+    this.#broken = false;
   }
 
   /** What a packet is to this track; nothing changes. */
@@ -303,6 +327,11 @@ export class TrackPackager {
     this.#current = cut;
     if (first) this.window.start(this.#segment(cut, false), cut.discontinuities);
     else this.window.start(this.#segment(cut, cut.discontinuity));
+  }
+
+  /** There was something for players. */
+  get #begun(): boolean {
+    return this.window.last !== undefined;
   }
 
   #segment({ msn, anchor, time }: Cut, discontinuity: boolean): Segment {

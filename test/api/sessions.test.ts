@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import type { Application } from '../../src/core/application.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+import { aloneWith } from '../support/alone.ts';
 import { openApi } from '../support/api.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../support/packets.ts';
@@ -22,7 +23,7 @@ const MISSING = { message: 'Not Found', response: 'Could not find the session', 
 async function start(t: ExecutionContext) {
   const publishers = { llhls: LLHLS, webrtc: {} };
   const { registry, url } = await startWebrtc(t, { vhost: { applications: [{ name: 'app', type: 'live', publishers }] } });
-  const llhls = new LlhlsPublisher({ registry, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32, 7) });
+  const llhls = new LlhlsPublisher({ registry, ...(await aloneWith(registry)), log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32, 7) });
   const viewers = Fastify();
   await viewers.register(llhls.routes);
   t.teardown(async () => {

@@ -10,6 +10,7 @@ import { Registry } from '../../src/core/registry.ts';
 import type { InputStream, OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+import { aloneWith } from './alone.ts';
 
 export interface LlhlsSetup {
   /** As in the management API. */
@@ -31,7 +32,7 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const vhost = registry.createVhost(reading.config as VirtualHostConfig, true);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const publisher = new LlhlsPublisher({ registry, log, tokenKey: Buffer.alloc(32, 7) });
+  const publisher = new LlhlsPublisher({ registry, ...(await aloneWith(registry)), log, tokenKey: Buffer.alloc(32, 7) });
   const app: FastifyInstance = Fastify();
   await app.register(publisher.routes);
   const application = vhost.application('app');

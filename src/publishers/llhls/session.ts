@@ -1,10 +1,11 @@
 import { Flow } from '../../core/counters.ts';
-import { sessionId, type Session } from '../../core/session.ts';
+import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
-import { SessionTokens, type SessionClaims } from './token.ts';
+import type { Viewer } from './answer.ts';
+import type { SessionClaims, SessionTokens } from './token.ts';
 
-class Player implements Session {
+class Player implements Session, Viewer {
   readonly kind = 'llhls';
   readonly id: string;
   readonly createdTime: number;
@@ -22,6 +23,11 @@ class Player implements Session {
     this.out = new Flow(now);
     this.kick = () => kick(this);
   }
+
+  sent(bytes: number, now: number): void {
+    this.out.add(bytes, now);
+    this.lastSeen = now;
+  }
 }
 
 export type { Player };
@@ -37,24 +43,42 @@ const MAX_KICKED = 10_000;
  * Who loads the master playlist again under the name of a session continues that session: its older token ends.
  */
 export class Players {
-  readonly #output: OutputStream;
+  /** undefined while the stream has no publisher: nobody is counted. */
+  #output: OutputStream | undefined;
   readonly #tokens: SessionTokens;
   readonly #players = new Map<string, Player>();
-  readonly #kicked = new Set<string>();
+  readonly #kicked: Set<string>;
+  /** Called when a player was thrown out. */
+  onKick: () => void = () => {};
 
-  /** @param identity of the stream, the same on every node */
-  constructor(output: OutputStream, key: Buffer, identity: string) {
+  /** @param kicked ids of players that were thrown out before */
+  constructor(tokens: SessionTokens, kicked: Iterable<string> = []) {
+    this.#tokens = tokens;
+    this.#kicked = new Set(kicked);
+  }
+
+  /** Ids of players that were thrown out. */
+  get kicked(): ReadonlySet<string> {
+    return this.#kicked;
+  }
+
+  /** Counts players as viewers of an output stream. */
+  attach(output: OutputStream): void {
     this.#output = output;
-    this.#tokens = new SessionTokens(key, identity);
+  }
+
+  /** Counts nobody any more; those who were thrown out stay out. */
+  detach(): void {
+    this.#output = undefined;
+    for (const token of this.#players.keys()) this.#end(token);
   }
 
   /**
    * A token for whoever asks for a master playlist.
-   * @param query of the request; it may name the session
+   * @param id of the session
    * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
    */
-  issue(query: URLSearchParams): string {
-    const id = sessionId(query);
+  issue(id: string): string {
     if (this.#kicked.has(id)) throw kilnError('playlistSessionRefused');
     if (this.#present(id) === 'elsewhere') throw kilnError('sessionExists', id);
     return this.#tokens.issue(id);
@@ -83,7 +107,7 @@ export class Players {
       if (present.createdTime >= claims.issued) return undefined;
       this.#end(present.token);
     }
-    if (this.#players.size >= MAX_PLAYERS) return 'uncounted';
+    if (this.#output === undefined || this.#players.size >= MAX_PLAYERS) return 'uncounted';
     const player = new Player(token, claims, now, (kicked) => this.#kick(kicked));
     player.leave = this.#output.addSession(player);
     this.#players.set(token, player);
@@ -95,13 +119,9 @@ export class Players {
     for (const [token, player] of this.#players) if (player.lastSeen < before) this.#end(token);
   }
 
-  close(): void {
-    for (const token of this.#players.keys()) this.#end(token);
-  }
-
   /** Who has the name of a session: one of these players, or a viewer of another output or publisher. */
   #present(id: string): Player | 'elsewhere' | undefined {
-    const session = this.#output.input.session(id);
+    const session = this.#output?.input.session(id);
     if (session === undefined) return undefined;
     return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
   }
@@ -110,6 +130,7 @@ export class Players {
     this.#kicked.add(id);
     if (this.#kicked.size > MAX_KICKED) this.#kicked.delete(this.#kicked.values().next().value as string);
     this.#end(token);
+    this.onKick();
   }
 
   #end(token: string): void {

@@ -1,136 +1,148 @@
-import { randomBytes } from 'node:crypto';
 import type { LlhlsPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { Reader } from '../../core/reader.ts';
+import { sessionId } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
+import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import { isSkippable, type ChunklistForm, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
+import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
 import { Segmenter } from '../../packaging/segmenter.ts';
-import type { Init, Part, Segment } from '../../packaging/segment.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
+import type { FileAnswer, Hold, Media, OnLeft, PlayedStream, Viewer } from './answer.ts';
+import { answerChunklist } from './chunklist.ts';
+import { handedOn, type Directives } from './directives.ts';
+import { Files, type Resource } from './files.ts';
+import { nextOf, readKept, toKept } from './kept.ts';
 import { buildMaster } from './master.ts';
-import { fileNames } from './names.ts';
-import { ceiling, Rendition, type ChunklistContext } from './rendition.ts';
+import { MasterTemplate } from './master-template.ts';
+import { childPrefix, defaultQuery, fileNames, nameHash, randomKey } from './names.ts';
+import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
 import { Players } from './session.ts';
-import type { Text } from './text.ts';
+import { Text } from './text.ts';
+import type { SessionTokens } from './token.ts';
 import { renditionsOf, variants } from './variants.ts';
-import type { Outcome } from './waiters.ts';
-
-/** What a child file name stands for. */
-export type Resource =
-  | { readonly kind: 'chunklist'; readonly rendition: Rendition }
-  | { readonly kind: 'part' | 'segment' | 'init'; readonly rendition: Rendition; readonly body: readonly Buffer[] }
-  /** The part that comes next: it is told of before it exists. */
-  | { readonly kind: 'hint'; readonly rendition: Rendition; readonly msn: number; readonly part: number };
+import type { Outcome, Waiters } from './waiters.ts';
 
 const TICK_MS = 500;
 /** Targets after which a request that waits is given up, and a silent player counts as gone. */
 const PATIENCE_TARGETS = 3;
 const MAX_PATIENCE_MS = 60_000;
+/** How long a request waits for a publisher that may return: players give up a request that takes 10 seconds. */
+const INTERRUPTED_MS = 5000;
 /** Players that wait for a complete segment need not wait long when a stream starts. */
 const FIRST_SEGMENT_SECONDS = 1;
 const MAX_WAITING = 20_000;
 /** Playlists wait so long for renditions that have just been told of: players load them but once. */
 const ALL_STARTED_MS = 5000;
 
-/** LL-HLS of one output stream: its files by name, its playlists, its players. */
-export class LlhlsStream {
+/** Of all streams, so that of two playlists of one name the later one has the greater. */
+let editions = 0;
+
+export interface LlhlsStreamOptions {
   readonly output: OutputStream;
   readonly application: Application;
   readonly config: LlhlsPublisherConfig;
-  readonly players: Players;
+  readonly tokens: SessionTokens;
+  readonly log: Logger;
+}
+
+/**
+ * LL-HLS of one output stream: its files by name, its playlists, its players. When the publisher has gone it stays as it
+ * is, until the stream is continued, or closed.
+ */
+export class LlhlsStream implements PlayedStream, RenditionContext {
+  readonly application: Application;
+  readonly config: LlhlsPublisherConfig;
+  /** What tells its files from those of other streams of its name, that it does not continue. */
+  readonly run: string;
+  /** It continues another, of which nothing is here. */
+  readonly continues: boolean;
+  readonly #players: Players;
   readonly #segmenter: Segmenter;
   readonly #faults: FaultLog;
-  readonly #reader: Reader;
   readonly #timer: NodeJS.Timeout;
   readonly #streamKey: string;
   readonly #query: string;
   readonly #renditions = new Map<number, Rendition>();
-  readonly #files = new Map<string, Resource>();
-  #edition = 0;
+  readonly #files = new Files();
+  #output: OutputStream;
+  #reader: Reader | undefined;
+  /** The newest segment that was kept for who continues the stream. */
+  #keptMsn = -1;
+  #edition = ++editions;
   /** Milliseconds since the epoch until which playlists wait for renditions that have brought nothing. */
   #patientUntil = 0;
   /** When encoders that had rested were last asked to go on. */
   #wokenAt = 0;
+  #interrupted = false;
   #closed = false;
   readonly #setTracks = (tracks: readonly Track[]) => this.#update(tracks);
 
-  constructor(output: OutputStream, application: Application, config: LlhlsPublisherConfig, log: Logger, tokenKey: Buffer) {
-    this.output = output;
+  constructor({ output, application, config, tokens, log }: LlhlsStreamOptions) {
     this.application = application;
     this.config = config;
-    this.players = new Players(output, tokenKey, `${application.internalName}/${output.name}`);
+    this.#output = output;
     this.#faults = new FaultLog(log);
-    this.#streamKey = config.originMode ? nameHash(output.name) : randomKey();
+    const kept = keptBefore(output);
+    const next = kept && nextOf(kept);
+    this.run = kept?.run ?? randomKey();
+    this.continues = kept !== undefined;
+    this.#streamKey = config.originMode ? nameHash(output.name) : this.run;
+    this.#players = new Players(tokens, kept?.kicked);
+    this.#players.onKick = () => this.#keep();
     this.#query = defaultQuery(config);
     const { chunkDuration, segmentDuration, segmentCount } = config;
-    const firstMsn = config.serverTimeBasedSegmentNumbering ? Math.floor(Date.now() / (segmentDuration * 1000)) : 0;
+    const timed = config.serverTimeBasedSegmentNumbering ? Math.floor(Date.now() / (segmentDuration * 1000)) : 0;
     const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
     this.#segmenter = new Segmenter(
-      { chunkDuration, segmentDuration, firstSegmentDuration, segmentCount, firstMsn },
+      {
+        chunkDuration, segmentDuration, firstSegmentDuration, segmentCount,
+        firstMsn: Math.max(timed, next?.msn ?? 0), past: next?.past,
+      },
       log,
       this.#faults,
     );
-    this.#update(output.tracks);
-    output.on('tracks', this.#setTracks);
-    this.#reader = output.read({ packet: (packet) => this.#segmenter.push(packet) });
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
+    this.#attach(output);
   }
 
-  /** What a child file name stands for; undefined for none of this stream's. */
-  file(name: string): Resource | undefined {
-    return this.#files.get(name);
+  get edition(): number {
+    return this.#edition;
   }
 
-  /**
-   * What somebody who asks for a playlist would play: nothing, not yet, or all of its tracks that come. Encoders that
-   * rest are asked to go on, and waited for: players load playlists but once.
-   */
-  state(playlist: Playlist): 'empty' | 'starting' | 'started' {
-    if (this.output.resting) this.#wake();
-    const renditions = renditionsOf(variants(playlist, [...this.#renditions.values()]));
-    if (renditions.length === 0) return 'empty';
-    const started = renditions.filter((rendition) => this.#isStarted(rendition)).length;
-    if (started === renditions.length) return 'started';
-    return started > 0 && Date.now() >= this.#patientUntil ? 'started' : 'starting';
+  /** It has no publisher, and may get one again. */
+  get interrupted(): boolean {
+    return this.#interrupted;
   }
 
-  /**
-   * A master playlist for one player.
-   * @param token the player's path element; undefined for children without one
-   * @param query what the player asked with, without `?`, handed on to the children
-   */
-  master(playlist: Playlist, token: string | undefined, query: string): string {
-    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.application.name, this.output.name);
-    const path = token === undefined ? prefix : `${prefix}${token}/`;
-    const handedOn = query === '' ? '' : `${this.#query === '' ? '?' : '&'}${query}`;
-    const started = [...this.#renditions.values()].filter((rendition) => rendition.started);
-    return buildMaster(variants(playlist, started), {
-      output: this.output,
-      targetDuration: this.#segmenter.targetDuration,
-      uri: (rendition) => `${path}${rendition.names.chunklist()}${handedOn}`,
-    });
+  /** Milliseconds that a request is held. */
+  get patienceMs(): number {
+    if (this.#interrupted) return INTERRUPTED_MS;
+    return Math.min(PATIENCE_TARGETS * this.#segmenter.targetDuration * 1000, MAX_PATIENCE_MS);
   }
 
-  chunklist(rendition: Rendition, form: ChunklistForm): Text {
-    return rendition.chunklist(form, this.#context());
+  /** Whether an output stream is the continuation of this one. */
+  isContinuedBy(output: OutputStream): boolean {
+    return this.#interrupted && !this.#closed && keptBefore(output)?.run === this.run;
   }
 
-  /**
-   * Waits until a rendition has come so far.
-   * @returns undefined when too many wait already
-   */
-  wait(
-    rendition: Rendition,
-    ready: () => boolean,
-    onCancel: (cancel: () => void) => void,
-  ): Promise<Outcome> | undefined {
-    let waiting = 0;
-    for (const { waiters } of this.#renditions.values()) waiting += waiters.size;
-    if (waiting >= MAX_WAITING) return undefined;
-    return rendition.waiters.wait(ready, Math.min(this.#patienceMs, MAX_PATIENCE_MS), onCancel);
+  /** The publisher has gone: who asks gets what is there. */
+  interrupt(): void {
+    if (this.#interrupted || this.#closed) return;
+    this.#interrupted = true;
+    this.#detach();
+    this.#segmenter.finish();
+    this.#keep(true);
+    this.#players.detach();
+    for (const { waiters } of this.#renditions.values()) waiters.limit(Date.now() + INTERRUPTED_MS);
+  }
+
+  /** The publisher is back: the playlists go on behind a discontinuity. */
+  resume(output: OutputStream): void {
+    this.#interrupted = false;
+    this.#attach(output);
   }
 
   /** Ends every player and every wait. Idempotent. */
@@ -138,22 +150,157 @@ export class LlhlsStream {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#timer);
-    this.#reader.close();
-    this.output.off('tracks', this.#setTracks);
-    for (const rendition of this.#renditions.values()) rendition.close();
-    this.players.close();
+    this.#detach();
+    this.#players.detach();
     this.#faults.close();
-    this.#files.clear();
+    // while it is interrupted players have reason to ask again, here or at another node
+    for (const { waiters } of this.#renditions.values()) waiters.close(this.#interrupted ? 'overdue' : 'gone');
   }
 
-  get #patienceMs(): number {
-    return PATIENCE_TARGETS * this.#segmenter.targetDuration * 1000;
+  master(file: string, query: string): Text | undefined {
+    const template = this.template(file);
+    if (template === undefined) return undefined;
+    const token = this.config.originMode ? undefined : this.issue(sessionId(new URLSearchParams(query)));
+    return new Text(template.fill(token, handedOn(query)));
+  }
+
+  /**
+   * A master playlist for whoever may come; undefined while there is nothing to play yet.
+   * @throws fileNotFound, tooManyConnections
+   */
+  template(file: string): MasterTemplate | undefined {
+    const playlist = this.#output.playlist(file);
+    const state = playlist === undefined ? 'empty' : this.#state(playlist);
+    if (playlist === undefined || state === 'empty') throw kilnError('fileNotFound');
+    if (state === 'starting') return undefined;
+    if (!this.config.originMode) this.#limitConnections();
+    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.application.name, this.#output.name);
+    const started = [...this.#renditions.values()].filter((rendition) => rendition.started);
+    return new MasterTemplate(buildMaster(variants(playlist, started), {
+      output: this.#output,
+      targetDuration: this.#segmenter.targetDuration,
+      uri: (rendition) => MasterTemplate.uri(prefix, rendition.names.chunklist()),
+    }));
+  }
+
+  /** A token for a session. @throws playlistSessionRefused, sessionExists */
+  issue(id: string): string {
+    return this.#players.issue(id);
+  }
+
+  admit(token: string, now = Date.now()): Viewer | undefined {
+    if (!this.#players.knows(token)) this.#limitConnections();
+    const player = this.#players.admit(token, now);
+    if (player === undefined) throw kilnError('playlistSessionRefused');
+    return player === 'uncounted' ? undefined : player;
+  }
+
+  sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
+    this.#output.counters.sent(bytes, now);
+    viewer?.sent(bytes, now);
+  }
+
+  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+    const resource = this.#closed ? undefined : this.#files.get(name);
+    if (resource === undefined) throw kilnError('fileNotFound');
+    if (resource.kind === 'list') return answerChunklist(resource.rendition, directives, hold);
+    if (resource.kind === 'hint') return this.#hinted(name, resource, hold);
+    return resource;
+  }
+
+  /** The rendition of a chunklist's name. */
+  rendition(name: string): Rendition | undefined {
+    const resource = this.#closed ? undefined : this.#files.get(name);
+    return resource?.kind === 'list' ? resource.rendition : undefined;
+  }
+
+  wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft): Promise<Outcome> {
+    let waiting = 0;
+    for (const rendition of this.#renditions.values()) waiting += rendition.waiters.size;
+    if (waiting >= MAX_WAITING) throw kilnError('tooManyWaiting');
+    return waiters.wait(ready, this.patienceMs, onLeft);
+  }
+
+  chunklistOptions(): Omit<ChunklistOptions, 'partTarget'> {
+    const { chunkDuration, partHoldBack, segmentDuration, segmentCount, enablePreloadHint } = this.config;
+    const { targetDuration, partTarget } = this.#segmenter;
+    const target = ceiling(partTarget);
+    const holdBack = partHoldBack ?? 3 * chunkDuration;
+    return {
+      targetDuration,
+      partHoldBack: Math.max(holdBack, Math.max(2, Math.min(3, holdBack / chunkDuration)) * target),
+      preloadHint: enablePreloadHint,
+      skippable: isSkippable(segmentDuration * segmentCount, targetDuration),
+    };
+  }
+
+  reports(except: Rendition): RenditionReport[] {
+    const reports: RenditionReport[] = [];
+    for (const rendition of this.#renditions.values()) {
+      const report = rendition === except ? undefined : rendition.report();
+      if (report !== undefined) reports.push(report);
+    }
+    return reports;
+  }
+
+  #attach(output: OutputStream): void {
+    this.#output = output;
+    this.#players.attach(output);
+    this.#update(output.tracks);
+    this.#keep();
+    output.on('tracks', this.#setTracks);
+    this.#reader = output.read({ packet: (packet) => this.#segmenter.push(packet) });
+  }
+
+  #detach(): void {
+    this.#reader?.close();
+    this.#output.off('tracks', this.#setTracks);
+  }
+
+  /** What who continues the stream has to know. */
+  #keep(complete = false): void {
+    const { progress } = this.#segmenter;
+    if (progress.msn < 0) return;
+    this.#keptMsn = progress.msn;
+    const { name, input: { continuity } } = this.#output;
+    continuity.keep(keyOf(name), toKept(this.run, progress, complete, this.#players.kicked));
   }
 
   #tick(): void {
     const now = Date.now();
     for (const { waiters } of this.#renditions.values()) waiters.expire(now);
-    this.players.expire(now - this.#patienceMs);
+    this.#players.expire(now - PATIENCE_TARGETS * this.#segmenter.targetDuration * 1000);
+  }
+
+  #limitConnections(): void {
+    const { maxConnection } = this.config;
+    // who plays what may be continued has been let in before
+    if (maxConnection === 0 || this.#interrupted) return;
+    if (this.application.counters.publishers.llhls >= maxConnection) throw kilnError('tooManyConnections', maxConnection);
+  }
+
+  /** A part that a preload hint told of: held until it exists, or the segment ended without it. */
+  #hinted(name: string, { rendition }: Resource, hold: Hold): Promise<FileAnswer> {
+    const decided = (): boolean => this.#files.get(name)?.kind !== 'hint';
+    return hold((onLeft) => rendition.wait(decided, onLeft)).then((outcome) => {
+      if (outcome === 'overdue') throw kilnError('playlistOverdue');
+      const resource = outcome === 'ready' ? this.#files.get(name) : undefined;
+      if (resource?.kind !== 'part') throw kilnError('fileNotFound');
+      return resource as Media;
+    });
+  }
+
+  /**
+   * What somebody who asks for a playlist would play: nothing, not yet, or all of its tracks that come. Encoders that
+   * rest are asked to go on, and waited for: players load playlists but once.
+   */
+  #state(playlist: Playlist): 'empty' | 'starting' | 'started' {
+    if (this.#output.resting && !this.#interrupted) this.#wake();
+    const renditions = renditionsOf(variants(playlist, [...this.#renditions.values()]));
+    if (renditions.length === 0) return 'empty';
+    const started = renditions.filter((rendition) => this.#isStarted(rendition)).length;
+    if (started === renditions.length) return 'started';
+    return started > 0 && Date.now() >= this.#patientUntil ? 'started' : 'starting';
   }
 
   #update(tracks: readonly Track[]): void {
@@ -163,46 +310,41 @@ export class LlhlsStream {
     }
     for (const packager of added) this.#add(packager);
     if (added.length > 0) this.#patientUntil = Date.now() + ALL_STARTED_MS;
-    this.#edition++;
+    this.#edition = ++editions;
   }
 
   #add(packager: TrackPackager): void {
-    const { track, window, init } = packager;
-    const names = fileNames(track.id, track.type, this.#streamKey, this.#query);
-    const rendition = new Rendition(packager, names);
-    const putInit = ({ version, data }: Init) => {
-      this.#put(names.init(version), { kind: 'init', rendition, body: [data] });
-    };
+    const { track, window } = packager;
+    const rendition = new Rendition(packager, fileNames(track.id, track.type, this.#streamKey, this.#query), this);
     this.#renditions.set(track.id, rendition);
-    this.#put(names.chunklist(), { kind: 'chunklist', rendition });
-    putInit(init);
-    window.on('init', putInit);
-    window.on('part', (segment, part) => this.#onPart(rendition, segment, part));
-    window.on('complete', (segment) => this.#onComplete(rendition, segment));
-    window.on('evicted', (segment) => this.#onEvicted(rendition, segment));
+    this.#files.add(rendition);
+    window.on('init', () => this.#keep());
+    window.on('part', (_segment, { index }) => {
+      rendition.newestAt = Date.now();
+      if (index === 0 && this.#patientUntil > 0) this.#noteStart();
+      this.#advance(rendition);
+    });
+    window.on('complete', ({ msn }) => {
+      this.#advance(rendition);
+      if (msn >= this.#keptMsn) this.#keep();
+    });
+  }
+
+  #advance(rendition: Rendition): void {
+    this.#edition = ++editions;
+    rendition.advance();
   }
 
   #drop(id: number, rendition: Rendition): void {
     this.#renditions.delete(id);
-    rendition.packager.window.removeAllListeners();
-    for (const [name, resource] of this.#files) if (resource.rendition === rendition) this.#files.delete(name);
-    rendition.close();
-  }
-
-  #onPart(rendition: Rendition, { msn }: Segment, { index, data }: Part): void {
-    const { names, waiters } = rendition;
-    this.#put(names.part(msn, index), { kind: 'part', rendition, body: [data] });
-    rendition.newestAt = Date.now();
-    this.#putHint(rendition, msn, index + 1);
-    if (index === 0 && this.#patientUntil > 0) this.#noteStart();
-    this.#edition++;
-    waiters.check();
+    this.#files.drop(rendition);
+    rendition.waiters.close();
   }
 
   #wake(): void {
     this.#wokenAt = Date.now();
     this.#patientUntil = this.#wokenAt + ALL_STARTED_MS;
-    this.output.emit('wanted');
+    this.#output.emit('wanted');
   }
 
   /** What an encoder put out before it rested is old. */
@@ -218,97 +360,13 @@ export class LlhlsStream {
       this.#patientUntil = Date.now() + ALL_STARTED_MS;
     }
   }
-
-  #onComplete(rendition: Rendition, { msn, parts, gap }: Segment): void {
-    const { names, waiters } = rendition;
-    this.#files.delete(pathOf(names.part(msn, parts.length)));
-    if (!gap) this.#put(names.segment(msn), { kind: 'segment', rendition, body: parts.map(({ data }) => data) });
-    this.#putHint(rendition, msn + 1, 0);
-    this.#edition++;
-    waiters.check();
-  }
-
-  #onEvicted({ names, packager: { window } }: Rendition, { msn, parts, init }: Segment): void {
-    this.#files.delete(pathOf(names.segment(msn)));
-    for (const { index } of parts) this.#files.delete(pathOf(names.part(msn, index)));
-    const inUse = window.open?.init === init || window.kept.some((segment) => segment.init === init);
-    if (!inUse) this.#files.delete(pathOf(names.init(init.version)));
-  }
-
-  #putHint(rendition: Rendition, msn: number, part: number): void {
-    this.#put(rendition.names.part(msn, part), { kind: 'hint', rendition, msn, part });
-  }
-
-  #put(name: string, resource: Resource): void {
-    this.#files.set(pathOf(name), resource);
-  }
-
-  #context(): ChunklistContext {
-    return {
-      edition: this.#edition,
-      options: this.#options(),
-      reports: (except) => {
-        const reports: RenditionReport[] = [];
-        for (const rendition of this.#renditions.values()) {
-          const report = rendition === except ? undefined : rendition.report();
-          if (report !== undefined) reports.push(report);
-        }
-        return reports;
-      },
-    };
-  }
-
-  #options(): Omit<ChunklistOptions, 'partTarget'> {
-    const { chunkDuration, partHoldBack, segmentDuration, segmentCount, enablePreloadHint } = this.config;
-    const { targetDuration, partTarget } = this.#segmenter;
-    const target = ceiling(partTarget);
-    const holdBack = partHoldBack ?? 3 * chunkDuration;
-    return {
-      targetDuration,
-      partHoldBack: Math.max(holdBack, Math.max(2, Math.min(3, holdBack / chunkDuration)) * target),
-      preloadHint: enablePreloadHint,
-      skippable: isSkippable(segmentDuration * segmentCount, targetDuration),
-    };
-  }
 }
 
-/** A file's name without the query that stands behind it in playlists. */
-function pathOf(name: string): string {
-  const query = name.indexOf('?');
-  return query < 0 ? name : name.slice(0, query);
+/** What the stream that an output stream continues kept of its playlists. */
+function keptBefore({ name, input: { continuity } }: OutputStream) {
+  return readKept(continuity.inherited(keyOf(name)));
 }
 
-/** In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). */
-function childPrefix(depth: number, application: string, stream: string): string {
-  const app = encodeURIComponent(application);
-  const name = encodeURIComponent(stream);
-  switch (depth) {
-    case 0:
-      return '';
-    case 1:
-      return `../${name}/`;
-    case 2:
-      return `../../${app}/${name}/`;
-    default:
-      return `/${app}/${name}/`;
-  }
-}
-
-function defaultQuery({ defaultQueryString }: LlhlsPublisherConfig): string {
-  const pairs = defaultQueryString.map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
-  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
-}
-
-const KEY_CHARS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678901';
-
-/** Eight characters that tell one run of a stream from the next. */
-function randomKey(): string {
-  return Array.from(randomBytes(8), (byte) => KEY_CHARS[byte % KEY_CHARS.length]).join('');
-}
-
-/** FNV-1a of the stream's name: the same on every origin. */
-function nameHash(name: string): string {
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  return String(hash);
+function keyOf(output: string): string {
+  return `llhls ${output}`;
 }

@@ -3,7 +3,7 @@ export type Outcome = 'ready' | 'overdue' | 'gone';
 
 interface Waiter {
   readonly ready: () => boolean;
-  readonly deadline: number;
+  deadline: number;
   readonly settle: (outcome: Outcome) => void;
 }
 
@@ -43,8 +43,13 @@ export class Waiters {
     for (const waiter of this.#waiters) if (waiter.deadline <= now) waiter.settle('overdue');
   }
 
-  /** Nothing will come any more. */
-  close(): void {
-    for (const waiter of this.#waiters) waiter.settle('gone');
+  /** Nobody waits longer than until a time, in milliseconds since the epoch. */
+  limit(until: number): void {
+    for (const waiter of this.#waiters) waiter.deadline = Math.min(waiter.deadline, until);
+  }
+
+  /** Nothing will come any more, or not here. */
+  close(outcome: Outcome = 'gone'): void {
+    for (const waiter of this.#waiters) waiter.settle(outcome);
   }
 }

@@ -1,0 +1,76 @@
+import type { Init, Part, Segment } from '../../packaging/segment.ts';
+import type { Media } from './answer.ts';
+import type { Rendition } from './rendition.ts';
+
+/** What a child file name stands for. */
+export type Resource =
+  | { readonly kind: 'list'; readonly rendition: Rendition }
+  | (Media & { readonly rendition: Rendition })
+  /** The part that comes next: it is told of before it exists. */
+  | { readonly kind: 'hint'; readonly rendition: Rendition };
+
+/** The files of a stream by name: those that playlists name, and the part that each hints at. */
+export class Files {
+  readonly #files = new Map<string, Resource>();
+
+  get(name: string): Resource | undefined {
+    return this.#files.get(name);
+  }
+
+  /** Follows what a rendition has, until it is dropped. */
+  add(rendition: Rendition): void {
+    const { names, packager: { window, init } } = rendition;
+    this.#put(names.chunklist(), { kind: 'list', rendition });
+    this.#putInit(rendition, init);
+    window.on('init', (next) => this.#putInit(rendition, next));
+    window.on('part', (segment, part) => this.#onPart(rendition, segment, part));
+    window.on('complete', (segment) => this.#onComplete(rendition, segment));
+    window.on('evicted', (segment) => this.#onEvicted(rendition, segment));
+  }
+
+  drop(rendition: Rendition): void {
+    rendition.packager.window.removeAllListeners();
+    for (const [name, resource] of this.#files) if (resource.rendition === rendition) this.#files.delete(name);
+  }
+
+  #putInit(rendition: Rendition, { version, data }: Init): void {
+    this.#putMedia(rendition.names.init(version), 'init', rendition, [data]);
+  }
+
+  #onPart(rendition: Rendition, { msn }: Segment, { index, data }: Part): void {
+    this.#putMedia(rendition.names.part(msn, index), 'part', rendition, [data]);
+    this.#putHint(rendition, msn, index + 1);
+  }
+
+  #onComplete(rendition: Rendition, { msn, parts, gap }: Segment): void {
+    const { names } = rendition;
+    this.#files.delete(pathOf(names.part(msn, parts.length)));
+    if (!gap) this.#putMedia(names.segment(msn), 'segment', rendition, parts.map(({ data }) => data));
+    this.#putHint(rendition, msn + 1, 0);
+  }
+
+  #onEvicted({ names, packager: { window } }: Rendition, { msn, parts, init }: Segment): void {
+    this.#files.delete(pathOf(names.segment(msn)));
+    for (const { index } of parts) this.#files.delete(pathOf(names.part(msn, index)));
+    const inUse = window.open?.init === init || window.kept.some((segment) => segment.init === init);
+    if (!inUse) this.#files.delete(pathOf(names.init(init.version)));
+  }
+
+  #putMedia(name: string, kind: Media['kind'], rendition: Rendition, body: readonly Buffer[]): void {
+    this.#put(name, { kind, rendition, type: rendition.packager.track.type, body });
+  }
+
+  #putHint(rendition: Rendition, msn: number, part: number): void {
+    this.#put(rendition.names.part(msn, part), { kind: 'hint', rendition });
+  }
+
+  #put(name: string, resource: Resource): void {
+    this.#files.set(pathOf(name), resource);
+  }
+}
+
+/** A file's name without the query that stands behind it in playlists. */
+function pathOf(name: string): string {
+  const query = name.indexOf('?');
+  return query < 0 ? name : name.slice(0, query);
+}

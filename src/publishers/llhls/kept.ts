@@ -1,0 +1,45 @@
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import type { Past, Progress } from '../../packaging/segmenter.ts';
+
+/** A number that players are asked back by (`_HLS_msn`). */
+const Count = Type.Integer({ minimum: 0, maximum: 1e14 });
+
+/** What a stream keeps of its playlists for the one that continues it. */
+const Kept = Type.Object({
+  /** Of this stream and all that it continued: what their files are told apart by from others of the same name. */
+  run: Type.String({ pattern: '^[A-Za-z0-9]{8}$' }),
+  msn: Count,
+  discontinuities: Count,
+  /** By track id: the next version of an initialization. */
+  inits: Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Count])),
+  /** It is all that there was: nothing came after it was kept. */
+  complete: Type.Boolean(),
+  /** Sessions that were thrown out, as far as they are remembered. */
+  kicked: Type.Array(Type.String({ maxLength: 128 })),
+});
+export type Kept = Static<typeof Kept>;
+
+/** Segments that a node may have put out, and initializations, after it kept something for the last time. */
+const MARGIN = 3;
+/** Sessions that were thrown out and stay out when another node goes on with the stream. */
+const MAX_KICKED = 50;
+
+/** undefined for what another version may have left. */
+export function readKept(value: unknown): Kept | undefined {
+  return Value.Check(Kept, value) ? value : undefined;
+}
+
+export function toKept(run: string, progress: Progress, complete: boolean, kicked: Iterable<string>): Kept {
+  const { msn, discontinuities, inits } = progress;
+  return { run, msn, discontinuities: Math.max(0, discontinuities), inits: [...inits], complete, kicked: [...kicked].slice(-MAX_KICKED) };
+}
+
+/** Where a stream goes on that has none of the segments before. */
+export function nextOf({ msn, discontinuities, inits, complete }: Kept): { readonly msn: number; readonly past: Past } {
+  const ahead = complete ? 0 : MARGIN;
+  return {
+    msn: msn + 1 + ahead,
+    past: { discontinuities, inits: new Map(inits.map(([id, version]) => [id, version + ahead])) },
+  };
+}

@@ -1,0 +1,51 @@
+/** A segment and how many parts of it there are. */
+export interface Counted {
+  readonly msn: number;
+  readonly parts: number;
+}
+
+/** How far a rendition's chunklist has come. One of both is there. */
+export interface Position {
+  /** The newest complete segment; without parts it is a gap. */
+  readonly newest?: Counted;
+  /** The growing segment, if it has parts. */
+  readonly open?: Counted;
+  /** Seconds. */
+  readonly partTarget: number;
+}
+
+/** How many segments, and with short parts how many parts, a player may ask ahead (RFC 8216bis 6.2.5.2). */
+const MAX_SEGMENTS_AHEAD = 2;
+const PARTS_AHEAD_SECONDS = 3;
+const MIN_PARTS_AHEAD = 3;
+
+/** Whether the chunklist has a complete segment, or with `part` that part, or what came after. */
+export function has({ newest, open }: Position, msn: number, part?: number): boolean {
+  if (newest !== undefined && msn <= newest.msn) {
+    // beyond a segment's final part, part 0 of the next segment is meant (RFC 8216bis 6.2.5.2)
+    const beyond = part !== undefined && msn === newest.msn && newest.parts > 0 && part >= newest.parts;
+    return !beyond || open !== undefined;
+  }
+  return part !== undefined && open?.msn === msn && part < open.parts;
+}
+
+/** Whether a player asks for something further ahead than it has reason to. */
+export function tooFar(position: Position, msn: number, part: number | undefined): boolean {
+  const { partTarget } = position;
+  const last = lastOf(position);
+  if (msn > last.msn + MAX_SEGMENTS_AHEAD) return true;
+  if (part === undefined || msn < last.msn) return false;
+  const ahead = Math.max(MIN_PARTS_AHEAD, partTarget < 1 ? Math.ceil(PARTS_AHEAD_SECONDS / partTarget) : 0);
+  return part > (msn === last.msn ? last.part : 0) + ahead;
+}
+
+/** The last number and part index there is. */
+export function lastOf({ newest, open }: Position): { readonly msn: number; readonly part: number } {
+  const { msn, parts } = open ?? newest ?? { msn: 0, parts: 0 };
+  return { msn, part: Math.max(0, parts - 1) };
+}
+
+/** Differs between positions that differ. */
+export function markOf({ newest, open }: Position): string {
+  return `${newest?.msn ?? ''}.${open?.msn ?? ''}.${open?.parts ?? ''}`;
+}

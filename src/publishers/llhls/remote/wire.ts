@@ -1,0 +1,99 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import Value from 'typebox/value';
+import { joinKey, splitKey } from '#cluster';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import { kilnError } from '../../../errors.ts';
+
+/** Calls for LL-HLS of a stream: `/llhls/vhost/application/stream/what/file`, each name encoded. */
+export const PREFIX = '/llhls/';
+/** Of an answer that is an error: its name in the table of errors. */
+export const ERROR_HEADER = 'llhls-error';
+/** Of an answer with media. */
+export const KIND_HEADER = 'llhls-kind';
+export const TYPE_HEADER = 'llhls-type';
+/** How long a call for the next change of a chunklist is held, if there is none. */
+export const HELD_MS = 10_000;
+/** Players in one report. */
+export const MAX_REPORTED = 1000;
+
+export const FORMS: readonly ChunklistForm[] = ['full', 'delta', 'legacy'];
+
+/** `sessions` has no file. */
+export type Wanted = 'master' | 'chunklist' | 'media' | 'sessions';
+
+export interface StreamPath {
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+}
+
+export interface Asked extends StreamPath {
+  readonly what: string;
+  readonly file: string;
+  readonly query: URLSearchParams;
+}
+
+export function pathOf({ vhost, app, stream }: StreamPath, what: Wanted, file: string, query?: URLSearchParams): string {
+  const path = `${PREFIX}${joinKey(vhost, app, stream, what, file)}`;
+  return query === undefined ? path : `${path}?${query}`;
+}
+
+export function readPath(path: string): Asked {
+  const [names = '', query] = path.slice(PREFIX.length).split('?', 2);
+  const [vhost = '', app = '', stream = '', what = '', file = ''] = splitKey(names);
+  return { vhost, app, stream, what, file, query: new URLSearchParams(query) };
+}
+
+const Counted = Type.Object({ msn: Type.Integer(), parts: Type.Integer() });
+
+/** A chunklist as it is at its owner. */
+export const ChunklistState = Type.Object({
+  run: Type.String(),
+  edition: Type.Number(),
+  interrupted: Type.Boolean(),
+  patienceMs: Type.Number(),
+  position: Type.Object({
+    newest: Type.Optional(Counted), open: Type.Optional(Counted), partTarget: Type.Number(),
+  }),
+  texts: Type.Object({
+    full: Type.Optional(Type.String()), delta: Type.Optional(Type.String()), legacy: Type.Optional(Type.String()),
+  }),
+});
+export type ChunklistState = Static<typeof ChunklistState>;
+
+/** A master playlist for whoever may come, and the token of the session that was named. */
+export const MasterState = Type.Object({ run: Type.String(), template: Type.String(), token: Type.Optional(Type.String()) });
+export type MasterState = Static<typeof MasterState>;
+
+/** Players that a node serves: token, bytes since the last report, milliseconds since it was seen. */
+export const Report = Type.Object({
+  players: Type.Array(Type.Tuple([Type.String({ maxLength: 512 }), Type.Number({ minimum: 0 }), Type.Number({ minimum: 0 })]), {
+    maxItems: MAX_REPORTED,
+  }),
+  /** Of those who are not counted. */
+  bytes: Type.Number({ minimum: 0 }),
+});
+export type Report = Static<typeof Report>;
+
+const Verdict = Type.Union([Type.Literal('counted'), Type.Literal('uncounted'), Type.Literal('refused'), Type.Literal('full')]);
+/** What a player is to its stream. */
+export type Verdict = Static<typeof Verdict>;
+
+/** About the players of a report, in order. */
+export const Verdicts = Type.Object({ players: Type.Array(Verdict) });
+
+/** @throws streamInterrupted for what a node of another version may send */
+export function read<S extends TSchema>(schema: S, body: Buffer): Static<S> {
+  const value = parse(body);
+  if (!Value.Check(schema, value)) throw kilnError('streamInterrupted');
+  return value;
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import type { ExecutionContext } from 'ava';
+import Fastify from 'fastify';
+import { pino } from 'pino';
+import type { PeerRequest } from '#cluster';
+import { VirtualHost } from '../../src/config/elements/vhost.ts';
+import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { Registry } from '../../src/core/registry.ts';
+import type { OutputStream } from '../../src/core/stream.ts';
+import type { Track } from '../../src/core/track.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { StreamDirectory } from '../../src/origins/stream-directory.ts';
+import { StreamNames } from '../../src/origins/stream-names.ts';
+import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+import { openNode } from './cluster.ts';
+import type { LlhlsSetup } from './llhls.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from './packets.ts';
+import type { RedisServer } from './redis.ts';
+import { until } from './until.ts';
+
+export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
+
+/** A node of a cluster in this process: streams, LL-HLS behind HTTP that does not listen, real calls to the others. */
+export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id: string, setup: LlhlsSetup = {}) {
+  const reading = readConfig(VirtualHost, {
+    name: 'default',
+    host: { names: ['*'] },
+    applications: [{ name: 'app', type: 'live', publishers: { llhls: setup.llhls ?? {} } }],
+    ...setup.vhost,
+  });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  const registry = new Registry();
+  const application = registry.createVhost(reading.config as VirtualHostConfig, true).application('app');
+  const cluster = await openNode(t, id, { url: redis.url });
+  const forward = cluster.forward.bind(cluster);
+  const asked: string[] = [];
+  // counted, and made all the same
+  cluster.forward = (to, request: PeerRequest, timeoutMs) => {
+    asked.push(request.path);
+    return forward(to, request, timeoutMs);
+  };
+  const log = pino({ level: 'silent' });
+  const names = new StreamNames({ cluster, registry, log });
+  const directory = new StreamDirectory({ cluster, registry });
+  const calls = new PeerCalls(cluster);
+  const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, log, tokenKey: Buffer.alloc(32, 7) });
+  const app = Fastify();
+  await app.register(publisher.routes);
+  t.teardown(async () => {
+    registry.close('the test is over');
+    publisher.close();
+    directory.close();
+    names.close();
+    await app.close();
+  });
+  return {
+    id, registry, application, cluster, directory, publisher, app,
+    /** Paths of the calls that it made to others. */
+    asked,
+    get: (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers }),
+    children: async (master = '/app/stream/llhls.m3u8') => {
+      const { body } = await app.inject(master);
+      return [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
+    },
+    goLive: async (tracks: readonly Track[], name = 'stream', replace = false) => {
+      const source = { type: 'Rtmp', kind: 'rtmp' } as const;
+      const input = await names.publish(application, name, source, { replace, maxConnections: 0, silence: 'continue' });
+      input.setTracks(tracks);
+      const output = application.addOutput(input, name);
+      output.setTracks(tracks);
+      for (const playlist of setup.playlists ?? []) output.addPlaylist(playlist);
+      application.announce(output);
+      return { input, output };
+    },
+  };
+}
+
+/** Waits until a node has heard that another one has a stream. */
+export async function untilKnown({ directory, application }: LlhlsNode, owner: LlhlsNode, name = 'stream'): Promise<void> {
+  await until('the stream is known', () => directory.known(application, name)?.owner.id === owner.id);
+}
+
+/** A function that brings an output stream of picture and sound on to a media time, in seconds. */
+export function feeder(output: OutputStream, gop = 60, start = 0) {
+  const [video, audio] = [videoTrack(), audioTrack()];
+  let from = start;
+  return (to: number) => {
+    const span = { from, to, gop };
+    const own = (id: number): Track => output.tracks.find((track) => track.id === id) ?? video;
+    const packets = interleaved(videoPackets(video, span), audioPackets(audio, span));
+    for (const packet of packets) output.write({ ...packet, track: own(packet.track.id) });
+    from = to;
+  };
+}
