@@ -87,7 +87,7 @@ export interface ConfigEntry {
 /** One entry of a write. */
 export interface Change {
   readonly key: string;
-  /** Absent: the entry is removed with everything below its path. */
+  /** Absent: the entry is removed with everything below its path. Listeners hear of the key also when there was none. */
   readonly value?: Json;
   /** Revision that the change is made of, 0 when there must be no entry yet. */
   readonly seen: number;
@@ -123,7 +123,7 @@ export interface ConfigStore {
 /** Named numbers of one object. */
 export type Values = { readonly [name: string]: number };
 
-/** What one node counts of an object: the same names each time. */
+/** What one node counts of an object. A counter or gauge that is not there is 0. */
 export interface StatsRow {
   readonly key: string;
   /** Totals of this incarnation of the node: they never fall. */
@@ -142,7 +142,11 @@ export interface StatsSum {
   readonly gauges: Values;
   /** The greatest sum that a gauge ever had. */
   readonly maxima: Values;
+  /** Since when it is the greatest: milliseconds since 1970. */
+  readonly maximaTimes: Values;
   readonly latest: Values;
+  /** What of counters and gauges is this node's, as it reported last. */
+  readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
 }
 
 /** A call from one node to another. Header names are in lower case. */

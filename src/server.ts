@@ -31,6 +31,7 @@ import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
 import { openPulling } from './pulling.ts';
+import { SharedStatistics } from './stats/shared-statistics.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { Tasks } from './tasks/tasks.ts';
 import { CodecInventory } from './transcode/codecs.ts';
@@ -68,7 +69,7 @@ export class Server {
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #ports: Part[] = [];
-  /** What serves all of these. */
+  /** What serves all of these, on top of the cluster. */
   readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
   /** Why this node is not ready, whatever the cluster says. */
@@ -165,7 +166,7 @@ export class Server {
     };
     this.#parts.push(names, directory, relays, maps);
     if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
-    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
+    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
     const { webrtc, thumbnail } = bind.publishers;
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
@@ -233,7 +234,6 @@ export class Server {
   async #joinCluster(): Promise<Cluster> {
     const { log } = this.#options;
     const cluster = await joinCluster(this.#config, this.#options);
-    this.#parts.push(cluster);
     this.#cluster = cluster;
     const tell = (): void => {
       const { id } = cluster.self;
@@ -277,17 +277,20 @@ export class Server {
     const { host } = managers ?? {};
     const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
     await reloadApi?.();
+    const isAlone = this.#config.cluster === undefined;
+    const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
+    if (shared !== undefined) this.#parts.push(shared);
     const resources = {
-      registry, version, cluster, directory, pulls, dynamic, codecs: this.#inventory,
+      registry, version, cluster, directory, pulls, dynamic, shared, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
       relayed: new RelayedSessions(registry, others, calls),
     };
-    if (this.#config.cluster !== undefined) this.#parts.push(await PeerApi.open(resources, calls, log));
+    if (!isAlone) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
     const owners = new StreamOwners({ registry, cluster, names, directory, log });
-    const routes = [apiRoutes({ ...resources, config, owners })];
+    const routes = [apiRoutes({ ...resources, others: isAlone ? undefined : others, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
     this.#addresses = { ...this.#addresses, api: pair(api) };
@@ -339,6 +342,7 @@ export class Server {
     await closeAll(this.#publishers);
     await closeAll(this.#ports);
     await closeAll(this.#parts);
+    await this.#cluster?.close();
   }
 }
 

@@ -73,11 +73,21 @@ export class StreamOwners {
   }
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Any node answers it, whoever has the stream that its path names. */
+    readonly isAnsweredHere?: boolean;
+  }
+}
+
+export const ANSWERED_HERE = { isAnsweredHere: true };
+
 /** Lets the routes of `app` whose path names a stream be answered by the node that has it. */
 export function answerAtOwner(app: FastifyInstance, owners: StreamOwners): void {
   app.addHook('preHandler', async (request, reply) => {
     const name = request.params as Partial<StreamName>;
-    if (!isStream(name) || owners.isHere(name)) return;
+    const { isAnsweredHere = false } = request.routeOptions.config;
+    if (isAnsweredHere || !isStream(name) || owners.isHere(name)) return;
     const answer = await owners.ask(name, carried(request));
     if (answer !== undefined) return pass(answer, reply);
   });

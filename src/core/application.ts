@@ -27,6 +27,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly config: ApplicationConfig;
   /** Made on demand from the `*` template of its virtual host. */
   readonly dynamic: boolean;
+  /** Of its stored configuration, the same on all nodes; 0 for one that is not stored. */
+  readonly revision: number;
   readonly counters: Counters;
   readonly createdTime = new Date();
   readonly #inputs = new Map<string, InputStream>();
@@ -34,12 +36,13 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly #relays = new Map<string, OutputStream>();
   #closed = false;
 
-  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean) {
+  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean, revision: number) {
     super();
     this.setMaxListeners(0);
     this.vhost = vhost;
     this.config = config;
     this.dynamic = dynamic;
+    this.revision = revision;
     this.counters = new Counters(vhost.counters);
   }
 
@@ -49,6 +52,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** Another one after each restart by a change, here or with the virtual host, and the same on all nodes. */
+  get generation(): number {
+    return Math.max(this.vhost.revision, this.revision);
   }
 
   get internalName(): string {

@@ -49,10 +49,13 @@ export class Registry extends EventEmitter<RegistryEvents> {
     return undefined;
   }
 
-  /** @throws vhostExists, applicationExists */
-  createVhost(config: VirtualHostConfig, isStatic: boolean): VirtualHost {
+  /**
+   * @param revision of its stored configuration
+   * @throws vhostExists, applicationExists
+   */
+  createVhost(config: VirtualHostConfig, isStatic: boolean, revision = 0): VirtualHost {
     if (this.#vhosts.has(config.name)) throw kilnError('vhostExists', config.name);
-    const vhost = new VirtualHost(this, config, isStatic);
+    const vhost = new VirtualHost(this, config, isStatic, revision);
     this.#vhosts.set(config.name, vhost);
     return vhost;
   }

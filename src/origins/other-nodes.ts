@@ -17,6 +17,10 @@ export class OtherNodes {
     this.#cluster = cluster;
   }
 
+  get self(): NodeIdentity {
+    return this.#cluster.self;
+  }
+
   /** Asks every node that lives. Never rejects for want of an answer. */
   ask(request: PeerRequest): Promise<Reply[]> {
     const { self } = this.#cluster;

@@ -2,7 +2,7 @@ import { joinKey, type Cluster, type NodeIdentity, type Owner, type OwnerChange 
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
-import { readMeta, streamKey, streamOfKey, STREAMS, type StreamName } from './stream-key.ts';
+import { readMeta, streamKey, streamOfKey, STREAMS, type StreamMeta, type StreamName } from './stream-key.ts';
 
 /** Where an output stream is that another node has. */
 export interface Location {
@@ -22,7 +22,7 @@ export interface StreamOwner {
 interface Entry {
   readonly name: StreamName;
   readonly owner: Owner;
-  readonly outputs: readonly string[];
+  readonly meta: StreamMeta;
 }
 
 export interface StreamDirectoryOptions {
@@ -43,7 +43,16 @@ export class StreamDirectory {
   constructor({ cluster, registry }: StreamDirectoryOptions) {
     this.#cluster = cluster;
     this.#registry = registry;
-    this.#unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
+    const unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
+    // what happened while this node was on its own comes in no order: the streams that there are count
+    const onState = (): void => {
+      if (cluster.state === 'connected') void this.#mirrorConfigured(() => this.#entries.values());
+    };
+    cluster.events.on('state', onState);
+    this.#unwatch = () => {
+      unwatch();
+      cluster.events.off('state', onState);
+    };
   }
 
   /** Where another node has an output stream; undefined when none has. Asks the cluster before it says so. */
@@ -52,7 +61,8 @@ export class StreamDirectory {
     if (found !== undefined) return found;
     const owners = await this.#cluster.list(joinKey(STREAMS, application.vhost.name, application.name));
     for (const [key, owner] of owners) {
-      const has = readMeta(owner.meta)?.outputs.includes(output) === true && !this.#isSelf(owner);
+      const meta = readMeta(owner.meta);
+      const has = meta?.outputs.includes(output) && !this.#isSelf(owner) && meta.generation >= application.generation;
       if (has) return { owner, input: streamOfKey(key).stream };
     }
     return undefined;
@@ -61,7 +71,7 @@ export class StreamDirectory {
   /** The same as far as this node has heard, without asking. */
   known({ vhost, name: app }: Application, output: string): Location | undefined {
     const entry = this.#entries.get(this.#outputs.get(joinKey(vhost.name, app, output)) ?? '');
-    if (entry === undefined || this.#isSelf(entry.owner)) return undefined;
+    if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry.name, entry.meta)) return undefined;
     return { owner: entry.owner, input: entry.name.stream };
   }
 
@@ -75,24 +85,25 @@ export class StreamDirectory {
   async ownerOf(name: StreamName): Promise<StreamOwner | undefined> {
     const owner = await this.#cluster.ownerOf(streamKey(name));
     const meta = readMeta(owner?.meta);
-    if (owner === undefined || meta === undefined) return undefined;
+    if (owner === undefined || meta === undefined || this.#isPast(name, meta)) return undefined;
     return { node: owner, isSelf: this.#isSelf(owner), live: meta.live };
   }
 
   /** Names of the live input streams of an application that other nodes have. */
-  async elsewhere({ vhost, name: app }: Application): Promise<string[]> {
+  async elsewhere({ vhost, name: app, generation }: Application): Promise<string[]> {
     const owners = await this.#cluster.list(joinKey(STREAMS, vhost.name, app));
     return [...owners].flatMap(([key, owner]) => {
-      const live = readMeta(owner.meta)?.live === true && !this.#isSelf(owner);
+      const meta = readMeta(owner.meta);
+      const live = meta?.live && !this.#isSelf(owner) && meta.generation >= generation;
       return live ? [streamOfKey(key).stream] : [];
     });
   }
 
   /** Output streams that other nodes have in a virtual host, as far as this one has heard. */
   *remoteOutputs(vhost: string): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
-    for (const { name, owner, outputs } of this.#entries.values()) {
-      if (name.vhost !== vhost || this.#isSelf(owner)) continue;
-      for (const output of outputs) yield { app: name.app, output, location: { owner, input: name.stream } };
+    for (const { name, owner, meta } of this.#entries.values()) {
+      if (name.vhost !== vhost || this.#isSelf(owner) || this.#isPast(name, meta)) continue;
+      for (const output of meta.outputs) yield { app: name.app, output, location: { owner, input: name.stream } };
     }
   }
 
@@ -107,6 +118,12 @@ export class StreamDirectory {
     this.#unwatch();
   }
 
+  /** Of an application that was restarted or made anew since: its node is about to end it. */
+  #isPast({ vhost, app }: StreamName, { generation }: StreamMeta): boolean {
+    const application = this.#registry.vhosts.get(vhost)?.applications.get(app);
+    return application !== undefined && generation < application.generation;
+  }
+
   #isSelf({ id, incarnation }: NodeIdentity): boolean {
     const { self } = this.#cluster;
     return id === self.id && incarnation === self.incarnation;
@@ -118,31 +135,46 @@ export class StreamDirectory {
       this.#forget(key);
       const name = streamOfKey(key);
       const meta = readMeta(owner?.meta);
-      const entry = owner === undefined || meta === undefined ? undefined : { name, owner, outputs: meta.outputs };
+      const entry = owner === undefined || meta === undefined ? undefined : { name, owner, meta };
       if (entry !== undefined) this.#enter(key, entry);
+      // what the claim tells later of the stream does not bring back an application that was closed meanwhile
+      if (entry !== undefined && before?.owner.fence !== entry.owner.fence) this.#mirror(entry);
       if (!isSame(before, entry)) for (const listener of this.#listeners) listener(name);
     }
   }
 
   #enter(key: string, entry: Entry): void {
-    const { name, outputs } = entry;
+    const { name, meta } = entry;
     this.#entries.set(key, entry);
-    for (const output of outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
-    this.#mirror(name);
+    for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
   }
 
   #forget(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
-    for (const output of entry.outputs) {
+    for (const output of entry.meta.outputs) {
       const path = joinKey(entry.name.vhost, entry.name.app, output);
       if (this.#outputs.get(path) === key) this.#outputs.delete(path);
     }
   }
 
-  /** An application that was made on demand where the stream is, is here, too: its viewers and the API ask any node. */
-  #mirror({ vhost, app }: StreamName): void {
+  /**
+   * An application that was made on demand where the stream is, is here, too: its viewers and the API ask any node.
+   * That needs the virtual host, which may be about to come.
+   */
+  #mirror(entry: Entry): void {
+    if (this.#registry.vhosts.has(entry.name.vhost)) this.#demand(entry.name);
+    else void this.#mirrorConfigured(() => [entry]);
+  }
+
+  /** Once this node has the configuration that the others have. */
+  async #mirrorConfigured(entries: () => Iterable<Entry>): Promise<void> {
+    await this.#cluster.config.sync();
+    for (const { name } of entries()) this.#demand(name);
+  }
+
+  #demand({ vhost, app }: StreamName): void {
     try {
       this.#registry.vhosts.get(vhost)?.demandApplication(app);
     } catch (error) {
@@ -153,5 +185,5 @@ export class StreamDirectory {
 }
 
 function isSame(one: Entry | undefined, other: Entry | undefined): boolean {
-  return one?.owner.fence === other?.owner.fence && one?.outputs.join('\n') === other?.outputs.join('\n');
+  return one?.owner.fence === other?.owner.fence && one?.meta.outputs.join('\n') === other?.meta.outputs.join('\n');
 }

@@ -8,6 +8,8 @@ const StreamMeta = Type.Object({
   live: Type.Boolean(),
   /** Milliseconds since 1970. */
   created: Type.Number(),
+  /** Of its application: one that is restarted has none of its streams before. */
+  generation: Type.Number(),
   /** Names of its output streams, that viewers ask for. */
   outputs: Type.Array(Type.String()),
   /** What modules keep for the stream that continues it, by key. */

@@ -57,13 +57,15 @@ export class StreamNames {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
     const created = Date.now();
-    const lease = await this.#claim(key, { live: options.isListed === true, created, outputs: [], kept: {} }, options);
+    const { generation } = application;
+    const live = options.isListed === true;
+    const lease = await this.#claim(key, { live, created, generation, outputs: [], kept: {} }, options);
     const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
     let claim: NameClaim | undefined;
     const continuity = new Continuity(inherited, () => claim?.tell());
     try {
       const input = application.publish(name, source, { ...options, continuity });
-      claim = new NameClaim(input, lease, created, this.#log);
+      claim = new NameClaim(input, lease, { created, generation }, this.#log);
       this.#claims.set(input, claim);
       input.once('close', () => this.#claims.delete(input));
       return input;
@@ -100,12 +102,12 @@ export class StreamNames {
 class NameClaim {
   readonly #input: InputStream;
   readonly #lease: ToldLease;
-  readonly #created: number;
+  readonly #facts: Pick<StreamMeta, 'created' | 'generation'>;
 
-  constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
+  constructor(input: InputStream, lease: Lease, facts: Pick<StreamMeta, 'created' | 'generation'>, log: Logger) {
     this.#input = input;
     this.#lease = new ToldLease(lease, () => this.#meta as Json, log);
-    this.#created = created;
+    this.#facts = facts;
     const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`);
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
@@ -127,7 +129,7 @@ class NameClaim {
     const { listed, outputs, continuity, closed } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
     return {
-      live: listed && !closed, created: this.#created,
+      ...this.#facts, live: listed && !closed,
       outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
     };
   }

@@ -136,6 +136,17 @@ export function contract(name: string, open: Open): void {
     values.forEach((value, n) => t.deepEqual((b as Cluster).config.entries().get(`v/${n}`)?.value, value));
   });
 
+  clause('removing what is not there is told, too', 2, async (t, [a, b]) => {
+    const heard: string[] = [];
+    await (a as Cluster).config.write([{ key: 'vhost', value: 1, seen: 0 }]);
+    await (b as Cluster).config.sync();
+    (b as Cluster).config.listen((keys) => void heard.push(...keys));
+    await (a as Cluster).config.write([{ key: 'vhost/none', seen: 0 }]);
+    await (b as Cluster).config.sync();
+    t.deepEqual(heard, ['vhost/none']);
+    await t.throwsAsync((a as Cluster).config.write([{ key: 'vhost/none', seen: 3 }]), { instanceOf: ConflictError });
+  });
+
   clause('of concurrent creations of one name exactly one succeeds', 5, async (t, clients) => {
     for (let round = 0; round < 5; round++) {
       const results = await Promise.allSettled(clients.flatMap((client) => [1, 2].map(async () => {
@@ -212,15 +223,21 @@ export function contract(name: string, open: Open): void {
   clause('statistics: counters add up, gauges are what is, maxima are of the sum, the latest event counts', 1, async (t, [a]) => {
     const row = (bytes: number, viewers: number, at: number) => ({ key: 's', counters: { bytes }, gauges: { viewers }, latest: { at } });
     const sum = async () => (await (a as Cluster).stats(['s', 'none'])).get('s');
+    const begun = Date.now();
+    const own = (bytes: number, viewers: number) => ({ counters: { bytes }, gauges: { viewers } });
     t.is(await sum(), undefined);
     await (a as Cluster).reportStats([row(100, 5, 10)]);
-    t.deepEqual(await sum(), { counters: { bytes: 100 }, gauges: { viewers: 5 }, maxima: { viewers: 5 }, latest: { at: 10 } });
+    const first = await sum();
+    const maximaTimes = first?.maximaTimes as { viewers: number };
+    const maxima = { viewers: 5 };
+    t.true(maximaTimes.viewers >= begun - 1 && maximaTimes.viewers <= Date.now() + 1);
+    t.deepEqual(first, { ...own(100, 5), maxima, maximaTimes, latest: { at: 10 }, own: own(100, 5) });
     await (a as Cluster).reportStats([row(250, 2, 7)]);
-    t.deepEqual(await sum(), { counters: { bytes: 250 }, gauges: { viewers: 2 }, maxima: { viewers: 5 }, latest: { at: 10 } });
+    t.deepEqual(await sum(), { ...own(250, 2), maxima, maximaTimes, latest: { at: 10 }, own: own(250, 2) });
     await (a as Cluster).reportStats([]);
-    t.deepEqual(await sum(), { counters: { bytes: 250 }, gauges: {}, maxima: { viewers: 5 }, latest: { at: 10 } });
+    t.deepEqual(await sum(), { counters: { bytes: 250 }, gauges: {}, maxima, maximaTimes, latest: { at: 10 }, own: { counters: {}, gauges: {} } });
     await (a as Cluster).reportStats([row(30, 1, 11)]);
-    t.deepEqual(await sum(), { counters: { bytes: 280 }, gauges: { viewers: 1 }, maxima: { viewers: 5 }, latest: { at: 11 } });
+    t.deepEqual(await sum(), { ...own(280, 1), maxima, maximaTimes, latest: { at: 11 }, own: own(30, 1) });
     await (a as Cluster).reportStats([row(10, 1, 11)]);
     t.is((await sum())?.counters.bytes, 290, 'a counter that fell has begun anew');
   });

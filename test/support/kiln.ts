@@ -70,8 +70,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
-    <Publishers>
-      ${ovt ? `<OVT><Port>${ports.ovt}</Port></OVT>` : ''}
+    <Publishers>${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       <Thumbnail><Port>${ports.http}</Port></Thumbnail>
       <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>

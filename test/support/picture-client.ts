@@ -23,8 +23,8 @@ export class PictureClient {
   }
 
   /** @throws when the server refuses */
-  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app'): Promise<PictureClient> {
-    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app }));
+  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app', host?: string): Promise<PictureClient> {
+    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }));
   }
 
   get ended(): boolean {

@@ -91,14 +91,21 @@ local function keep_meta(key, meta, keep, ttl)
   if keep > 0 then redis.call('SET', P .. 'kept:' .. key, meta, 'PX', whole(keep + ttl)) end
 end
 
--- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `m:name` maxima of sums, `g:node:name` gauges,
--- `nodes` how many nodes have it.
+-- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
+-- the greatest of those and `t:name` since when, `i:node` the incarnation of a node that counts in the totals,
+-- `nodes` how many nodes have the row.
 
 local function withdraw_row(node, row)
   local key = P .. 'stats:row:' .. row
   local own = 'g:' .. node .. ':'
-  for _, field in ipairs(redis.call('HKEYS', key)) do
-    if string.sub(field, 1, #own) == own then redis.call('HDEL', key, field) end
+  local fields = redis.call('HGETALL', key)
+  for at = 1, #fields, 2 do
+    if string.sub(fields[at], 1, #own) == own then
+      redis.call('HDEL', key, fields[at])
+      local sum = 's:' .. string.sub(fields[at], #own + 1)
+      local left = tonumber(redis.call('HGET', key, sum) or '0') - fields[at + 1]
+      redis.call('HSET', key, sum, string.format('%.17g', left))
+    end
   end
   redis.call('SREM', P .. 'stats:of:' .. node, row)
   if redis.call('HINCRBY', key, 'nodes', -1) <= 0 then

@@ -21,6 +21,8 @@ for at = 3, #ARGV, 4 do
     redis.call('HSET', P .. 'config', key, whole(revision) .. ' ' .. value)
     mark('config', key, revision, true)
   else
+    -- listeners hear of it, too, where there was nothing
+    mark('config', key, revision, false)
     for _, other in ipairs(redis.call('HKEYS', P .. 'config')) do
       if other == key or string.sub(other, 1, #key + 1) == key .. '/' then
         redis.call('HDEL', P .. 'config', other)
