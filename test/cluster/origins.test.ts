@@ -80,6 +80,7 @@ const storeXml = (redis: RedisServer, more = '') =>
 test('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--requirepass', 'secret'] });
   const raw = new Redis({ port: redis.port, password: 'secret' });
+  raw.on('error', () => {});
   t.teardown(() => raw.disconnect());
   const vhost = storeXml(redis, '<OriginHostName>127.0.0.1</OriginHostName>');
   const [one, two, edge] = await Promise.all([

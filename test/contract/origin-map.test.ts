@@ -27,6 +27,7 @@ const URL = 'ovt://[::1]:9000/app/s';
 test('a stream is told of as long as it is there, unless another tells of it or it came from there itself', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis({ port: redis.port });
+  raw.on('error', () => {});
   t.teardown(() => raw.disconnect());
   const { registry, maps, application, fromStore } = open(redis);
   t.teardown(() => maps.close());
@@ -59,6 +60,7 @@ test('a stream is told of as long as it is there, unless another tells of it or 
 test('a connection ends with its virtual host, comes back after Redis did, and gives up on a wrong password', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--requirepass', 'right'] });
   const raw = new Redis({ port: redis.port, password: 'right' });
+  raw.on('error', () => {});
   t.teardown(() => raw.disconnect());
   const clients = async (): Promise<number> => ((await raw.client('LIST')) as string).trim().split('\n').length;
   const wrong = open(redis, 'wrong');
@@ -82,6 +84,7 @@ test('a connection ends with its virtual host, comes back after Redis did, and g
 test('a thousand questions at once for one stream are one', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis({ port: redis.port });
+  raw.on('error', () => {});
   t.teardown(() => raw.disconnect());
   const { maps, application } = open(redis);
   t.teardown(() => maps.close());
