@@ -4,7 +4,7 @@ import { until } from '../until.ts';
 import type { ChaosCluster } from './cluster.ts';
 
 /** Something that breaks; resolves when it has. Its answer mends it. */
-type Mend = () => Promise<void> | void;
+export type Mend = () => Promise<void> | void;
 type Break = (cluster: ChaosCluster, at: number, random: Random) => Promise<Mend> | Mend;
 
 interface Fault {

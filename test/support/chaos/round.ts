@@ -3,7 +3,7 @@ import type { Random } from '../../soak/random.ts';
 import { until } from '../until.ts';
 import { audit, received, receivedInAll } from './audit.ts';
 import type { ChaosCluster } from './cluster.ts';
-import { FAULTS } from './faults.ts';
+import { FAULTS, type Mend } from './faults.ts';
 
 const MOST_FAULTS = 5;
 const APART_MS = 1500;
@@ -20,7 +20,8 @@ const REPORTED_MS = 1500;
 export async function round(cluster: ChaosCluster, random: Random): Promise<string> {
   const told: string[] = [];
   const taken = new Set<string>();
-  const mends: (() => Promise<void> | void)[] = [];
+  const mends: Mend[] = [];
+  const undos: Mend[] = [];
   const before = await receivedInAll(random.pick(cluster.nodes));
   await delay(REPORTED_MS);
   for (let left = 1 + random.below(MOST_FAULTS); left > 0; left--) {
@@ -30,13 +31,14 @@ export async function round(cluster: ChaosCluster, random: Random): Promise<stri
     if (taken.has(of)) continue;
     if (fault.of !== 'nothing') taken.add(of);
     const pause = random.below(APART_MS);
-    mends.push(await fault.strike(cluster, at, random));
+    (fault.of === 'nothing' ? undos : mends).push(await fault.strike(cluster, at, random));
     told.push(fault.of === 'redis' ? fault.name : `${fault.name} ${cluster.ids[at]}`);
     await delay(pause);
   }
   await delay(random.below(LONGEST_MS));
-  // nobody mends in order
+  // nobody mends in order; but what is asked of the API needs what was broken
   for (const mend of mends.toSorted(() => random.below(3) - 1)) await mend();
+  for (const undo of undos) await undo();
   const what = told.join(', ');
   await agreed(cluster, what);
   if (!told.some((name) => name.includes('emptied'))) {
