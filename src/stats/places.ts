@@ -28,7 +28,8 @@ export function applicationPlace({ vhost, name, revision, counters }: Applicatio
 
 /** An input stream by its name, with the relays of its outputs. */
 export function streamPlace(application: Application, name: string): Place {
-  const live = [...countersOfStreams(application)].filter(([stream]) => stream === name).map(([, counters]) => counters);
+  const relays = [...application.relays.values()].filter(({ input }) => input.name === name);
+  const live = [application.stream(name), ...relays.map(({ input }) => input)].flatMap((input) => input?.counters ?? []);
   return { key: streamKey(applicationPlace(application), name), live };
 }
 

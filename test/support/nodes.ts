@@ -36,10 +36,14 @@ export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: nu
 export async function startNode(
   t: Pick<ExecutionContext, 'teardown'>, redis: Pick<RedisServer, 'url'>, id: string, options: KilnOptions & ClusterOptions = {},
 ): Promise<Kiln> {
-  const [port = 0] = await freePorts(1);
-  const node = await Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` });
-  t.teardown(() => node.stop());
-  return node;
+  const starting = freePorts(1).then(([port = 0]) =>
+    Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` }));
+  // at once: the test may have ended, for want of another node, when this one has started
+  t.teardown(async () => {
+    const [outcome] = await Promise.allSettled([starting]);
+    if (outcome.status === 'fulfilled') await outcome.value.stop();
+  });
+  return await starting;
 }
 
 /** The nodes as one of them knows them, by id. */
