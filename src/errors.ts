@@ -66,6 +66,11 @@ const table = {
   certificateReloadFailed: [500, () => 'Failed to reload certificate. Check server log for more information.'],
   apiTlsDisabled: [400, () => 'TLS is not enabled for the API Server'],
   apiCertificateFailed: [500, () => 'Failed to create a certificate for API Server'],
+  ovtStreamNotFound: [404, (internalName: string) => `There is no such stream (${internalName})`],
+  ovtTracksetNotFound: [404, (trackset: string) => `There is no such trackset (${trackset})`],
+  ovtStreamNotStarted: [202, () => 'stream has not started'],
+  ovtRequestIncomplete: [404, () => 'The request has no id, application or target, or an application that is unknown'],
+  ovtRequestMalformed: [500, () => 'Server Internals Error'],
 } as const satisfies Record<string, readonly [number, (...args: never[]) => string]>;
 
 export type ErrorCode = keyof typeof table;

@@ -1,12 +1,16 @@
 import { createHmac } from 'node:crypto';
 import { openEmbedded, openRedis, UnavailableError, type Cluster, type RedisOptions } from '#cluster';
-import type { ServerConfig } from './config/model.ts';
+import { loadNodeTls, loadRedisTls } from './config/cluster-tls.ts';
+import type { ClusterConfig, ServerConfig } from './config/model.ts';
+import { hostInUrl } from './config/values.ts';
 import type { Logger } from './log.ts';
 
 const EVERY_IPV4 = ['*', '0.0.0.0'];
 const HASH_CHARACTERS = 16;
 
 export interface JoinOptions {
+  /** What relative paths of certificates start from. */
+  readonly folder: string;
   /** File that keeps this node's copy of what the management API creates. */
   readonly storageFile: string;
   readonly log: Logger;
@@ -14,9 +18,9 @@ export interface JoinOptions {
 
 /**
  * The cluster that Server.xml names, or one of this node alone.
- * @throws StorageError, and the system's error when the cluster port cannot be had
+ * @throws StorageError, CertificateError, and the system's error when the cluster port cannot be had
  */
-export async function joinCluster(config: ServerConfig, { storageFile, log }: JoinOptions): Promise<Cluster> {
+export async function joinCluster(config: ServerConfig, { storageFile, folder, log }: JoinOptions): Promise<Cluster> {
   const { cluster, managers, bind, ip } = config;
   const kept = (cluster !== undefined || bind.managers.api !== undefined) && managers?.api.storage.enabled;
   const common = {
@@ -30,19 +34,26 @@ export async function joinCluster(config: ServerConfig, { storageFile, log }: Jo
   const { name, secret, redis, node } = cluster;
   const [first = '*'] = ip;
   const host = EVERY_IPV4.includes(first) ? '0.0.0.0' : first;
-  const port = { host, port: node.port, advertise: node.advertiseAddress, secret };
-  return await openRedis({ ...common, name, id: node.id, redis: redisOptions(redis), port });
+  const tls = await loadNodeTls(node, folder);
+  const port = { host, port: node.port, advertise: node.advertiseAddress, secret, tls };
+  return await openRedis({ ...common, name, id: node.id, redis: await redisOptions(redis, folder), port });
 }
 
-type RedisConfig = NonNullable<ServerConfig['cluster']>['redis'];
-
-function redisOptions({ url, sentinels, masterName }: RedisConfig): RedisOptions {
-  if (url !== undefined) return { url };
-  return { sentinels: sentinels.map(address), master: masterName };
-}
-
-function address({ host, port }: { readonly host: string; readonly port: number }): string {
-  return `redis://${host.includes(':') ? `[${host}]` : host}:${port}`;
+async function redisOptions(redis: ClusterConfig['redis'], folder: string): Promise<RedisOptions> {
+  const { url, sentinels, masterName, cluster, user, password, sentinelUser, sentinelPassword } = redis;
+  const tls = await loadRedisTls(redis.tls, folder);
+  const common = { username: user || undefined, password: password || undefined, tls };
+  if (url !== undefined) return { ...common, url };
+  const scheme = tls === undefined ? 'redis' : 'rediss';
+  const address = ({ host, port }: ClusterConfig['redis']['cluster'][number]) => `${scheme}://${hostInUrl(host)}:${port}`;
+  if (cluster.length > 0) return { ...common, cluster: cluster.map(address) };
+  return {
+    ...common,
+    sentinels: sentinels.map(address),
+    master: masterName,
+    sentinelUsername: sentinelUser || undefined,
+    sentinelPassword: sentinelPassword || undefined,
+  };
 }
 
 /**

@@ -86,7 +86,11 @@ for (const warning of warnings) log.warn(warning);
 const folder = dirname(options.config);
 const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
 const planned = options.demo ? await planDemo() : undefined;
-const server = await Server.start(config, { version, log, folder, storageFile }).catch((error: NodeJS.ErrnoException) => {
+const onReplaced = (): void => {
+  log.fatal('another process goes by the id of this node: this one ends');
+  void end(EXIT_FAILED);
+};
+const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: NodeJS.ErrnoException) => {
   // What the system refuses, a port in use above all, needs no stack to be understood.
   if (error.syscall !== undefined) process.stderr.write(`Kiln could not start: ${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
@@ -126,21 +130,38 @@ async function planDemo() {
   }
 }
 
-let stoppingSince: number | undefined;
+let phase: 'running' | 'draining' | 'stopping' = 'running';
+let lastSignal = -Infinity;
+/** Ends the wait for streams to leave. */
+const hurry = new AbortController();
+
+/** A node of a cluster that is asked to (SIGTERM) drains first: others go on with what it has. */
 async function stop(signal: NodeJS.Signals): Promise<void> {
-  if (stoppingSince !== undefined) {
-    if (performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
-    process.exit(EXIT_FAILED);
+  const now = performance.now();
+  if (now - lastSignal < SAME_SIGNAL_MS) return;
+  lastSignal = now;
+  if (phase === 'stopping') process.exit(EXIT_FAILED);
+  if (phase === 'draining') return hurry.abort();
+  phase = signal === 'SIGTERM' && config.cluster !== undefined ? 'draining' : 'stopping';
+  await demo?.publisher.close();
+  if (phase === 'draining') {
+    log.info({ atMostMs: config.cluster?.node.drainTimeout }, 'draining, then stopping; a second signal stops now');
+    await server.drain(hurry.signal);
+    phase = 'stopping';
   }
-  stoppingSince = performance.now();
-  log.info({ signal }, 'stopping; a second signal stops at once');
+  log.info({ signal }, 'stopping; another signal stops at once');
+  await end(0);
+}
+
+/** Stops in order, within a deadline. */
+async function end(code: number): Promise<void> {
+  phase = 'stopping';
   setTimeout(() => {
     log.error('the stop took too long');
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
-  await demo?.publisher.close();
   await server.close();
-  process.exit(0);
+  process.exit(code);
 }
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);

@@ -11,6 +11,7 @@ import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
+import { emptied } from './drain.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
@@ -20,10 +21,14 @@ import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
+import { Relays } from './providers/ovt/relays.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
+import { RelaySource } from './publishers/ovt/relay-source.ts';
+import { OvtServer } from './publishers/ovt/server.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
+import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
@@ -41,6 +46,8 @@ export interface ServerOptions {
   readonly folder: string;
   /** File that keeps what the management API creates. */
   readonly storageFile: string;
+  /** Another process goes by this node's id, and has its place in the cluster. */
+  readonly onReplaced: () => void;
 }
 
 const STOPPED = 'the server is stopping';
@@ -64,6 +71,8 @@ export class Server {
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
   #cluster: Cluster | undefined;
+  /** It drains in order to stop: no going back. */
+  #leaving = false;
   #closed: Promise<void> | undefined;
 
   /**
@@ -90,6 +99,24 @@ export class Server {
   /** Where the parts listen. */
   get addresses(): Addresses {
     return this.#addresses;
+  }
+
+  /**
+   * Takes no new publishers, hands over what others can go on with, and waits for the streams that stay to leave, until
+   * Cluster/Node/DrainTimeout at most. A server that is alone has nobody to hand over to: it waits for nothing.
+   * @param signal ends the wait
+   */
+  async drain(signal: AbortSignal): Promise<void> {
+    const { cluster: config } = this.#config;
+    const cluster = this.#cluster;
+    if (config === undefined || cluster === undefined || config.node.drainTimeout === 0) return;
+    this.#leaving = true;
+    this.registry.draining = true;
+    await cluster.drain(cluster.self.id).catch((error: Error) => {
+      // nothing can be handed over then: streams may leave all the same
+      this.#options.log.warn({ reason: error.message }, 'the cluster cannot be told that this node drains');
+    });
+    await emptied(this.registry, AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]));
   }
 
   /** Takes no new clients, ends every stream and session, and frees every port. Idempotent. */
@@ -123,8 +150,10 @@ export class Server {
     const calls = new PeerCalls(cluster);
     const others = new OtherNodes(cluster);
     const live = new LiveStreams({ registry, directory, others, calls });
-    const find: FindOutput = async () => undefined;
-    this.#parts.push(names, directory);
+    const relays = new Relays({ cluster, directory, log });
+    const find: FindOutput = (application, name) => relays.find(application, name);
+    this.#parts.push(names, directory, relays);
+    if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
     const { webrtc, thumbnail } = bind.publishers;
@@ -136,7 +165,7 @@ export class Server {
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
@@ -150,7 +179,8 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startApi({ cluster, directory, calls, others });
+    await this.#startOvt(find);
+    await this.#startApi({ cluster, names, directory, calls, others });
     await this.#startRtmp(names);
     this.#addresses = {
       ...this.#addresses,
@@ -171,6 +201,23 @@ export class Server {
     this.#unready = undefined;
   }
 
+  async #startOvt(find: FindOutput): Promise<void> {
+    const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
+    if (ovt?.port === undefined) return;
+    for (const host of ip) {
+      this.#publishers.push(await OvtServer.listen({
+        registry: this.registry,
+        find,
+        log: this.#options.log,
+        host,
+        port: ovt.port,
+        proxyNetworks: blockList(modules.proxyProtocol?.networks),
+        networks: blockList(ovt.networks),
+      }));
+    }
+    this.#addresses = { ...this.#addresses, ovt: ovt.port };
+  }
+
   async #joinCluster(): Promise<Cluster> {
     const { log } = this.#options;
     const cluster = await joinCluster(this.#config, this.#options);
@@ -185,16 +232,17 @@ export class Server {
     cluster.events.on('state', tell);
     this.registry.draining = cluster.draining;
     cluster.events.on('drain', (draining) => {
+      if (this.#leaving) return;
       this.registry.draining = draining;
       log.warn(draining ? 'draining: this node takes no new streams' : 'this node takes streams again');
     });
-    cluster.events.on('replaced', () => log.fatal({ node: cluster.self.id }, 'another process goes by the id of this node'));
+    cluster.events.on('replaced', this.#options.onReplaced);
     return cluster;
   }
 
   get #readiness(): Readiness {
     if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
-    if (this.#cluster?.draining) return { ready: false, reason: 'draining' };
+    if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
     if (this.#cluster?.state === 'degraded') return { ready: true, degraded: 'the store of the cluster cannot be reached' };
     return { ready: true };
   }
@@ -205,7 +253,7 @@ export class Server {
     return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
   }
 
-  async #startApi({ cluster, directory, calls, others }: Neighbours): Promise<void> {
+  async #startApi({ cluster, names, directory, calls, others }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -226,7 +274,7 @@ export class Server {
     if (managers === undefined || api === undefined) return;
     const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
     const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const owners = new StreamOwners({ registry, cluster, directory, log });
+    const owners = new StreamOwners({ registry, cluster, names, directory, log });
     const routes = [apiRoutes({ ...resources, config, owners })];
     if (api.port !== undefined) await this.#listenHttp(api.port, routes);
     if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
@@ -285,6 +333,7 @@ export class Server {
 /** The other nodes, and what they have and ask. */
 interface Neighbours {
   readonly cluster: Cluster;
+  readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
   readonly others: OtherNodes;
@@ -338,6 +387,8 @@ function portsOf({ first, last, protocol }: IceCandidate): string {
 
 type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
 
+function blockList(networks: Networks): BlockList;
+function blockList(networks: Networks | undefined): BlockList | undefined;
 function blockList(networks: Networks | undefined): BlockList | undefined {
   if (networks === undefined) return undefined;
   const list = new BlockList();

@@ -12,6 +12,7 @@ export interface Addresses {
   readonly rtmp?: number;
   readonly llhls?: HttpPorts;
   readonly webrtc?: HttpPorts;
+  readonly ovt?: number;
   /** ICE candidates, as `port/protocol`. */
   readonly ice: readonly string[];
   readonly api?: HttpPorts;
@@ -98,7 +99,7 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
 }
 
 /** Where clients reach a node: URLs by module, of the address that it advertises in a cluster. */
-export function clientAddresses(config: ServerConfig, { rtmp, llhls, webrtc, api }: Addresses): Record<string, string[]> {
+export function clientAddresses(config: ServerConfig, { rtmp, llhls, webrtc, ovt, api }: Addresses): Record<string, string[]> {
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
   const urls = (scheme: 'http' | 'ws', ports: HttpPorts | undefined): string[] =>
@@ -108,12 +109,13 @@ export function clientAddresses(config: ServerConfig, { rtmp, llhls, webrtc, api
     ...(rtmp !== undefined && { rtmp: [`rtmp://${host}:${rtmp}`] }),
     ...(llhls !== undefined && { llhls: urls('http', llhls) }),
     ...(webrtc !== undefined && { webrtc: urls('ws', webrtc) }),
+    ...(ovt !== undefined && { ovt: [`ovt://${host}:${ovt}`] }),
     ...(api !== undefined && { api: urls('http', api) }),
   };
 }
 
 function watchRows(addresses: Addresses, names: Example): Row[] {
-  const { llhls, webrtc, ice } = addresses;
+  const { llhls, webrtc, ovt, ice } = addresses;
   const page = pageUrl(addresses, names);
   if (page === undefined) return [];
   const path = new URL(page).pathname;
@@ -126,6 +128,7 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
     rows.push(['', `${url('ws', names.host, webrtc)}${path}`, 'OvenPlayer']);
     if (ice.length > 0) rows.push(['', `media on ${ice.join(', ')}`]);
   }
+  if (ovt !== undefined) rows.push(['OVT', `ovt://${names.host}:${ovt}${path}`, 'for edges']);
   return [...rows, ...secureRows([llhls, webrtc], names.host)];
 }
 

@@ -11,7 +11,7 @@ import { openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
 
 /** Calls to one node at a time; further ones wait. Some are held over there until what they ask for has come. */
-const MAX_SOCKETS = 2048;
+const LIMITS = { keepAlive: true, maxSockets: 2048 };
 
 /** PEM, as node:tls takes them. */
 export interface PeerTls {
@@ -42,13 +42,12 @@ interface Context {
 /** The cluster port: nodes call each other there, and nobody else. */
 export class PeerPort {
   readonly #options: PeerPortOptions & Context;
-  readonly #agent: Agent;
+  /** By scheme: some nodes may have TLS already, or still, that others have not. */
+  readonly #agents = { http: new Agent(LIMITS), https: new TlsAgent(LIMITS) };
   #server: PeerServer | undefined;
 
   constructor(options: PeerPortOptions & Context) {
     this.#options = options;
-    const limits = { keepAlive: true, maxSockets: MAX_SOCKETS };
-    this.#agent = options.tls === undefined ? new Agent(limits) : new TlsAgent(limits);
   }
 
   /** @returns the address that others are told */
@@ -79,7 +78,8 @@ export class PeerPort {
     const { secret, tls, rows } = this.#options;
     const row = rows().find(({ id }) => id === to.id);
     if (row?.address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
-    return { address: row.address, agent: this.#agent, ca: tls?.ca, secret, timeoutMs };
+    const agent = row.address.startsWith('https:') ? this.#agents.https : this.#agents.http;
+    return { address: row.address, agent, ca: tls?.ca, secret, timeoutMs };
   }
 
   #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {
@@ -90,7 +90,7 @@ export class PeerPort {
 
   /** Idempotent. */
   async close(): Promise<void> {
-    this.#agent.destroy();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
     await this.#server?.close();
   }
 }

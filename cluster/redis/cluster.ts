@@ -319,7 +319,8 @@ class RedisCluster implements Cluster {
   }
 
   #setState(state: ClusterState): void {
-    if (state === this.#state) return;
+    // that the connection ends with the node is nothing to tell
+    if (state === this.#state || this.#closed) return;
     this.#state = state;
     this.events.emit('state', state);
   }

@@ -1,52 +1,31 @@
 import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
-import type { Connection } from './connection.ts';
+import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
+import { EndWatch } from './end-watch.ts';
+import { GivenUp } from './given-up.ts';
 import { RedisLease, type LeaseKeeper } from './lease.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 import { SCRIPTS } from './scripts.ts';
-import { validity, type Timing } from './timing.ts';
+import { validity } from './timing.ts';
 
 /** Leases in one step of renewal: others wait for Redis meanwhile. */
 const BATCH = 500;
 
-export interface LeasesOptions {
-  readonly self: NodeIdentity;
-  readonly connection: Connection;
-  readonly timing: Timing;
+export interface LeasesOptions extends Claimant {
   /** Who has a key by what this node has heard. */
   readonly latest: (key: string) => ClaimRecord | undefined;
 }
-
-interface Asked {
-  readonly key: string;
-  readonly token: string;
-  readonly meta: Json;
-  readonly options: ClaimOptions;
-  /** The claim was ours before, and Redis may have lost it: `valid` when nobody else can have it since. */
-  readonly before: 'none' | 'valid' | 'lapsed';
-}
-
-interface Granted {
-  readonly fence: number;
-  readonly inherited: Json | undefined;
-  /** Whom it was taken from, and for how long that one may go on without hearing of it. */
-  readonly taken: { readonly token: string; readonly leftMs: number } | undefined;
-}
-
-type Answer = { readonly owner: Owner } | Granted;
 
 /** What this node holds, renewed together. */
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new Set<RedisLease>();
-  /** Claims of which it is not known whether they were made: given up with the next renewal. */
-  #abandoned: { readonly key: string; readonly token: string }[] = [];
+  readonly #givenUp: GivenUp;
   /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
   #highest = 0;
   /** By the token of a claim that was taken: what to do when its holder has stopped. */
   readonly #waiting = new Map<string, () => void>();
-  #timer: NodeJS.Timeout | undefined;
-  #deadline = Infinity;
+  readonly #ends = new EndWatch(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
     update: (lease) => this.#update(lease),
     release: (lease) => this.#release(lease),
@@ -54,6 +33,7 @@ export class Leases {
 
   constructor(options: LeasesOptions) {
     this.#options = options;
+    this.#givenUp = new GivenUp(options.connection);
   }
 
   /**
@@ -63,7 +43,7 @@ export class Leases {
    */
   async claim(key: string, token: string, meta: Json, options: ClaimOptions, mayHold: () => boolean): Promise<Claim | undefined> {
     const sent = performance.now();
-    let answer: Answer | undefined;
+    let answer: ClaimAnswer;
     try {
       answer = await this.#ask({ key, token, meta, options, before: 'none' });
     } catch (error) {
@@ -96,7 +76,7 @@ export class Leases {
   async renew(): Promise<void> {
     this.#expire();
     // first, so that nothing that is held meets what is left of an attempt to claim it
-    await this.#giveUp();
+    await this.#givenUp.tell();
     const leases = [...this.#leases];
     for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
   }
@@ -148,7 +128,7 @@ export class Leases {
 
   /** Releases everything that is held. @throws UnavailableError */
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#ends.close();
     const leases = [...this.#leases].filter(({ waits }) => !waits);
     this.#leases.clear();
     await Promise.all(leases.map((lease) => lease.release()));
@@ -162,7 +142,7 @@ export class Leases {
     const lease = new RedisLease(start, this.#keeper);
     this.#leases.add(lease);
     lease.signal.addEventListener('abort', () => this.#leases.delete(lease), { once: true });
-    if (start.options.silence === 'stop') this.#watchEnd(start.validUntil);
+    if (start.options.silence === 'stop') this.#ends.watch(start.validUntil);
     return lease;
   }
 
@@ -184,20 +164,10 @@ export class Leases {
     if (lease.ended) this.#yield(lease);
   }
 
-  async #ask({ key, token, meta, options, before }: Asked): Promise<Answer | undefined> {
-    const { self, connection, timing } = this.#options;
-    const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
-      key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, this.#highest,
-      options.keepMs ?? 0, options.take === true && before === 'none' ? 1 : 0, before, timing.grace - timing.ttl,
-    ])) as string[];
-    if (outcome === 'wait') return undefined;
-    if (outcome === 'owner') return { owner: parseClaim(value).owner };
-    this.#highest = Math.max(this.#highest, Number(value));
-    return {
-      fence: Number(value),
-      inherited: inherited ? (JSON.parse(inherited) as Json) : undefined,
-      taken: from === undefined ? undefined : { token: from, leftMs: Number(left) },
-    };
+  async #ask(request: ClaimRequest): Promise<ClaimAnswer> {
+    const answer = await requestClaim(this.#options, request, this.#highest);
+    if (answer !== undefined && 'fence' in answer) this.#highest = Math.max(this.#highest, answer.fence);
+    return answer;
   }
 
   async #renew(leases: readonly RedisLease[]): Promise<void> {
@@ -231,7 +201,7 @@ export class Leases {
     if (answer === undefined) return;
     if ('owner' in answer) return this.#lose(lease, answer.owner);
     lease.extend(sent + this.#validity, answer.fence);
-    if (lease.ended) this.#abandoned.push({ key, token });
+    if (lease.ended) this.#yield(lease);
   }
 
   async #update(lease: RedisLease): Promise<void> {
@@ -252,9 +222,9 @@ export class Leases {
 
   async #release(lease: RedisLease): Promise<void> {
     this.#leases.delete(lease);
-    this.#abandoned.push({ key: lease.key, token: lease.token });
+    this.#givenUp.add(lease);
     // what cannot be told now is told with the next renewal, or runs out
-    await this.#giveUp().catch(() => undefined);
+    await this.#givenUp.tell().catch(() => undefined);
   }
 
   /**
@@ -262,19 +232,7 @@ export class Leases {
    * time is over, and nobody else before then.
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
-    if (options.take !== true) this.#abandoned.push({ key, token });
-  }
-
-  async #giveUp(): Promise<void> {
-    const given = this.#abandoned;
-    if (given.length === 0) return;
-    this.#abandoned = [];
-    try {
-      await this.#options.connection.run(SCRIPTS.release, given.flatMap(({ key, token }) => [key, token]));
-    } catch (error) {
-      this.#abandoned = [...given, ...this.#abandoned].slice(-BATCH);
-      throw error;
-    }
+    if (options.take !== true) this.#givenUp.add({ key, token });
   }
 
   #lose(lease: RedisLease, owner: Owner): void {
@@ -284,24 +242,18 @@ export class Leases {
   }
 
   /** Tells who may wait for it that a lease has stopped. */
-  #yield({ key, token }: RedisLease): void {
-    this.#abandoned.push({ key, token });
-    this.#giveUp().catch(() => undefined);
+  #yield(lease: RedisLease): void {
+    this.#givenUp.add(lease);
+    this.#givenUp.tell().catch(() => undefined);
   }
 
   #expire(): void {
     for (const lease of this.#leases) lease.expire();
   }
 
-  /** Tells of a loss as soon as it is one, whatever Redis does. A timer that is early looks again. */
-  #watchEnd(until: number): void {
-    if (until >= this.#deadline) return;
-    clearTimeout(this.#timer);
-    this.#deadline = until;
-    this.#timer = setTimeout(() => {
-      this.#deadline = Infinity;
-      this.#expire();
-      for (const { options, validUntil } of this.#leases) if (options.silence === 'stop') this.#watchEnd(validUntil);
-    }, Math.max(1, until - performance.now()));
+  /** Tells of a loss as soon as it is one, whatever Redis does. */
+  #onEnd(): void {
+    this.#expire();
+    for (const { options, validUntil } of this.#leases) if (options.silence === 'stop') this.#ends.watch(validUntil);
   }
 }

@@ -5,6 +5,7 @@ import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { StreamName } from '../origins/stream-key.ts';
+import type { StreamNames } from '../origins/stream-names.ts';
 
 /** Where other nodes are called for what only they can answer; the rest of the path is that of the management API. */
 export const PEER_API = '/api';
@@ -15,6 +16,7 @@ const HEADERS = ['content-type', 'x-kiln-stale'];
 
 export interface StreamOwnersOptions {
   readonly registry: Registry;
+  readonly names: StreamNames;
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly log: Logger;
@@ -28,9 +30,11 @@ export class StreamOwners {
     this.#options = options;
   }
 
-  /** Whether this node has a live input stream. */
+  /** Whether this node has a live input stream, and surely no other has it. */
   isHere({ vhost, app, stream }: StreamName): boolean {
-    return this.#options.registry.vhosts.get(vhost)?.applications.get(app)?.stream(stream) !== undefined;
+    const { registry, names } = this.#options;
+    const input = registry.vhosts.get(vhost)?.applications.get(app)?.stream(stream);
+    return input !== undefined && names.isCertain(input);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { CertificateError, loadCertificate } from './certificate.ts';
-import type { ServerConfig, TlsConfig } from './model.ts';
+import { loadNodeTls, loadRedisTls } from './cluster-tls.ts';
+import type { ServerConfig } from './model.ts';
 import type { Path, Problem } from './resolve.ts';
 
 /**
@@ -8,9 +9,9 @@ import type { Path, Problem } from './resolve.ts';
  */
 export async function certificateProblems(config: ServerConfig, folder: string): Promise<Problem[]> {
   const problems: Problem[] = [];
-  for (const [path, tls] of certificates(config)) {
+  for (const [path, load] of certificates(config, folder)) {
     try {
-      await loadCertificate(tls, folder);
+      await load();
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error;
       problems.push({ path: [...path, error.key], message: error.message });
@@ -19,9 +20,16 @@ export async function certificateProblems(config: ServerConfig, folder: string):
   return problems;
 }
 
-function* certificates({ managers, virtualHosts }: ServerConfig): Iterable<[path: Path, tls: TlsConfig]> {
-  if (managers?.host.tls !== undefined) yield [['managers', 'host', 'tls'], managers.host.tls];
+type Load = () => Promise<unknown>;
+
+function* certificates({ managers, virtualHosts, cluster }: ServerConfig, folder: string): Iterable<[path: Path, load: Load]> {
+  const tls = managers?.host.tls;
+  if (tls !== undefined) yield [['managers', 'host', 'tls'], () => loadCertificate(tls, folder)];
   for (const [index, { host }] of virtualHosts.entries()) {
-    if (host.tls !== undefined) yield [['virtualHosts', index, 'host', 'tls'], host.tls];
+    const own = host.tls;
+    if (own !== undefined) yield [['virtualHosts', index, 'host', 'tls'], () => loadCertificate(own, folder)];
   }
+  if (cluster === undefined) return;
+  yield [['cluster', 'redis', 'tls'], () => loadRedisTls(cluster.redis.tls, folder)];
+  yield [['cluster', 'node', 'tls'], () => loadNodeTls(cluster.node, folder)];
 }

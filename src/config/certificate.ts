@@ -5,12 +5,15 @@ import { resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { TlsConfig } from './model.ts';
 
+/** The settings that name files of a TLS element. */
+type FileKey = keyof TlsConfig | 'caCertPath';
+
 /** A certificate that cannot be used. `key` names the setting at fault; `message` tells its value and why. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError';
-  readonly key: keyof TlsConfig;
+  readonly key: FileKey;
 
-  constructor(key: keyof TlsConfig, message: string) {
+  constructor(key: FileKey, message: string) {
     super(message);
     this.key = key;
   }
@@ -20,6 +23,8 @@ export class CertificateError extends Error {
 export interface Certificate {
   readonly leaf: X509Certificate;
   readonly context: SecureContext;
+  /** The leaf and what is behind it. */
+  readonly chain: readonly X509Certificate[];
   /** PEM: the leaf and the chain behind it; the private key. */
   readonly cert: string;
   readonly key: string;
@@ -36,7 +41,7 @@ const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
  */
 export async function loadCertificate(tls: TlsConfig, folder: string): Promise<Certificate> {
   const { certPath, keyPath, chainCertPath } = tls;
-  const text = (key: keyof TlsConfig, path: string): Promise<string> => readText(key, path, folder);
+  const text = (key: FileKey, path: string): Promise<string> => readText(key, path, folder);
   const own = readCertificates('certPath', certPath, await text('certPath', certPath));
   const key = await text('keyPath', keyPath);
   const chain = chainCertPath === undefined
@@ -50,10 +55,19 @@ export async function loadCertificate(tls: TlsConfig, folder: string): Promise<C
   const all = [...own, ...chain.filter(({ fingerprint256 }) => !present.has(fingerprint256))];
   const cert = all.map((certificate) => certificate.toString()).join('');
   try {
-    return { leaf, cert, key, context: createSecureContext({ cert, key, honorCipherOrder: true }) };
+    return { leaf, chain: all, cert, key, context: createSecureContext({ cert, key, honorCipherOrder: true }) };
   } catch (error) {
     throw new CertificateError('certPath', `"${certPath}" cannot be used: ${(error as Error).message}`);
   }
+}
+
+/**
+ * Reads the certificates of the authorities to believe.
+ * @param folder what a relative path starts from
+ * @throws CertificateError
+ */
+export async function loadAuthorities(path: string, folder: string): Promise<X509Certificate[]> {
+  return readCertificates('caCertPath', path, await readText('caCertPath', path, folder));
 }
 
 /** Why clients refuse a certificate now, by its dates; undefined when they do not. */
@@ -64,7 +78,7 @@ export function untimely({ leaf: { validFromDate, validToDate } }: Certificate, 
 }
 
 /** Waits for nothing: the path may name a pipe or a device. */
-async function readText(key: keyof TlsConfig, path: string, folder: string): Promise<string> {
+async function readText(key: FileKey, path: string, folder: string): Promise<string> {
   try {
     const file = await open(resolve(folder, path), constants.O_RDONLY | constants.O_NONBLOCK);
     try {
@@ -82,7 +96,7 @@ async function readText(key: keyof TlsConfig, path: string, folder: string): Pro
 }
 
 /** At least one. */
-function readCertificates(key: keyof TlsConfig, path: string, text: string): X509Certificate[] {
+function readCertificates(key: FileKey, path: string, text: string): X509Certificate[] {
   const found = text.match(PEM_CERTIFICATE);
   if (found === null) throw new CertificateError(key, `"${path}" holds no certificate in PEM form`);
   try {

@@ -20,6 +20,7 @@ export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
 
 export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
 export type TlsConfig = NonNullable<VirtualHostConfig['host']['tls']>;
+export type ClusterConfig = NonNullable<ServerConfig['cluster']>;
 export type OutputProfilesConfig = ApplicationConfig['outputProfiles'];
 export type TranscodeWebhookConfig = NonNullable<ApplicationConfig['transcodeWebhook']>;
 export type VideoEncodeConfig = OutputProfileConfig['encodes']['videos'][number];

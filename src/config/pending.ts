@@ -19,7 +19,7 @@ const provider = (name: keyof ServerConfig['bind']['providers']): Places => ({
   application: ({ providers }) => providers[name],
 });
 
-const publisher = (name: 'ovt' | 'hls' | 'srt'): Places => ({
+const publisher = (name: 'hls' | 'srt'): Places => ({
   server: ({ bind }) => bind.publishers[name],
   application: ({ publishers }) => publishers[name],
 });
@@ -47,7 +47,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
-  ['OVT publisher', publisher('ovt')],
   ['HLS publisher', publisher('hls')],
   ['SRT publisher', publisher('srt')],
   ['FILE publisher', { application: ({ publishers }) => publishers.file }],

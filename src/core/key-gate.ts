@@ -31,7 +31,7 @@ export class KeyGate {
   }
 
   /** A packet is dropped. */
-  lose({ track }: Packet): void {
+  lose({ track }: Pick<Packet, 'track'>): void {
     if (track.type === 'video') this.#lost.add(track.id);
   }
 

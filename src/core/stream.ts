@@ -12,7 +12,7 @@ interface StreamEvents {
   /** The set of tracks, or the configuration of one, is another. */
   tracks: [tracks: readonly Track[]];
   close: [reason: string];
-  /** Of an output stream: a viewer came or went. */
+  /** Of an output stream: a viewer came or went, or a relay. */
   viewers: [count: number];
   /** Of an output stream that rests: somebody is about to watch. */
   wanted: [];
@@ -197,9 +197,9 @@ export class InputStream extends Stream {
     return output;
   }
 
-  /** Ends it for good: nothing continues it. */
-  end(reason: string): void {
-    this.continuity.end();
+  /** Ends it for good: nothing continues it, or, where the name was `taken`, something does already. */
+  end(reason: string, how?: { readonly taken: boolean }): void {
+    this.continuity.end(how);
     this.close(reason);
   }
 
@@ -216,6 +216,7 @@ export class OutputStream extends Stream {
   #resting = false;
   readonly #sessions = new Map<string, Session>();
   readonly #departures = new Set<() => void>();
+  #relays = 0;
 
   constructor(name: string, input: InputStream) {
     super(name, input.counters);
@@ -248,8 +249,28 @@ export class OutputStream extends Stream {
     return this.#sessions;
   }
 
+  /** Whether it has viewers, here or behind a relay. */
+  get watched(): boolean {
+    return this.#sessions.size > 0 || this.#relays > 0;
+  }
+
+  /** Another node relays it to viewers, who are counted there, until the answer is called. */
+  addRelay(): () => void {
+    const count = (step: 1 | -1): void => {
+      this.#relays += step;
+      this.emit('viewers', this.#sessions.size);
+    };
+    count(1);
+    return () => count(-1);
+  }
+
   addPlaylist(playlist: Playlist): void {
     this.#playlists = Object.freeze([...this.#playlists, playlist]);
+  }
+
+  /** Lists these and no others. */
+  setPlaylists(playlists: readonly Playlist[]): void {
+    this.#playlists = Object.freeze([...playlists]);
   }
 
   /**

@@ -72,6 +72,11 @@ export class StreamNames {
     }
   }
 
+  /** False when another node may have the name of a stream by now, as after this one stood still. */
+  isCertain(input: InputStream): boolean {
+    return this.#claims.get(input)?.isValid ?? true;
+  }
+
   /** Follows the registry no more; claims end with their streams. */
   close(): void {
     this.#unlisten();
@@ -105,12 +110,16 @@ class NameClaim {
     this.#lease = lease;
     this.#created = created;
     this.#log = log;
-    const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`);
+    const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.tell());
     input.once('close', () => this.#release());
     if (input.closed) this.#release();
+  }
+
+  get isValid(): boolean {
+    return this.#lease.valid;
   }
 
   /** Tells the cluster how the stream is now; of several changes at once the last counts. */

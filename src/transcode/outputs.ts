@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { OutputProfilesConfig } from '../config/model.ts';
+import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
 import { GopCache } from '../core/gop-cache.ts';
 import type { Packet } from '../core/packet.ts';
@@ -10,7 +11,6 @@ import type { CodecInventory } from './codecs.ts';
 import { Failures } from './failures.ts';
 import { Overlays } from './overlays.ts';
 import { ProfileOutput } from './profile-output.ts';
-import { outputName } from './profile.ts';
 import { RateWatch } from './rate-watch.ts';
 import { Transcoder } from './transcoder.ts';
 import { decideProfiles } from './webhook.ts';
@@ -93,7 +93,7 @@ class StreamOutputs {
     this.#missed = missed;
     const failures = new Failures((description) => alert(input, application, 'EGRESS_TRANSCODE_FAILED_ENCODING', description));
     this.#outputs = config.outputProfile.map((profile) => new ProfileOutput(input, profile, {
-      application, overlays, onAnnounced: () => this.#onViewers(0),
+      application, overlays, onAnnounced: () => this.#onViewers(false),
       onFailure: (variant, reason, final) => failures.add(`${variant} of output profile ${profile.name}`, reason, final),
       onRefusal: (reason) => {
         const description = `output profile ${profile.name} makes no output stream ${reason}`;
@@ -136,26 +136,26 @@ class StreamOutputs {
   /** On demand, encoders run until they have told their formats, and then as long as anybody watches. */
   get #needed(): boolean {
     if (!this.#config.onDemand || this.#linger !== undefined) return true;
-    return this.#outputs.some(({ announced, output }) => output !== undefined && (!announced || output.sessions.size > 0));
+    return this.#outputs.some(({ announced, output }) => output !== undefined && (!announced || output.watched));
   }
 
   #countViewers(): void {
     for (const { output } of this.#outputs) {
       if (output === undefined || this.#counted.has(output)) continue;
       this.#counted.add(output);
-      output.on('viewers', (count) => this.#onViewers(count));
+      output.on('viewers', () => this.#onViewers(output.watched));
       output.on('wanted', () => {
-        this.#onViewers(0);
+        this.#onViewers(false);
         this.#arrange();
       });
     }
   }
 
-  #onViewers(count: number): void {
+  #onViewers(watched: boolean): void {
     if (!this.#config.onDemand) return;
     clearTimeout(this.#linger);
     this.#linger = undefined;
-    if (count > 0) this.#arrange();
+    if (watched) this.#arrange();
     else this.#linger = setTimeout(() => {
       this.#linger = undefined;
       this.#arrange();

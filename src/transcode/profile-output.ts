@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OutputProfileConfig } from '../config/model.ts';
+import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
 import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
@@ -10,7 +11,7 @@ import type { EncodedFormat, EncodeSink } from './encode.ts';
 import type { Encoding } from './encoding.ts';
 import type { Overlays } from './overlays.ts';
 import { profilePlaylist } from './playlists.ts';
-import { outputName, planTracks, type PlannedTrack } from './profile.ts';
+import { planTracks, type PlannedTrack } from './profile.ts';
 import { raisedRate } from './rate-watch.ts';
 import type { EncodeTask } from './transcoder.ts';
 

@@ -25,13 +25,6 @@ export interface PlanContext {
   readonly measured?: (input: VideoTrack) => number;
 }
 
-const ORIGIN_MACRO = '${OriginStreamName}';
-
-/** Name of the output stream that a profile makes of an input stream. */
-export function outputName(profile: OutputProfileConfig, inputName: string): string {
-  return profile.outputStreamName.replaceAll(ORIGIN_MACRO, () => inputName);
-}
-
 /**
  * Applies the encodes of a profile to the tracks of an input, by the rules of facts/10-transcoding.md. An encode that
  * takes the size of an input, while that is not known, is left out.

@@ -3,6 +3,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeClip } from '../support/load/clip.ts';
 import { api } from './api.ts';
+import { cluster } from './cluster.ts';
 import { files } from './files.ts';
 import { ingest } from './ingest.ts';
 import { llhls } from './llhls.ts';
@@ -14,7 +15,7 @@ import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
 
 /** `npm run bench -- [measurement ...]`: the figures that the server is judged by, measured on this machine. */
-const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, transcode, api, files];
+const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, transcode, api, cluster, files];
 const WIDTHS = [78, 26, 34, 28];
 
 const wanted = process.argv.slice(2);

@@ -60,3 +60,20 @@ test('nodes that were started with different Server.xml say so', async (t) => {
   t.regex(a.log, /Cluster shares configuration only/, 'and what is not there yet');
   for (const node of [a, b, other]) t.notRegex(node.log, /a fault of the cluster/);
 });
+
+test('a node whose id another process takes ends, and that one has its place', async (t) => {
+  const redis = await RedisServer.start(t);
+  const first = await startNode(t, redis, 'a');
+  const watching = await startNode(t, redis, 'b');
+  const { incarnation } = (await nodesOf(watching)).get('a') ?? {};
+  const second = await startNode(t, redis, 'a');
+  t.is(await first.exited(), 1);
+  t.regex(first.log, /another process goes by the id/);
+  await untilStates(watching, { a: 'ready', b: 'ready' });
+  const now = await until('it has told of itself', async () => {
+    const row = (await nodesOf(watching)).get('a');
+    return row?.addresses.rtmp !== undefined && row;
+  });
+  t.not(now.incarnation, incarnation);
+  t.deepEqual(now.addresses.rtmp, [`rtmp://127.0.0.1:${second.ports.rtmp}`]);
+});

@@ -59,6 +59,17 @@ test('nodes call each other over TLS where certificates are configured', async (
   t.is((await a.forward(b.self, CALL, TIMEOUT)).body.toString(), 'question answered');
 });
 
+test('while some nodes have TLS and others not yet, a call goes through or is known not to have', async (t) => {
+  const authority = issue('authority', { authority: true });
+  const { cert, key } = issue('node', { issuer: authority });
+  const port = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  const { nodes: [plain, secure] } = await open(t, [{}, { port }]);
+  echo(plain);
+  echo(secure);
+  t.is((await secure.forward(plain.self, CALL, TIMEOUT)).body.toString(), 'question answered');
+  await t.throwsAsync(plain.forward(secure.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
+});
+
 test('who does not know the secret calls nobody, and nobody answers for a node', async (t) => {
   const port = { host: '127.0.0.1', port: 0, secret: 'another' };
   const { nodes: [a, b] } = await open(t, [{}, { port }]);

@@ -58,7 +58,7 @@ test('a cluster does not start without its secret or without an access token', a
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'Server.xml');
   const ports = { rtmp: 1935, http: 3333, api: 8081, ice: [10000, 10001] } as const;
-  await writeFile(file, serverXml(ports, { server: clusterXml({ url: 'redis://127.0.0.1:1' }, 'n', 7946, '${env:KILN_CLUSTER_SECRET}') }));
+  await writeFile(file, serverXml(ports, { server: clusterXml({ url: 'redis://127.0.0.1:1' }, 'n', 7946, { secret: '${env:KILN_CLUSTER_SECRET}' }) }));
   const secret = await run(['--config', file], { KILN_ACCESS_TOKEN: 't', KILN_CLUSTER_SECRET: '' });
   t.is(secret.code, 2);
   t.is(secret.stderr, `${file}: Server/Cluster/Secret: "" is not a text of at least one character\n`);

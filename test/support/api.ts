@@ -14,6 +14,7 @@ import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
+import { StreamNames } from '../../src/origins/stream-names.ts';
 import { openAlone } from './cluster.ts';
 
 export const TOKEN = 'user-id:päss word';
@@ -91,7 +92,7 @@ export async function apiOptions(
   return {
     registry, cluster, directory, dynamic,
     relayed: new RelayedSessions(registry, new OtherNodes(cluster), new PeerCalls(cluster)),
-    owners: new StreamOwners({ registry, cluster, directory, log }),
+    owners: new StreamOwners({ registry, cluster, directory, names: new StreamNames({ cluster, registry, log }), log }),
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,
     certificates,

@@ -32,6 +32,8 @@ export interface KilnOptions {
   readonly publishers?: string;
   /** Elements after the application's `Publishers`. */
   readonly application?: string;
+  /** Further elements of `Modules`. */
+  readonly modules?: string;
   /** Elements of `Server` before its virtual hosts. */
   readonly server?: string;
   /** Where the API keeps what it creates. */
@@ -52,7 +54,7 @@ type Seven<T> = [T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
+  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
   const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
   const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
@@ -71,7 +73,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
     </Publishers>
   </Bind>
-  <Modules><ERTMP><Enable>true</Enable></ERTMP></Modules>
+  <Modules><ERTMP><Enable>true</Enable></ERTMP>${modules}</Modules>
   <Managers>
     <Host><Names><Name>*</Name></Names>${tls ?? ''}</Host>
     <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken>${storage === undefined ? '' : `<Storage><Path>${storage}</Path></Storage>`}</API>
@@ -215,9 +217,9 @@ export class Kiln {
     return this.#child.exitCode;
   }
 
-  /** Ends the process, at once if it must, and removes its files. */
+  /** Ends the process without draining, at once if it must, and removes its files. */
   async stop(): Promise<void> {
-    if (this.running) this.signal('SIGTERM');
+    if (this.running) this.signal('SIGINT');
     const kill = setTimeout(() => this.signal('SIGKILL'), 15_000);
     await this.exited();
     clearTimeout(kill);

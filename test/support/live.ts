@@ -17,17 +17,18 @@ export interface VhostShape {
   readonly applications?: readonly string[];
   readonly publishers?: Partial<ApplicationConfig['publishers']>;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+  readonly outputProfile?: ApplicationConfig['outputProfiles']['outputProfile'];
 }
 
 /** Adds a virtual host whose applications have LL-HLS and WebRTC on, without the rest of a configuration. */
 export function addVhost(registry: Registry, shape: VhostShape = {}): void {
-  const { name = 'default', hostNames = ['*'], applications = ['app'], signedPolicy } = shape;
+  const { name = 'default', hostNames = ['*'], applications = ['app'], signedPolicy, outputProfile = [] } = shape;
   const publishers = shape.publishers ?? { llhls: {}, webrtc: {} };
   const config = {
     name,
     signedPolicy,
     host: { names: hostNames },
-    applications: applications.map((application) => ({ name: application, type: 'live', publishers })),
+    applications: applications.map((application) => ({ name: application, type: 'live', publishers, outputProfiles: { outputProfile } })),
   };
   registry.createVhost(config as unknown as VirtualHostConfig, true);
 }

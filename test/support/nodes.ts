@@ -9,6 +9,7 @@ export interface NodeInfo {
   readonly id: string;
   readonly incarnation: string;
   readonly state: string;
+  readonly address?: string;
   readonly streams: number;
   readonly sessions: number;
   readonly configDiffers: boolean;
@@ -16,18 +17,27 @@ export interface NodeInfo {
   readonly version: string;
 }
 
-/** The element of a node on loopback. */
-export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: number, secret = 'of this test'): string {
-  return `<Cluster><Secret>${secret}</Secret><Redis><Url>${redis.url}</Url></Redis>` +
-    `<Node><Id>${id}</Id><AdvertiseAddress>127.0.0.1</AdvertiseAddress><Port>${port}</Port></Node></Cluster>`;
+export interface ClusterOptions {
+  readonly secret?: string;
+  /** Inner XML of `Redis`, instead of its address alone. */
+  readonly redisXml?: string;
+  /** Further elements of `Node`. */
+  readonly nodeXml?: string;
 }
 
-/** A server process that joins the cluster of a Redis. It is gone after the test. */
+/** The element of a node on loopback. */
+export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: number, options: ClusterOptions = {}): string {
+  const { secret = 'of this test', redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
+  return `<Cluster><Secret>${secret}</Secret><Redis>${redisXml}</Redis>` +
+    `<Node><Id>${id}</Id><AdvertiseAddress>127.0.0.1</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`;
+}
+
+/** A server process that joins the cluster of a Redis. It is gone after the test. `options.server` stands beside its element. */
 export async function startNode(
-  t: Pick<ExecutionContext, 'teardown'>, redis: RedisServer, id: string, options: KilnOptions = {},
+  t: Pick<ExecutionContext, 'teardown'>, redis: Pick<RedisServer, 'url'>, id: string, options: KilnOptions & ClusterOptions = {},
 ): Promise<Kiln> {
   const [port = 0] = await freePorts(1);
-  const node = await Kiln.start({ ...options, server: clusterXml(redis, id, port) });
+  const node = await Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` });
   t.teardown(() => node.stop());
   return node;
 }

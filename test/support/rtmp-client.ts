@@ -12,6 +12,8 @@ import { until } from './until.ts';
 
 export interface RtmpClientOptions {
   readonly port: number;
+  /** Of this machine, to come from. */
+  readonly localAddress?: string;
   /** Host that the URL names; the connection goes to 127.0.0.1 all the same. */
   readonly host?: string;
   readonly app?: string;
@@ -60,8 +62,8 @@ export class RtmpClient {
   }
 
   /** Connects and shakes hands, no more. */
-  static async open({ port, digest }: Pick<RtmpClientOptions, 'port' | 'digest'>): Promise<RtmpClient> {
-    const socket = connect(port, '127.0.0.1');
+  static async open({ port, localAddress, digest }: Pick<RtmpClientOptions, 'port' | 'localAddress' | 'digest'>): Promise<RtmpClient> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
     await once(socket, 'connect');
     const client = new RtmpClient(socket);
     const c1 = Buffer.alloc(HANDSHAKE_BYTES);

@@ -5,6 +5,8 @@ import type { WebrtcBindConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { createLogger } from '../../src/log.ts';
 import { WebrtcPublisher } from '../../src/publishers/webrtc/index.ts';
+import { WhepNeighbours } from '../../src/publishers/webrtc/whep-neighbours.ts';
+import { aloneWith } from './alone.ts';
 import { createVhost } from './api.ts';
 
 export interface WebrtcServerOptions {
@@ -39,7 +41,11 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     },
     iceServers,
   };
-  const publisher = await WebrtcPublisher.create({ registry, find: async () => undefined, bind, log: createLogger(process.env.KILN_TEST_LOG ?? 'silent') });
+  const { cluster, calls } = await aloneWith(registry);
+  const publisher = await WebrtcPublisher.create({
+    registry, bind, find: async () => undefined, neighbours: new WhepNeighbours(cluster, calls),
+    log: createLogger(process.env.KILN_TEST_LOG ?? 'silent'),
+  });
   const app = Fastify({ forceCloseConnections: true });
   await app.register(publisher.routes);
   // a page that really comes from here: Chromium lets no other page reach loopback

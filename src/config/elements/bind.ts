@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
 import { parseIceCandidate, type IceCandidate } from '../values.ts';
-import { endpoint, portList, portOf } from './shared.ts';
+import { endpoint, networks, portList, portOf } from './shared.ts';
 
 const workers = () => ({ workerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })) });
 const threads = () => ({ ...workers(), threadPerSocket: flag(false) });
@@ -53,6 +53,9 @@ const webrtc = () =>
     ),
   });
 
+/** Loopback, and the addresses that no router of the Internet knows (RFC 1918, RFC 4193). */
+const PRIVATE_NETWORKS = '127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7';
+
 interface Listener {
   port?: unknown;
   tlsPort?: unknown;
@@ -79,7 +82,7 @@ export const Bind = Type.Object({
     webrtc: webrtc(),
   }),
   publishers: section({
-    ovt: optional({ ...tcp(), ...workers() }),
+    ovt: optional({ ...tcp(), ...workers(), networks: networks(PRIVATE_NETWORKS) }),
     llhls: optional(http()),
     hls: optional(http()),
     thumbnail: optional(http()),

@@ -1,8 +1,7 @@
 import Type from 'typebox';
-import { flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
-import { parseNetworks } from '../values.ts';
+import { flag, integer, optional, repeated, section, text } from '../blocks.ts';
+import { networks } from './shared.ts';
 
-const networks = () => parsed('a comma list of networks, such as 10.0.0.0/8,::1', parseNetworks);
 const enabled = (value: boolean) => section({ enable: flag(value) });
 
 /** Switches of the whole server. */

@@ -2,11 +2,12 @@ import Type from 'typebox';
 import {
   atLeastOne, choice, contained, flag, ignored, integer, optional, parsed, repeated, section, text, type Fail,
 } from '../blocks.ts';
-import { parseListenAddress, parseUrl } from '../values.ts';
+import { parseListenAddress } from '../values.ts';
 import { unique } from '../rules.ts';
 import { Bind } from './bind.ts';
+import { Cluster } from './cluster.ts';
 import { Modules } from './modules.ts';
-import { crossDomains, endpoint, hostNames, httpUrl, portOf, tls } from './shared.ts';
+import { crossDomains, endpoint, hostNames, httpUrl, tls } from './shared.ts';
 import { VirtualHost } from './vhost.ts';
 
 const Managers = optional({
@@ -37,27 +38,6 @@ const Alert = optional({
       hasBFrames: flag(false),
     }),
   }),
-});
-
-/** Several nodes as one server. Absent: this node is alone. */
-const Cluster = optional({
-  name: text({ default: 'kiln' }),
-  /** Shared by all nodes; node-to-node calls are authenticated with it. */
-  secret: text(),
-  redis: Type.Object(
-    {
-      url: Type.Optional(parsed('a redis:// or rediss:// URL', (given) => parseUrl(given, ['redis', 'rediss']))),
-      sentinels: contained(endpoint(), 'Sentinel'),
-      /** Name of the master that the sentinels watch. */
-      masterName: text({ default: 'mymaster' }),
-    },
-    {
-      rule: (redis: { url?: string; sentinels: unknown[] }, fail: Fail) => {
-        if (redis.url === undefined && redis.sentinels.length === 0) fail([], 'needs Url or Sentinels');
-      },
-    },
-  ),
-  node: Type.Object({ id: text(), advertiseAddress: text(), port: portOf('tcp') }),
 });
 
 const EVERY = { ipv4: '*', ipv6: '::' } as const;

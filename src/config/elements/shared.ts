@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { atLeastOne, contained, flag, optional, parsed, repeated, text } from '../blocks.ts';
-import { parseEndpoint, parsePortOf, parsePortRanges, parseUrl, type Transport } from '../values.ts';
+import { parseEndpoint, parseNetworks, parsePortOf, parsePortRanges, parseUrl, type Transport } from '../values.ts';
 
 export const portOf = (transport: Transport) =>
   parsed('a port (1..65535)', (given) => parsePortOf(given, transport));
@@ -9,6 +9,12 @@ export const portList = (transport: Transport) =>
   parsed('a list of ports (1..65535), such as 4000-4003,4005', (given) => parsePortRanges(given, transport));
 
 export const endpoint = () => parsed('a host:port', parseEndpoint);
+
+/** An empty text is no network. @param value what is taken where nothing is given; else it must be */
+export const networks = (value?: string) => {
+  const options = value === undefined ? {} : { default: parseNetworks(value) };
+  return parsed('a comma list of networks, such as 10.0.0.0/8,::1', (given) => (given === '' ? [] : parseNetworks(given)), options);
+};
 
 export const httpUrl = () =>
   parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
@@ -20,7 +26,10 @@ export const crossDomains = () =>
     header: repeated(Type.Object({ key: text(), value: text({ default: '' }) })),
   });
 
-export const tls = () => optional({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
+/** PEM files of a certificate that this server shows. */
+export const tlsFiles = () => ({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
+
+export const tls = () => optional(tlsFiles());
 
 /** Which modules an access control guards: comma lists of names, empty for none. */
 export const enables = () =>

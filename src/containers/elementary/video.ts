@@ -114,7 +114,11 @@ class NalState<C extends ParameterSets> implements VideoState {
     const unit = this.#codec.canonicalize(annexB ? joinNals(splitAnnexB(data)) : data, lengthSize);
     if (unit.parameterSets.length > 0) {
       const config = this.#codec.withParameterSets(this.#config, unit.parameterSets);
-      if (config !== this.#config) this.#adopt(config);
+      if (config !== this.#config) {
+        this.#adopt(config);
+        // that record, should it come again, tells something else
+        this.#record = undefined;
+      }
     }
     if (this.#format === undefined || unit.data.length === 0) return undefined;
     return { data: unit.data, key: this.#codec.isKeyAccessUnit(unit.data) };

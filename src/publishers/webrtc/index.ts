@@ -11,11 +11,13 @@ import { SignallingConnection } from './signalling.ts';
 import { StreamPublisher } from './stream-publisher.ts';
 import { Upgrades } from './upgrades.ts';
 import { whepRoutes } from './whep.ts';
+import type { WhepNeighbours } from './whep-neighbours.ts';
 
 export interface WebrtcPublisherOptions {
   readonly registry: Registry;
   /** What is not on this node. */
   readonly find: FindOutput;
+  readonly neighbours: WhepNeighbours;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;
   /** What applications without CrossDomains of their own have; without it everybody may play from everywhere. */
@@ -35,7 +37,7 @@ export class WebrtcPublisher {
   readonly #upgrades: Upgrades;
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  private constructor({ registry, find, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
+  private constructor({ registry, find, neighbours, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
     this.pool = pool;
     this.#registry = registry;
     this.#log = log;
@@ -45,7 +47,7 @@ export class WebrtcPublisher {
     this.#upgrades = new Upgrades((socket, view) => {
       new SignallingConnection({ socket, view, desk, iceServers, log });
     });
-    const whep = whepRoutes({ desk, registry, iceServers, crossDomains });
+    const whep = whepRoutes({ desk, neighbours, registry, iceServers, crossDomains });
     this.routes = async (fastify) => {
       this.#upgrades.attach(fastify.server);
       await fastify.register(whep);

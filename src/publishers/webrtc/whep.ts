@@ -9,6 +9,7 @@ import { answerTo, peerRole, planAnswer } from './description.ts';
 import type { ViewerDesk, ViewRequest } from './desk.ts';
 import { FRAGMENT_TYPE, isFragment, parseFragment, writeFragment } from './sdp-fragment.ts';
 import type { WebrtcSession } from './session.ts';
+import type { ResourceAnswer, ResourceRequest, WhepNeighbours } from './whep-neighbours.ts';
 
 const SDP_TYPE = 'application/sdp';
 const MAX_SDP = 64 * 1024;
@@ -36,6 +37,7 @@ type IceServers = WebrtcBindConfig['iceServers'];
 
 export interface WhepOptions {
   readonly desk: ViewerDesk;
+  readonly neighbours: WhepNeighbours;
   readonly registry: Registry;
   readonly iceServers: IceServers;
   /** What applications without CrossDomains of their own have. */
@@ -48,9 +50,10 @@ const EVERYBODY: CrossDomainsConfig = { url: ['*'], header: [] };
  * WHEP (draft-ietf-wish-whep, with the rules of RFC 9725 for what both share): an offer is posted to
  * `/app/stream[/playlist]`, the session lives under `/app/stream/<key>`.
  */
-export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBODY }: WhepOptions): FastifyPluginAsync {
+export function whepRoutes({ desk, neighbours, registry, iceServers, crossDomains = EVERYBODY }: WhepOptions): FastifyPluginAsync {
   const resources = new Map<string, Resource>();
   const links = iceServers.flatMap(linksOf);
+  neighbours.serve(change);
 
   return async (fastify) => {
     fastify.removeAllContentTypeParsers();
@@ -72,8 +75,9 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
       const view = viewOf(request);
       const direction = view.query.get('direction') ?? 'whep';
       if (direction === 'whip' || direction === 'send') throw kilnError('webrtcIngestUnavailable');
-      requireType(request, SDP_TYPE);
-      const offer = readOffer(request.body as string);
+      const body = textOf(request);
+      requireType(request.headers['content-type'], body, SDP_TYPE);
+      const offer = readOffer(body);
       const admission = await desk.admit(view);
       const session = await desk.open(admission, planAnswer(admission, offer));
       const role = peerRole(offer.setup);
@@ -83,8 +87,8 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
         session.close('DTLS could not be set up');
         throw error;
       }
-      const key = randomUUID();
-      const endpoint = `/${encodeURIComponent(view.app)}/${encodeURIComponent(view.stream)}`;
+      const key = neighbours.newKey();
+      const endpoint = endpointOf(view.app, view.stream);
       const resource = { session, endpoint, etag: newEtag(), remoteUfrag: offer.iceUfrag };
       resources.set(key, resource);
       session.once('close', () => resources.delete(key));
@@ -97,30 +101,14 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
       return answerTo(offer, session, role === 'server' ? 'active' : 'passive');
     };
 
-    const patch = async (request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> => {
-      const resource = resourceOf(request);
-      requireType(request, FRAGMENT_TYPE);
-      const fragment = request.body as string;
-      const match = request.headers['if-match'];
-      if (match === undefined) throw kilnError('preconditionRequired');
-      if (match !== '*' && match !== resource.etag) throw kilnError('preconditionFailed');
-      if (!isFragment(fragment)) throw kilnError('sdpMalformed', 'it is no SDP fragment');
-      const { ufrag, pwd } = parseFragment(fragment);
-      const restart = match === '*' && ufrag !== undefined && pwd !== undefined && ufrag !== resource.remoteUfrag;
-      if (!restart) {
-        reply.code(204);
-        return undefined;
-      }
-      const ice = await resource.session.restartIce();
-      resource.remoteUfrag = ufrag;
-      resource.etag = newEtag();
-      reply.type(FRAGMENT_TYPE).header('etag', resource.etag);
-      return writeFragment(ice, resource.session.media, resource.session.candidates);
-    };
-
-    const remove = async (request: FastifyRequest): Promise<string> => {
-      resourceOf(request).session.close('the viewer left');
-      return '';
+    const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      const { app, stream, name = '' } = request.params as Path;
+      const { 'if-match': ifMatch, 'content-type': type } = request.headers;
+      const method = request.method as 'PATCH' | 'DELETE';
+      const asked = { method, key: name, endpoint: endpointOf(app, stream), ifMatch, type, body: textOf(request) };
+      const { status, headers, body } = (await neighbours.ask(asked)) ?? (await change(asked));
+      reply.code(status).headers(headers);
+      return body;
     };
 
     const options = async (_request: FastifyRequest, reply: FastifyReply): Promise<string> => {
@@ -140,19 +128,48 @@ export function whepRoutes({ desk, registry, iceServers, crossDomains = EVERYBOD
       fastify.options(url, options);
       fastify.put(url, refuse(url === endpoint ? ENDPOINT_METHODS : RESOURCE_METHODS));
     }
-    fastify.patch(named, { bodyLimit: MAX_SDP }, patch);
-    fastify.delete(named, remove);
+    fastify.patch(named, { bodyLimit: MAX_SDP }, answer);
+    fastify.delete(named, answer);
     fastify.route({ method: ['PATCH', 'DELETE'], url: endpoint, handler: refuse(ENDPOINT_METHODS) });
   };
 
-  /** @throws sessionNotFound */
-  function resourceOf(request: FastifyRequest): Resource {
-    const { app, stream, name = '' } = request.params as Path;
-    const resource = resources.get(name);
-    const endpoint = `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
-    if (resource === undefined || resource.endpoint !== endpoint) throw kilnError('sessionNotFound');
-    return resource;
+  /**
+   * Changes or ends a session of this node.
+   * @throws sessionNotFound, unsupportedMediaType, preconditionRequired, preconditionFailed, sdpMalformed
+   */
+  async function change(request: ResourceRequest): Promise<ResourceAnswer> {
+    const resource = resources.get(request.key);
+    if (resource === undefined || resource.endpoint !== request.endpoint) throw kilnError('sessionNotFound');
+    if (request.method === 'PATCH') return await patch(resource, request);
+    resource.session.close('the viewer left');
+    return { status: 200, headers: {}, body: '' };
   }
+}
+
+async function patch(resource: Resource, { type, ifMatch, body }: ResourceRequest): Promise<ResourceAnswer> {
+  requireType(type, body, FRAGMENT_TYPE);
+  if (ifMatch === undefined) throw kilnError('preconditionRequired');
+  if (ifMatch !== '*' && ifMatch !== resource.etag) throw kilnError('preconditionFailed');
+  if (!isFragment(body)) throw kilnError('sdpMalformed', 'it is no SDP fragment');
+  const { ufrag, pwd } = parseFragment(body);
+  const restart = ifMatch === '*' && ufrag !== undefined && pwd !== undefined && ufrag !== resource.remoteUfrag;
+  if (!restart) return { status: 204, headers: {}, body: '' };
+  const ice = await resource.session.restartIce();
+  resource.remoteUfrag = ufrag;
+  resource.etag = newEtag();
+  return {
+    status: 200,
+    headers: { 'content-type': FRAGMENT_TYPE, etag: resource.etag },
+    body: writeFragment(ice, resource.session.media, resource.session.candidates),
+  };
+}
+
+function endpointOf(app: string, stream: string): string {
+  return `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+}
+
+function textOf({ body }: FastifyRequest): string | undefined {
+  return typeof body === 'string' ? body : undefined;
 }
 
 function viewOf(request: FastifyRequest): ViewRequest {
@@ -174,9 +191,8 @@ function readOffer(body: string): RemoteDescription {
 }
 
 /** @throws unsupportedMediaType, also for a body without a type, which passes by the parsers */
-function requireType(request: FastifyRequest, type: string): void {
-  const given = (request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
-  if (given !== type || typeof request.body !== 'string') throw kilnError('unsupportedMediaType', type);
+function requireType(given = '', body: string | undefined, type: string): asserts body is string {
+  if (given.split(';')[0]?.trim().toLowerCase() !== type || body === undefined) throw kilnError('unsupportedMediaType', type);
 }
 
 function newEtag(): string {

@@ -28,6 +28,15 @@ test('server', async (t) => {
   });
 });
 
+test('OVT is for private networks, or those that are named', async (t) => {
+  const networks = async (inner: string) => {
+    const bind = `<Publishers><OVT><Port>9000</Port>${inner}</OVT></Publishers>`;
+    return (await load(t, serverXml({ bind }))).config.bind.publishers.ovt?.networks.map(({ address, prefix }) => `${address}/${prefix}`);
+  };
+  t.deepEqual(await networks(''), ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']);
+  t.deepEqual(await networks('<Networks>203.0.113.0/24, 2001:db8::/32</Networks>'), ['203.0.113.0/24', '2001:db8::/32']);
+});
+
 test('managers', async (t) => {
   const server = '<Managers><Host><Names><Name>*</Name></Names></Host></Managers>';
   const { config, generatedAccessToken } = await load(t, serverXml({ server }));
@@ -309,7 +318,10 @@ test('cluster', async (t) => {
   t.deepEqual(config.cluster, {
     name: 'kiln',
     secret: 's',
-    redis: { sentinels: [{ host: 'a', port: 26379 }, { host: 'b', port: 26379 }], masterName: 'mymaster' },
-    node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946 },
+    redis: {
+      sentinels: [{ host: 'a', port: 26379 }, { host: 'b', port: 26379 }], masterName: 'mymaster', cluster: [],
+      user: '', password: '', sentinelUser: '', sentinelPassword: '',
+    },
+    node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946, drainTimeout: 30_000 },
   });
 });

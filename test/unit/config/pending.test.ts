@@ -8,7 +8,7 @@ const warningsOf = async (t: Parameters<typeof load>[0], ...parts: Parameters<ty
 
 test('modules that are not there warn once each, wherever and however often they are configured', async (t) => {
   const providers = '<Providers><SRT/><WebRTC/><RTSPPull/></Providers>';
-  const publishers = '<Publishers><HLS><DVR><Enable>true</Enable></DVR></HLS><OVT/><Push/></Publishers>';
+  const publishers = '<Publishers><HLS><DVR><Enable>true</Enable></DVR></HLS><Push/></Publishers>';
   t.deepEqual(
     await warningsOf(t, {
       bind: '<Providers><SRT><Port>9999</Port></SRT></Providers><Publishers><HLS><Port>3333</Port></HLS></Publishers>',
@@ -16,7 +16,7 @@ test('modules that are not there warn once each, wherever and however often they
       apps: application(providers + publishers, 'a') + application(providers + publishers, 'b'),
     }),
     [
-      'SRT provider', 'WebRTC provider', 'RTSPPull provider', 'OVT publisher', 'HLS publisher', 'Push publisher', 'DVR',
+      'SRT provider', 'WebRTC provider', 'RTSPPull provider', 'HLS publisher', 'Push publisher', 'DVR',
       'Alert',
     ],
   );

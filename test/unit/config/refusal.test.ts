@@ -281,7 +281,27 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'cluster without Redis': [cluster('<Secret>s</Secret>'), 'Server/Cluster/Redis: is missing'],
   'cluster with an empty Redis': [
     cluster('<Secret>s</Secret><Redis/>'),
-    'Server/Cluster/Redis: needs Url or Sentinels',
+    'Server/Cluster/Redis: needs Url, Sentinels or Cluster',
+  ],
+  'cluster with two kinds of Redis': [
+    cluster('<Secret>s</Secret><Redis><Url>redis://h:1</Url><Cluster><Endpoint>h:1</Endpoint></Cluster></Redis>'),
+    'Server/Cluster/Redis: takes one of Url, Sentinels and Cluster',
+  ],
+  'cluster with a sentinel that is no address': [
+    cluster('<Secret>s</Secret><Redis><Sentinels><Sentinel>h</Sentinel></Sentinels></Redis>'),
+    'Server/Cluster/Redis/Sentinels/Sentinel[1]: "h" is not a host:port',
+  ],
+  'cluster with TLS for a Redis without': [
+    cluster('<Secret>s</Secret><Redis><Url>Redis://h:1</Url><TLS/></Redis>'),
+    'Server/Cluster/Redis/TLS: needs a Url that begins with rediss://',
+  ],
+  'cluster with a certificate without its key': [
+    cluster('<Secret>s</Secret><Redis><Url>rediss://h:1</Url><TLS><CertPath>a.crt</CertPath></TLS></Redis>'),
+    'Server/Cluster/Redis/TLS: needs both CertPath and KeyPath, or neither',
+  ],
+  'cluster that drains for longer than a day': [
+    cluster('<Secret>s</Secret><Redis><Url>redis://h:1</Url></Redis>').replace('</Node>', '<DrainTimeout>86400001</DrainTimeout></Node>'),
+    'Server/Cluster/Node/DrainTimeout: 86400001 is not an integer (0..86400000)',
   ],
   'cluster with another database': [
     cluster('<Secret>s</Secret><Redis><Url>http://h:1</Url></Redis>'),

@@ -2,9 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
+import { Cluster } from '../../../src/config/elements/cluster.ts';
 import { OutputProfile } from '../../../src/config/elements/output-profile.ts';
 import { OverlayMap } from '../../../src/config/elements/overlay-map.ts';
-import { loadConfig } from '../../../src/config/load.ts';
+import { ConfigError, loadConfig } from '../../../src/config/load.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { XmlToJson } from '../../../src/config/xml-json.ts';
 import { parseXml } from '../../../src/config/xml.ts';
@@ -75,6 +76,33 @@ test('what the default configuration has in comments is right, too', async (t) =
     transcodeWebhook: { enable: true, secretKey: 'secret' },
     outputProfiles: { outputProfile: [{ name: 'two', playlists: [{ fileName: 'abr' }] }] },
   });
+});
+
+test('what the default configuration shows of clusters is right', async (t) => {
+  const text = await readFile(join(CONFIG, 'Server.xml'), 'utf8');
+  const [sample = ''] = /<Cluster>\s*<Name>[\s\S]*?<\/Node>\s*<\/Cluster>/.exec(text) ?? [];
+  const ways = [...text.matchAll(/^ +Redis [^:]*: +(<.*>)$/gm)].map(([, way = '']) => way);
+  t.is(ways.length, 2);
+  const others = ways.map((way) => sample.replace(/<Url>.*<\/Url>/, way));
+  for (const xml of [sample, ...others]) {
+    const mapper = new XmlToJson();
+    const reading = readConfig(Cluster, mapper.map(Cluster, parseXml(xml, 'Server.xml'), 'Cluster'));
+    t.true(reading.ok);
+    t.deepEqual([...mapper.problems, ...mapper.warnings, ...reading.warnings], []);
+    t.like(reading.ok && reading.config, { node: { drainTimeout: 30_000, tls: { caCertPath: '/etc/kiln/nodes-ca.crt' } } });
+  }
+});
+
+test('the configuration of a node in a cluster takes its settings from the environment', async (t) => {
+  const env = { KILN_ACCESS_TOKEN: 't', KILN_CLUSTER_SECRET: 's', KILN_NODE_ID: 'n', KILN_ADVERTISE_ADDRESS: 'h' };
+  const { config, warnings } = await loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, KILN_PROXY_NETWORKS: '10.0.0.9' } });
+  t.deepEqual(warnings.filter((line) => !line.startsWith('Cluster ')), []);
+  t.like(config.cluster, { secret: 's', redis: { password: '' }, node: { id: 'n', advertiseAddress: 'h' } });
+  t.is(config.modules.proxyProtocol?.networks.length, 1);
+  t.is(config.modules.forwardedFor?.networks.length, 0);
+  for (const name of Object.keys(env)) {
+    await t.throwsAsync(loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, [name]: undefined } }), { instanceOf: ConfigError });
+  }
 });
 
 test('the transcoding configuration', async (t) => {

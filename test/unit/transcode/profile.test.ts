@@ -1,7 +1,8 @@
 import test from 'ava';
+import { outputName } from '../../../src/config/output-name.ts';
 import type { AudioTrack, Track, VideoTrack } from '../../../src/core/track.ts';
 import type { AudioEncoding, ImageEncoding, VideoEncoding } from '../../../src/transcode/encoding.ts';
-import { outputName, planTracks, type PlanContext } from '../../../src/transcode/profile.ts';
+import { planTracks, type PlanContext } from '../../../src/transcode/profile.ts';
 import { AUDIO, VIDEO } from '../core/support.ts';
 import { profile } from './support.ts';
 

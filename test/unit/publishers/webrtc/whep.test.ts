@@ -47,7 +47,7 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   const { status, headers, body } = await post();
   t.is(status, 201);
   t.is(headers.get('content-type'), 'application/sdp');
-  t.regex(headers.get('location') ?? '', /^\/app\/stream\/[0-9a-f-]{36}\?direction=whep$/);
+  t.regex(headers.get('location') ?? '', /^\/app\/stream\/[0-9a-f-]{36}\.[0-9a-f]+\?direction=whep$/);
   t.regex(headers.get('etag') ?? '', /^"[0-9a-f]{8}"$/);
   t.is(headers.get('accept-patch'), 'application/trickle-ice-sdpfrag');
   t.is(headers.get('link'), '<stun:stun.example.com>; rel="ice-server", <turn:turn.example.com>; rel="ice-server"; ' +

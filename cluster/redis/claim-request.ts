@@ -1,0 +1,52 @@
+import type { ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
+import type { Connection } from './connection.ts';
+import { parseClaim } from './record.ts';
+import { SCRIPTS } from './scripts.ts';
+import type { Timing } from './timing.ts';
+
+/** A claim as Redis is asked for it. */
+export interface ClaimRequest {
+  readonly key: string;
+  readonly token: string;
+  readonly meta: Json;
+  readonly options: ClaimOptions;
+  /** The claim was ours before, and Redis may have lost it: `valid` when nobody else can have it since. */
+  readonly before: 'none' | 'valid' | 'lapsed';
+}
+
+interface Granted {
+  readonly fence: number;
+  readonly inherited: Json | undefined;
+  /** Whom it was taken from, and for how long that one may go on without hearing of it. */
+  readonly taken: { readonly token: string; readonly leftMs: number } | undefined;
+}
+
+/** undefined while only previous holders may claim. */
+export type ClaimAnswer = { readonly owner: Owner } | Granted | undefined;
+
+/** Who asks, and by what. */
+export interface Claimant {
+  readonly self: NodeIdentity;
+  readonly connection: Connection;
+  readonly timing: Timing;
+}
+
+/**
+ * @param floor a fence that the next one has to be above
+ * @throws UnavailableError
+ */
+export async function requestClaim(
+  { self, connection, timing }: Claimant, { key, token, meta, options, before }: ClaimRequest, floor: number,
+): Promise<ClaimAnswer> {
+  const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
+    key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, floor,
+    options.keepMs ?? 0, options.take === true && before === 'none' ? 1 : 0, before, timing.grace - timing.ttl,
+  ])) as string[];
+  if (outcome === 'wait') return undefined;
+  if (outcome === 'owner') return { owner: parseClaim(value).owner };
+  return {
+    fence: Number(value),
+    inherited: inherited ? (JSON.parse(inherited) as Json) : undefined,
+    taken: from === undefined ? undefined : { token: from, leftMs: Number(left) },
+  };
+}

@@ -1,0 +1,54 @@
+import type { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { CertificateError, loadAuthorities, loadCertificate } from './certificate.ts';
+import type { ClusterConfig } from './model.ts';
+
+/** PEM, as node:tls takes them. */
+interface Authorities {
+  /** Whom to believe instead of the known authorities. */
+  readonly ca?: string;
+}
+
+/**
+ * Reads the files of Cluster/Redis/TLS; undefined where there is no such element.
+ * @param folder what relative paths start from
+ * @throws CertificateError
+ */
+export async function loadRedisTls(
+  tls: ClusterConfig['redis']['tls'], folder: string,
+): Promise<(Authorities & { readonly cert?: string; readonly key?: string }) | undefined> {
+  if (tls === undefined) return undefined;
+  const { caCertPath, certPath, keyPath } = tls;
+  const ca = caCertPath === undefined ? undefined : pem(await loadAuthorities(caCertPath, folder));
+  if (certPath === undefined || keyPath === undefined) return { ca };
+  const { cert, key } = await loadCertificate({ certPath, keyPath }, folder);
+  return { ca, cert, key };
+}
+
+/**
+ * Reads the files of Cluster/Node/TLS; undefined where there is no such element. Refuses what the other nodes would:
+ * a certificate of another name, or of an authority that they do not believe.
+ * @param folder what relative paths start from
+ * @throws CertificateError
+ */
+export async function loadNodeTls(
+  { tls, advertiseAddress }: ClusterConfig['node'], folder: string,
+): Promise<(Authorities & { readonly cert: string; readonly key: string }) | undefined> {
+  if (tls === undefined) return undefined;
+  const { caCertPath, certPath } = tls;
+  const { leaf, cert, key, chain } = await loadCertificate(tls, folder);
+  const named = isIP(advertiseAddress) === 0 ? leaf.checkHost(advertiseAddress) : leaf.checkIP(advertiseAddress);
+  if (named === undefined) {
+    throw new CertificateError('certPath', `"${certPath}" is no certificate of AdvertiseAddress "${advertiseAddress}"`);
+  }
+  if (caCertPath === undefined) return { cert, key };
+  const authorities = await loadAuthorities(caCertPath, folder);
+  if (!authorities.some((authority) => chain.some((one) => one.checkIssued(authority) && one.verify(authority.publicKey)))) {
+    throw new CertificateError('caCertPath', `"${caCertPath}" is not who signed the certificate in "${certPath}"`);
+  }
+  return { ca: pem(authorities), cert, key };
+}
+
+function pem(certificates: readonly X509Certificate[]): string {
+  return certificates.map((certificate) => certificate.toString()).join('');
+}

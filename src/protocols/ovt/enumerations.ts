@@ -1,0 +1,57 @@
+import type { AudioCodec, Codec, ImageCodec, VideoCodec } from '../../core/track.ts';
+
+/** Numbers on the wire (facts/06-ovt.md, "Enumerations"). */
+export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2 });
+
+export const PACKET_TYPE = Object.freeze({ raw: 1, sequenceHeader: 2, nalUnits: 3, event: 4 });
+
+export const BITSTREAM = Object.freeze({
+  avcc: 0, h264AnnexB: 1, hvcc: 3, h265AnnexB: 4, vp8: 6, aacRaw: 8, aacAdts: 10, opus: 12, mp3: 14, jpeg: 15, png: 16,
+  webp: 17, id3v2: 18, mp2: 25, av1: 26, avif: 28,
+  /** Ours, between nodes: OVT has no number for VP9. */
+  vp9: 255,
+});
+
+/** Of tracks of pictures and sound; those of events have none, which is 0. */
+const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> = Object.freeze({
+  H264: 1, H265: 2, VP8: 3, VP9: 4, AV1: 5, AAC: 7, MP3: 8, OPUS: 9, JPEG: 10, PNG: 11, WEBP: 12, MP2: 15, AVIF: 16,
+});
+
+const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', 'VP8', 'VP9']);
+const AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'MP3', 'MP2']);
+
+export function codecId(codec: Codec): number {
+  return codec === 'ID3v2' ? 0 : CODEC_ID[codec];
+}
+
+/** What a track is that a description tells of. */
+export type CodecOfType =
+  | { readonly type: 'video'; readonly codec: VideoCodec }
+  | { readonly type: 'audio'; readonly codec: AudioCodec }
+  | { readonly type: 'image'; readonly codec: ImageCodec }
+  | { readonly type: 'data'; readonly codec: 'ID3v2' };
+
+/** Undefined for what this server carries no track of. */
+export function codecOf(mediaType: number, id: number): CodecOfType | undefined {
+  if (mediaType === MEDIA_TYPE.data) return id === 0 ? { type: 'data', codec: 'ID3v2' } : undefined;
+  const [codec] = Object.entries(CODEC_ID).find(([, number]) => number === id) ?? [];
+  if (codec === undefined) return undefined;
+  if (AUDIO.has(codec)) return mediaType === MEDIA_TYPE.audio ? { type: 'audio', codec: codec as AudioCodec } : undefined;
+  if (mediaType !== MEDIA_TYPE.video) return undefined;
+  return VIDEO.has(codec) ? { type: 'video', codec: codec as VideoCodec } : { type: 'image', codec: codec as ImageCodec };
+}
+
+/** Speakers by number of channels, as AAC orders them: mono is the one in the centre, 5.1 and 7.1 have one for bass. */
+const LAYOUTS: readonly number[] = [0, 0x4, 0x3, 0x7, 0x107, 0x37, 0x3f, 0x70f, 0x63f];
+
+/** Bits of the speakers; 0 (unknown) for more channels than have a usual layout. */
+export function layoutOf(channels: number): number {
+  return LAYOUTS[channels] ?? 0;
+}
+
+/** Speakers in a layout; 0 when it is unknown. */
+export function channelsOf(layout: number): number {
+  let channels = 0;
+  for (let bits = layout; bits !== 0; bits &= bits - 1) channels++;
+  return channels;
+}

@@ -1,0 +1,11 @@
+/** What came over OVT is not what the protocol says, or the other side refused. */
+export class OvtError extends Error {
+  /** Of the answer that refused, as facts/06-ovt.md lists them; undefined for everything else. */
+  readonly code: number | undefined;
+
+  constructor(message: string, code?: number) {
+    super(message);
+    this.name = 'OvtError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,68 @@
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import { OvtError } from './error.ts';
+import { HEADER_BYTES, MAX_PAYLOAD_BYTES, type PAYLOAD, writePacketHeader } from './packet.ts';
+
+const Request = Type.Object({
+  id: Type.Integer(),
+  application: Type.String(),
+  target: Type.String(),
+});
+/** What a client asks for: `application` is describe, play or stop, `target` a whole OVT URL. */
+export type Request = Static<typeof Request>;
+
+const Response = Type.Object({
+  id: Type.Integer(),
+  application: Type.String(),
+  code: Type.Integer(),
+  message: Type.Optional(Type.String()),
+  contents: Type.Optional(Type.Unknown()),
+});
+/** An answer, with the `id` of its request; or a notice of the origin, `notify` or `stop`, with 0. */
+export type Response = Static<typeof Response>;
+
+/** Message of the notice that tracks are others; its contents are a description. */
+export const TRACK_CHANGED = 'track_changed';
+
+/** Ours: code of the notice `stop` of a stream that nothing continues. */
+export const GONE = 410;
+
+/** What of a message could be read; undefined for what is no JSON object. */
+export function readMessage(text: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text.toString('utf8'));
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRequest(message: unknown): message is Request {
+  return Value.Check(Request, message);
+}
+
+/** @throws OvtError when it is none */
+export function toResponse(message: unknown): Response {
+  if (Value.Check(Response, message)) return message;
+  throw new OvtError('an answer is not JSON with id, application and code');
+}
+
+/**
+ * The packets of one message, as they go on the wire.
+ * @param now milliseconds since 1970
+ */
+export function writeMessage(type: typeof PAYLOAD.request | typeof PAYLOAD.response, message: object, now: number): Buffer {
+  const json = Buffer.from(JSON.stringify(message));
+  const packets = Math.max(1, Math.ceil(json.length / MAX_PAYLOAD_BYTES));
+  const wire = Buffer.allocUnsafe(json.length + packets * HEADER_BYTES);
+  let at = 0;
+  for (let sequence = 0; sequence < packets; sequence++) {
+    const start = sequence * MAX_PAYLOAD_BYTES;
+    const end = Math.min(start + MAX_PAYLOAD_BYTES, json.length);
+    const marker = sequence === packets - 1;
+    writePacketHeader(wire, at, { type, marker, sequence, timestamp: now, session: 0 }, end - start);
+    at += HEADER_BYTES;
+    at += json.copy(wire, at, start, end);
+  }
+  return wire;
+}

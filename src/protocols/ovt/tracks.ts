@@ -1,0 +1,98 @@
+import type { Playlist, Rendition } from '../../core/playlist.ts';
+import type { Track } from '../../core/track.ts';
+import type { WirePlaylist, WireRendition, WireTrack } from './description.ts';
+import { channelsOf, codecId, codecOf, layoutOf, MEDIA_TYPE } from './enumerations.ts';
+
+/** What decoders of sound put out here: planar floats. */
+const SAMPLE_FORMAT = 8;
+
+/** A track as a description tells of it. */
+export function wireTrack(track: Track): WireTrack {
+  const picture = track.type === 'video' || track.type === 'image' ? track : { framerate: 0, width: 0, height: 0 };
+  const sound = track.type === 'audio' ? track : { samplerate: 0, channels: 0 };
+  const { framerate, width, height } = picture;
+  const config = 'config' in track ? track.config : undefined;
+  return {
+    id: track.id,
+    name: track.name,
+    publicName: track.name,
+    language: track.language ?? '',
+    characteristics: track.characteristics ?? '',
+    codecId: codecId(track.codec),
+    mediaType: track.type === 'audio' || track.type === 'data' ? MEDIA_TYPE[track.type] : MEDIA_TYPE.video,
+    timebaseNum: track.timebase.num,
+    timebaseDen: track.timebase.den,
+    bitrate: 'bitrate' in track ? Math.round(track.bitrate) : 0,
+    startFrameTime: 0,
+    lastFrameTime: 0,
+    videoTrack: { framerate, maxFramerate: framerate, width, height, maxWidth: width, maxHeight: height },
+    audioTrack: {
+      samplerate: sound.samplerate,
+      sampleFormat: track.type === 'audio' ? SAMPLE_FORMAT : -1,
+      layout: layoutOf(sound.channels),
+    },
+    ...(config && { decoderConfig: config.toString('base64') }),
+  };
+}
+
+/** The track that a description tells of; undefined for what this server carries no track of. */
+export function trackOf(wire: WireTrack): Track | undefined {
+  const kind = codecOf(wire.mediaType, wire.codecId);
+  if (kind === undefined) return undefined;
+  const { framerate = 0, width = 0, height = 0 } = wire.videoTrack ?? {};
+  const { samplerate = 0, layout = 0 } = wire.audioTrack ?? {};
+  const { decoderConfig = '', language, characteristics } = wire;
+  const config = decoderConfig === '' ? undefined : Buffer.from(decoderConfig, 'base64');
+  const base = {
+    id: wire.id,
+    name: wire.name || kind.type,
+    timebase: Object.freeze({ num: wire.timebaseNum, den: wire.timebaseDen }),
+    bypass: true,
+    ...(language && { language }),
+    ...(characteristics && { characteristics }),
+  };
+  const picture = { width, height, bitrate: wire.bitrate, framerate, keyFrameInterval: 0 };
+  switch (kind.type) {
+    case 'video':
+      return Object.freeze({ ...base, ...kind, ...picture, ...(config && { config }) });
+    case 'image':
+      return Object.freeze({ ...base, ...kind, ...picture });
+    case 'audio':
+      return Object.freeze({
+        ...base, ...kind, samplerate, channels: channelsOf(layout), bitrate: wire.bitrate, ...(config && { config }),
+      });
+    case 'data':
+      return Object.freeze({ ...base, ...kind });
+  }
+}
+
+export function wirePlaylist({ name = '', fileName = '', options, renditions }: Playlist): WirePlaylist {
+  return { name, fileName, options: { ...options }, renditions: renditions.map(wireRendition) };
+}
+
+export function playlistOf({ name, fileName, options = {}, renditions = [] }: WirePlaylist): Playlist {
+  const { webrtcAutoAbr = true, webrtcAudioOnlyFallback = false, hlsChunklistPathDepth = -1, enableTsPackaging = false } = options;
+  return {
+    ...(name && { name }),
+    ...(fileName && { fileName }),
+    options: { webrtcAutoAbr, webrtcAudioOnlyFallback, hlsChunklistPathDepth, enableTsPackaging },
+    renditions: renditions.map(renditionOf),
+  };
+}
+
+function wireRendition(rendition: Rendition): WireRendition {
+  const { name = '', videoVariantName = '', audioVariantName = '', videoIndex = -1, audioIndex = -1 } = rendition;
+  return {
+    name, videoTrackName: videoVariantName, videoIndexHint: videoIndex, audioTrackName: audioVariantName, audioIndexHint: audioIndex,
+  };
+}
+
+function renditionOf({ name, videoTrackName, videoIndexHint = -1, audioTrackName, audioIndexHint = -1 }: WireRendition): Rendition {
+  return {
+    ...(name && { name }),
+    ...(videoTrackName && { videoVariantName: videoTrackName }),
+    ...(audioTrackName && { audioVariantName: audioTrackName }),
+    ...(videoIndexHint >= 0 && { videoIndex: videoIndexHint }),
+    ...(audioIndexHint >= 0 && { audioIndex: audioIndexHint }),
+  };
+}

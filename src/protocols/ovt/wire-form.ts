@@ -1,0 +1,98 @@
+import { buildAdtsHeader, parseAudioSpecificConfig } from '../../codecs/aac.ts';
+import { parseAvcConfig } from '../../codecs/h264.ts';
+import { parseHevcConfig } from '../../codecs/h265.ts';
+import { nalUnits } from '../../codecs/nal.ts';
+import { tolerant } from '../../codecs/bits.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { Codec, Track } from '../../core/track.ts';
+import { BITSTREAM, PACKET_TYPE } from './enumerations.ts';
+
+/**
+ * In which form frames go on the wire. `plain`: as `Packet` has them. `framed`: as OvenMediaEngine has them, H.264 and
+ * H.265 with start codes and parameter sets in front of key frames, AAC with ADTS headers.
+ */
+export type WireForms = 'plain' | 'framed';
+
+/** How the packets of one track go on the wire. */
+export interface WireForm {
+  readonly bitstream: number;
+  readonly packetType: number;
+  /** The bytes of a packet on the wire: slices of its data, and what goes between them. */
+  pieces(packet: Packet): readonly Buffer[];
+}
+
+const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
+  H264: BITSTREAM.avcc, H265: BITSTREAM.hvcc, AV1: BITSTREAM.av1, VP8: BITSTREAM.vp8, VP9: BITSTREAM.vp9,
+  AAC: BITSTREAM.aacRaw, OPUS: BITSTREAM.opus, MP3: BITSTREAM.mp3, MP2: BITSTREAM.mp2,
+  JPEG: BITSTREAM.jpeg, PNG: BITSTREAM.png, WEBP: BITSTREAM.webp, AVIF: BITSTREAM.avif, ID3v2: BITSTREAM.id3v2,
+});
+
+/** Undefined for a track that has no such form. */
+export function wireForm(track: Track, forms: WireForms): WireForm | undefined {
+  if (forms === 'framed') {
+    if (track.codec === 'VP9') return undefined;
+    if (track.codec === 'H264') return new AnnexBForm(BITSTREAM.h264AnnexB, avcSets(track.config));
+    if (track.codec === 'H265') return new AnnexBForm(BITSTREAM.h265AnnexB, hevcSets(track.config));
+    if (track.codec === 'AAC') return adtsForm(track.config) ?? plainForm(track);
+  }
+  return plainForm(track);
+}
+
+function plainForm({ codec, type }: Track): WireForm {
+  const ofNals = codec === 'H264' || codec === 'H265';
+  const packetType = ofNals ? PACKET_TYPE.nalUnits : type === 'data' ? PACKET_TYPE.event : PACKET_TYPE.raw;
+  return { bitstream: PLAIN[codec], packetType, pieces: ({ data }) => [data] };
+}
+
+const START_CODE = Buffer.of(0, 0, 0, 1);
+/** A unit of more NAL units than this is copied: so many pieces would cost more. */
+const MAX_PIECES = 64;
+
+class AnnexBForm implements WireForm {
+  readonly bitstream: number;
+  readonly packetType = PACKET_TYPE.nalUnits;
+  /** What a decoder needs that starts at a key frame. */
+  readonly #sets: Buffer;
+
+  constructor(bitstream: number, sets: readonly Buffer[]) {
+    this.bitstream = bitstream;
+    this.#sets = Buffer.concat(sets.flatMap((nal) => [START_CODE, nal]));
+  }
+
+  pieces({ data, key }: Packet): readonly Buffer[] {
+    const pieces = key && this.#sets.length > 0 ? [this.#sets] : [];
+    for (const nal of nalUnits(data)) {
+      if (pieces.length >= MAX_PIECES) return [...(key ? [this.#sets] : []), withStartCodes(data)];
+      pieces.push(START_CODE, nal);
+    }
+    return pieces;
+  }
+}
+
+function withStartCodes(data: Buffer): Buffer {
+  const copy = Buffer.from(data);
+  for (const nal of nalUnits(data)) START_CODE.copy(copy, nal.byteOffset - data.byteOffset - START_CODE.length);
+  return copy;
+}
+
+function avcSets(config: Buffer | undefined): readonly Buffer[] {
+  const record = config && tolerant(() => parseAvcConfig(config));
+  return record === undefined ? [] : [...record.sps, ...record.spsExtensions, ...record.pps];
+}
+
+function hevcSets(config: Buffer | undefined): readonly Buffer[] {
+  const record = config && tolerant(() => parseHevcConfig(config));
+  return record === undefined ? [] : [...record.vps, ...record.sps, ...record.pps];
+}
+
+/** Undefined where ADTS cannot tell what the configuration does. */
+function adtsForm(config: Buffer | undefined): WireForm | undefined {
+  const format = config && tolerant(() => parseAudioSpecificConfig(config));
+  if (format === undefined || format.channelConfiguration === 0) return undefined;
+  if (tolerant(() => buildAdtsHeader(format, 0)) === undefined) return undefined;
+  return {
+    bitstream: BITSTREAM.aacAdts,
+    packetType: PACKET_TYPE.raw,
+    pieces: ({ data }) => [buildAdtsHeader(format, data.length), data],
+  };
+}

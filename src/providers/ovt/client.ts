@@ -1,0 +1,232 @@
+/**
+ * Takes one stream of an OVT origin.
+ *
+ *     const client = await OvtClient.connect('ovt://host:9000/app/stream', { log });   // connected, and described
+ *     await client.play(sink);                                                        // playing: `sink` is called from here on
+ *     client.close();                                                                 // nothing is called any more
+ *
+ * `connect` takes `{ stream, target }`, too, for a connection that is there already. Both steps throw OvtError, with
+ * the origin's `code` where it answered, and leave nothing open. `sink.tracks` comes before the first packet and
+ * after each change; packets are in canonical form, on times that begin near 0 or go on by `clock`; `sink.end` comes
+ * once, when the origin, the connection or a fault ends it.
+ */
+import type { Socket } from 'node:net';
+import { connect as connectTcp } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { FaultLog, type Logger } from '../../log.ts';
+import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
+import { OvtError } from '../../protocols/ovt/error.ts';
+import { GONE, readMessage, toResponse, TRACK_CHANGED, writeMessage, type Response } from '../../protocols/ovt/message.ts';
+import { PAYLOAD } from '../../protocols/ovt/packet.ts';
+import { Receiver } from '../../protocols/ovt/receiver.ts';
+import { parseOvtUrl } from '../../protocols/ovt/url.ts';
+import { Intake, type IntakeSink } from './intake.ts';
+import { LocalClock } from './local-clock.ts';
+
+/** Hears of a stream. Nothing of it is kept here: what takes long must not be awaited. */
+export interface OvtSink extends IntakeSink {
+  /** Bytes that came, all of the protocol included. */
+  received?(bytes: number): void;
+  /**
+   * Nothing follows. Not called after `close()`.
+   * @param forGood the origin says that nothing continues the stream
+   */
+  end(reason: string, forGood: boolean): void;
+}
+
+export interface OvtClientOptions {
+  /** Names the stream; hears of faults in frames. */
+  readonly log: Logger;
+  /** Goes on with the times of an earlier connection. */
+  readonly clock?: LocalClock;
+  /** The other end is a node of this cluster: its frames are in canonical form. */
+  readonly plain?: boolean;
+  /** The stream ends when nothing came for so long; by default only with its connection. */
+  readonly silenceMs?: number;
+}
+
+/** A connection that is there already, and the URL of the stream on it. */
+export interface OvtConnection {
+  readonly stream: Duplex;
+  readonly target: string;
+}
+
+const CONNECT_TIMEOUT_MS = 1500;
+const ANSWER_TIMEOUT_MS = 1500;
+const LIMITS = { messageBytes: 4 * 1024 * 1024, frameBytes: 8 * 1024 * 1024 };
+
+interface Asked {
+  readonly id: number;
+  readonly resolve: (response: Response) => void;
+  readonly reject: (error: OvtError) => void;
+}
+
+/** See the top of the file. */
+export class OvtClient {
+  readonly #stream: Duplex;
+  readonly #target: string;
+  readonly #options: OvtClientOptions;
+  readonly #faults: FaultLog;
+  readonly #receiver: Receiver;
+  #asked: Asked | undefined;
+  #lastId = 0;
+  #description: WireDescription | undefined;
+  #sink: OvtSink | undefined;
+  #intake: Intake | undefined;
+  #heardAt = 0;
+  #silence: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** @throws OvtError */
+  static async connect(to: string | OvtConnection, options: OvtClientOptions): Promise<OvtClient> {
+    const { stream, target } = typeof to === 'string' ? { stream: await dial(to), target: to } : to;
+    const client = new OvtClient(stream, target, options);
+    const { contents } = await client.#ask('describe');
+    try {
+      client.#description = toDescription(contents);
+      return client;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  private constructor(stream: Duplex, target: string, options: OvtClientOptions) {
+    this.#stream = stream;
+    this.#target = target;
+    this.#options = options;
+    this.#faults = new FaultLog(options.log);
+    this.#receiver = new Receiver(LIMITS, {
+      message: (text) => this.#onMessage(text),
+      frame: (frame) => {
+        if (this.#closed) return;
+        if (this.#intake === undefined) throw new OvtError('media before it was asked for');
+        this.#intake.frame(frame);
+      },
+      loss: () => {
+        this.#faults.count('packets of the origin did not come');
+        this.#intake?.lose();
+      },
+    });
+    stream.on('data', (bytes: Buffer) => this.#receive(bytes));
+    stream.on('error', (error) => this.#end(`connection lost: ${error.message}`));
+    stream.on('end', () => this.#end('the origin hung up'));
+    stream.on('close', () => this.#end('the connection is gone'));
+  }
+
+  /** @throws OvtError when the origin refuses, does not answer in time, or has nothing that can be taken */
+  async play(sink: OvtSink): Promise<void> {
+    const { clock = new LocalClock(), plain = false, silenceMs } = this.#options;
+    if (this.#closed || this.#description === undefined) throw new OvtError('the connection is gone');
+    clock.restart();
+    try {
+      this.#intake = new Intake(this.#description, sink, { clock, faults: this.#faults, plain });
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+    this.#sink = sink;
+    await this.#ask('play');
+    if (silenceMs !== undefined && !this.#closed) this.#watchSilence(silenceMs);
+  }
+
+  /** Ends the connection and whatever is waited for. Idempotent. */
+  close(): void {
+    this.#sink = undefined;
+    this.#end('closed');
+  }
+
+  /** @throws OvtError, and then it is closed */
+  #ask(application: 'describe' | 'play'): Promise<Response> {
+    return new Promise<Response>((resolve, reject) => {
+      if (this.#closed) return reject(new OvtError('the connection is gone'));
+      const id = ++this.#lastId;
+      const late = setTimeout(() => this.#end(`no answer to ${application} in time`), ANSWER_TIMEOUT_MS);
+      this.#asked = {
+        id,
+        resolve: (response) => {
+          clearTimeout(late);
+          resolve(response);
+        },
+        reject: (error) => {
+          clearTimeout(late);
+          reject(error);
+        },
+      };
+      this.#stream.write(writeMessage(PAYLOAD.request, { id, application, target: this.#target }, Date.now()));
+    });
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#closed) return;
+    this.#heardAt = performance.now();
+    this.#sink?.received?.(bytes.length);
+    try {
+      this.#receiver.push(bytes);
+    } catch (error) {
+      if (!(error instanceof OvtError)) this.#options.log.error({ err: error }, 'an OVT stream could not be taken');
+      this.#end(error instanceof OvtError ? error.message : 'internal error');
+    }
+  }
+
+  #onMessage(text: Buffer): void {
+    if (this.#closed) return;
+    const response = toResponse(readMessage(text));
+    const { id, application, code, message = '' } = response;
+    if (application === 'stop') return this.#end(`the origin ended the stream${message === '' ? '' : `: ${message}`}`, code);
+    if (application === 'notify') {
+      if (message === TRACK_CHANGED) this.#intake?.describe(toDescription(response.contents));
+      return;
+    }
+    const asked = this.#asked;
+    if (asked?.id !== id) return;
+    if (code !== 200) return this.#end(`the origin refused (${code}): ${message}`, code);
+    // what follows at once is media already
+    this.#intake?.begin();
+    this.#asked = undefined;
+    asked.resolve(response);
+  }
+
+  #watchSilence(limit: number): void {
+    this.#heardAt = performance.now();
+    this.#silence = setInterval(() => {
+      if (performance.now() - this.#heardAt > limit) this.#end(`nothing came for ${limit} ms`);
+    }, limit / 4).unref();
+  }
+
+  /** @param code of the answer that refused, or of the notice that ended it */
+  #end(reason: string, code?: number): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#silence);
+    this.#faults.close();
+    this.#stream.destroy();
+    const asked = this.#asked;
+    this.#asked = undefined;
+    if (asked !== undefined) asked.reject(new OvtError(reason, code));
+    else this.#sink?.end(reason, code === GONE);
+  }
+}
+
+/** @throws OvtError */
+function dial(href: string): Promise<Socket> {
+  const url = parseOvtUrl(href);
+  if (url === undefined) return Promise.reject(new OvtError(`not an OVT URL: ${href.slice(0, 200)}`));
+  const { host, port } = url;
+  return new Promise((resolve, reject) => {
+    const socket = connectTcp({ host, port, noDelay: true });
+    const fail = (reason: string): void => {
+      clearTimeout(late);
+      socket.destroy();
+      reject(new OvtError(`${host}:${port} cannot be reached: ${reason}`));
+    };
+    const late = setTimeout(() => fail('no connection in time'), CONNECT_TIMEOUT_MS);
+    const onError = (error: Error): void => fail(error.message);
+    socket.on('error', onError);
+    socket.once('connect', () => {
+      clearTimeout(late);
+      socket.off('error', onError);
+      resolve(socket);
+    });
+  });
+}

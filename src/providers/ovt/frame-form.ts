@@ -1,0 +1,22 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+import type { Codec } from '../../core/track.ts';
+import { BITSTREAM, PACKET_TYPE } from '../../protocols/ovt/enumerations.ts';
+import type { Frame } from '../../protocols/ovt/media.ts';
+
+/** In which forms the frames of a codec may come. */
+const FORMS: Readonly<Record<Codec, readonly number[]>> = {
+  H264: [BITSTREAM.avcc, BITSTREAM.h264AnnexB], H265: [BITSTREAM.hvcc, BITSTREAM.h265AnnexB],
+  AV1: [BITSTREAM.av1], VP8: [BITSTREAM.vp8], VP9: [BITSTREAM.vp9],
+  AAC: [BITSTREAM.aacRaw, BITSTREAM.aacAdts], OPUS: [BITSTREAM.opus], MP3: [BITSTREAM.mp3], MP2: [BITSTREAM.mp2],
+  JPEG: [BITSTREAM.jpeg], PNG: [BITSTREAM.png], WEBP: [BITSTREAM.webp], AVIF: [BITSTREAM.avif], ID3v2: [BITSTREAM.id3v2],
+};
+
+/** @throws BitstreamError for a form that the codec does not come in */
+export function checkForm(codec: Codec, { bitstream }: Frame): void {
+  if (!FORMS[codec].includes(bitstream)) throw new BitstreamError(`${codec} in bitstream format ${bitstream}`);
+}
+
+/** Whether a frame holds no media but the configuration of the decoder. */
+export function isConfiguration({ packetType }: Frame): boolean {
+  return packetType === PACKET_TYPE.sequenceHeader;
+}

@@ -1,0 +1,179 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { UnavailableError, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
+import type { Application } from '../../core/application.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import type { Logger } from '../../log.ts';
+import { relayPath } from '../../origins/relay-path.ts';
+import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
+import { OvtError } from '../../protocols/ovt/error.ts';
+import { OvtClient, type OvtSink } from './client.ts';
+import { LocalClock } from './local-clock.ts';
+
+export interface RelayOptions {
+  readonly cluster: Pick<Cluster, 'self' | 'connect'>;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'ownerOf'>;
+  readonly log: Logger;
+}
+
+const CONNECT_TIMEOUT_MS = 1500;
+/** The owner says something every second. */
+const SILENCE_MS = 3000;
+const OPEN_MS = 3000;
+/** How long viewers stay that the stream has gone from under. */
+const CONTINUED_MS = 30_000;
+const UNUSED_MS = 10_000;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 1000;
+
+/**
+ * One output stream of another node, for the viewers of this one. It follows the stream from owner to owner, and ends
+ * when nobody watches.
+ */
+export class Relay implements OvtSink {
+  readonly #application: Application;
+  readonly #name: string;
+  readonly #input: string;
+  readonly #options: RelayOptions;
+  readonly #log: Logger;
+  readonly #clock = new LocalClock();
+  readonly #end = new AbortController();
+  readonly #onClose: () => void;
+  #output: OutputStream | undefined;
+  #client: OvtClient | undefined;
+  #unused: NodeJS.Timeout | undefined;
+
+  /** @param onClose called once */
+  constructor(application: Application, name: string, input: string, options: RelayOptions, onClose: () => void) {
+    this.#application = application;
+    this.#name = name;
+    this.#input = input;
+    this.#options = options;
+    this.#log = options.log.child({ stream: `${application.internalName}/${name}` });
+    this.#onClose = onClose;
+  }
+
+  /**
+   * Resolves when the stream is here, and announced.
+   * @throws OvtError, UnreachableError why it is not; then it is closed
+   */
+  async open({ owner }: Location): Promise<OutputStream> {
+    try {
+      await this.#follow(OPEN_MS, { owner });
+      if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
+      return this.#output;
+    } catch (error) {
+      this.close('it could not be opened');
+      throw error;
+    }
+  }
+
+  /** Idempotent. */
+  close(reason: string): void {
+    if (this.#end.signal.aborted) return;
+    this.#end.abort();
+    clearTimeout(this.#unused);
+    this.#client?.close();
+    this.#output?.input.close(reason);
+    this.#log.info({ reason }, 'a relay has ended');
+    this.#onClose();
+  }
+
+  tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void {
+    if (this.#output !== undefined) {
+      this.#output.setPlaylists(playlists);
+      this.#output.setTracks(tracks);
+      return;
+    }
+    const output = this.#application.relay(this.#input, this.#name, { type: 'Ovt', kind: 'ovt' });
+    this.#output = output;
+    output.setPlaylists(playlists);
+    output.setTracks(tracks);
+    output.on('viewers', () => this.#watch(output));
+    output.once('close', (reason) => this.close(reason));
+    this.#application.announce(output);
+    this.#log.info('a stream of another node is relayed');
+    this.#watch(output);
+  }
+
+  packet(packet: Packet): void {
+    this.#output?.write(packet);
+  }
+
+  /** Called by the client: the owner, or the way to it, has gone. */
+  end(reason: string, forGood: boolean): void {
+    this.#client = undefined;
+    if (this.#output === undefined) return;
+    this.#log.info({ reason }, 'a relayed stream has gone: looking for where it goes on');
+    void this.#continue(forGood).catch((error: Error) => this.close(`it did not go on: ${error.message}`));
+  }
+
+  async #continue(forGood: boolean): Promise<void> {
+    await this.#follow(CONTINUED_MS, { forGood });
+    if (!this.#end.signal.aborted) this.#log.info('a relayed stream goes on');
+  }
+
+  /**
+   * Tries, within a time, until it plays from whoever has the stream.
+   * @param what.owner who has it, by what is known last
+   * @param what.forGood it ended on purpose: only another owner of its name can continue it, not a later one
+   * @throws OvtError, UnreachableError why the last attempt failed
+   */
+  async #follow(withinMs: number, what: { readonly owner?: NodeIdentity; readonly forGood?: boolean }): Promise<void> {
+    const { signal } = this.#end;
+    const deadline = performance.now() + withinMs;
+    let owner = what.owner ?? (await this.#owner());
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
+      if (failure === undefined || signal.aborted) return;
+      if (performance.now() > deadline) throw failure;
+      if (what.forGood && !(await this.#isOwned())) throw new OvtError('the stream has ended');
+      await delay(pause, undefined, { signal }).catch(() => undefined);
+      owner = signal.aborted ? undefined : await this.#owner();
+    }
+  }
+
+  /** @returns why it does not play */
+  async #attempt(owner: NodeIdentity): Promise<Error | undefined> {
+    try {
+      await this.#connect(owner);
+      return undefined;
+    } catch (error) {
+      if (error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError) return error;
+      throw error;
+    }
+  }
+
+  async #connect(owner: NodeIdentity): Promise<void> {
+    const { vhost, name: app } = this.#application;
+    const path = relayPath({ vhost: vhost.name, app, output: this.#name });
+    const stream = await this.#options.cluster.connect(owner, path, CONNECT_TIMEOUT_MS);
+    const target = `ovt://${owner.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
+    const client = await OvtClient.connect({ stream, target }, {
+      log: this.#log, clock: this.#clock, plain: true, silenceMs: SILENCE_MS,
+    });
+    this.#client = client;
+    if (this.#end.signal.aborted) client.close();
+    else await client.play(this);
+  }
+
+  /** A publisher may have come to this very node. */
+  async #owner(): Promise<NodeIdentity | undefined> {
+    const { cluster, directory } = this.#options;
+    if (this.#application.outputs.has(this.#name)) return cluster.self;
+    return (await directory.locate(this.#application, this.#name))?.owner;
+  }
+
+  async #isOwned(): Promise<boolean> {
+    const { vhost, name: app } = this.#application;
+    return (await this.#options.directory.ownerOf({ vhost: vhost.name, app, stream: this.#input })) !== undefined;
+  }
+
+  #watch(output: OutputStream): void {
+    clearTimeout(this.#unused);
+    if (output.watched || this.#end.signal.aborted) return;
+    this.#unused = setTimeout(() => this.close('nobody watches'), UNUSED_MS).unref();
+  }
+}

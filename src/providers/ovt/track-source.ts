@@ -1,0 +1,53 @@
+import type { Track } from '../../core/track.ts';
+import type { Frame } from '../../protocols/ovt/media.ts';
+import { AudioSource } from './audio-source.ts';
+import { checkForm } from './frame-form.ts';
+import { VideoSource } from './video-source.ts';
+
+/** One frame in canonical form. */
+export interface SourceUnit {
+  readonly data: Buffer;
+  readonly key: boolean;
+  /** Ticks of the track: what the frame lasts, 0 when nothing tells; of sound it is exact. */
+  readonly duration: number;
+  /** Ticks of the track behind the time of the packet that it came in. */
+  readonly offset: number;
+}
+
+/** What comes of one track of an origin, in canonical form. */
+export interface TrackSource {
+  /** Undefined until a decoder could be told what it needs; another object after each change of that. */
+  readonly track: Track | undefined;
+  /**
+   * What a frame of the wire holds; the data are changed in place.
+   * @throws BitstreamError when it is malformed, or nobody can decode it yet
+   */
+  units(frame: Frame): readonly SourceUnit[];
+}
+
+/**
+ * @param described the track as the origin tells of it
+ * @param plain its frames are in canonical form already: the origin is a node of this cluster
+ */
+export function trackSource(described: Track, plain: boolean): TrackSource {
+  if (plain) return new PlainSource(described);
+  if (described.type === 'video') return new VideoSource(described);
+  if (described.type === 'audio' && described.codec !== 'MP2') return new AudioSource(described);
+  return new PlainSource(described);
+}
+
+/** What is taken as it comes. */
+class PlainSource implements TrackSource {
+  readonly track: Track;
+
+  constructor(track: Track) {
+    this.track = track;
+  }
+
+  units(frame: Frame): readonly SourceUnit[] {
+    checkForm(this.track.codec, frame);
+    const { data, duration } = frame;
+    const key = frame.key || this.track.type !== 'video';
+    return [{ data, key, duration, offset: 0 }];
+  }
+}

@@ -1,0 +1,83 @@
+import { BitstreamError, tolerant } from '../../codecs/bits.ts';
+import { parseAvcConfig } from '../../codecs/h264.ts';
+import { parseHevcConfig } from '../../codecs/h265.ts';
+import { annexBToLengths, joinNals, nalUnits, type LengthSize } from '../../codecs/nal.ts';
+import { videoState, type VideoFormat, type VideoState } from '../../containers/elementary/video.ts';
+import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
+import type { VideoTrack } from '../../core/track.ts';
+import { BITSTREAM } from '../../protocols/ovt/enumerations.ts';
+import type { Frame } from '../../protocols/ovt/media.ts';
+import { checkForm, isConfiguration } from './frame-form.ts';
+import type { SourceUnit, TrackSource } from './track-source.ts';
+
+/** The pictures of a foreign origin. */
+export class VideoSource implements TrackSource {
+  readonly #described: VideoTrack;
+  readonly #state: VideoState;
+  /** Of what comes with lengths. */
+  #lengthSize: LengthSize = 4;
+  #format: VideoFormat | undefined;
+  #track: VideoTrack | undefined;
+
+  constructor(described: VideoTrack) {
+    this.#described = described;
+    this.#state = videoState(described.codec);
+    // what is wrong in a record may be right in the frames
+    const { config } = described;
+    if (config !== undefined) tolerant(() => this.#configure(config));
+    this.#describe();
+  }
+
+  get track(): VideoTrack | undefined {
+    return this.#track;
+  }
+
+  units(frame: Frame): readonly SourceUnit[] {
+    const { codec } = this.#described;
+    checkForm(codec, frame);
+    const annexB = frame.bitstream === BITSTREAM.h264AnnexB || frame.bitstream === BITSTREAM.h265AnnexB;
+    if (isConfiguration(frame) && !annexB) {
+      this.#configure(frame.data);
+      this.#describe();
+      return [];
+    }
+    const unit = this.#state.frame(annexB ? annexBToLengths(frame.data) : this.#withLongLengths(frame.data));
+    this.#describe();
+    if (unit === undefined) {
+      if (annexB && this.#track !== undefined) return [];
+      throw new BitstreamError(`${codec} that cannot be decoded`);
+    }
+    return [{ data: unit.data, key: unit.key, duration: 0, offset: 0 }];
+  }
+
+  /** The state is to see lengths of 4 bytes alone, which start codes become, too. */
+  #configure(record: Buffer): void {
+    const { codec } = this.#described;
+    if (codec !== 'H264' && codec !== 'H265') return this.#state.configure(record);
+    const { lengthSize } = codec === 'H264' ? parseAvcConfig(record) : parseHevcConfig(record);
+    const copy = Buffer.from(record);
+    const at = codec === 'H264' ? 4 : 21;
+    copy[at] = (copy[at] as number) | 3;
+    this.#state.configure(copy);
+    this.#lengthSize = lengthSize;
+  }
+
+  #withLongLengths(data: Buffer): Buffer {
+    return this.#lengthSize === 4 ? data : joinNals([...nalUnits(data, this.#lengthSize)]);
+  }
+
+  #describe(): void {
+    const { format } = this.#state;
+    if (format === undefined || format === this.#format) return;
+    this.#format = format;
+    const { config: _, ...described } = this.#described;
+    this.#track = Object.freeze({
+      ...described,
+      timebase: VIDEO_TIMEBASE,
+      ...(format.config && { config: format.config }),
+      width: format.width || described.width,
+      height: format.height || described.height,
+      framerate: described.framerate || format.framerate,
+    });
+  }
+}

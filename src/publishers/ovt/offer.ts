@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import type { OutputProfileConfig } from '../../config/model.ts';
+import { outputName } from '../../config/output-name.ts';
+import type { Application } from '../../core/application.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import { kilnError } from '../../errors.ts';
+import { descriptionOf, type WireDescription } from '../../protocols/ovt/description.ts';
+import { wirePlaylist, wireTrack } from '../../protocols/ovt/tracks.ts';
+import { wireForm, type WireForms } from '../../protocols/ovt/wire-form.ts';
+import { hasAll, tracksOf } from './trackset.ts';
+
+type TrackSet = OutputProfileConfig['tracksets'][number];
+
+const uuids = new WeakMap<OutputStream, string>();
+
+/** What a client can have of an output stream. */
+export class Offer {
+  readonly output: OutputStream;
+  readonly #application: Application;
+  readonly #forms: WireForms;
+  readonly #trackset: TrackSet | undefined;
+
+  /**
+   * @param trackset name of one in the stream's output profile; undefined for all tracks
+   * @throws ovtTracksetNotFound, for a strict one, too, that the stream has not all tracks of
+   */
+  constructor(application: Application, output: OutputStream, trackset: string | undefined, forms: WireForms) {
+    this.output = output;
+    this.#application = application;
+    this.#forms = forms;
+    if (trackset === undefined) return;
+    const { outputProfile } = application.config.outputProfiles;
+    const profile = outputProfile.find((one) => outputName(one, output.input.name) === output.name);
+    this.#trackset = profile?.tracksets.find(({ name }) => name === trackset);
+    const { strict } = this.#trackset ?? {};
+    if (this.#trackset === undefined || (strict && !hasAll(this.#trackset, output.tracks))) {
+      throw kilnError('ovtTracksetNotFound', trackset);
+    }
+  }
+
+  /** Those that are sent of a stream's tracks. */
+  select(tracks: readonly Track[]): readonly Track[] {
+    const chosen = this.#trackset === undefined ? tracks : tracksOf(this.#trackset, tracks);
+    return chosen.filter((track) => wireForm(track, this.#forms) !== undefined);
+  }
+
+  /** What the client is told of it. With a trackset there are no playlists: they may name other tracks. */
+  describe(): WireDescription {
+    const { output } = this;
+    const uuid = uuids.get(output) ?? randomUUID();
+    uuids.set(output, uuid);
+    return descriptionOf({
+      appName: this.#application.internalName,
+      streamName: output.name,
+      originStreamUUID: uuid,
+      playlists: this.#trackset === undefined ? output.playlists.map(wirePlaylist) : [],
+      tracks: this.select(output.tracks).map(wireTrack),
+    });
+  }
+}

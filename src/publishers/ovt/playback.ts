@@ -1,0 +1,142 @@
+import type { Duplex } from 'node:stream';
+import type { GopCache } from '../../core/gop-cache.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { Consumer, Reader } from '../../core/reader.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import { MEDIA_TYPE } from '../../protocols/ovt/enumerations.ts';
+import { FrameWriter } from '../../protocols/ovt/media.ts';
+import { wireForm, type WireForm, type WireForms } from '../../protocols/ovt/wire-form.ts';
+
+export interface PlaybackOptions {
+  /** Names the session in its packets. */
+  readonly session: number;
+  readonly forms: WireForms;
+  /** Which of the stream's tracks are sent. */
+  readonly select: (tracks: readonly Track[]) => readonly Track[];
+  /** What is sent first: from the last key frame on. */
+  readonly start?: GopCache;
+  /** What follows is of other tracks than what came before. */
+  readonly onTracks: (tracks: readonly Track[]) => void;
+  readonly onSent: (bytes: number) => void;
+  /** The stream has ended. */
+  readonly onEnd: (reason: string) => void;
+}
+
+/** Bytes on their way to the receiver beyond which it is slow: what comes then waits in the reader, within its limits. */
+const MAX_UNSENT_BYTES = 512 * 1024;
+
+interface Form {
+  readonly track: Track;
+  /** Undefined for a track that is not sent. */
+  readonly form: WireForm | undefined;
+}
+
+/** Sends an output stream as frames of OVT. */
+export class Playback implements Consumer {
+  readonly #stream: Duplex;
+  readonly #output: OutputStream;
+  readonly #options: PlaybackOptions;
+  readonly #writer: FrameWriter;
+  readonly #reader: Reader;
+  readonly #put = (bytes: Buffer): void => void this.#stream.write(bytes);
+  readonly #onTracks = (): void => this.#tracksChanged();
+  readonly #onDrain = (): void => this.#resume();
+  /** By id of the track. */
+  readonly #forms = new Map<number, Form>();
+  #selected: readonly Track[];
+  #stalledSince: number | undefined;
+  /** The receiver is still to be told of other tracks. */
+  #changed = false;
+
+  constructor(stream: Duplex, output: OutputStream, options: PlaybackOptions) {
+    this.#stream = stream;
+    this.#output = output;
+    this.#options = options;
+    this.#writer = new FrameWriter(options.session);
+    this.#selected = options.select(output.tracks);
+    options.start?.replay((packet) => this.#send(packet));
+    this.#reader = output.read(this);
+    output.on('tracks', this.#onTracks);
+    stream.on('drain', this.#onDrain);
+  }
+
+  packet(packet: Packet): boolean {
+    if (this.#changed && this.#output.tracks.includes(packet.track)) this.#tell();
+    this.#send(packet);
+    const keepsUp = this.#stream.writableLength <= MAX_UNSENT_BYTES;
+    if (!keepsUp) this.#stalledSince ??= performance.now();
+    return keepsUp;
+  }
+
+  /** For how long the receiver has taken too little for anything to be sent. */
+  get stalledMs(): number {
+    return this.#stalledSince === undefined ? 0 : performance.now() - this.#stalledSince;
+  }
+
+  /** Packets that the receiver was too slow for. */
+  get dropped(): number {
+    return this.#reader.dropped;
+  }
+
+  /** The stream has ended, and nothing continues it. */
+  get isOver(): boolean {
+    return this.#output.closed && this.#output.input.continuity.over;
+  }
+
+  /** Idempotent. */
+  stop(): void {
+    this.#reader.close();
+    this.#output.off('tracks', this.#onTracks);
+    this.#stream.off('drain', this.#onDrain);
+  }
+
+  close(reason: string): void {
+    this.stop();
+    this.#options.onEnd(reason);
+  }
+
+  #send(packet: Packet): void {
+    const { track, pts, dts, duration, key } = packet;
+    const form = this.#formOf(track);
+    if (form === undefined) return;
+    const pieces = form.pieces(packet);
+    let size = 0;
+    for (const piece of pieces) size += piece.length;
+    const mediaType = track.type === 'image' ? MEDIA_TYPE.video : MEDIA_TYPE[track.type];
+    const { bitstream, packetType } = form;
+    this.#stream.cork();
+    const sent = this.#writer.write(
+      { track: track.id, pts, dts, duration, mediaType, key, bitstream, packetType }, pieces, size, this.#put,
+    );
+    this.#stream.uncork();
+    this.#options.onSent(sent);
+  }
+
+  #formOf(track: Track): WireForm | undefined {
+    const known = this.#forms.get(track.id);
+    if (known?.track === track) return known.form;
+    const isSent = this.#selected.some(({ id }) => id === track.id);
+    const form = isSent ? wireForm(track, this.#options.forms) : undefined;
+    this.#forms.set(track.id, { track, form });
+    return form;
+  }
+
+  #resume(): void {
+    this.#stalledSince = undefined;
+    this.#reader.resume();
+  }
+
+  /** What waits in the reader is of the tracks before: it is sent first. */
+  #tracksChanged(): void {
+    this.#changed = true;
+    if (this.#reader.queuedBytes === 0) this.#tell();
+  }
+
+  #tell(): void {
+    this.#changed = false;
+    this.#selected = this.#options.select(this.#output.tracks);
+    this.#forms.clear();
+    this.#options.onTracks(this.#selected);
+  }
+}

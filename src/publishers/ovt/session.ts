@@ -1,0 +1,225 @@
+import type { Duplex } from 'node:stream';
+import type { Application } from '../../core/application.ts';
+import type { GopCache } from '../../core/gop-cache.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { OvtError } from '../../protocols/ovt/error.ts';
+import { GONE, isRequest, readMessage, TRACK_CHANGED, writeMessage, type Request, type Response } from '../../protocols/ovt/message.ts';
+import { PAYLOAD } from '../../protocols/ovt/packet.ts';
+import { Receiver } from '../../protocols/ovt/receiver.ts';
+import { parseOvtUrl, type OvtUrl } from '../../protocols/ovt/url.ts';
+import type { WireForms } from '../../protocols/ovt/wire-form.ts';
+import { Offer } from './offer.ts';
+import { Playback } from './playback.ts';
+
+/** The stream that a client asks for. */
+export interface Found {
+  readonly application: Application;
+  readonly output: OutputStream;
+}
+
+/** A player that is counted. */
+export interface Account {
+  sent(bytes: number): void;
+  /** It has gone. */
+  leave(): void;
+}
+
+export interface OvtSessionOptions {
+  readonly log: Logger;
+  /** Names the session in its packets. */
+  readonly id: number;
+  readonly forms: WireForms;
+  /** The stream of a URL; undefined when there is none. @throws KilnError when the client is refused */
+  readonly find: (url: OvtUrl) => Promise<Found | undefined>;
+  /** What a stream is started from; undefined: with its next packet. */
+  readonly start?: (output: OutputStream) => GopCache | undefined;
+  /** Counts who plays; @throws KilnError when the client is refused. Absent where nobody is counted. */
+  readonly admit?: (found: Found, url: OvtUrl, session: OvtSession) => Account;
+  /** While it plays, something is sent every second, whatever there is of the stream. */
+  readonly keepAlive?: boolean;
+  readonly onPlaying?: () => void;
+  readonly onClose: () => void;
+}
+
+const LIMITS = { messageBytes: 64 * 1024, frameBytes: 0 };
+/** Requests of one connection, and how many of them wait for an answer at once. */
+const MAX_REQUESTS = 256;
+const MAX_PENDING = 8;
+const START_TIMEOUT_MS = 3000;
+const PLAY_TIMEOUT_MS = 20_000;
+const CHECK_MS = 1000;
+/** A player that takes nothing for so long is gone. */
+const MAX_STALLED_MS = 30_000;
+const MAX_UNREAD_ANSWER_BYTES = 1024 * 1024;
+/** After the last answer, how long the client may take to read it and hang up. */
+const LINGER_MS = 1000;
+
+/** One client of OVT, from its first byte to its last (facts/06-ovt.md, "Requests"). */
+export class OvtSession {
+  readonly #stream: Duplex;
+  readonly #options: OvtSessionOptions;
+  readonly #receiver: Receiver;
+  #log: Logger;
+  #requests = 0;
+  #pending = 0;
+  #answered = Promise.resolve();
+  #playback: Playback | undefined;
+  #account: Account | undefined;
+  /** Until it plays: how long that may take. Then: looks after the player. */
+  #timer: NodeJS.Timeout;
+  #linger: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(stream: Duplex, options: OvtSessionOptions) {
+    this.#stream = stream;
+    this.#options = options;
+    this.#log = options.log;
+    this.#receiver = new Receiver(LIMITS, { message: (text) => this.#onMessage(text), frame: () => {}, loss: () => {} });
+    this.#timer = setTimeout(() => this.close(`played nothing within ${PLAY_TIMEOUT_MS} ms`, 'warn'), PLAY_TIMEOUT_MS).unref();
+    stream.on('data', (bytes: Buffer) => this.#receive(bytes));
+    stream.on('error', (error) => this.close(`connection lost: ${error.message}`));
+    stream.on('end', () => this.close('the client hung up'));
+    stream.on('close', () => this.#gone());
+  }
+
+  get playing(): boolean {
+    return this.#playback !== undefined;
+  }
+
+  /**
+   * Ends the session: who plays is told, then the connection ends.
+   * @param level how the reason is logged
+   */
+  close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
+    if (this.#closed) return;
+    this.#log[level](`OVT session closed: ${reason}`);
+    if (this.#playback !== undefined) this.#notify('stop', reason, { code: this.#playback.isOver ? GONE : 200 });
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#playback?.stop();
+    this.#account?.leave();
+    this.#stream.end();
+    this.#linger = setTimeout(() => this.#stream.destroy(), LINGER_MS).unref();
+  }
+
+  #gone(): void {
+    this.close('the connection is gone');
+    clearTimeout(this.#linger);
+    this.#options.onClose();
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#closed) return;
+    try {
+      this.#receiver.push(bytes);
+    } catch (error) {
+      if (error instanceof OvtError) return this.close(error.message, 'warn');
+      this.#log.error({ err: error }, 'OVT session failed');
+      this.close('internal error', 'warn');
+    }
+  }
+
+  /** Requests are answered one after the other. */
+  #onMessage(text: Buffer): void {
+    if (this.#closed) return;
+    if (++this.#requests > MAX_REQUESTS || ++this.#pending > MAX_PENDING) throw new OvtError('too many requests');
+    this.#answered = this.#answered.then(() => this.#answer(text)).finally(() => this.#pending--);
+  }
+
+  async #answer(text: Buffer): Promise<void> {
+    const message = readMessage(text);
+    const id = Number.isInteger(message?.id) ? (message?.id as number) : 0;
+    try {
+      if (message === undefined) throw kilnError('ovtRequestMalformed');
+      const action = isRequest(message) && Object.hasOwn(this.#actions, message.application) ? this.#actions[message.application] : undefined;
+      if (action === undefined) throw kilnError('ovtRequestIncomplete');
+      await action(message as Request);
+    } catch (error) {
+      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an OVT request failed');
+      const { code, status, message: told } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
+      const isUnknown = code === 'ovtRequestIncomplete' || code === 'ovtRequestMalformed';
+      this.#log.info({ code: status, request: message?.application }, `OVT request refused: ${told}`);
+      this.#respond({ id, application: isUnknown ? 'unknown' : String(message?.application), code: status, message: told });
+    }
+  }
+
+  readonly #actions: Readonly<Record<string, (request: Request) => Promise<void>>> = {
+    describe: async ({ id, application, target }) => {
+      const { offer } = await this.#find(target);
+      this.#respond({ id, application, code: 200, message: 'ok', contents: offer.describe() });
+    },
+    play: async ({ id, application, target }) => {
+      const { url, found, offer } = await this.#find(target);
+      if (this.#closed) return;
+      if (this.#playback !== undefined) return this.close('asked to play twice', 'warn');
+      this.#account = this.#options.admit?.(found, url, this);
+      this.#respond({ id, application, code: 200, message: 'ok' });
+      this.#play(offer);
+    },
+    stop: async ({ id, application }) => {
+      this.#respond({ id, application, code: 200, message: 'ok' });
+      this.close('the client stopped');
+    },
+  };
+
+  /** @throws ovtStreamNotFound, ovtTracksetNotFound, ovtStreamNotStarted, and what `find` throws */
+  async #find(target: string): Promise<{ url: OvtUrl; found: Found; offer: Offer }> {
+    const url = parseOvtUrl(target);
+    const found = url && await this.#options.find(url);
+    if (url === undefined || found === undefined) throw kilnError('ovtStreamNotFound', target.slice(0, 300));
+    if (!(await isStarted(found.output))) throw kilnError('ovtStreamNotStarted');
+    return { url, found, offer: new Offer(found.application, found.output, url.trackset, this.#options.forms) };
+  }
+
+  #play(offer: Offer): void {
+    const { id, forms, start } = this.#options;
+    const { output } = offer;
+    const cache = start?.(output);
+    this.#log = this.#log.child({ stream: output.name });
+    this.#log.debug('OVT session plays');
+    this.#playback = new Playback(this.#stream, output, {
+      session: id,
+      forms,
+      select: (tracks) => offer.select(tracks),
+      ...(cache && { start: cache }),
+      onTracks: () => this.#notify('notify', TRACK_CHANGED, { contents: offer.describe() }),
+      onSent: (bytes) => this.#account?.sent(bytes),
+      onEnd: (reason) => this.close(reason),
+    });
+    clearTimeout(this.#timer);
+    this.#timer = setInterval(() => this.#check(), CHECK_MS).unref();
+    this.#options.onPlaying?.();
+  }
+
+  #check(): void {
+    if (this.#playback !== undefined && this.#playback.stalledMs > MAX_STALLED_MS) this.close('the client reads nothing', 'warn');
+    else if (this.#options.keepAlive && this.#stream.writableLength === 0) this.#notify('notify', 'alive');
+  }
+
+  #notify(application: 'notify' | 'stop', message: string, more: Partial<Response> = {}): void {
+    this.#respond({ id: 0, application, code: 200, message, ...more });
+  }
+
+  #respond(response: Response): void {
+    if (this.#closed) return;
+    this.#stream.write(writeMessage(PAYLOAD.response, response, Date.now()));
+    const unread = this.#playback === undefined && this.#stream.writableLength > MAX_UNREAD_ANSWER_BYTES;
+    if (unread) this.close('the client reads no answers', 'warn');
+  }
+}
+
+/** Whether a stream knows its tracks, which it may take some time for. */
+function isStarted(output: OutputStream): Promise<boolean> | boolean {
+  if (output.tracks.length > 0 || output.closed) return !output.closed;
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      clearTimeout(late);
+      output.off('tracks', settle).off('close', settle);
+      resolve(output.tracks.length > 0 && !output.closed);
+    };
+    const late = setTimeout(settle, START_TIMEOUT_MS);
+    output.on('tracks', settle).on('close', settle);
+  });
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { PeerCalls } from '../../origins/peer-calls.ts';
+
+const PREFIX = '/whep/';
+const TIMEOUT_MS = 5000;
+
+/** A request about a session, as any node may get it. */
+export interface ResourceRequest {
+  readonly method: 'PATCH' | 'DELETE';
+  /** Last element of the session's path. */
+  readonly key: string;
+  /** Path of the endpoint that made it. */
+  readonly endpoint: string;
+  readonly ifMatch: string | undefined;
+  readonly type: string | undefined;
+  readonly body: string | undefined;
+}
+
+export interface ResourceAnswer {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: string;
+}
+
+/** What a node answers another: the error of this table, by its parts, where there is no answer. */
+type Reply = ResourceAnswer | { readonly error: Pick<KilnError, 'code' | 'status' | 'message'> };
+
+/**
+ * Finds the node of a WHEP session: its path names the life of the node that has it, so that a later request may
+ * come to any node.
+ */
+export class WhepNeighbours {
+  readonly #cluster: Pick<Cluster, 'self' | 'nodes' | 'forward'>;
+  readonly #calls: PeerCalls;
+
+  constructor(cluster: Pick<Cluster, 'self' | 'nodes' | 'forward'>, calls: PeerCalls) {
+    this.#cluster = cluster;
+    this.#calls = calls;
+  }
+
+  /** The key of a session of this node: nobody can guess it. */
+  newKey(): string {
+    return `${randomUUID()}.${this.#cluster.self.incarnation}`;
+  }
+
+  /** @param change answers requests about sessions of this node; what it throws is thrown where they came from */
+  serve(change: (request: ResourceRequest) => Promise<ResourceAnswer>): void {
+    this.#calls.add(PREFIX, async ({ body }) => {
+      const reply = await change(JSON.parse(body.toString()) as ResourceRequest).catch((error: unknown): Reply => {
+        if (!(error instanceof KilnError)) throw error;
+        return { error: { code: error.code, status: error.status, message: error.message } };
+      });
+      return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
+    });
+  }
+
+  /**
+   * Asks the node that has a session.
+   * @returns undefined when that is this one, or there is no such node
+   * @throws what that one threw, ownerUnreachable, ownerSilent
+   */
+  async ask(request: ResourceRequest): Promise<ResourceAnswer | undefined> {
+    const { self } = this.#cluster;
+    const incarnation = request.key.slice(request.key.indexOf('.') + 1);
+    const node = this.#cluster.nodes().find((row) => row.incarnation === incarnation);
+    if (incarnation === self.incarnation || node === undefined) return undefined;
+    const { body } = await this.#forward(node, { method: 'POST', path: PREFIX, headers: {}, body: Buffer.from(JSON.stringify(request)) });
+    const reply = JSON.parse(body.toString()) as Reply;
+    if ('error' in reply) throw new KilnError(reply.error.code, reply.error.status, reply.error.message);
+    return reply;
+  }
+
+  async #forward(node: NodeIdentity, request: PeerRequest): Promise<PeerResponse> {
+    try {
+      return await this.#cluster.forward(node, request, TIMEOUT_MS);
+    } catch (error) {
+      if (error instanceof UnreachableError) throw kilnError('ownerUnreachable');
+      if (error instanceof OutcomeUnknownError) throw kilnError('ownerSilent');
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { basic } from '../support/api.ts';
+import { TOKEN, type Kiln } from '../support/kiln.ts';
+import { Program } from '../support/load/program.ts';
+import type { PublishCommands } from '../support/load/programs/publish.ts';
+import { median } from '../support/load/statistics.ts';
+import { startNode } from '../support/nodes.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { number, type Line, type Measurement } from './measurement.ts';
+import { installed, wrk } from './wrk.ts';
+
+const ROUNDS = 3;
+const AUTHORIZATION = `Authorization: ${basic(TOKEN)}`;
+const STREAM = '/v1/vhosts/default/apps/app/streams/live';
+
+/** What it costs that a call comes to a node that has to ask another one. */
+export const cluster: Measurement = {
+  name: 'cluster',
+  run: async ({ clip }) => {
+    if (!installed('wrk') || !installed('redis-server')) return [{ what: 'forwarded calls', measured: 'skipped: wrk or redis-server is not installed' }];
+    const endings: (() => unknown)[] = [];
+    const owner = { teardown: (end: () => unknown) => void endings.push(end) };
+    const publishers = new Program<PublishCommands>('publish.ts');
+    try {
+      const redis = await RedisServer.start(owner);
+      const nodes = [await startNode(owner, redis, 'a'), await startNode(owner, redis, 'b')] as const;
+      await publishers.ask('start', { port: nodes[0].ports.rtmp, clip, streams: ['live'] });
+      for (const node of nodes) await until('both know it', async () => (await node.api(STREAM)).status === 200);
+      return [await compareNodes(nodes)];
+    } finally {
+      await publishers.stop();
+      for (const end of endings.toReversed()) await end();
+    }
+  },
+};
+
+/** One call after the other, to the node that has the stream and to the one that has not. */
+async function compareNodes(nodes: readonly [owner: Kiln, other: Kiln]): Promise<Line> {
+  const rates = nodes.map((): number[] => []);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [i, { ports }] of nodes.entries()) rates[i]?.push(await wrk(`http://127.0.0.1:${ports.api}${STREAM}`, [AUTHORIZATION]));
+  }
+  const [direct = 0, forwarded = 0] = rates.map(median);
+  const costMs = 1000 / forwarded - 1000 / direct;
+  return {
+    what: 'API calls per second, 16 connections: GET stream forwarded to its owner',
+    measured: `${number(forwarded)} /s, ${number(costMs, 2)} ms more each`,
+    reference: `at the owner ${number(direct)} /s`,
+  };
+}

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { TOKEN, type Kiln } from '../support/kiln.ts';
+import { startNode, untilStates } from '../support/nodes.ts';
+import { RedisServer } from '../support/redis.ts';
+import { RtmpClient } from '../support/rtmp-client.ts';
+import { until } from '../support/until.ts';
+
+const LONG = { nodeXml: '<DrainTimeout>3600000</DrainTimeout>' };
+const publish = (node: Kiln, key: string): Promise<RtmpClient> => RtmpClient.publish(key, { port: node.ports.rtmp, app: 'app' });
+const readyz = async (node: Kiln): Promise<number> => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status;
+
+/** A node that drains before it stops, with a stream that stays. */
+async function draining(t: ExecutionContext, redis: RedisServer, options: { readonly nodeXml: string } = LONG) {
+  const node = await startNode(t, redis, 'a', options);
+  const stream = await publish(node, 'stays');
+  node.signal('SIGTERM');
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  return { node, stream };
+}
+
+test('a node that is to stop waits for its streams to leave, and takes no new ones', async (t) => {
+  const redis = await RedisServer.start(t);
+  const other = await startNode(t, redis, 'b');
+  const { node, stream } = await draining(t, redis);
+  await untilStates(other, { a: 'draining', b: 'ready' });
+  await t.throwsAsync(publish(node, 'new'), { message: /draining/ });
+  t.is((await other.api('/v1/cluster/nodes/a:undrain', 'POST')).status, 200, 'which changes nothing: it is to stop');
+  await until('the node has heard of it', async () => (await untilStates(other, { a: 'ready', b: 'ready' }), true));
+  t.is(await readyz(node), 503);
+  await t.throwsAsync(publish(node, 'new'), { message: /draining/ });
+  t.true(node.running && !stream.socket.destroyed);
+  stream.socket.destroy();
+  t.is(await node.exited(), 0);
+  await untilStates(other, { b: 'ready' });
+  t.notRegex(node.log, /"level":(50|60)/);
+});
+
+test('streams that stay are ended when DrainTimeout is over', async (t) => {
+  const { node, stream } = await draining(t, await RedisServer.start(t), { nodeXml: '<DrainTimeout>1500</DrainTimeout>' });
+  t.false(stream.socket.destroyed);
+  t.is(await node.exited(), 0);
+  await stream.ended();
+});
+
+test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
+  const redis = await RedisServer.start(t);
+  for (const [signal, options] of [['SIGTERM', { nodeXml: '<DrainTimeout>0</DrainTimeout>' }], ['SIGINT', LONG]] as const) {
+    const node = await startNode(t, redis, 'a', options);
+    const stream = await publish(node, 'stays');
+    node.signal(signal);
+    t.is(await node.exited(), 0);
+    await stream.ended();
+  }
+});
+
+test('a second signal stops a node that drains', async (t) => {
+  const { node, stream } = await draining(t, await RedisServer.start(t));
+  await until('it stops', () => {
+    // one that comes with the first is the same for the server
+    node.signal('SIGTERM');
+    return node.log.includes('another signal stops at once');
+  });
+  t.is(await node.exited(), 0);
+  await stream.ended();
+});
+
+test('a node drains without Redis, too', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await startNode(t, redis, 'a', LONG);
+  const stream = await publish(node, 'stays');
+  await redis.kill();
+  node.signal('SIGTERM');
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  await t.throwsAsync(publish(node, 'new'), { message: /draining/ });
+  stream.socket.destroy();
+  t.is(await node.exited(), 0);
+});
+
+test('a node that is drained by the API alone goes on, and one that starts again is not drained any more', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await startNode(t, redis, 'a', LONG);
+  t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  t.is((await node.api('/v1/cluster/nodes/a:undrain', 'POST')).status, 200);
+  await until('it is ready', async () => (await readyz(node)) === 200);
+  t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  await node.restart();
+  t.is(await readyz(node), 200);
+});
+
+test('deploy/drain drains the node beside it, and says why when it cannot', async (t) => {
+  const node = await startNode(t, await RedisServer.start(t), 'a', LONG);
+  const drain = (token: string) => promisify(execFile)(join(import.meta.dirname, '../../deploy/drain'), ['0'], {
+    env: { ...process.env, KILN_NODE_ID: 'a', KILN_API_PORT: String(node.ports.api), KILN_ACCESS_TOKEN: token },
+  });
+  await t.throwsAsync(drain('wrong'), { message: /is answered 401/ });
+  t.is(await readyz(node), 200);
+  await drain(TOKEN);
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  t.true(node.running);
+});

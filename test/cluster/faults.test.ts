@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import test, { type ExecutionContext } from 'ava';
+import type { Kiln } from '../support/kiln.ts';
+import { startNode, untilStates } from '../support/nodes.ts';
+import { PictureClient } from '../support/picture-client.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const STREAMS = '/v1/vhosts/default/apps/app/streams';
+/** How long a node's word is good. */
+const TTL_MS = 5000;
+
+const list = async (node: Kiln): Promise<string> => ([...(await node.api<string[]>(STREAMS)).body.response].sort().join());
+/** The RTMP port that a stream came in by: each node has another one. */
+const portOf = async (node: Kiln, name: string): Promise<number | undefined> => {
+  const { status, body } = await node.stream(name);
+  return status === 200 ? body.response.input.connection?.localPort : undefined;
+};
+const health = (node: Kiln): Promise<number[]> =>
+  Promise.all(['livez', 'readyz'].map(async (path) => (await fetch(`http://127.0.0.1:${node.ports.api}/${path}`)).status));
+const received = async (node: Kiln, name: string): Promise<number> =>
+  (await node.api<{ totalBytesIn: number }>(`/v1/stats/current/vhosts/default/apps/app/streams/${name}`)).body.response.totalBytesIn;
+
+async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<PictureClient> {
+  const publisher = await PictureClient.publish(node, name);
+  t.teardown(() => publisher.close());
+  await until(`${name} is listed`, async () => (await list(node)).split(',').includes(name));
+  return publisher;
+}
+
+test('Redis goes and comes back empty: what is pushed goes on, names stay with who has them, and all is known again', async (t) => {
+  const redis = await RedisServer.start(t);
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = nodes;
+  const first = await publish(t, a, 'first');
+  await until('b knows it', async () => (await list(b)) === 'first');
+  await redis.kill();
+  for (const node of nodes) await until('it knows', async () => (await node.api('/v1/vhosts')).headers.get('x-kiln-stale') === 'true');
+  // longer than any lease lasts
+  const gone = performance.now();
+  const second = await publish(t, b, 'second');
+  await t.throwsAsync(PictureClient.publish(c, 'first'), { message: /NetStream.Publish/ });
+  await t.throwsAsync(PictureClient.publish(a, 'second'), { message: /NetStream.Publish/ });
+  t.is(await portOf(c, 'first'), a.ports.rtmp);
+  await delay(Math.max(0, 1.5 * TTL_MS - (performance.now() - gone)));
+  const before = await received(a, 'first');
+  await until('it flows', async () => (await received(a, 'first')) > before);
+  for (const node of nodes) t.deepEqual(await health(node), [200, 200]);
+  await redis.run();
+  for (const node of nodes) {
+    await until('all is known again', async () => (await list(node)) === 'first,second');
+    await until('and where it is', async () => (await portOf(node, 'second')) === b.ports.rtmp);
+    t.deepEqual(await health(node), [200, 200]);
+  }
+  t.deepEqual([first.ended, second.ended], [false, false]);
+  first.close();
+  await until('it is gone', async () => (await list(c)) === 'second');
+  await publish(t, c, 'first');
+});
+
+test('an owner that stood still steps down when another has the name by then', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const slept = await publish(t, a, 'name');
+  await publish(t, a, 'other');
+  await untilStates(b, { a: 'ready', b: 'ready', c: 'ready' });
+  a.signal('SIGSTOP');
+  t.teardown(() => a.running && a.signal('SIGCONT'));
+  await untilStates(b, { a: 'lost', b: 'ready', c: 'ready' });
+  const next = await until('the name is free', () => PictureClient.publish(b, 'name').catch(() => undefined));
+  t.teardown(() => next.close());
+  await until('it is known', async () => (await portOf(c, 'name')) === b.ports.rtmp);
+  a.signal('SIGCONT');
+  await until('it stepped down', () => slept.ended);
+  t.regex(a.log, /the name was lost/);
+  await untilStates(b, { a: 'ready', b: 'ready', c: 'ready' });
+  for (const node of [a, b, c]) {
+    t.is(await portOf(node, 'name'), b.ports.rtmp);
+    await until('what nobody took goes on', async () => (await portOf(node, 'other')) === a.ports.rtmp);
+  }
+  t.false(next.ended);
+});

@@ -1,0 +1,92 @@
+import test, { type ExecutionContext } from 'ava';
+import { aac } from '../support/aac.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { MediaPublisher } from '../support/media-publisher.ts';
+import { startNode } from '../support/nodes.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264 } from '../support/webrtc-media.ts';
+
+const SCENE = { video: await h264({ seconds: 2, kbit: 200 }), audio: await aac(440) };
+
+async function watch(t: ExecutionContext, node: Kiln, name: string): Promise<ViewerPeer> {
+  const url = `http://127.0.0.1:${node.ports.http}/app/${name}?direction=whep`;
+  return until(`${name} plays`, async () => {
+    const peer = new ViewerPeer({ audio: false });
+    t.teardown(() => peer.close());
+    return peer.play(url).then(() => peer, () => {
+      peer.close();
+      return undefined;
+    });
+  });
+}
+
+/** Frames come that were not there before. */
+async function moves(peer: ViewerPeer, what: string): Promise<void> {
+  const before = peer.frames().length;
+  await until(what, () => peer.frames().length > before + 20);
+}
+
+const begun = (node: Kiln): number => node.log.split('a stream of another node is relayed').length - 1;
+
+async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<MediaPublisher> {
+  const publisher = await until(`${name} is published`, () => MediaPublisher.start(node.ports.rtmp, name, [SCENE]).catch(() => undefined));
+  t.teardown(() => publisher.close());
+  return publisher;
+}
+
+test('viewers of any node get a stream through one relay of their node, which ends with the last of them', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  await publish(t, a, 'talk');
+  const first = await watch(t, b, 'talk');
+  await moves(first, 'B shows a picture');
+  const others = await Promise.all([watch(t, b, 'talk'), watch(t, b, 'talk'), watch(t, c, 'talk'), watch(t, a, 'talk')]);
+  await Promise.all(others.map((peer, i) => moves(peer, `viewer ${i} has a picture`)));
+  t.deepEqual([a, b, c].map(begun), [0, 1, 1]);
+  const listed = await b.api<string[]>('/v1/vhosts/default/apps/app/streams');
+  t.deepEqual(listed.body.response, ['talk']);
+  for (const peer of [first, ...others]) peer.close();
+  await until('the relays have ended', () => [b, c].every((node) => node.log.includes('nobody watches')), 60_000);
+  const again = await watch(t, b, 'talk');
+  await moves(again, 'B shows a picture again');
+  t.is(begun(b), 2);
+});
+
+test('a publisher moves: viewers on every node see it go on', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const before = await publish(t, a, 'tour');
+  const viewers = await Promise.all([watch(t, b, 'tour'), watch(t, c, 'tour')]);
+  await Promise.all(viewers.map((peer) => moves(peer, 'there is a picture')));
+  before.close();
+  await publish(t, c, 'tour');
+  // C has the stream itself by now: its viewer stays on the relay
+  await Promise.all(viewers.map((peer, i) => moves(peer, `viewer ${i} sees it go on`)));
+  await a.stop();
+  await Promise.all(viewers.map((peer) => moves(peer, 'it goes on without A')));
+  t.deepEqual([a, b, c].map(begun), [0, 1, 1]);
+});
+
+test('the owner dies: viewers stay until the publisher is back elsewhere', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  await publish(t, a, 'fall');
+  const viewer = await watch(t, b, 'fall');
+  await moves(viewer, 'there is a picture');
+  a.signal('SIGKILL');
+  await publish(t, c, 'fall');
+  await moves(viewer, 'it goes on');
+  t.is(begun(b), 1);
+});
+
+test('a stream that is deleted ends for the viewers of every node', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln];
+  await publish(t, a, 'short');
+  const viewer = await watch(t, b, 'short');
+  await moves(viewer, 'there is a picture');
+  t.is((await b.api('/v1/vhosts/default/apps/app/streams/short', 'DELETE')).status, 200);
+  await until('the relay has ended', () => b.log.includes('the stream has ended'), 8000);
+});

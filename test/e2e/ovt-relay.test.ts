@@ -1,0 +1,167 @@
+import { duplexPair } from 'node:stream';
+import test, { type ExecutionContext } from 'ava';
+import { UnreachableError, type NodeIdentity, type PeerStreamHandler } from '#cluster';
+import type { Packet } from '../../src/core/packet.ts';
+import { Registry } from '../../src/core/registry.ts';
+import type { OutputStream } from '../../src/core/stream.ts';
+import { sameFormat, type Track } from '../../src/core/track.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { Relays } from '../../src/providers/ovt/relays.ts';
+import { RelaySource } from '../../src/publishers/ovt/relay-source.ts';
+import { aac } from '../support/aac.ts';
+import { addVhost, goLive } from '../support/live.ts';
+import { silent } from '../support/ovt.ts';
+import { av1Media, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
+import { until } from '../support/until.ts';
+import { h264, ivf, type Media } from '../support/webrtc-media.ts';
+
+/** Two registries, of which the second relays what the first has, or a third that takes its place. */
+function nodes(t: ExecutionContext) {
+  const owners = new Map<string, { registry: Registry; take: PeerStreamHandler }>();
+  const near: NodeIdentity = { id: 'near', incarnation: '1' };
+  const add = (id: string): Registry => {
+    const registry = new Registry();
+    addVhost(registry);
+    let take: PeerStreamHandler = () => {};
+    const calls = new PeerCalls({ serve: (_handler, streams) => (take = streams ?? take) });
+    const source = new RelaySource({ registry, calls, log: silent });
+    owners.set(id, { registry, take: (stream, path, from) => take(stream, path, from) });
+    t.teardown(() => {
+      registry.close('the test is over');
+      source.close();
+    });
+    return registry;
+  };
+  const far = add('far');
+  const here = new Registry();
+  addVhost(here);
+  const application = here.vhost('default').application('app');
+  const cluster = {
+    self: near,
+    connect: async (to: NodeIdentity, path: string) => {
+      const owner = owners.get(to.id);
+      if (owner === undefined) throw new UnreachableError(`there is no node ${to.id}`);
+      const [client, server] = duplexPair();
+      owner.take(server, path, near);
+      return client;
+    },
+  };
+  const owner = (name: string) => {
+    for (const [id, { registry }] of owners) {
+      const output = registry.vhost('default').application('app').outputs.get(name);
+      if (output !== undefined) return { node: { id, incarnation: '1' }, input: output.input.name };
+    }
+    return undefined;
+  };
+  const directory = {
+    locate: async (_: unknown, name: string) => {
+      const found = owner(name);
+      return found && { owner: found.node, input: found.input };
+    },
+    ownerOf: async ({ stream }: { stream: string }) => {
+      const found = owner(stream);
+      return found && { node: found.node, isSelf: false, live: true, created: 0 };
+    },
+  };
+  const relays = new Relays({ cluster, directory, log: silent });
+  t.teardown(() => {
+    relays.close();
+    here.close('the test is over');
+  });
+  return { far, here, application, relays, add };
+}
+
+function announce(output: OutputStream, registry: Registry): OutputStream {
+  registry.vhost('default').application('app').announce(output);
+  return output;
+}
+
+function record(output: OutputStream): Packet[] {
+  const packets: Packet[] = [];
+  output.read({ packet: (packet) => void packets.push(packet) });
+  return packets;
+}
+
+async function opened(relays: Relays, application: Parameters<Relays['find']>[0], name = 'talk'): Promise<OutputStream> {
+  const output = await relays.find(application, name);
+  if (output === undefined) throw new Error('not relayed');
+  return output;
+}
+
+test('every codec passes as it is, with names, languages and playlists', async (t) => {
+  const { far, application, relays } = nodes(t);
+  const given: Media<Track>[] = [
+    await h264({ seconds: 0.5 }), await aac(440, { language: 'de', characteristics: 'c' }, 0.5),
+    await h265(2), { ...(await av1Media()) }, await ivf('VP8', { seconds: 0.5 }), await ivf('VP9', { seconds: 0.5 }), await opusMedia(), PICTURES,
+  ];
+  const all = given.map((media, id) => ({ ...media, track: { ...media.track, id, name: `track ${id}` } }));
+  const source = announce(goLive(far, 'app', 'talk', all.map(({ track }) => track)), far);
+  const output = await opened(relays, application);
+  t.true(output.input.isRelay);
+  t.is(application.output('talk'), output);
+  t.is(application.outputs.size, 0);
+  t.deepEqual(output.playlists, source.playlists);
+  for (const [i, { track }] of all.entries()) {
+    const relayed = output.tracks[i] as Track;
+    t.true(sameFormat(relayed, track));
+    t.like(relayed, { id: track.id, name: track.name, language: track.language, characteristics: track.characteristics });
+  }
+  const packets = record(output);
+  const sent = all.flatMap((media) => packetsOf(media));
+  for (const packet of sent) source.write(packet);
+  await until('all packets', () => packets.length === sent.length);
+  t.true(packets.every(({ data, key, track }, i) => data.equals((sent[i] as Packet).data) && key === (sent[i] as Packet).key && output.tracks.includes(track)));
+  t.deepEqual([source.sessions.size, source.counters.publishers.ovt, source.counters.out.totalBytes, output.input.counters.in.totalBytes], [0, 0, 0, 0]);
+});
+
+test('a relay begins with what came since the last key frame, and wakes what waits for viewers', async (t) => {
+  const { far, application, relays } = nodes(t);
+  const media = await h264({ seconds: 1, gop: 15 });
+  const source = announce(goLive(far, 'app', 'talk', [media.track]), far);
+  let watched = false;
+  source.on('viewers', () => (watched = source.watched));
+  const packets = packetsOf(media);
+  for (const packet of packets.slice(0, 20)) source.write(packet);
+  const received: Packet[] = [];
+  application.vhost.registry.on('output', (output) => output.read({ packet: (packet) => void received.push(packet) }));
+  const [output, same] = await Promise.all([opened(relays, application), opened(relays, application)]);
+  t.is(output, same);
+  t.true(watched);
+  await until('what was kept', () => received.length === 5);
+  t.true(received[0]?.key);
+  source.write(packets[20] as Packet);
+  await until('what follows', () => received.length === 6);
+  t.deepEqual(received.map(({ data }) => data), packets.slice(15, 21).map(({ data }) => data));
+  output.input.close('over');
+  await until('nobody watches over there', () => !source.watched);
+  t.is(application.output('talk'), undefined);
+});
+
+test('it goes on with another owner, on the same times, and its viewers stay', async (t) => {
+  const { far, application, relays, add } = nodes(t);
+  const media = await h264({ seconds: 1 });
+  const other = await h264({ seconds: 1, width: 160, height: 90 });
+  const source = announce(goLive(far, 'app', 'talk', [media.track]), far);
+  const output = await opened(relays, application);
+  const packets = record(output);
+  for (const packet of packetsOf(media, 900_000_000)) source.write(packet);
+  await until('all packets', () => packets.length === media.frames.length);
+  source.input.close('the publisher went');
+  const third = add('third');
+  const next = announce(goLive(third, 'app', 'talk', [other.track]), third);
+  await until('it is relayed again', () => next.watched);
+  for (const packet of packetsOf(other)) next.write(packet);
+  await until('all packets of both', () => packets.length === media.frames.length + other.frames.length);
+  t.true(packets.every(({ dts }, i) => i === 0 || dts > (packets[i - 1] as Packet).dts));
+  t.deepEqual(output.tracks.map((track) => (track as { width: number }).width), [160]);
+  t.false(output.closed);
+  next.input.end('deleted');
+  await until('it ends with the stream', () => output.closed);
+});
+
+test('what no node has is not found, and a node that is gone is none', async (t) => {
+  const { application, relays } = nodes(t);
+  t.is(await relays.find(application, 'none'), undefined);
+  await t.throwsAsync(relays.open(application, 'gone', { owner: { id: 'nobody', incarnation: '1' }, input: 'gone' }));
+  t.is(application.relays.size, 0);
+});

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { balancerEnvironment } from '../../deploy/cluster/balancer.ts';
+import { findProgram } from '../../deploy/cluster/program.ts';
+import { Program } from './ffmpeg.ts';
+import type { Kiln } from './kiln.ts';
+import { freePorts } from './ports.ts';
+import { until } from './until.ts';
+
+const CONFIG = join(import.meta.dirname, '../../deploy/haproxy.cfg');
+
+/** For `modules` of a node: it believes a balancer on this machine about who the client is. */
+export const BEHIND_BALANCER =
+  '<ProxyProtocol><Networks>127.0.0.1</Networks></ProxyProtocol><ForwardedFor><Networks>127.0.0.1</Networks></ForwardedFor>';
+
+/** Ports of a HAProxy on loopback. */
+export interface Balancer {
+  readonly rtmp: number;
+  readonly http: number;
+  readonly api: number;
+}
+
+/** HAProxy with deploy/haproxy.cfg in front of three nodes, once one of them takes calls. It is gone after the test. */
+export async function startBalancer(t: Pick<ExecutionContext, 'teardown'>, nodes: readonly [Kiln, Kiln, Kiln]): Promise<Balancer> {
+  const [rtmp, http, api] = (await freePorts(3)) as [number, number, number];
+  const balancer = { rtmp, http, api };
+  const environment = balancerEnvironment('127.0.0.1', { balancer, nodes: nodes.map(({ ports }) => ports) });
+  const haproxy = new Program(findProgram('haproxy'), ['-f', CONFIG], { ...process.env, ...environment });
+  t.teardown(() => haproxy.stop());
+  await until('the balancer passes calls', async () => {
+    if (!haproxy.running) throw new Error(haproxy.stderr);
+    const answers = [http, api].map((port) => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined));
+    return (await Promise.all(answers)).every((answer) => answer?.status === 200);
+  });
+  return balancer;
+}

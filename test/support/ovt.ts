@@ -1,0 +1,86 @@
+import { BlockList } from 'node:net';
+import { pino } from 'pino';
+import type { FindOutput } from '../../src/core/find-output.ts';
+import type { Packet } from '../../src/core/packet.ts';
+import type { Playlist } from '../../src/core/playlist.ts';
+import { Registry } from '../../src/core/registry.ts';
+import type { Track } from '../../src/core/track.ts';
+import { OvtClient, type OvtClientOptions, type OvtConnection, type OvtSink } from '../../src/providers/ovt/client.ts';
+import { OvtServer } from '../../src/publishers/ovt/server.ts';
+import { addVhost, type VhostShape } from './live.ts';
+
+export const silent = pino({ level: 'silent' });
+
+/** Networks as Bind/Publishers/OVT names them. */
+export function networks(...subnets: readonly (readonly [address: string, prefix: number])[]): BlockList {
+  const list = new BlockList();
+  for (const [address, prefix] of subnets) list.addSubnet(address, prefix, address.includes(':') ? 'ipv6' : 'ipv4');
+  return list;
+}
+
+export interface OvtSetup {
+  readonly publishers?: VhostShape['publishers'];
+  readonly signedPolicy?: VhostShape['signedPolicy'];
+  readonly outputProfile?: VhostShape['outputProfile'];
+  readonly networks?: BlockList;
+  readonly find?: FindOutput;
+}
+
+/** A registry with `app`, and an OVT server of it on a free port. */
+export async function startOvt(setup: OvtSetup = {}) {
+  const registry = new Registry();
+  const publishers = setup.publishers ?? { ovt: { maxConnection: 0 } as never };
+  addVhost(registry, { hostNames: ['127.0.0.1', 'localhost'], publishers, signedPolicy: setup.signedPolicy, outputProfile: setup.outputProfile });
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const server = await OvtServer.listen({
+    registry, log, host: '127.0.0.1', port: 0,
+    networks: setup.networks ?? networks(['127.0.0.0', 8]),
+    find: setup.find ?? (async () => undefined),
+  });
+  return {
+    registry, server, lines,
+    url: (path: string) => `ovt://127.0.0.1:${server.port}/${path}`,
+    async close(): Promise<void> {
+      registry.close('the test is over');
+      await server.close();
+    },
+  };
+}
+
+/** Everything that a client hears of a stream. */
+export class Recorder implements OvtSink {
+  readonly told: { tracks: readonly Track[]; playlists: readonly Playlist[] }[] = [];
+  readonly packets: Packet[] = [];
+  ended: { reason: string; forGood: boolean } | undefined;
+  bytes = 0;
+
+  /** Those of the track of an id. */
+  of(id: number): Packet[] {
+    return this.packets.filter(({ track }) => track.id === id);
+  }
+
+  tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void {
+    this.told.push({ tracks, playlists });
+  }
+
+  packet(packet: Packet): void {
+    this.packets.push(packet);
+  }
+
+  received(bytes: number): void {
+    this.bytes += bytes;
+  }
+
+  end(reason: string, forGood: boolean): void {
+    this.ended = { reason, forGood };
+  }
+}
+
+/** Connects and plays. @throws OvtError */
+export async function playOvt(to: string | OvtConnection, options: Partial<OvtClientOptions> = {}) {
+  const client = await OvtClient.connect(to, { log: silent, ...options });
+  const recorder = new Recorder();
+  await client.play(recorder);
+  return { client, recorder };
+}

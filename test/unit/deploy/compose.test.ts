@@ -1,0 +1,77 @@
+import test, { type ExecutionContext } from 'ava';
+import { configOf, documents, icePorts, LEAST, read, STOP_S } from './support.ts';
+
+interface Service {
+  readonly build?: { readonly dockerfile: string };
+  readonly environment: Readonly<Record<string, string>>;
+  readonly ports: readonly string[];
+  readonly stop_grace_period: string;
+  readonly read_only: boolean;
+  readonly volumes: readonly string[];
+  readonly networks: { readonly nodes: { readonly ipv4_address: string } };
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: object;
+}
+
+/** `${NAME:-default}` and `${NAME:?why}` as compose fills them in; what has no default is given. */
+const filled = (text: string): string => text.replace(/\$\{\w+:([-?])([^}]*)\}/g, (_, kind, rest) => (kind === '-' ? rest : 'given'));
+
+function load(t: ExecutionContext): Compose {
+  return documents<Compose>(t, 'deploy/compose.yaml')[0] as Compose;
+}
+
+/** `10010-10011:10010-10011/udp`: the ports on both sides, as `port/protocol`. */
+function published(ports: string): string[] {
+  const [, first = '', last = first, inner, protocol = 'tcp'] = /^(\d+)(?:-(\d+))?:([\d-]+)(?:\/(\w+))?$/.exec(ports) ?? [];
+  if (inner !== (first === last ? first : `${first}-${last}`)) return [];
+  return Array.from({ length: Number(last) - Number(first) + 1 }, (_, index) => `${Number(first) + index}/${protocol}`);
+}
+
+test('each node has what config/cluster.xml asks for, and media ports of its own', async (t) => {
+  const { services, volumes } = load(t);
+  const balancer = services.balancer?.networks.nodes.ipv4_address;
+  const nodes = Object.entries(services).filter(([, { build }]) => build !== undefined);
+  t.is(nodes.length, 3);
+  const taken = new Set<string>();
+  for (const [name, service] of nodes) {
+    const env = Object.fromEntries(Object.entries(service.environment).map(([key, value]) => [key, filled(value)]));
+    const config = await configOf(t, { ...env, KILN_ICE_ADDRESS: '192.0.2.1' });
+    t.is(config.cluster?.node.id, name);
+    t.is(config.cluster?.node.advertiseAddress, name);
+    t.is(config.modules.proxyProtocol?.networks[0]?.address, balancer);
+    t.is(config.modules.forwardedFor?.networks[0]?.address, balancer);
+    const open = service.ports.flatMap(published);
+    t.deepEqual([...open].sort(), icePorts(config).sort());
+    for (const port of open) {
+      t.false(taken.has(port), port);
+      taken.add(port);
+    }
+    t.true(parseInt(service.stop_grace_period, 10) > (config.cluster?.node.drainTimeout ?? Infinity) / 1000 + STOP_S);
+    t.true(service.read_only);
+    t.true(service.volumes.every((volume) => volume.split(':')[0] as string in volumes));
+  }
+});
+
+test('the balancer finds the nodes by their names, and is where clients are', async (t) => {
+  const { services } = load(t);
+  const text = read('deploy/haproxy.cfg');
+  const servers = [...text.matchAll(/"\$\{KILN_NODE_\d_\w+-([\w-]+):(\d+)\}"/g)];
+  const config = await configOf(t, LEAST);
+  const ports = [config.bind.publishers.llhls?.port, config.bind.managers.api?.port, config.bind.providers.rtmp?.port];
+  t.deepEqual([...new Set(servers.map(([, name]) => name))], ['node-1', 'node-2', 'node-3']);
+  t.deepEqual([...new Set(servers.map(([, , port]) => Number(port)))], ports);
+  t.true(servers.every(([, name = '']) => name in services));
+  const listens = [...text.matchAll(/"\$\{KILN_LISTEN_\w+-:(\d+)\}"/g)].map(([, port]) => `${port}/tcp`);
+  t.deepEqual(services.balancer?.ports.flatMap(published).sort(), listens.sort());
+});
+
+test('no secret has a value', (t) => {
+  for (const { environment = {} } of Object.values(load(t).services)) {
+    for (const [name, value] of Object.entries(environment)) {
+      if (/TOKEN|SECRET|PASSWORD|AUTH/.test(name)) t.regex(value, /^\$\{\w+:\?[^}]+\}$/, name);
+    }
+  }
+});
