@@ -22,6 +22,7 @@ import { PeerCalls } from './origins/peer-calls.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
+import type { PulledStreams } from './providers/pull/pulled-streams.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { RelaySource } from './publishers/ovt/relay-source.ts';
@@ -29,7 +30,9 @@ import { OvtServer } from './publishers/ovt/server.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
+import { openPulling } from './pulling.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
+import { Tasks } from './tasks/tasks.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
@@ -132,7 +135,7 @@ export class Server {
     const inventory = this.#inventory;
     registry.on('input', (input, application) => {
       input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
-      attachOutputs(input, application, { log, inventory, folder });
+      if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
     });
     registry.on('output', (output) => {
       output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
@@ -151,8 +154,16 @@ export class Server {
     const others = new OtherNodes(cluster);
     const live = new LiveStreams({ registry, directory, others, calls });
     const relays = new Relays({ cluster, directory, log });
-    const find: FindOutput = (application, name) => relays.find(application, name);
-    this.#parts.push(names, directory, relays);
+    const tasks = new Tasks({ cluster, registry, directory, log });
+    this.#providers.push(tasks);
+    const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, tasks, log });
+    const find: FindOutput = async (application, name, query) => {
+      const relay = await relays.find(application, name);
+      if (relay !== undefined || !(await demand.bring(application, name, query))) return relay;
+      // of nodes that are asked at once one pulls, and the others relay it
+      return application.outputs.get(name) ?? relays.find(application, name);
+    };
+    this.#parts.push(names, directory, relays, maps);
     if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications(registry, log));
 
@@ -160,7 +171,7 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, log, tokenKey: this.#tokenKey(), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, bring: demand.bring, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }
@@ -180,8 +191,9 @@ export class Server {
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
     await this.#startOvt(find);
-    await this.#startApi({ cluster, names, directory, calls, others });
+    await this.#startApi({ cluster, names, directory, calls, others, pulls });
     await this.#startRtmp(names);
+    tasks.start();
     this.#addresses = {
       ...this.#addresses,
       ...(llhls !== undefined && { llhls: pair(llhls) }),
@@ -253,7 +265,7 @@ export class Server {
     return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
   }
 
-  async #startApi({ cluster, names, directory, calls, others }: Neighbours): Promise<void> {
+  async #startApi({ cluster, names, directory, calls, others, pulls }: Neighbours): Promise<void> {
     const { registry } = this;
     const { log, version } = this.#options;
     const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
@@ -266,7 +278,7 @@ export class Server {
     const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
     await reloadApi?.();
     const resources = {
-      registry, version, cluster, directory, dynamic, codecs: this.#inventory,
+      registry, version, cluster, directory, pulls, dynamic, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
       relayed: new RelayedSessions(registry, others, calls),
     };
@@ -336,6 +348,7 @@ interface Neighbours {
   readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  readonly pulls: PulledStreams;
   readonly others: OtherNodes;
 }
 

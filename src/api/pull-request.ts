@@ -1,15 +1,10 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
+import type { VirtualHostConfig } from '../config/model.ts';
 import { nameObjection } from '../core/names.ts';
 import { kilnError } from '../errors.ts';
 import { isDocument } from '../management/documents.ts';
+import type { PullOrder } from '../providers/pull/spec.ts';
 import { objectOf } from './envelope.ts';
-
-/** What a client asks to be pulled (spec, "Pull creation body"); times in milliseconds. */
-export interface PullRequest {
-  readonly name: string;
-  /** At least one; all of one scheme. */
-  readonly urls: readonly string[];
-}
 
 const PROPERTIES = {
   persistent: Type.Boolean(),
@@ -20,14 +15,26 @@ const PROPERTIES = {
   retryCount: Type.Integer({ minimum: 0 }),
 };
 
+const Properties = Type.Object(PROPERTIES);
+
+/** What a client asks to be pulled (spec, "Pull creation body"); times in milliseconds. */
+export interface PullRequest {
+  readonly name: string;
+  /** At least one; all of one scheme. */
+  readonly urls: readonly string[];
+  readonly properties: Partial<Static<typeof Properties>>;
+}
+
 /** The body in the description of the API; `readPullRequest` checks it, in words of its own. */
 export const PullCreation = Type.Object({
   name: Type.String(),
   urls: Type.Array(Type.String(), { description: 'all of one scheme', minItems: 1 }),
-  properties: Type.Optional(Type.Partial(Type.Object(PROPERTIES))),
+  properties: Type.Optional(Type.Partial(Properties)),
 });
 
 const MAX_URLS = 64;
+const NO_INPUT_MS = 3000;
+const UNUSED_MS = 60_000;
 
 /**
  * Checks the body of a pull creation, with the texts of facts/01-rest-api.md section 6.
@@ -48,10 +55,23 @@ export function readPullRequest(body: unknown): PullRequest {
   }
   if (schemes.size > 1) throw kilnError('pullInvalid', 'Only urls with the same scheme can be sent as a group.');
   checkProperties(properties);
-  return { name: name as string, urls: urls as string[] };
+  return { name: name as string, urls: urls as string[], properties };
 }
 
-function checkProperties(properties: unknown): void {
+/** How it is pulled, with the defaults of facts/01-rest-api.md section 6. */
+export function orderOf({ urls, properties }: PullRequest, { origins }: VirtualHostConfig): PullOrder {
+  const { persistent = false, relay = false, noInputFailoverTimeoutMs, unusedStreamDeletionTimeoutMs, retryCount } = properties;
+  const spec = {
+    urls: [...urls], relay,
+    noInputFailoverMs: noInputFailoverTimeoutMs ?? NO_INPUT_MS,
+    unusedMs: unusedStreamDeletionTimeoutMs ?? UNUSED_MS,
+    retryCount: retryCount || origins?.properties.retryCount || 0,
+    failbackMs: 0, isFromStore: false,
+  };
+  return { spec, persistent };
+}
+
+function checkProperties(properties: unknown): asserts properties is Partial<Static<typeof Properties>> {
   if (!isDocument(properties)) {
     throw kilnError('pullInvalid', 'properties must be an object');
   }

@@ -4,6 +4,7 @@ import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
+import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
 import { answerError } from './envelope.ts';
@@ -28,6 +29,7 @@ export interface ResourceOptions {
   readonly cluster: Cluster;
   readonly directory: StreamDirectory;
   readonly relayed: RelayedSessions;
+  readonly pulls: PulledStreams;
   readonly dynamic: DynamicConfig;
   readonly codecs: CodecInventory;
   readonly certificates: ReloadableCertificates;
@@ -45,11 +47,11 @@ export function speakJson(app: FastifyInstance): void {
 
 /** All routes of the management API. */
 export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
-  const { registry, version, cluster, directory, relayed, dynamic, codecs, certificates } = options;
+  const { registry, version, cluster, directory, relayed, pulls, dynamic, codecs, certificates } = options;
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));
-  await app.register(streamRoutes(registry, directory));
+  await app.register(streamRoutes(registry, directory, pulls));
   await app.register(sessionRoutes(registry, relayed));
   await app.register(statisticsRoutes(registry));
   await app.register(codecRoutes(codecs));

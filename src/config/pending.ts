@@ -43,7 +43,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['RTSP provider', provider('rtsp')],
   ['WebRTC provider', provider('webrtc')],
   ['RTSPPull provider', { application: ({ providers }) => providers.rtspPull }],
-  ['OVT provider', { application: ({ providers }) => providers.ovt }],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
@@ -51,8 +50,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['SRT publisher', publisher('srt')],
   ['FILE publisher', { application: ({ publishers }) => publishers.file }],
   ['Push publisher', { application: ({ publishers }) => publishers.push }],
-  ['Origins', { vhost: ({ origins }) => origins }],
-  ['OriginMapStore', { vhost: ({ originMapStore }) => originMapStore }],
   ['EventGenerator', { application: ({ eventGenerator, providers }) =>
     eventGenerator?.enable || providers.rtmp?.eventGenerator }],
   ['PassthroughOutputProfile', { application: ({ providers }) => providers.rtmp?.passthroughOutputProfile }],

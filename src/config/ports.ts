@@ -27,6 +27,12 @@ export function portProblems(config: ServerConfig): Problem[] {
   return problems;
 }
 
+/** Every TCP port that this server listens on. */
+export function tcpPorts(config: ServerConfig): number[] {
+  return [...listeners(config)].filter(({ transport }) => transport === 'tcp').flatMap(({ first, last }) =>
+    Array.from({ length: last - first + 1 }, (_, index) => first + index));
+}
+
 function conflict(one: Listener, other: Listener): boolean {
   if (one.transport !== other.transport || one.last < other.first || other.last < one.first) return false;
   return one.shared === undefined || one.shared !== other.shared;

@@ -1,18 +1,15 @@
 import { EventEmitter } from 'node:events';
 import type { ApplicationConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
-import type { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
-import { InputStream, type OutputStream, type Source } from './stream.ts';
+import { InputStream, type InputOptions, type OutputStream, type Source } from './stream.ts';
 import type { VirtualHost } from './vhost.ts';
 
-export interface PublishOptions {
+export interface PublishOptions extends Omit<InputOptions, 'isRelay'> {
   /** A live stream of that name is ended in favour of the newcomer, instead of refusing it. */
   readonly replace: boolean;
   /** Streams of this kind of source that the application takes at once; 0 for any number. */
   readonly maxConnections: number;
-  /** What goes from the stream before to this one, and from this one to the next. */
-  readonly continuity?: Continuity;
 }
 
 interface ApplicationEvents {
@@ -58,14 +55,14 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return internalName(this.vhost.name, this.name);
   }
 
-  /** Live input streams: those whose tracks are known. */
+  /** Live input streams: those whose tracks are known, or which are listed all the same. */
   *streams(): IterableIterator<InputStream> {
-    for (const input of this.#inputs.values()) if (input.tracks.length > 0) yield input;
+    for (const input of this.#inputs.values()) if (input.listed) yield input;
   }
 
   stream(name: string): InputStream | undefined {
     const input = this.#inputs.get(name);
-    return input !== undefined && input.tracks.length > 0 ? input : undefined;
+    return input?.listed === true ? input : undefined;
   }
 
   /** True while a source holds a name, live or about to be. */

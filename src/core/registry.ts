@@ -11,6 +11,8 @@ interface RegistryEvents {
   input: [input: InputStream, application: Application];
   /** An output stream, or the relay of one, is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
+  /** A virtual host was deleted: its streams have ended. */
+  vhostClosed: [vhost: VirtualHost];
   /** Something an operator should know of. */
   alert: [alert: Alert];
 }
@@ -60,6 +62,7 @@ export class Registry extends EventEmitter<RegistryEvents> {
     const vhost = this.vhost(name);
     this.#vhosts.delete(name);
     vhost.close(reason);
+    this.emit('vhostClosed', vhost);
   }
 
   /** The node stops: what streams here may go on elsewhere. */

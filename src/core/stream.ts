@@ -152,9 +152,14 @@ export interface Source {
 }
 
 export interface InputOptions {
+  /** What goes from the stream before to this one, and from this one to the next. */
   readonly continuity?: Continuity;
   /** Another node has the stream; viewers of this one get it through here. */
   readonly isRelay?: boolean;
+  /** Its output stream is made by who brings it, as its origin tells, and not by output profiles. */
+  readonly isPassthrough?: boolean;
+  /** It is listed before its tracks are known. */
+  readonly isListed?: boolean;
 }
 
 /** What a provider writes into. It hears `close` when others end the stream and must then disconnect. */
@@ -162,13 +167,23 @@ export class InputStream extends Stream {
   readonly source: Source;
   readonly continuity: Continuity;
   readonly isRelay: boolean;
+  readonly isPassthrough: boolean;
+  readonly #isListed: boolean;
   readonly #outputs = new Map<string, OutputStream>();
 
-  constructor(name: string, source: Source, parent: Counters, { continuity = new Continuity(), isRelay = false }: InputOptions = {}) {
+  constructor(name: string, source: Source, parent: Counters, options: InputOptions = {}) {
+    const { continuity = new Continuity(), isRelay = false, isPassthrough = false, isListed = false } = options;
     super(name, new Counters(parent));
     this.source = source;
     this.continuity = continuity;
     this.isRelay = isRelay;
+    this.isPassthrough = isPassthrough;
+    this.#isListed = isListed;
+  }
+
+  /** Whether the management API shows it. */
+  get listed(): boolean {
+    return this.#isListed || this.tracks.length > 0;
   }
 
   get outputs(): ReadonlyMap<string, OutputStream> {

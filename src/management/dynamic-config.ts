@@ -7,6 +7,7 @@ import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { removals } from '../tasks/definitions.ts';
 import {
   documentOf, isDocument, patched, readApplication, readProfile, readVhost, TEMPLATE, withDefaults, withProfiles, type Document,
 } from './documents.ts';
@@ -89,7 +90,7 @@ export class DynamicConfig {
     return this.#change(name, async () => {
       this.#writable(name);
       const key = joinKey(name);
-      await this.#write([{ key, seen: this.#revision(key) }]);
+      await this.#write([{ key, seen: this.#revision(key) }, ...removals(this.#cluster.config, name)]);
     });
   }
 
@@ -124,8 +125,10 @@ export class DynamicConfig {
     return this.#change(vhost, async () => {
       const application = this.#writable(vhost).application(name);
       const key = joinKey(vhost, name);
-      if (application.dynamic) application.close('the application was deleted');
-      else await this.#write([{ key, seen: this.#revision(key) }]);
+      const tasks = removals(this.#cluster.config, vhost, name);
+      if (!application.dynamic) return await this.#write([{ key, seen: this.#revision(key) }, ...tasks]);
+      if (tasks.length > 0) await this.#write(tasks);
+      application.close('the application was deleted');
     });
   }
 

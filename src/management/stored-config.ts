@@ -5,6 +5,7 @@ import { pendingInApplication, pendingInVhost } from '../config/pending.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { isBesideVhosts } from '../tasks/definition.ts';
 import { readApplication, readVhost, withDefaults } from './documents.ts';
 
 export interface StoredConfigOptions {
@@ -63,7 +64,7 @@ export class StoredConfig {
 
   /** Virtual hosts come before what is in them. An object is made of what is stored by now, however it came to that. */
   async #apply(keys: readonly string[]): Promise<void> {
-    const changed = keys.map((key) => ({ key, names: splitKey(key) }));
+    const changed = keys.map((key) => ({ key, names: splitKey(key) })).filter(({ names }) => !isBesideVhosts(names));
     for (const { key, names } of changed.sort((a, b) => a.names.length - b.names.length)) {
       const entry = this.#store.entries().get(key);
       if (this.#made.get(key) === entry?.revision) continue;

@@ -4,7 +4,7 @@ import { joinKey, splitKey, type Json } from '#cluster';
 
 /** What the claim of an input stream tells of it. */
 const StreamMeta = Type.Object({
-  /** Its tracks are known: it is listed. */
+  /** It is listed. */
   live: Type.Boolean(),
   /** Milliseconds since 1970. */
   created: Type.Number(),

@@ -1,4 +1,4 @@
-import { LostError, UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
+import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
 import type { Application, PublishOptions } from '../core/application.ts';
 import { Continuity } from '../core/continuity.ts';
 import type { Registry } from '../core/registry.ts';
@@ -6,6 +6,7 @@ import type { InputStream, OutputStream, Source } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { readMeta, streamKey, type StreamMeta } from './stream-key.ts';
+import { ToldLease } from './told-lease.ts';
 
 /** How long a stream can be continued after its end. */
 export const CONTINUED_MS = 30_000;
@@ -56,7 +57,7 @@ export class StreamNames {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
     const created = Date.now();
-    const lease = await this.#claim(key, { live: false, created, outputs: [], kept: {} }, options);
+    const lease = await this.#claim(key, { live: options.isListed === true, created, outputs: [], kept: {} }, options);
     const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
     let claim: NameClaim | undefined;
     const continuity = new Continuity(inherited, () => claim?.tell());
@@ -98,66 +99,35 @@ export class StreamNames {
 /** The claim of one stream's name, kept up to date with it. */
 class NameClaim {
   readonly #input: InputStream;
-  readonly #lease: Lease;
+  readonly #lease: ToldLease;
   readonly #created: number;
-  readonly #log: Logger;
-  /** Something changed since the claim was told last. */
-  #changed = false;
-  #telling = false;
 
   constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
     this.#input = input;
-    this.#lease = lease;
+    this.#lease = new ToldLease(lease, () => this.#meta as Json, log);
     this.#created = created;
-    this.#log = log;
     const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.tell());
-    input.once('close', () => this.#release());
-    if (input.closed) this.#release();
+    input.once('close', () => void this.#lease.release());
+    if (input.closed) void this.#lease.release();
   }
 
   get isValid(): boolean {
     return this.#lease.valid;
   }
 
-  /** Tells the cluster how the stream is now; of several changes at once the last counts. */
+  /** Tells the cluster how the stream is now. */
   tell(): void {
-    this.#changed = true;
-    if (!this.#telling) void this.#tellAll();
-  }
-
-  async #tellAll(): Promise<void> {
-    this.#telling = true;
-    while (this.#changed && !this.#input.closed) {
-      this.#changed = false;
-      await this.#update();
-    }
-    this.#telling = false;
-  }
-
-  async #update(): Promise<void> {
-    try {
-      await this.#lease.update(this.#meta as Json);
-    } catch (error) {
-      // it is told with the next renewal; and a loss ends the stream
-      if (!(error instanceof UnavailableError || error instanceof LostError)) throw error;
-      this.#log.debug({ reason: error.message }, 'the claim of a stream could not be brought up to date');
-    }
-  }
-
-  /** Neither waits for the other: who takes the name next finds it free, and what was kept last. */
-  #release(): void {
-    if (this.#changed) void this.#update();
-    void this.#lease.release();
+    this.#lease.tell();
   }
 
   get #meta(): StreamMeta {
-    const { tracks, outputs, continuity, closed } = this.#input;
+    const { listed, outputs, continuity, closed } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
     return {
-      live: tracks.length > 0 && !closed, created: this.#created,
+      live: listed && !closed, created: this.#created,
       outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
     };
   }

@@ -1,7 +1,9 @@
-import { BackOff } from './back-off.ts';
+import { BackOff } from '../core/back-off.ts';
 import type { Encode } from './encode.ts';
 import { Run, type RunEnd, type RunSetting } from './run.ts';
 
+/** Shorter than what the input's cache holds: even then nothing need be lost. */
+const LONGEST_PAUSE_MS = 15_000;
 /** Encoders of which one is to blame, by what ffmpeg says, are given up after so many failures in a row. */
 const MAX_STRIKES = 3;
 /** After so many failures in a row for no known reason the encodes of a group are run apart to find it. */
@@ -24,7 +26,7 @@ export interface GroupHandler {
 export class Group {
   readonly #setting: RunSetting;
   readonly #handler: GroupHandler;
-  readonly #backOff = new BackOff();
+  readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #encodes: readonly Encode[] = [];
   #run: Run | undefined;
   /** Told to end, and not gone yet. */

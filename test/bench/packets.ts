@@ -15,6 +15,7 @@ import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
 import { audioTrack, videoTrack } from '../support/packets.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
+import { readOvt, writeOvt } from './ovt.ts';
 
 const ROUNDS = 5;
 /** Plays of the clip in a round. */
@@ -33,7 +34,7 @@ export const packets: Measurement = {
   name: 'packets',
   run: async ({ clip: file }) => {
     const clip = await loadClip(file);
-    return [packetizing(clip), await sending(clip), packaging(clip), exchanging(clip)];
+    return [packetizing(clip), await sending(clip), packaging(clip), ...exchanging(clip)];
   },
 };
 
@@ -98,12 +99,12 @@ function packaging(clip: Clip): Line {
   return { what: 'fMP4 packaging per frame', measured: `${number((median(rounds) / all.length) * 1000, 2)} us` };
 }
 
-/** What goes to an ffmpeg and comes back, against a copy of the same bytes. */
-function exchanging(clip: Clip): Line {
+/** What goes to an ffmpeg and comes back, and what goes to another node, against a copy of the same bytes. */
+function exchanging(clip: Clip): Line[] {
   const frames = toPackets(clip, PLAYS);
   const tracks = [...new Set(frames.map(({ track }) => track))];
   const streams = tracks.filter(isMedia).map(nutStreamOf);
-  const write = () => {
+  const writeNut = () => {
     const writer = new NutWriter(streams);
     const parts = [writer.header()];
     for (const { track, pts, key, data } of frames) {
@@ -111,18 +112,30 @@ function exchanging(clip: Clip): Line {
     }
     return parts;
   };
-  const nut = Buffer.concat(write());
-  const chunks = Array.from({ length: Math.ceil(nut.length / CHUNK) }, (_, i) => nut.subarray(i * CHUNK, (i + 1) * CHUNK));
-  let read = 0;
-  const each = (rounds: number[]) => number((median(rounds) / frames.length) * 1000, 2);
-  const writing = each(repeat(write));
-  const reading = each(repeat(() => {
+  const readNut = (chunks: readonly Buffer[]) => {
+    let read = 0;
     const reader = new NutReader({ streams: () => undefined, frame: () => read++ });
     for (const chunk of chunks) reader.push(chunk);
+    return read;
+  };
+  return [
+    exchange('NUT', frames.length, writeNut, readNut),
+    exchange('OVT between nodes', frames.length, () => writeOvt(frames, 'plain'), readOvt),
+    exchange('OVT to other edges', frames.length, () => writeOvt(frames, 'framed'), readOvt),
+  ];
+}
+
+function exchange(what: string, frames: number, write: () => Buffer[], read: (chunks: readonly Buffer[]) => number): Line {
+  const wire = Buffer.concat(write());
+  const chunks = Array.from({ length: Math.ceil(wire.length / CHUNK) }, (_, i) => wire.subarray(i * CHUNK, (i + 1) * CHUNK));
+  const each = (rounds: number[]) => number((median(rounds) / frames) * 1000, 2);
+  const writing = each(repeat(write));
+  const reading = each(repeat(() => {
+    const count = read(chunks);
+    if (count !== frames) throw new Error(`${count} frames were read`);
   }));
-  if (read !== ROUNDS * frames.length) throw new Error(`${read} frames were read`);
   const copying = each(repeat(() => chunks.map((chunk) => Buffer.from(chunk))));
-  return { what: 'NUT writing / reading per frame', measured: `${writing} / ${reading} us`, reference: `${copying} us to copy it` };
+  return { what: `${what}: writing / reading per frame`, measured: `${writing} / ${reading} us`, reference: `${copying} us to copy it` };
 }
 
 function newSender(output: (packet: Buffer) => void): RtpSender {

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
 const { resolve } = createRequire(import.meta.url);
-const SCRIPTS = [resolve('hls.js/dist/hls.min.js'), `${import.meta.dirname}/../support/hls-player.js`];
+const SCRIPTS = [resolve('hls.js/dist/hls.min.js'), resolve('ovenplayer/dist/ovenplayer.js'), `${import.meta.dirname}/../support/hls-player.js`];
 const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
 const MASTER = '/app/live/llhls.m3u8';
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
@@ -53,8 +53,8 @@ async function chunklists(node: Kiln, query = ''): Promise<readonly [string, str
   return [sound, picture];
 }
 
-/** A page that plays from a node by hls.js. */
-async function play(t: ExecutionContext, node: Kiln): Promise<Page> {
+/** A page that plays from a node, by hls.js alone or under OvenPlayer. */
+async function play(t: ExecutionContext, node: Kiln, by: 'playHls' | 'playOven' = 'playHls'): Promise<Page> {
   const page = await browser.newPage();
   t.teardown(() => page.close());
   // a player that comes with the stream has too little to hold back from the edge
@@ -64,7 +64,7 @@ async function play(t: ExecutionContext, node: Kiln): Promise<Page> {
   });
   await page.goto(node.httpUrl('/livez'));
   for (const path of SCRIPTS) await page.addScriptTag({ content: readFileSync(path, 'utf8') });
-  await page.evaluate(`playHls('${MASTER}'); window.first = document.querySelector('video')`);
+  await page.evaluate(`document.body.appendChild(Object.assign(document.createElement('div'), { id: 'player' })); ${by}('${node.httpUrl(MASTER)}')`);
   await page.waitForFunction('shows(160)', undefined, WITHIN);
   await page.addScriptTag({ content: SCRIPT });
   return page;
@@ -73,7 +73,10 @@ async function play(t: ExecutionContext, node: Kiln): Promise<Page> {
 /** In pages of hls.js: how many discontinuities are in front of what is shown, and whether it goes on behind one more. */
 const SCRIPT = `
   const video = document.querySelector('video');
-  const shown = () => hls.levels[hls.currentLevel]?.details?.fragments.findLast(({ start }) => start <= video.currentTime)?.cc;
+  window.isFirst = () => document.querySelector('video') === video && document.querySelectorAll('video').length === 1;
+  const details = () => hls.levels[hls.currentLevel]?.details;
+  window.misses = () => details()?.misses ?? 0;
+  const shown = () => details()?.fragments.findLast(({ start }) => start <= video.currentTime)?.cc;
   let before = shown();
   let behind;
   window.next = () => [before, behind] = [shown(), undefined];
@@ -86,10 +89,13 @@ const SCRIPT = `
 /** The same element shows what came behind the discontinuity, and goes on. */
 async function goesOn(t: ExecutionContext, page: Page): Promise<void> {
   await page.waitForFunction('goesOn()', undefined, WITHIN);
-  t.true(await page.evaluate("document.querySelector('video') === first && document.querySelectorAll('video').length === 1"));
+  t.true(await page.evaluate('isFirst()'));
   t.deepEqual(await page.evaluate("faults.filter((fault) => / true /.test(fault))"), []);
   await page.evaluate('next()');
 }
+
+/** It has been told again and again that nothing is new. */
+const waitsInVain = (page: Page) => page.waitForFunction('misses() > 3', undefined, WITHIN);
 
 test('published to one node, played from the others: by hls.js, by a player of parts, and every file the same', async (t) => {
   const nodes = await startNodes(t);
@@ -143,9 +149,11 @@ test('a publisher that comes back to the same node, or to another: hls.js plays 
   const first = await publish(t, a);
   const pages = [await play(t, b), await play(t, a)];
   first.client.socket.destroy();
+  for (const page of pages) await waitsInVain(page);
   const second = await publish(t, a);
   for (const page of pages) await goesOn(t, page);
   second.client.socket.destroy();
+  for (const page of pages) await waitsInVain(page);
   await publish(t, c);
   for (const page of pages) await goesOn(t, page);
 });
@@ -153,13 +161,14 @@ test('a publisher that comes back to the same node, or to another: hls.js plays 
 test('the process that has a stream is killed, its publisher goes to another node: hls.js plays on', async (t) => {
   const [a, b, c] = await startNodes(t);
   await publish(t, a);
-  const page = await play(t, b);
+  const pages = [await play(t, b), await play(t, b, 'playOven')];
   const [, before] = await chunklists(b);
   a.signal('SIGKILL');
   await a.exited();
   t.is((await fetch(b.httpUrl(before))).status, 200, 'what is known is told while nobody has the stream');
   t.is((await fetch(b.httpUrl(MASTER))).status, 200);
+  for (const page of pages) await waitsInVain(page);
   await publish(t, c);
-  await goesOn(t, page);
+  for (const page of pages) await goesOn(t, page);
   t.is((await fetch(c.httpUrl(before))).status, 200);
 });

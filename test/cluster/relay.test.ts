@@ -3,6 +3,7 @@ import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode } from '../support/nodes.ts';
+import { playOvt } from '../support/ovt.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
@@ -52,6 +53,23 @@ test('viewers of any node get a stream through one relay of their node, which en
   const again = await watch(t, b, 'talk');
   await moves(again, 'B shows a picture again');
   t.is(begun(b), 2);
+});
+
+test('an edge pulls over OVT from any node, and is counted where it came', async (t) => {
+  const redis = await RedisServer.start(t);
+  const options = { publishers: '<OVT/>' };
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, options))) as [Kiln, Kiln];
+  await publish(t, a, 'wide');
+  for (const [node, relays] of [[a, 0], [b, 1]] as const) {
+    const { client, recorder } = await until('it plays', () =>
+      playOvt(`ovt://127.0.0.1:${node.ports.ovt}/app/wide?session=${relays}`).catch(() => undefined));
+    t.teardown(() => client.close());
+    await until('both tracks come', () => recorder.of(0).length > 20 && recorder.of(1).length > 20);
+    t.deepEqual(recorder.told[0]?.tracks.map(({ codec }) => codec).sort(), ['AAC', 'H264', 'OPUS']);
+    t.is(begun(node), relays);
+  }
+  const sessions = await a.api<{ id: string }[]>('/v1/vhosts/default/apps/app/streams/wide/sessions');
+  t.deepEqual(sessions.body.response.map((session) => (typeof session === 'string' ? session : session.id)).sort(), ['0', '1']);
 });
 
 test('a publisher moves: viewers on every node see it go on', async (t) => {

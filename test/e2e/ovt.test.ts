@@ -5,7 +5,7 @@ import { sameFormat, type Track } from '../../src/core/track.ts';
 import { aac } from '../support/aac.ts';
 import { goLive } from '../support/live.ts';
 import { playOvt, startOvt } from '../support/ovt.ts';
-import { av1Media, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
+import { av1Media, countFrames, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
 import { rawOvt } from '../support/raw-ovt.ts';
 import { until } from '../support/until.ts';
 import { h264, ivf, type Media } from '../support/webrtc-media.ts';
@@ -72,6 +72,23 @@ test('an edge that is no Kiln gets start codes with parameter sets, and ADTS', a
   output.input.close('over');
   const { application, code } = await edge.notice();
   t.deepEqual([application, code], ['stop', 200]);
+});
+
+test('what an edge gets is decoded by ffmpeg, every frame of it', async (t) => {
+  const media = [await h264({ seconds: 1 }), await h265(2), await aac(440, {}, 1)];
+  const ovt = await startOvt();
+  t.teardown(() => ovt.close());
+  const output = goLive(ovt.registry, 'app', 'talk', media.map(({ track }) => track));
+  const edge = await rawOvt(t, ovt.server.port);
+  t.is((await edge.ask('play', ovt.url('app/talk'))).code, 200);
+  const sent = media.flatMap((one: Media<Track>) => packetsOf(one));
+  write(output, sent);
+  await until('all frames', () => edge.frames.length === sent.length);
+  for (const [i, format] of ['h264', 'hevc', 'aac'].entries()) {
+    const { track, frames } = media[i] as Media<Track>;
+    const stream = Buffer.concat(edge.frames.filter((frame) => frame.track === track.id).map(({ data }) => data));
+    t.is(await countFrames(format, stream), frames.length, format);
+  }
 });
 
 test('a change of tracks in mid-stream', async (t) => {

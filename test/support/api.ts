@@ -9,6 +9,10 @@ import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { PullError } from '../../src/providers/pull/error.ts';
+import { PullKind } from '../../src/providers/pull/kind.ts';
+import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
+import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -78,6 +82,10 @@ function noCertificates(): CertificateStore {
   return new CertificateStore({ folder: '/nowhere', log: pino({ level: 'silent' }) });
 }
 
+async function noSource(): Promise<never> {
+  throw new PullError('there is no network here');
+}
+
 export type ApiConfig = ApiOptions['config'];
 
 /** What the management API is made of, on a machine without ffmpeg. */
@@ -89,10 +97,15 @@ export async function apiOptions(
   const { cluster, config: dynamic } = await dynamicConfig(registry, undefined, certificates.vhosts);
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
+  const names = new StreamNames({ cluster, registry, log });
+  const [calls, others] = [new PeerCalls(cluster), new OtherNodes(cluster)];
+  const tasks = new Tasks({ cluster, registry, directory, log });
+  tasks.add(new PullKind({ names, open: noSource, log }));
   return {
     registry, cluster, directory, dynamic,
-    relayed: new RelayedSessions(registry, new OtherNodes(cluster), new PeerCalls(cluster)),
-    owners: new StreamOwners({ registry, cluster, directory, names: new StreamNames({ cluster, registry, log }), log }),
+    pulls: new PulledStreams({ cluster, registry, directory, tasks, calls, log }),
+    relayed: new RelayedSessions(registry, others, calls),
+    owners: new StreamOwners({ registry, cluster, directory, names, log }),
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,
     certificates,

@@ -19,6 +19,7 @@ export interface KilnPorts {
   /** TLS ports of the publishers and of the API, where there is a certificate. */
   readonly https?: number;
   readonly apiTls?: number;
+  readonly ovt?: number;
 }
 
 export interface KilnOptions {
@@ -28,6 +29,8 @@ export interface KilnOptions {
   readonly rtmp?: string;
   /** Inner XML of `WebRTC` in the application's publishers. */
   readonly webrtc?: string;
+  /** The application's streams can be pulled from this server over OVT, and it pulls from others. */
+  readonly ovt?: boolean;
   /** Further elements of the application's `Publishers`. */
   readonly publishers?: string;
   /** Elements after the application's `Publishers`. */
@@ -50,11 +53,11 @@ export interface KilnOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-type Seven<T> = [T, T, T, T, T, T, T];
+type Eight<T> = [T, T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage } = options;
+  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage, ovt = false } = options;
   const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
   const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
   const [firstIce, lastIce] = ports.ice;
@@ -67,7 +70,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
     <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
-    <Publishers>
+    <Publishers>${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       <Thumbnail><Port>${ports.http}</Port></Thumbnail>
       <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
@@ -84,8 +87,8 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
-          <Providers><RTMP>${rtmp}</RTMP></Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${publishers}</Publishers>${application}
+          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}</Providers>
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${ovt ? '<OVT/>' : ''}${publishers}</Publishers>${application}
         </Application>
       </Applications>
     </VirtualHost>
@@ -123,8 +126,8 @@ export class Kiln {
 
   /** Starts a server and waits until it is ready. */
   static async start(options: KilnOptions = {}): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce, https, apiTls] = (await freePorts(7)) as Seven<number>;
-    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls };
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt] = (await freePorts(8)) as Eight<number>;
+    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
     const kiln = new Kiln(ports, folder, options);
@@ -178,6 +181,10 @@ export class Kiln {
 
   rtmpUrl(stream: string, app = 'app'): string {
     return `rtmp://127.0.0.1:${this.ports.rtmp}/${app}/${stream}`;
+  }
+
+  ovtUrl(stream: string, app = 'app'): string {
+    return `ovt://127.0.0.1:${this.ports.ovt}/${app}/${stream}`;
   }
 
   httpUrl(path: string): string {

@@ -8,6 +8,8 @@ import type { Packet } from '../../src/core/packet.ts';
 import type { AudioTrack, ImageTrack, Track, VideoTrack } from '../../src/core/track.ts';
 import { ivf, opus, type Media } from './webrtc-media.ts';
 
+const execFileAsync = promisify(execFile);
+
 /** As a source sends it, from time 0 on. */
 export function packetsOf<T extends Track>({ track, frames }: Media<T>, start = 0): Packet[] {
   let dts = start;
@@ -20,7 +22,7 @@ export function packetsOf<T extends Track>({ track, frames }: Media<T>, start = 
 
 /** A moving test picture of a second. */
 export async function h265(id = 0): Promise<Media<VideoTrack>> {
-  const { stdout } = await promisify(execFile)('ffmpeg', [
+  const { stdout } = await execFileAsync('ffmpeg', [
     '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30', '-t', '1', '-pix_fmt', 'yuv420p',
     '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'aud=1:keyint=15:bframes=0:log-level=none', '-f', 'hevc', 'pipe:1',
   ], { encoding: 'buffer', maxBuffer: 16 * 1024 * 1024 });
@@ -62,3 +64,14 @@ export const PICTURES: Media<ImageTrack> = {
   },
   frames: [1, 2, 3].map((byte) => ({ data: Buffer.alloc(70_000, byte), key: true, duration: 90_000, delay: 0 })),
 };
+
+/** Frames that ffprobe decodes of a raw stream. @throws when it objects to anything */
+export async function countFrames(format: string, stream: Buffer): Promise<number> {
+  const run = execFileAsync('ffprobe', [
+    '-v', 'warning', '-f', format, '-count_frames', '-show_entries', 'stream=nb_read_frames', '-of', 'csv=p=0', '-i', 'pipe:0',
+  ]);
+  run.child.stdin?.end(stream);
+  const { stdout, stderr } = await run;
+  if (/error|invalid|missing/i.test(stderr)) throw new Error(stderr);
+  return Number(stdout.trim());
+}

@@ -3,16 +3,18 @@ import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import { PullError } from '../../providers/pull/error.ts';
+import type { PulledStreams } from '../../providers/pull/pulled-streams.ts';
 import { shown } from '../config-schema.ts';
-import { answers, done, noPayload, ok } from '../envelope.ts';
+import { answers, done, ErrorBody, noPayload, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath } from '../lookup.ts';
-import { readPullRequest } from '../pull-request.ts';
+import { orderOf, readPullRequest } from '../pull-request.ts';
 import { streamInfo } from '../stream-info.ts';
 import { StreamInfo } from '../stream-schema.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 
-export function streamRoutes(registry: Registry, directory: StreamDirectory): FastifyPluginAsyncTypebox {
+export function streamRoutes(registry: Registry, directory: StreamDirectory, pulls: PulledStreams): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
       params: ApplicationPath, response: answers(Type.Array(Type.String())), summary: 'List the streams',
@@ -20,17 +22,22 @@ export function streamRoutes(registry: Registry, directory: StreamDirectory): Fa
     app.get(BASE, { schema: list }, async ({ params }) => {
       const application = findApplication(registry, params);
       const own = Array.from(application.streams(), ({ name }) => name);
-      return ok([...new Set([...own, ...(await directory.elsewhere(application))])]);
+      return ok([...new Set([...own, ...(await directory.elsewhere(application)), ...pulls.persistent(application)])]);
     });
 
     const body = shown('PullCreation');
-    const creation = { params: ApplicationPath, body, response: noPayload, summary: 'Pull a stream' };
-    app.post(BASE, { schema: creation }, ({ params, body, log, protocol, host, url }) => {
+    const response = { 201: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
+    const creation = { params: ApplicationPath, body, response, summary: 'Pull a stream' };
+    app.post(BASE, { schema: creation }, async ({ params, body, protocol, host, url }, reply) => {
       const application = findApplication(registry, params);
-      const { name, urls } = readPullRequest(body);
-      if (application.stream(name) !== undefined) throw kilnError('streamExists');
-      log.warn({ stream: name, urls }, 'nothing here pulls streams of that scheme');
-      throw kilnError('pullFailed', `${protocol}://${host}${url}`);
+      const order = readPullRequest(body);
+      try {
+        await pulls.create(application, order.name, orderOf(order, application.vhost.config));
+      } catch (error) {
+        throw error instanceof PullError ? kilnError('pullFailed', `${protocol}://${host}${url}`) : error;
+      }
+      reply.code(201);
+      return { message: 'Created', statusCode: 201 };
     });
 
     const read = { params: StreamPath, response: answers(StreamInfo), summary: 'Show a stream' };
@@ -39,7 +46,8 @@ export function streamRoutes(registry: Registry, directory: StreamDirectory): Fa
     );
 
     const removal = { params: StreamPath, response: noPayload, summary: 'End a stream and disconnect its source' };
-    app.delete(`${BASE}/:stream`, { schema: removal }, ({ params }) => {
+    app.delete(`${BASE}/:stream`, { schema: removal }, async ({ params }) => {
+      if (await pulls.remove(findApplication(registry, params), params.stream)) return done;
       findStream(registry, params).end('deleted by the management API');
       return done;
     });

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { OvtError } from './error.ts';
-import { HEADER_BYTES, MAX_PAYLOAD_BYTES, type PAYLOAD, writePacketHeader } from './packet.ts';
+import { HEADER_BYTES, MAX_PAYLOAD_BYTES, writePacketHeader, type PAYLOAD } from './packet.ts';
 
 const Request = Type.Object({
   id: Type.Integer(),

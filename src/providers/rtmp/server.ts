@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net';
 import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
+import { SessionTable } from '../../protocols/session-table.ts';
 import { listenTcp, type TcpListener } from '../../protocols/tcp.ts';
 import { RtmpSession } from './session.ts';
 
@@ -18,15 +19,11 @@ export interface RtmpServerOptions {
   readonly extended: boolean;
 }
 
-const MAX_SESSIONS = 4096;
-/** Sessions that do not publish yet; beyond it the oldest of them gives way. */
-const MAX_WAITING = 512;
+const LIMITS = { sessions: 4096, waiting: 512, purpose: 'publish' };
 
 /** Takes RTMP publishers on one port. */
 export class RtmpServer {
-  readonly #sessions = new Set<RtmpSession>();
-  /** In the order they came. */
-  readonly #waiting = new Set<RtmpSession>();
+  readonly #sessions = new SessionTable<RtmpSession>(LIMITS);
   #listener: TcpListener | undefined;
   #closed: Promise<void> | undefined;
 
@@ -37,25 +34,18 @@ export class RtmpServer {
     const { registry, names, host, port, proxyNetworks, extended } = options;
     const partial = { bytes: 0 };
     server.#listener = await listenTcp({ host, port, proxyNetworks, log }, (socket, peer) => {
-      if (server.#closed !== undefined || server.#sessions.size >= MAX_SESSIONS) {
-        log.warn({ remote: peer.remoteAddress }, `RTMP connection refused: ${MAX_SESSIONS} are open`);
+      const objection = server.#closed === undefined ? server.#sessions.objection : 'the server is closing';
+      if (objection !== undefined) {
+        log.warn({ remote: peer.remoteAddress }, `RTMP connection refused: ${objection}`);
         socket.on('error', () => {}).destroy();
         return;
       }
       const session: RtmpSession = new RtmpSession(socket, peer, {
         registry, names, log, extended, partial,
-        onPublishing: (publishing) => {
-          if (publishing) server.#waiting.delete(session);
-          else server.#waiting.add(session);
-        },
-        onClose: () => {
-          server.#sessions.delete(session);
-          server.#waiting.delete(session);
-        },
+        onPublishing: (publishing) => server.#sessions.setWaiting(session, !publishing),
+        onClose: () => server.#sessions.delete(session),
       });
       server.#sessions.add(session);
-      server.#waiting.add(session);
-      if (server.#waiting.size > MAX_WAITING) server.#dropOldestWaiting();
     });
     return server;
   }
@@ -73,16 +63,8 @@ export class RtmpServer {
   close(): Promise<void> {
     this.#closed ??= (async () => {
       await this.#listener?.close();
-      for (const session of [...this.#sessions]) session.close('the server is closing');
+      this.#sessions.closeAll('the server is closing');
     })();
     return this.#closed;
-  }
-
-  #dropOldestWaiting(): void {
-    for (const session of this.#waiting) {
-      this.#waiting.delete(session);
-      session.close('too many connections wait to publish', 'warn');
-      return;
-    }
   }
 }

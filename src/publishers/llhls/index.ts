@@ -20,6 +20,8 @@ export interface LlhlsPublisherOptions {
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
+  readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
   readonly log: Logger;
   /** Secret that session tokens are made with, the same on every node. */
   readonly tokenKey: Buffer;
@@ -32,7 +34,7 @@ export interface LlhlsPublisherOptions {
  */
 export class LlhlsPublisher {
   readonly routes: FastifyPluginAsync;
-  readonly #registry: Registry;
+  readonly #options: LlhlsPublisherOptions;
   readonly #own: OwnStreams;
   readonly #remote: RemoteStreams;
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
@@ -40,7 +42,7 @@ export class LlhlsPublisher {
   constructor(options: LlhlsPublisherOptions) {
     const { registry, cluster, directory, calls, log, tokenKey, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) => new SessionTokens(tokenKey, `${internalName}/${name}`);
-    this.#registry = registry;
+    this.#options = options;
     this.#own = new OwnStreams({ directory, tokens, log });
     this.#remote = new RemoteStreams({ cluster, directory, tokens });
     registry.on('output', this.#attach);
@@ -50,22 +52,35 @@ export class LlhlsPublisher {
     });
     this.routes = llhlsRoutes({
       registry,
-      stream: (application, name) => this.#find(application, name),
+      stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules('llhls', crossDomains),
     });
   }
 
   /** Ends every stream's packaging and every request that waits. Idempotent. */
   close(): void {
-    this.#registry.off('output', this.#attach);
+    this.#options.registry.off('output', this.#attach);
     this.#remote.close();
     this.#own.close();
   }
 
-  #find(application: Application, name: string): PlayedStream | undefined | Promise<PlayedStream | undefined> {
+  /** @param query of a request for a master playlist */
+  #find(application: Application, name: string, query: URLSearchParams | undefined): PlayedStream | undefined | Promise<PlayedStream | undefined> {
     const own = this.#own.find(application, name);
     if (own?.interrupted === false) return own;
-    return this.#remote.find(application, name) ?? own ?? this.#remote.locate(application, name);
+    const remote = this.#remote.find(application, name);
+    // what is only kept, in case that its publisher returns, may be had from an origin
+    const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
+    return search ? this.#search(application, name, query) : (remote ?? own);
+  }
+
+  async #search(application: Application, name: string, query: URLSearchParams | undefined): Promise<PlayedStream | undefined> {
+    const { bring } = this.#options;
+    let located = await this.#remote.locate(application, name);
+    if (located === undefined && query !== undefined && (await bring?.(application, name, query)) === true) {
+      located = await this.#remote.locate(application, name);
+    }
+    return located ?? this.#own.find(application, name) ?? this.#remote.find(application, name);
   }
 
   #open(output: OutputStream, application: Application): void {

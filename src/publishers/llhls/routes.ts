@@ -16,8 +16,11 @@ type Found = PlayedStream | undefined;
 /** What the routes ask the publisher for. */
 export interface Directory {
   readonly registry: Registry;
-  /** A stream by the name that viewers ask for, here or on another node. */
-  stream(application: Application, name: string): Found | Promise<Found>;
+  /**
+   * A stream by the name that viewers ask for, here or on another node.
+   * @param query of a viewer that comes, for whom it may be fetched from an origin
+   */
+  stream(application: Application, name: string, query: URLSearchParams | undefined): Found | Promise<Found>;
   readonly crossDomains: CrossDomainRules;
 }
 
@@ -70,7 +73,8 @@ function serve(directory: Directory, request: Request, reply: FastifyReply): Pro
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
   directory.crossDomains.apply(application, request, reply);
   checkAccess(application.vhost, 'publishers', 'llhls');
-  return after(directory.stream(application, name), (stream) => {
+  const query = isMaster(request.params) ? new URLSearchParams(queryOf(request)) : undefined;
+  return after(directory.stream(application, name, query), (stream) => {
     if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     return serveFrom(stream, request, reply);
   });
@@ -84,8 +88,12 @@ function find({ registry }: Directory, request: Request): Application | undefine
 
 function serveFrom(stream: PlayedStream, request: Request, reply: FastifyReply): Promise<void> | void {
   const { file, token } = request.params;
-  if (token === undefined && file.endsWith(PLAYLIST) && !CHILD.test(file)) return serveMaster(stream, request, reply);
+  if (isMaster(request.params)) return serveMaster(stream, request, reply);
   return after(admit(stream, token, file), (viewer) => serveFile(stream, viewer, request, reply));
+}
+
+function isMaster({ file, token }: Params): boolean {
+  return token === undefined && file.endsWith(PLAYLIST) && !CHILD.test(file);
 }
 
 /** @throws as PlayedStream.admit; fileNotFound */

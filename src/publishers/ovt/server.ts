@@ -6,6 +6,7 @@ import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';
+import { SessionTable } from '../../protocols/session-table.ts';
 import { includes, listenTcp, type TcpListener } from '../../protocols/tcp.ts';
 import { Accounts } from './accounts.ts';
 import { OvtSession, type Found } from './session.ts';
@@ -23,9 +24,7 @@ export interface OvtServerOptions {
   readonly find: FindOutput;
 }
 
-const MAX_SESSIONS = 1024;
-/** Sessions that do not play yet; beyond it the oldest of them gives way. */
-const MAX_WAITING = 128;
+const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
 const RANGE_32 = 2 ** 32;
 
 /** Gives streams to edges that speak OVT, on one port. */
@@ -34,9 +33,7 @@ export class OvtServer {
   readonly #log: Logger;
   readonly #faults: FaultLog;
   readonly #accounts = new Accounts();
-  readonly #sessions = new Set<OvtSession>();
-  /** In the order they came. */
-  readonly #waiting = new Set<OvtSession>();
+  readonly #sessions = new SessionTable<OvtSession>(LIMITS);
   #listener: TcpListener | undefined;
   #lastId = 0;
   #closed: Promise<void> | undefined;
@@ -58,16 +55,11 @@ export class OvtServer {
     return this.#listener?.port ?? 0;
   }
 
-  /** Connections that are open. */
-  get sessions(): number {
-    return this.#sessions.size;
-  }
-
   /** Stops listening and ends every session. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= (async () => {
       await this.#listener?.close();
-      for (const session of [...this.#sessions]) session.close('the server is closing');
+      this.#sessions.closeAll('the server is closing');
       this.#faults.close();
     })();
     return this.#closed;
@@ -90,30 +82,17 @@ export class OvtServer {
         forms: 'framed',
         find: (url) => this.#find(url),
         admit: (found, url, player) => this.#accounts.open(found, url, player),
-        onPlaying: () => this.#waiting.delete(session),
-        onClose: () => {
-          this.#sessions.delete(session);
-          this.#waiting.delete(session);
-        },
+        onPlaying: () => this.#sessions.setWaiting(session, false),
+        onClose: () => this.#sessions.delete(session),
       });
       this.#sessions.add(session);
-      this.#waiting.add(session);
-      if (this.#waiting.size > MAX_WAITING) this.#dropOldestWaiting();
     });
   }
 
   #objection(allowed: boolean): string | undefined {
     if (!allowed) return 'its address is in none of the networks of Bind/Publishers/OVT/Networks';
     if (this.#closed !== undefined) return 'the server is closing';
-    return this.#sessions.size >= MAX_SESSIONS ? `${MAX_SESSIONS} are open` : undefined;
-  }
-
-  #dropOldestWaiting(): void {
-    for (const session of this.#waiting) {
-      this.#waiting.delete(session);
-      session.close('too many connections wait to play', 'warn');
-      return;
-    }
+    return this.#sessions.objection;
   }
 
   /** @throws ovtStreamNotFound, accessDenied */

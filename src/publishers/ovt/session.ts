@@ -84,17 +84,14 @@ export class OvtSession {
     stream.on('close', () => this.#gone());
   }
 
-  get playing(): boolean {
-    return this.#playback !== undefined;
-  }
-
   /**
    * Ends the session: who plays is told, then the connection ends.
    * @param level how the reason is logged
    */
-  close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
+  close(reason: string, level: 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
-    this.#log[level](`OVT session closed: ${reason}`);
+    const dropped = this.#playback?.dropped ?? 0;
+    this.#log[level]({ ...(dropped > 0 && { dropped }) }, `OVT session closed: ${reason}`);
     if (this.#playback !== undefined) this.#notify('stop', reason, { code: this.#playback.isOver ? GONE : 200 });
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -140,7 +137,7 @@ export class OvtSession {
       if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an OVT request failed');
       const { code, status, message: told } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
       const isUnknown = code === 'ovtRequestIncomplete' || code === 'ovtRequestMalformed';
-      this.#log.info({ code: status, request: message?.application }, `OVT request refused: ${told}`);
+      this.#log.info({ code: status, request: String(message?.application).slice(0, 40) }, `OVT request refused: ${told}`);
       this.#respond({ id, application: isUnknown ? 'unknown' : String(message?.application), code: status, message: told });
     }
   }

@@ -80,6 +80,11 @@ export class RemoteStream implements PlayedStream, RemoteContext {
     return this.#ended;
   }
 
+  /** Nobody has it, as far as is known: what is here is only kept. */
+  get lost(): boolean {
+    return this.link.lostFor(performance.now()) > 0;
+  }
+
   /** Who has the stream by now, as the directory tells. */
   follow(owner: NodeIdentity | undefined): void {
     this.link.follow(owner);

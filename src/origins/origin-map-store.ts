@@ -1,0 +1,141 @@
+import { Redis } from 'ioredis';
+import type { VirtualHostConfig } from '../config/model.ts';
+import { parseEndpoint } from '../config/values.ts';
+import { FaultLog, type Logger } from '../log.ts';
+
+/** What origins say is forgotten when they have not said it for so long. */
+const EXPIRY_SECONDS = 10;
+const REFRESH_MS = 500;
+const COMMAND_MS = 1000;
+const LONGEST_PAUSE_MS = 2000;
+/** Of lookups that wait for an answer: with more there is none. */
+const MAX_ASKED = 1000;
+
+type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
+
+/**
+ * The Redis in which OvenMediaEngine's origins tell which streams they have (facts/07-origin-map-and-cluster.md):
+ * `app/stream` with the URL to pull it from. A virtual host's own connection, made when it is first needed.
+ */
+export class OriginMapStore {
+  readonly #redis: Redis;
+  readonly #faults: FaultLog;
+  /** What is told of here, by key. */
+  readonly #told = new Map<string, string>();
+  /** Keys that are to be deleted when the store can be reached, by when they have expired anyway. */
+  readonly #left = new Map<string, { readonly value: string; readonly until: number }>();
+  readonly #asked = new Map<string, Promise<string | undefined>>();
+  #timer: NodeJS.Timeout | undefined;
+  #turn: Promise<void> | undefined;
+
+  constructor({ redisServer }: StoreConfig, log: Logger) {
+    const { host, port } = parseEndpoint(redisServer.host) ?? { host: redisServer.host, port: 6379 };
+    this.#faults = new FaultLog(log);
+    this.#redis = new Redis({
+      host, port, ...(redisServer.auth !== undefined && { password: redisServer.auth }),
+      connectTimeout: COMMAND_MS, commandTimeout: COMMAND_MS, enableOfflineQueue: false, maxRetriesPerRequest: 1,
+      retryStrategy: (times) => Math.min(times * 200, LONGEST_PAUSE_MS),
+    });
+    this.#redis.on('error', (error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
+  }
+
+  /**
+   * The URL under which an origin has a stream. One question at a time for each stream.
+   * @param key `app/stream`, the stream as viewers call it
+   * @returns undefined when none has it, or it cannot be found out
+   */
+  find(key: string): Promise<string | undefined> {
+    const present = this.#asked.get(key);
+    if (present !== undefined) return present;
+    if (this.#asked.size >= MAX_ASKED) return Promise.resolve(undefined);
+    const answer = this.#find(key).finally(() => this.#asked.delete(key));
+    this.#asked.set(key, answer);
+    return answer;
+  }
+
+  /** Tells that a stream is here, as long as its undo is not called. Another origin that tells so first is left alone. */
+  tell(key: string, url: string): () => void {
+    this.#told.set(key, url);
+    this.#timer ??= setInterval(() => this.#refresh(), REFRESH_MS).unref();
+    this.#refresh();
+    return () => {
+      if (this.#told.get(key) !== url) return;
+      this.#told.delete(key);
+      this.#left.set(key, { value: url, until: performance.now() + EXPIRY_SECONDS * 1000 });
+      this.#refresh();
+    };
+  }
+
+  /** Takes back what was told. Idempotent. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    for (const [key, value] of this.#told) this.#left.set(key, { value, until: Infinity });
+    this.#told.clear();
+    await this.#turn;
+    if (this.#isReady) await this.#takeBack().catch(() => undefined);
+    this.#redis.disconnect();
+    this.#faults.close();
+  }
+
+  get #isReady(): boolean {
+    return this.#redis.status === 'ready';
+  }
+
+  async #find(key: string): Promise<string | undefined> {
+    try {
+      if (!this.#isReady) await this.#connected();
+      return (await this.#redis.get(key)) ?? undefined;
+    } catch (error) {
+      this.#faults.count(`the store of origins: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
+  /** A connection that is being made is waited for; one that was lost is not. */
+  async #connected(): Promise<void> {
+    const { status } = this.#redis;
+    if (status !== 'connecting' && status !== 'connect') return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(late);
+        this.#redis.off('ready', done).off('close', done);
+        resolve();
+      };
+      const late = setTimeout(done, COMMAND_MS);
+      this.#redis.once('ready', done).once('close', done);
+    });
+  }
+
+  /** One turn at a time: one that takes long is not overtaken. */
+  #refresh(): void {
+    if (!this.#isReady || this.#turn !== undefined) return;
+    this.#turn = this.#takeBack().then(() => this.#tellAll()).catch((error: Error) => {
+      this.#faults.count(`the store of origins: ${error.message}`);
+    }).finally(() => (this.#turn = undefined));
+  }
+
+  async #tellAll(): Promise<void> {
+    const told = [...this.#told];
+    if (told.length === 0) return;
+    const present = await this.#redis.mget(told.map(([key]) => key));
+    const pipeline = this.#redis.pipeline();
+    told.forEach(([key, value], at) => {
+      if (this.#told.get(key) !== value) return;
+      if (present[at] === null) pipeline.set(key, value, 'EX', EXPIRY_SECONDS, 'NX');
+      else if (present[at] === value) pipeline.set(key, value, 'EX', EXPIRY_SECONDS);
+    });
+    await pipeline.exec();
+  }
+
+  /** What ended here is deleted, unless another origin tells of it by now. */
+  async #takeBack(): Promise<void> {
+    const now = performance.now();
+    for (const [key, { until }] of this.#left) if (until < now || this.#told.has(key)) this.#left.delete(key);
+    const left = [...this.#left];
+    if (left.length === 0) return;
+    const present = await this.#redis.mget(left.map(([key]) => key));
+    const own = left.flatMap(([key, { value }], at) => (present[at] === value ? [key] : []));
+    if (own.length > 0) await this.#redis.del(...own);
+    for (const [key] of left) this.#left.delete(key);
+  }
+}

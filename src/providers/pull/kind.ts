@@ -1,0 +1,108 @@
+import type { Source, InputStream } from '../../core/stream.ts';
+import { KilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
+import { TaskEnd, type Task, type TaskKind } from '../../tasks/kind.ts';
+import { pause } from '../../tasks/pause.ts';
+import { PullError } from './error.ts';
+import { Pull } from './pull.ts';
+import { readSpec, type PullSpec } from './spec.ts';
+import type { OpenSource } from './source.ts';
+import { UseWatch } from './use-watch.ts';
+
+export const PULL = 'pull';
+
+/** A name that its dead owner still holds is free within this. */
+const NAME_MS = 10_000;
+const NAME_AGAIN_MS = 100;
+
+export interface PullKindOptions {
+  readonly names: StreamNames;
+  readonly open: OpenSource;
+  readonly log: Logger;
+}
+
+/** Pulled streams as tasks: the id is the name of the stream. */
+export class PullKind implements TaskKind {
+  readonly name = PULL;
+  readonly keepMs = 0;
+  readonly #options: PullKindOptions;
+  readonly #fromStore = new WeakSet<InputStream>();
+
+  constructor(options: PullKindOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a stream came by what another origin told of it in the store. */
+  isFromStore(input: InputStream): boolean {
+    return this.#fromStore.has(input);
+  }
+
+  async run(task: Task): Promise<void> {
+    const spec = readSpec(task.spec);
+    if (spec === undefined) throw new PullError('the definition cannot be read');
+    const { application, persistent, isNew, name } = task;
+    const log = this.#options.log.child({ stream: `${application.internalName}/${name.id}` });
+    // it tells of itself what is so when it is asked
+    let pull: Pull | undefined;
+    const source: Source = {
+      type: 'Ovt',
+      kind: 'ovt',
+      get url() {
+        return pull?.url ?? spec.urls[0];
+      },
+      connection: () => pull?.connection,
+    };
+    const input = await this.#publish(task, source, spec);
+    if (input === undefined) return;
+    if (spec.isFromStore) this.#fromStore.add(input);
+    const stop = new AbortController();
+    const end = (): void => stop.abort();
+    task.signal.addEventListener('abort', end, { once: true });
+    if (task.signal.aborted) end();
+    input.once('close', end);
+    const use = persistent || spec.unusedMs === 0 ? undefined : new UseWatch(input, spec.unusedMs, end);
+    pull = new Pull({ application, input, spec, persistent, isNew, open: this.#options.open, log, signal: stop.signal, onStarted: task.started });
+    try {
+      await pull.run();
+      if (persistent && !task.signal.aborted) throw new PullError('its stream was ended');
+    } finally {
+      use?.close();
+      task.signal.removeEventListener('abort', end);
+      leave(input, task.signal);
+    }
+  }
+
+  /** @returns undefined when others have the name, and the stream is not worth waiting for it */
+  async #publish(task: Task, source: Source, spec: PullSpec): Promise<InputStream | undefined> {
+    const { application, persistent, isNew, name, signal } = task;
+    const { ovt } = application.config.providers;
+    if (ovt === undefined) throw new PullError(`the OVT provider is not enabled: ${application.internalName}`);
+    const options = {
+      replace: false, maxConnections: ovt.maxConnection, silence: 'stop', isPassthrough: spec.relay, isListed: persistent && !isNew,
+    } as const;
+    for (const until = performance.now() + NAME_MS; ;) {
+      try {
+        return await this.#options.names.publish(application, name.id, source, options);
+      } catch (error) {
+        const isTaken = error instanceof KilnError && error.code === 'streamExists';
+        if (isNew || !isTaken) throw error;
+        if (performance.now() > until) {
+          if (persistent) throw error;
+          return undefined;
+        }
+      }
+      await pause(NAME_AGAIN_MS, signal);
+      if (signal.aborted) return undefined;
+    }
+  }
+
+}
+
+/** What goes on elsewhere can be continued there; the rest ends for good. */
+function leave(input: InputStream, signal: AbortSignal): void {
+  const end = signal.reason instanceof TaskEnd ? signal.reason : undefined;
+  const goesOn = end !== undefined && end.reason !== 'removed' && end.reason !== 'applicationClosed';
+  if (goesOn) input.close(end.message);
+  else input.end(end?.message ?? 'it is not pulled any more');
+}

@@ -1,0 +1,35 @@
+import type { Application } from '../../core/application.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { InputStream, OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+
+/** Puts out a stream under its own name, with the tracks and playlists that its origin tells. */
+export class Passthrough {
+  readonly #application: Application;
+  readonly #input: InputStream;
+  #output: OutputStream | undefined;
+  #playlists: readonly Playlist[] = [];
+  readonly #listed = new Set<string | undefined>();
+
+  constructor(application: Application, input: InputStream) {
+    this.#application = application;
+    this.#input = input;
+  }
+
+  /** @throws streamExists when another stream of the application puts out that name */
+  set(tracks: readonly Track[], playlists: readonly Playlist[]): void {
+    this.#playlists = playlists;
+    const present = this.#output;
+    const output = present ?? this.#application.addOutput(this.#input, this.#input.name);
+    this.#output = output;
+    output.setTracks(tracks);
+    for (const { fileName } of playlists) {
+      if (this.#listed.has(fileName)) continue;
+      this.#listed.add(fileName);
+      output.followTracks(() => this.#playlists.find((playlist) => playlist.fileName === fileName));
+    }
+    if (present !== undefined) return;
+    this.#input.read({ packet: (packet) => output.write(packet) });
+    this.#application.announce(output);
+  }
+}

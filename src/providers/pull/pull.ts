@@ -1,0 +1,200 @@
+import { BackOff } from '../../core/back-off.ts';
+import type { Application } from '../../core/application.ts';
+import type { InputStream } from '../../core/stream.ts';
+import type { Logger } from '../../log.ts';
+import { LocalClock } from '../ovt/local-clock.ts';
+import { pause } from '../../tasks/pause.ts';
+import { PullError, shownUrl } from './error.ts';
+import { Passthrough } from './passthrough.ts';
+import type { PullSpec } from './spec.ts';
+import type { OpenSource, PullSource } from './source.ts';
+
+const LONGEST_PAUSE_MS = 5000;
+/** After a connection that has lasted so long the next may come at once. */
+const LASTING_MS = 5000;
+/** An origin that plays tells its tracks within this. */
+const TRACKS_MS = 10_000;
+
+export interface PullOptions {
+  readonly application: Application;
+  readonly input: InputStream;
+  readonly spec: PullSpec;
+  readonly persistent: boolean;
+  /** What fails at first is a failure, however persistent it is to be. */
+  readonly isNew: boolean;
+  readonly open: OpenSource;
+  readonly log: Logger;
+  /** Aborts when it must end. */
+  readonly signal: AbortSignal;
+  /** It plays, for the first time. */
+  readonly onStarted: () => void;
+}
+
+/** How one connection went. */
+interface Outcome {
+  readonly reason: string;
+  /** How long it played, in milliseconds; undefined when it never did. */
+  readonly played?: number;
+  /** The first origin is back: the stream goes on from there. */
+  readonly first?: PullSource;
+}
+
+/** Pulls one stream: from the first URL that has it, and when that ends from the next. */
+export class Pull {
+  readonly #options: PullOptions;
+  readonly #clock = new LocalClock();
+  readonly #passthrough: Passthrough | undefined;
+  readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
+  #at = 0;
+  /** Attempts since it played. */
+  #failures = 0;
+  /** Attempts since it played for a while. */
+  #attempts = 0;
+  #started = false;
+  #source: PullSource | undefined;
+
+  constructor(options: PullOptions) {
+    const { application, input, spec } = options;
+    this.#options = options;
+    if (spec.relay) this.#passthrough = new Passthrough(application, input);
+  }
+
+  /** The URL in use, or to be tried next. */
+  get url(): string {
+    return this.#options.spec.urls[this.#at] as string;
+  }
+
+  get connection() {
+    return this.#source?.connection;
+  }
+
+  /**
+   * Resolves when the signal aborts, and when all URLs have failed that may be tried.
+   * @throws PullError when a new one never played
+   */
+  async run(): Promise<void> {
+    const { spec: { urls }, signal, log, isNew } = this.#options;
+    let first: PullSource | undefined;
+    while (!signal.aborted) {
+      const outcome = await this.#play(first);
+      first = outcome.first;
+      if (signal.aborted) break;
+      if (first !== undefined) {
+        this.#at = 0;
+        log.info({ url: shownUrl(this.url) }, 'the first origin of a stream is back');
+        continue;
+      }
+      this.#count(outcome);
+      const isFailing = isNew && !this.#started;
+      // who creates it hears why it cannot be pulled
+      log[isFailing ? 'debug' : 'warn']({ url: shownUrl(this.url), reason: outcome.reason }, 'a stream cannot be pulled, or not any more');
+      if (this.#isHopeless) {
+        if (isFailing) throw new PullError(outcome.reason);
+        return;
+      }
+      this.#at = (this.#at + 1) % urls.length;
+      if (this.#attempts % urls.length === 0) await pause(this.#backOff.next(), signal);
+    }
+    first?.close();
+  }
+
+  #count({ played }: Outcome): void {
+    this.#failures = played === undefined ? this.#failures + 1 : 1;
+    this.#attempts += 1;
+    if (played === undefined || played < LASTING_MS) return;
+    this.#attempts = 1;
+    this.#backOff.reset();
+  }
+
+  /** No URL is to be tried any more. After it has played its end counts, and the other URLs have a try in any case. */
+  get #isHopeless(): boolean {
+    const { spec: { urls, retryCount }, persistent, isNew } = this.#options;
+    if (persistent && (this.#started || !isNew)) return false;
+    const tries = this.#started ? Math.max(urls.length - 1, urls.length * retryCount) + 1 : urls.length * Math.max(1, retryCount);
+    return this.#failures >= tries;
+  }
+
+  /** @param ready a connection to the URL that there is already */
+  async #play(ready: PullSource | undefined): Promise<Outcome> {
+    const { signal, spec } = this.#options;
+    const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
+    const onAbort = (): void => end({ reason: 'it was ended' });
+    signal.addEventListener('abort', onAbort, { once: true });
+    const late = setTimeout(() => end({ reason: 'the origin does not tell its tracks' }), TRACKS_MS);
+    let playedSince: number | undefined;
+    let stopProbing: (() => void) | undefined;
+    let source = ready;
+    try {
+      source ??= await this.#open(this.url, ended);
+      this.#source = source;
+      const sink = this.#sink(() => {
+        clearTimeout(late);
+        playedSince ??= performance.now();
+      }, (reason) => end({ reason }));
+      // whatever comes first: nothing is waited for when it was ended meanwhile
+      await Promise.race([source?.play(sink), ended]);
+      if (spec.failbackMs > 0 && this.#at > 0) stopProbing = this.#awaitFirst(ended, (first) => end({ reason: '', first }));
+      const outcome = await ended;
+      return playedSince === undefined ? outcome : { ...outcome, played: performance.now() - playedSince };
+    } catch (error) {
+      return { reason: (error as Error).message };
+    } finally {
+      clearTimeout(late);
+      stopProbing?.();
+      signal.removeEventListener('abort', onAbort);
+      this.#source = undefined;
+      source?.close();
+    }
+  }
+
+  /** @returns undefined when it is over before the origin answers. @throws Error */
+  async #open(url: string, over: Promise<Outcome>): Promise<PullSource | undefined> {
+    const { spec, open, log } = this.#options;
+    const opening = open(url, { clock: this.#clock, silenceMs: spec.noInputFailoverMs || undefined, log });
+    const source = await Promise.race([opening, over.then(() => undefined)]);
+    if (source === undefined) void opening.then((late) => late.close(), () => undefined);
+    return source;
+  }
+
+  #sink(onTracks: () => void, onEnd: (reason: string) => void): Parameters<PullSource['play']>[0] {
+    const { input, onStarted } = this.#options;
+    return {
+      tracks: (tracks, playlists) => {
+        onTracks();
+        input.setTracks(tracks);
+        try {
+          this.#passthrough?.set(tracks, playlists);
+        } catch (error) {
+          onEnd((error as Error).message);
+          return;
+        }
+        if (this.#started) return;
+        this.#started = true;
+        onStarted();
+      },
+      packet: (packet) => input.write(packet),
+      received: (bytes) => input.counters.received(bytes),
+      end: onEnd,
+    };
+  }
+
+  /** Tries the first URL, again and again, until it has the stream. Returns its undo. */
+  #awaitFirst(over: Promise<Outcome>, found: (source: PullSource) => void): () => void {
+    const { spec: { urls, failbackMs } } = this.#options;
+    const stop = new AbortController();
+    const probe = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        await pause(failbackMs, stop.signal);
+        if (stop.signal.aborted) return;
+        const source = await this.#open(urls[0] as string, over).catch(() => undefined);
+        if (source === undefined) continue;
+        found(source);
+        // something else may have ended it first
+        if ((await over).first !== source) source.close();
+        return;
+      }
+    };
+    void probe();
+    return () => stop.abort();
+  }
+}

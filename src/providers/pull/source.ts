@@ -1,0 +1,36 @@
+import type { Packet } from '../../core/packet.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { Connection } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import type { Logger } from '../../log.ts';
+import type { LocalClock } from '../ovt/local-clock.ts';
+
+/** Hears of a pulled stream. */
+export interface SourceSink {
+  /** Before the first packet, and after each change. */
+  tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void;
+  packet(packet: Packet): void;
+  received(bytes: number): void;
+  /** Nothing follows. Not called after `close()`. */
+  end(reason: string): void;
+}
+
+/** One connection to an origin, which has described its stream. */
+export interface PullSource {
+  readonly connection: Connection | undefined;
+  /** Resolves when it plays. @throws Error */
+  play(sink: SourceSink): Promise<void>;
+  /** Idempotent. */
+  close(): void;
+}
+
+export interface SourceOptions {
+  readonly log: Logger;
+  /** Goes on from one connection to the next. */
+  readonly clock: LocalClock;
+  /** It ends when nothing came for so long; undefined: never. */
+  readonly silenceMs: number | undefined;
+}
+
+/** Connects to the origin of a URL. @throws Error when that cannot be reached, or has no such stream */
+export type OpenSource = (url: string, options: SourceOptions) => Promise<PullSource>;

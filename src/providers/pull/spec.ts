@@ -1,0 +1,38 @@
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import type { Json } from '#cluster';
+
+/** How a stream is pulled. Times in milliseconds, 0: never. */
+const PullSpec = Type.Object({
+  /** At least one, tried in order. */
+  urls: Type.Array(Type.String(), { minItems: 1 }),
+  /** It is put out as its origin tells, past the output profiles. */
+  relay: Type.Boolean(),
+  /** Without input for so long the next URL is tried. */
+  noInputFailoverMs: Type.Number(),
+  /** Without viewers for so long it is ended; not when it is persistent. */
+  unusedMs: Type.Number(),
+  /** Rounds through the URLs before it is given up; not when it is persistent. */
+  retryCount: Type.Number(),
+  /** How often the first URL is tried while another is in use. */
+  failbackMs: Type.Number(),
+  /** Its URL is of the store that origins tell of their streams in. */
+  isFromStore: Type.Boolean(),
+});
+export type PullSpec = Static<typeof PullSpec>;
+
+/** What a pull is asked for with. */
+export interface PullOrder {
+  readonly spec: PullSpec;
+  /** It is never given up. */
+  readonly persistent: boolean;
+}
+
+/** undefined for what a node of another version may have left. */
+export function readSpec(json: unknown): PullSpec | undefined {
+  return Value.Check(PullSpec, json) ? json : undefined;
+}
+
+export function specJson(spec: PullSpec): Json {
+  return spec as unknown as Json;
+}

@@ -1,0 +1,58 @@
+import type { Cluster } from '#cluster';
+import type { ServerConfig } from './config/model.ts';
+import { tcpPorts } from './config/ports.ts';
+import type { Registry } from './core/registry.ts';
+import type { Logger } from './log.ts';
+import { OriginMaps } from './origins/origin-maps.ts';
+import type { PeerCalls } from './origins/peer-calls.ts';
+import type { StreamDirectory } from './origins/stream-directory.ts';
+import type { StreamNames } from './origins/stream-names.ts';
+import { Demand } from './providers/pull/demand.ts';
+import { PullGuard } from './providers/pull/guard.ts';
+import { PullKind } from './providers/pull/kind.ts';
+import { ovtSource } from './providers/pull/ovt-source.ts';
+import { PulledStreams } from './providers/pull/pulled-streams.ts';
+import type { Tasks } from './tasks/tasks.ts';
+
+export interface PullingOptions {
+  readonly config: ServerConfig;
+  readonly registry: Registry;
+  readonly cluster: Cluster;
+  readonly names: StreamNames;
+  readonly directory: StreamDirectory;
+  readonly calls: PeerCalls;
+  readonly tasks: Tasks;
+  readonly log: Logger;
+}
+
+/** Everything that pulls streams from elsewhere: on order, and for viewers that ask for them. */
+export function openPulling({ config, registry, cluster, names, directory, calls, tasks, log }: PullingOptions) {
+  const guard = new PullGuard({ nodes: () => cluster.nodes(), ...forbidden(config) });
+  const kind = new PullKind({ names, open: ovtSource(guard), log });
+  tasks.add(kind);
+  const pulls = new PulledStreams({ cluster, registry, directory, tasks, calls, log });
+  const ovtPort = config.bind.publishers.ovt?.port;
+  const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });
+  const demand = new Demand({ registry, directory, pulls, maps, log });
+  return { pulls, maps, demand };
+}
+
+/** What is out of bounds for pulls: this server's own ports, but for the one that streams are pulled from, and its Redis. */
+function forbidden(config: ServerConfig) {
+  const { bind, cluster } = config;
+  const ports = new Set(tcpPorts(config));
+  if (bind.publishers.ovt?.port !== undefined) ports.delete(bind.publishers.ovt.port);
+  const hosts = new Set<string>();
+  const { url, sentinels = [] } = cluster?.redis ?? {};
+  const stores = [...sentinels, ...(url === undefined ? [] : [endpointOf(url)])];
+  for (const { host, port } of stores) {
+    hosts.add(host);
+    ports.add(port);
+  }
+  return { ports, hosts };
+}
+
+function endpointOf(url: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port) };
+}

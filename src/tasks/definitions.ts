@@ -1,0 +1,83 @@
+import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
+import type { Application } from '../core/application.ts';
+import { definitionKey, readDefinition, taskOfKey, type TaskDefinition, type TaskName } from './definition.ts';
+
+/** The template of applications made on demand. */
+const TEMPLATE = '*';
+
+/** Which tasks there are, in the configuration that all nodes share. */
+export class TaskDefinitions {
+  readonly #config: Cluster['config'];
+
+  constructor(config: Cluster['config']) {
+    this.#config = config;
+  }
+
+  /** As this node knows it. */
+  get(name: TaskName): TaskDefinition | undefined {
+    return readDefinition(this.#config.entries().get(definitionKey(name))?.value);
+  }
+
+  /** Names of all of them. */
+  *names(): IterableIterator<TaskName> {
+    for (const key of this.#config.entries().keys()) {
+      const name = key.startsWith('%23') ? taskOfKey(key) : undefined;
+      if (name !== undefined) yield name;
+    }
+  }
+
+  /** Names of those of one kind in an application. */
+  in(kind: string, { vhost, name }: Application): TaskName[] {
+    return [...this.names()].filter((task) => task.kind === kind && task.vhost === vhost.name && task.app === name);
+  }
+
+  /** @throws ConflictError when there is one, UnavailableError, StorageError */
+  async create(name: TaskName, definition: TaskDefinition): Promise<void> {
+    await this.#config.write([{ key: definitionKey(name), value: definition as unknown as Json, seen: 0 }]);
+  }
+
+  /**
+   * Deletes a definition.
+   * @returns false when there is none
+   * @throws UnavailableError, StorageError; ConflictError when it is changed all the time
+   */
+  async remove(name: TaskName): Promise<boolean> {
+    const key = definitionKey(name);
+    for (let attempt = 1; ; attempt++) {
+      const seen = this.#config.entries().get(key)?.revision;
+      if (seen === undefined) return false;
+      try {
+        await this.#config.write([{ key, seen }]);
+        return true;
+      } catch (error) {
+        if (!(error instanceof ConflictError) || attempt === 3) throw error;
+        await this.#config.sync();
+      }
+    }
+  }
+
+  /**
+   * True for a task of a virtual host or an application that is not stored any more. (One that Server.xml has is
+   * on every node that was started with it.)
+   */
+  isLeftOver({ vhost, app }: TaskName, { stored }: TaskDefinition): boolean {
+    if (!stored) return false;
+    const entries = this.#config.entries();
+    const parent = entries.get(joinKey(vhost));
+    return parent === undefined || (!entries.has(joinKey(vhost, app)) && !hasTemplate(parent));
+  }
+}
+
+/** What deletes the definitions of tasks with a virtual host, or with one application of it. */
+export function removals(config: Cluster['config'], vhost: string, app?: string): Change[] {
+  return [...config.entries()].flatMap(([key, { revision }]) => {
+    const name = key.startsWith('%23') ? taskOfKey(key) : undefined;
+    const isIn = name?.vhost === vhost && (app === undefined || name.app === app);
+    return isIn ? [{ key, seen: revision }] : [];
+  });
+}
+
+function hasTemplate({ value }: ConfigEntry): boolean {
+  const { applications = [] } = value as { readonly applications?: readonly { readonly name?: string }[] };
+  return applications.some(({ name }) => name === TEMPLATE);
+}

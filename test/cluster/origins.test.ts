@@ -1,0 +1,116 @@
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { OvtClient } from '../../src/providers/ovt/client.ts';
+import { Kiln } from '../support/kiln.ts';
+import { startNode, untilStates } from '../support/nodes.ts';
+import { Origin, publishPicture } from '../support/origin.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const APP = '/v1/vhosts/default/apps/app';
+const log = pino({ level: 'silent' });
+const list = async (node: Kiln): Promise<string[]> => [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
+
+/** Plays a stream from a node's OVT port, and counts what comes. */
+async function watch(t: ExecutionContext, url: string) {
+  const viewer = { packets: 0, ended: false, close: () => {} };
+  const client = await OvtClient.connect(url, { log });
+  await client.play({ tracks: () => {}, packet: () => void (viewer.packets += 1), end: () => void (viewer.ended = true) });
+  viewer.close = () => client.close();
+  t.teardown(viewer.close);
+  return viewer;
+}
+
+const flows = async (viewer: { readonly packets: number }): Promise<void> => {
+  const before = viewer.packets;
+  await until('it flows', () => viewer.packets > before + 10);
+};
+
+function originsXml(url: string, more = ''): string {
+  return `<Origins><Properties><UnusedStreamDeletionTimeout>1500</UnusedStreamDeletionTimeout></Properties><Origin>` +
+    `<Location>/app/</Location><Pass><Scheme>ovt</Scheme><Urls><Url>${url}</Url></Urls></Pass>${more}</Origin></Origins>`;
+}
+
+test('viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused', async (t) => {
+  const origin = await Origin.start(t, 'src', 'other');
+  const redis = await RedisServer.start(t);
+  const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost }))) as [Kiln, Kiln, Kiln];
+  for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+  // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
+  const first = await until('something can be pulled', () => watch(t, nodes[0].ovtUrl('other')).catch(() => undefined));
+  await flows(first);
+  first.close();
+  await until('it is unused', async () => (await list(nodes[1])).length === 0);
+  const urls = [...nodes, ...nodes].map((node) => node.ovtUrl('src'));
+  const viewers = await Promise.all(urls.map((url) => watch(t, url)));
+  for (const viewer of viewers) await flows(viewer);
+  t.is(await origin.pullers('src'), 1);
+  await Promise.all(nodes.map((node) => until('a playlist', async () => {
+    const { status } = await fetch(node.httpUrl('/app/other/llhls.m3u8'));
+    t.true(status === 200 || status === 201, `${status}`);
+    return status === 200;
+  })));
+  t.is(await origin.pullers('other'), 1);
+  t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
+  await until('nobody plays it any more', async () => !(await list(nodes[0])).includes('other'));
+  for (const node of nodes) t.deepEqual(await list(node), ['src']);
+  t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
+
+  await t.throwsAsync(watch(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+  const owner = await until('who pulls it', async () => {
+    const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
+    return rows.find(({ streams }) => streams > 0)?.id;
+  });
+  const left = nodes.filter((_node, at) => ['a', 'b', 'c'][at] !== owner) as [Kiln, Kiln];
+  const victim = nodes.find((node) => !left.includes(node)) as Kiln;
+  victim.signal('SIGKILL');
+  await victim.exited();
+  for (const node of left) for (const viewer of viewers.filter((_one, at) => nodes[at % 3] === node)) await flows(viewer);
+  t.is(await origin.pullers('src'), 1);
+  for (const viewer of viewers) viewer.close();
+  await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
+  await until('the origin is left', async () => (await origin.pullers('src')) === 0);
+});
+
+const storeXml = (redis: RedisServer, more = '') =>
+  `<OriginMapStore><RedisServer><Host>127.0.0.1:${redis.port}</Host><Auth>secret</Auth></RedisServer>${more}</OriginMapStore>`;
+
+test('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
+  const redis = await RedisServer.start(t, { args: ['--requirepass', 'secret'] });
+  const raw = new Redis({ port: redis.port, password: 'secret' });
+  t.teardown(() => raw.disconnect());
+  const vhost = storeXml(redis, '<OriginHostName>127.0.0.1</OriginHostName>');
+  const [one, two, edge] = await Promise.all([
+    Kiln.start({ ovt: true, vhost }), Kiln.start({ ovt: true, vhost }), Kiln.start({ ovt: true, vhost }),
+  ]);
+  t.teardown(() => Promise.all([one, two, edge].map((kiln) => kiln.stop())));
+  const end = await publishPicture(one.ports.rtmp, 'src');
+  t.teardown(end);
+  await until('it is told of', async () => (await raw.get('app/src')) === one.ovtUrl('src'));
+  const ttl = await raw.ttl('app/src');
+  t.true(ttl > 0 && ttl <= 10, `${ttl}`);
+  const endSecond = await publishPicture(two.ports.rtmp, 'src');
+  t.teardown(endSecond);
+  await two.liveStream('src');
+  const viewer = await watch(t, edge.ovtUrl('src'));
+  await flows(viewer);
+  t.is((await edge.stream('src')).body.response.input.sourceUrl, one.ovtUrl('src'));
+  t.is(await raw.get('app/src'), one.ovtUrl('src'), 'neither the candidate nor who pulls it takes its place');
+  await t.throwsAsync(watch(t, edge.ovtUrl('none')), { message: /404/ });
+  await raw.set('app/foreign', two.ovtUrl('src'));
+  await flows(await watch(t, edge.ovtUrl('foreign')));
+
+  await redis.kill();
+  await redis.run();
+  await until('all is told again', async () => ((await raw.get('app/src').catch(() => null)) ?? '') !== '');
+  const teller = await raw.get('app/src');
+  if (teller === one.ovtUrl('src')) end();
+  else endSecond();
+  const other = teller === one.ovtUrl('src') ? two.ovtUrl('src') : one.ovtUrl('src');
+  await until('the other tells', async () => (await raw.get('app/src')) === other);
+  end();
+  endSecond();
+  await until('nobody tells', async () => (await raw.get('app/src')) === null);
+});

@@ -1,0 +1,93 @@
+import test from 'ava';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { Registry } from '../../src/core/registry.ts';
+import { OriginMaps } from '../../src/origins/origin-maps.ts';
+import { goLive, VIDEO } from '../support/live.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+function open(redis: { readonly port: number }, auth?: string) {
+  const registry = new Registry();
+  const add = (name: string): void => void registry.createVhost({
+    name, host: { names: [name] },
+    originMapStore: { redisServer: { host: `127.0.0.1:${redis.port}`, auth }, originHostName: '::1' },
+    applications: [{ name: 'app', type: 'live', publishers: { ovt: {} } }],
+  } as unknown as VirtualHostConfig, true);
+  add('v');
+  const fromStore = new WeakSet<object>();
+  const log = pino({ level: 'silent' });
+  const maps = new OriginMaps({ registry, ovtPort: 9000, isFromStore: (input) => fromStore.has(input), log });
+  return { registry, maps, fromStore, application: registry.vhost('v').application('app') };
+}
+
+const URL = 'ovt://[::1]:9000/app/s';
+
+test('a stream is told of as long as it is there, unless another tells of it or it came from there itself', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis({ port: redis.port });
+  t.teardown(() => raw.disconnect());
+  const { registry, maps, application, fromStore } = open(redis);
+  t.teardown(() => maps.close());
+  const live = (name: string, prepare = (_input: object): void => {}) => {
+    const output = goLive(registry, 'app', name);
+    prepare(output.input);
+    application.announce(output);
+    return output;
+  };
+  await raw.set('app/taken', 'ovt://other/app/taken');
+  const [stream, taken] = [live('s'), live('taken')];
+  live('pulled', (input) => fromStore.add(input));
+  const relay = application.relay('far', 'far', { type: 'Ovt', kind: 'ovt' });
+  relay.setTracks([VIDEO]);
+  application.announce(relay);
+  await until('it is told', async () => (await raw.get('app/s')) === URL);
+  t.deepEqual((await raw.keys('*')).sort(), ['app/s', 'app/taken']);
+  t.is(await maps.find(application, 's'), undefined, 'nobody pulls from himself');
+  t.is(await maps.find(application, 'taken'), 'ovt://other/app/taken');
+  t.is(await maps.find(application, 'none'), undefined);
+  await raw.del('app/taken');
+  await until('the candidate is next', async () => (await raw.get('app/taken')) === URL.replace(/s$/, 'taken'));
+  await raw.set('app/s', 'ovt://thief/app/s');
+  stream.input.close('over');
+  taken.input.close('over');
+  await until('it is taken back', async () => (await raw.get('app/taken')) === null);
+  t.is(await raw.get('app/s'), 'ovt://thief/app/s', 'what another tells is left alone');
+});
+
+test('a connection ends with its virtual host, comes back after Redis did, and gives up on a wrong password', async (t) => {
+  const redis = await RedisServer.start(t, { args: ['--requirepass', 'right'] });
+  const raw = new Redis({ port: redis.port, password: 'right' });
+  t.teardown(() => raw.disconnect());
+  const clients = async (): Promise<number> => ((await raw.client('LIST')) as string).trim().split('\n').length;
+  const wrong = open(redis, 'wrong');
+  t.teardown(() => wrong.maps.close());
+  await raw.set('app/s', 'ovt://other/app/s');
+  t.is(await wrong.maps.find(wrong.application, 's'), undefined);
+  await wrong.maps.close();
+  const { registry, maps, application } = open(redis, 'right');
+  t.teardown(() => maps.close());
+  t.is(await maps.find(application, 's'), 'ovt://other/app/s');
+  await redis.kill();
+  t.is(await maps.find(application, 's'), undefined);
+  await redis.run();
+  await until('it is back', () => raw.set('app/s', 'ovt://again/app/s').catch(() => false));
+  await until('it answers again', async () => (await maps.find(application, 's')) === 'ovt://again/app/s');
+  const before = await clients();
+  registry.deleteVhost('v', 'the test is over');
+  await until('it is gone', async () => (await clients()) === before - 1);
+});
+
+test('a thousand questions at once for one stream are one', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis({ port: redis.port });
+  t.teardown(() => raw.disconnect());
+  const { maps, application } = open(redis);
+  t.teardown(() => maps.close());
+  await maps.find(application, 'warm');
+  const gets = async (): Promise<number> => Number(/cmdstat_get:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
+  const before = await gets();
+  await Promise.all(Array.from({ length: 1000 }, () => maps.find(application, 'none')));
+  t.is(await gets(), before + 1);
+});

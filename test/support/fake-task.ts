@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import type { Cluster } from '#cluster';
+import { Registry } from '../../src/core/registry.ts';
+import { StreamDirectory } from '../../src/origins/stream-directory.ts';
+import { StreamNames } from '../../src/origins/stream-names.ts';
+import type { Task, TaskKind } from '../../src/tasks/kind.ts';
+import { Tasks } from '../../src/tasks/tasks.ts';
+import { addVhost } from './live.ts';
+
+const STEP_MS = 2;
+
+/** What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped. */
+export interface FakeSpec {
+  readonly does: 'wait' | 'fail' | 'end';
+  readonly beside?: string;
+}
+
+/** A kind whose tasks tell, every few milliseconds, that they run; progress counts the runs. */
+export class FakeKind implements TaskKind {
+  readonly name = 'fake';
+  readonly keepMs = 60_000;
+  readonly follows?: (spec: unknown) => string;
+  readonly running = new Map<string, Task>();
+  /** By id of the task. */
+  readonly runs = new Map<string, number>();
+  readonly #act: (task: Task) => void;
+
+  constructor(act: (task: Task) => void = () => {}, follow = false) {
+    this.#act = act;
+    if (follow) this.follows = (spec) => (spec as FakeSpec).beside ?? '';
+  }
+
+  async run(task: Task): Promise<void> {
+    const { id } = task.name;
+    const { does } = task.spec as unknown as FakeSpec;
+    this.runs.set(id, (this.runs.get(id) ?? 0) + 1);
+    if (does === 'fail') throw new Error('it fails');
+    this.running.set(id, task);
+    task.started();
+    task.keep(Number(task.progress ?? 0) + 1);
+    try {
+      if (does === 'end') return;
+      while (!task.signal.aborted) {
+        if (task.valid) this.#act(task);
+        await delay(STEP_MS, undefined, { signal: task.signal }).catch(() => undefined);
+      }
+    } finally {
+      this.running.delete(id);
+    }
+  }
+}
+
+/** Tasks of a node with the application `app`, and nothing around them. */
+export function openTasks(cluster: Cluster, kind: FakeKind) {
+  const log = pino({ level: 'silent' });
+  const registry = new Registry();
+  addVhost(registry);
+  const directory = new StreamDirectory({ cluster, registry });
+  const names = new StreamNames({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, directory, log });
+  tasks.add(kind);
+  tasks.start();
+  return { cluster, registry, directory, names, tasks, kind };
+}
+
+export function fakeName(id: string) {
+  return { kind: 'fake', vhost: 'default', app: 'app', id };
+}

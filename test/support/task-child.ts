@@ -1,0 +1,13 @@
+/**
+ * A node in a process of its own that takes fake tasks: `task-child.ts <redis url> <id>`. Says `act <task> <fence> <time>`
+ * for each act.
+ */
+import { openNode } from './cluster.ts';
+import { FakeKind, openTasks } from './fake-task.ts';
+
+const [url = '', id = ''] = process.argv.slice(2);
+const cluster = await openNode({ teardown: () => {} }, id, { url });
+openTasks(cluster, new FakeKind(({ name, fence }) => {
+  process.stdout.write(`act ${name.id} ${fence} ${process.hrtime.bigint()}\n`);
+}));
+process.stdout.write('ready\n');

@@ -1,0 +1,183 @@
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { Registry } from '../../../../src/core/registry.ts';
+import { Pull, type PullOptions } from '../../../../src/providers/pull/pull.ts';
+import type { PullSource, SourceSink } from '../../../../src/providers/pull/source.ts';
+import type { PullSpec } from '../../../../src/providers/pull/spec.ts';
+import { UseWatch } from '../../../../src/providers/pull/use-watch.ts';
+import { addVhost, AUDIO, VIDEO } from '../../../support/live.ts';
+import { until } from '../../../support/until.ts';
+
+const PLAYLIST = {
+  name: 'of the origin', fileName: 'origin', renditions: [],
+  options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
+};
+const SPEC: PullSpec = {
+  urls: ['ovt://one/a/s'], relay: true, noInputFailoverMs: 3000, unusedMs: 0, retryCount: 0, failbackMs: 0, isFromStore: false,
+};
+
+/** Origins by URL: those that are up play, until they are told to end. */
+class Origins {
+  readonly up = new Set<string>();
+  readonly opened: string[] = [];
+  readonly playing = new Map<string, SourceSink>();
+
+  readonly open = async (url: string): Promise<PullSource> => {
+    this.opened.push(url);
+    if (!this.up.has(url)) throw new Error(`${url} is down`);
+    return {
+      connection: undefined,
+      play: async (sink) => {
+        this.playing.set(url, sink);
+        sink.tracks([{ ...VIDEO }, { ...AUDIO }], [PLAYLIST]);
+      },
+      close: () => this.playing.delete(url),
+    };
+  };
+
+  end(url: string): void {
+    this.up.delete(url);
+    const sink = this.playing.get(url);
+    this.playing.delete(url);
+    sink?.end('the test ended it');
+  }
+}
+
+function begin(t: ExecutionContext, spec: Partial<PullSpec>, options: Partial<PullOptions> = {}, up: readonly string[] = []) {
+  const registry = new Registry();
+  addVhost(registry);
+  const application = registry.vhost('default').application('app');
+  const input = application.publish('s', { type: 'Ovt', kind: 'ovt' }, { replace: false, maxConnections: 0, isPassthrough: true });
+  const origins = new Origins();
+  for (const url of up) origins.up.add(url);
+  const stop = new AbortController();
+  let started = 0;
+  const pull = new Pull({
+    application, input, spec: { ...SPEC, ...spec }, persistent: false, isNew: false, open: origins.open,
+    log: pino({ level: 'silent' }), signal: stop.signal, onStarted: () => void (started += 1), ...options,
+  });
+  t.teardown(() => stop.abort());
+  const run = pull.run();
+  run.catch(() => undefined);
+  return { application, input, origins, stop, pull, run, started: () => started };
+}
+
+const plays = (origins: Origins, url: string) => until(`${url} plays`, () => origins.playing.has(url));
+
+test('a relay is put out as the origin tells, under its own name', async (t) => {
+  const { application, input, origins, started } = begin(t, {}, {}, ['ovt://one/a/s']);
+  await plays(origins, 'ovt://one/a/s');
+  t.is(started(), 1);
+  const output = application.outputs.get('s');
+  t.deepEqual(output?.tracks.map(({ codec }) => codec), ['H264', 'AAC']);
+  t.like(output?.playlist('origin'), PLAYLIST);
+  const packets: unknown[] = [];
+  output?.read({ packet: (packet) => void packets.push(packet) });
+  const [track] = input.tracks;
+  const packet = { track: track as typeof VIDEO, dts: 0, pts: 0, duration: 3000, key: true, data: Buffer.from('x') };
+  origins.playing.get('ovt://one/a/s')?.packet(packet);
+  t.is(packets[0], packet);
+});
+
+test('URLs are tried in order; when one ends the next goes on with the same stream', async (t) => {
+  const urls = ['ovt://one/a/s', 'ovt://two/a/s', 'ovt://three/a/s'];
+  const { input, origins, run, started, application } = begin(t, { urls }, {}, urls.slice(1));
+  await plays(origins, 'ovt://two/a/s');
+  t.deepEqual(origins.opened, urls.slice(0, 2));
+  const output = application.outputs.get('s');
+  const [before] = input.tracks;
+  origins.end('ovt://two/a/s');
+  await plays(origins, 'ovt://three/a/s');
+  t.not(input.tracks[0], before, 'another track object: a discontinuity');
+  t.is(application.outputs.get('s'), output);
+  t.is(started(), 1);
+  origins.end('ovt://three/a/s');
+  await run;
+  t.deepEqual(origins.opened, [...urls, 'ovt://one/a/s', 'ovt://two/a/s'], 'each of the others once more');
+});
+
+test('retryCount: rounds through the URLs before it is given up', async (t) => {
+  const urls = ['ovt://one/a/s', 'ovt://two/a/s'];
+  for (const [retryCount, tries] of [[0, 2], [1, 2], [3, 6]] as const) {
+    const { origins, run } = begin(t, { urls, retryCount });
+    await run;
+    t.is(origins.opened.length, tries);
+  }
+});
+
+test('without retries a stream with one URL ends with its source; with them that is tried again', async (t) => {
+  const one = begin(t, {}, {}, SPEC.urls);
+  await plays(one.origins, 'ovt://one/a/s');
+  one.origins.end('ovt://one/a/s');
+  await one.run;
+  t.is(one.origins.opened.length, 1);
+  const two = begin(t, { retryCount: 2 }, {}, SPEC.urls);
+  await plays(two.origins, 'ovt://one/a/s');
+  two.origins.end('ovt://one/a/s');
+  await two.run;
+  t.is(two.origins.opened.length, 3);
+});
+
+test('a persistent one is tried for ever, but for its creation', async (t) => {
+  const fresh = begin(t, {}, { persistent: true, isNew: true });
+  await t.throwsAsync(fresh.run, { message: /is down/ });
+  const { input, origins } = begin(t, {}, { persistent: true }, SPEC.urls);
+  await plays(origins, 'ovt://one/a/s');
+  origins.end('ovt://one/a/s');
+  await until('it was tried a few times', () => origins.opened.length > 3);
+  t.true(input.listed && !input.closed);
+  t.is(input.tracks.length, 2);
+  origins.up.add('ovt://one/a/s');
+  await plays(origins, 'ovt://one/a/s');
+});
+
+test('a new one that never plays fails', async (t) => {
+  const { run } = begin(t, { urls: ['ovt://one/a/s', 'ovt://two/a/s'] }, { isNew: true });
+  await t.throwsAsync(run, { name: 'PullError', message: 'ovt://two/a/s is down' });
+});
+
+test('failback: the first URL is tried while another plays, and takes over when it is back', async (t) => {
+  const urls = ['ovt://one/a/s', 'ovt://two/a/s'];
+  const { input, origins, pull } = begin(t, { urls, failbackMs: 20 }, {}, ['ovt://two/a/s']);
+  await plays(origins, 'ovt://two/a/s');
+  await until('it was looked for', () => origins.opened.filter((url) => url === urls[0]).length > 2);
+  t.true(origins.playing.has('ovt://two/a/s'));
+  t.is(pull.url, 'ovt://two/a/s');
+  origins.up.add('ovt://one/a/s');
+  await plays(origins, 'ovt://one/a/s');
+  t.deepEqual([...origins.playing.keys()], ['ovt://one/a/s']);
+  t.is(pull.url, 'ovt://one/a/s');
+  t.false(input.closed);
+  const before = origins.opened.length;
+  origins.end('ovt://one/a/s');
+  await plays(origins, 'ovt://two/a/s');
+  t.is(origins.opened[before], 'ovt://two/a/s', 'the next one, at once');
+});
+
+test('it ends at once when it is told to, whatever it waits for', async (t) => {
+  const hanging = begin(t, {}, { open: () => new Promise<never>(() => {}) });
+  hanging.stop.abort();
+  await hanging.run;
+  const { origins, stop, run } = begin(t, {}, {}, SPEC.urls);
+  await plays(origins, 'ovt://one/a/s');
+  stop.abort();
+  await run;
+  t.is(origins.playing.size, 0);
+});
+
+test('a stream that nobody watches is noticed, and one that is watched through another node is not', async (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const application = registry.vhost('default').application('app');
+  const input = application.publish('s', { type: 'Ovt', kind: 'ovt' }, { replace: false, maxConnections: 0 });
+  const output = application.addOutput(input, 's');
+  let unused = false;
+  const leave = output.addRelay();
+  const watch = new UseWatch(input, 40, () => (unused = true));
+  t.teardown(() => watch.close());
+  const since = performance.now();
+  await until('a while', () => performance.now() - since > 200);
+  t.false(unused);
+  leave();
+  await until('it is noticed', () => unused);
+});

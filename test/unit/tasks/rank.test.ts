@@ -1,0 +1,47 @@
+import test from 'ava';
+import type { NodeRow } from '#cluster';
+import { ranked } from '../../../src/tasks/rank.ts';
+
+const row = (id: string, shape: Partial<NodeRow> = {}): NodeRow => ({
+  id, incarnation: 'x', load: 0, full: false, info: {}, address: undefined, state: 'ready', uptimeMs: 0, silentMs: 0, ...shape,
+});
+const NODES = ['a', 'b', 'c', 'd'].map((id) => row(id));
+const KEYS = Array.from({ length: 200 }, (_, n) => `task/${n}`);
+
+test('all nodes rank alike, in whatever order they know each other', (t) => {
+  for (const key of KEYS) t.deepEqual(ranked(key, NODES), ranked(key, NODES.toReversed()));
+});
+
+test('tasks spread over the nodes, at every rank', (t) => {
+  for (const rank of [0, 1, 3]) {
+    for (const { id } of NODES) {
+      const count = KEYS.filter((key) => ranked(key, NODES)[rank] === id).length;
+      t.true(count > 25 && count < 85, `${id} is ${count} times at ${rank}`);
+    }
+  }
+});
+
+test('a node that goes changes nothing for tasks that others are first for', (t) => {
+  const [gone, ...left] = NODES;
+  for (const key of KEYS) {
+    const before = ranked(key, NODES).filter((id) => id !== gone?.id);
+    t.deepEqual(ranked(key, left), before);
+  }
+});
+
+test('of the first two the one with clearly less to do is in front', (t) => {
+  const busy = NODES.map((node) => (node.id === 'a' ? { ...node, load: 0.9 } : node));
+  for (const key of KEYS) {
+    const [first, second, ...rest] = ranked(key, NODES);
+    const expected = first === 'a' ? [second, first, ...rest] : [first, second, ...rest];
+    t.deepEqual(ranked(key, busy), expected as string[]);
+  }
+  const nearly = NODES.map((node) => (node.id === 'a' ? { ...node, load: 0.1 } : node));
+  for (const key of KEYS) t.deepEqual(ranked(key, nearly), ranked(key, NODES));
+});
+
+test('who drains, is full or lost takes nothing', (t) => {
+  const nodes = [row('a', { state: 'draining' }), row('b', { full: true }), row('c', { state: 'lost' }), row('d')];
+  t.deepEqual(ranked('k', nodes), ['d']);
+  t.deepEqual(ranked('k', nodes.slice(0, 3)), []);
+});

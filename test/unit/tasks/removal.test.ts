@@ -1,0 +1,33 @@
+import test from 'ava';
+import { Registry } from '../../../src/core/registry.ts';
+import { TaskDefinitions } from '../../../src/tasks/definitions.ts';
+import { dynamicConfig } from '../../support/api.ts';
+
+const definition = { spec: {}, persistent: true, stored: true };
+
+test('with an application, or a virtual host, the definitions of its tasks are deleted, and no others', async (t) => {
+  const registry = new Registry();
+  const { cluster, config } = await dynamicConfig(registry);
+  await config.restore();
+  const app = (name: string) => ({ name, type: 'live' });
+  for (const name of ['v', 'w']) {
+    await config.createVhosts([{ name, host: { names: [name] }, applications: [app('one'), app('two'), app('*')] }]);
+  }
+  const definitions = new TaskDefinitions(cluster.config);
+  const name = (vhost: string, application: string, id: string) => ({ kind: 'fake', vhost, app: application, id });
+  for (const [vhost, application] of [['v', 'one'], ['v', 'two'], ['v', 'demanded'], ['w', 'one']] as const) {
+    await definitions.create(name(vhost, application, 'a/b #1'), definition);
+  }
+  registry.vhost('v').demandApplication('demanded');
+  const left = () => [...definitions.names()].map(({ vhost, app: application }) => `${vhost}/${application}`).sort();
+  await config.deleteApplication('v', 'one');
+  t.deepEqual(left(), ['v/demanded', 'v/two', 'w/one']);
+  await config.deleteApplication('v', 'demanded');
+  t.deepEqual(left(), ['v/two', 'w/one']);
+  t.false(definitions.isLeftOver(name('v', 'one', 'x'), definition), 'its template may make it again');
+  await config.deleteVhost('v');
+  t.deepEqual(left(), ['w/one']);
+  t.true(definitions.isLeftOver(name('v', 'two', 'x'), definition));
+  t.false(definitions.isLeftOver(name('v', 'two', 'x'), { ...definition, stored: false }));
+  t.deepEqual([...registry.vhosts.keys()], ['w'], 'no definition is taken for a virtual host');
+});
