@@ -77,9 +77,9 @@ const SCRIPT = `
   const details = () => hls.levels[hls.currentLevel]?.details;
   window.misses = () => details()?.misses ?? 0;
   const shown = () => details()?.fragments.findLast(({ start }) => start <= video.currentTime)?.cc;
-  let before = shown();
+  let before = shown() ?? 0;
   let behind;
-  window.next = () => [before, behind] = [shown(), undefined];
+  window.next = () => [before, behind] = [shown() ?? 0, undefined];
   window.goesOn = () => {
     if (shown() > before) behind ??= video.currentTime;
     return video.currentTime > behind + 3;
@@ -97,7 +97,7 @@ async function goesOn(t: ExecutionContext, page: Page): Promise<void> {
 /** It has been told again and again that nothing is new. */
 const waitsInVain = (page: Page) => page.waitForFunction('misses() > 3', undefined, WITHIN);
 
-test('published to one node, played from the others: by hls.js, by a player of parts, and every file the same', async (t) => {
+test.serial('published to one node, played from the others: by hls.js, by a player of parts, and every file the same', async (t) => {
   const nodes = await startNodes(t);
   const [a, b, c] = nodes;
   await publish(t, a);
@@ -123,7 +123,7 @@ test('published to one node, played from the others: by hls.js, by a player of p
   t.true(Number(await page.evaluate('hls.latency')) < 5);
 });
 
-test('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
+test.serial('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
   const nodes = await startNodes(t);
   const [a, b, c] = nodes;
   await publish(t, a);
@@ -144,7 +144,7 @@ test('one player on all nodes is one session; one that is thrown out is thrown o
   }
 });
 
-test('a publisher that comes back to the same node, or to another: hls.js plays on', async (t) => {
+test.serial('a publisher that comes back to the same node, or to another: hls.js plays on', async (t) => {
   const [a, b, c] = await startNodes(t);
   const first = await publish(t, a);
   const pages = [await play(t, b), await play(t, a)];
@@ -158,7 +158,7 @@ test('a publisher that comes back to the same node, or to another: hls.js plays 
   for (const page of pages) await goesOn(t, page);
 });
 
-test('the process that has a stream is killed, its publisher goes to another node: hls.js plays on', async (t) => {
+test.serial('the process that has a stream is killed, its publisher goes to another node: hls.js plays on', async (t) => {
   const [a, b, c] = await startNodes(t);
   await publish(t, a);
   const pages = [await play(t, b), await play(t, b, 'playOven')];
