@@ -7,6 +7,7 @@ export class Continuity {
   readonly #kept = new Map<string, unknown>();
   readonly #onChange: () => void;
   #over = false;
+  #taken = false;
 
   /** @param onChange hears that something else is kept */
   constructor(inherited: ReadonlyMap<string, unknown> = new Map(), onChange: () => void = () => {}) {
@@ -36,9 +37,15 @@ export class Continuity {
     return this.#over;
   }
 
-  /** Keeps nothing any more. */
-  end(): void {
+  /** It is over because another stream has the name already, which continues this one. */
+  get taken(): boolean {
+    return this.#taken;
+  }
+
+  /** Keeps nothing any more. @param taken another stream has the name */
+  end({ taken = false } = {}): void {
     this.#over = true;
+    this.#taken = taken;
     this.#kept.clear();
     this.#onChange();
   }

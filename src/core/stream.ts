@@ -212,9 +212,9 @@ export class InputStream extends Stream {
     return output;
   }
 
-  /** Ends it for good: nothing continues it. */
-  end(reason: string): void {
-    this.continuity.end();
+  /** Ends it for good: nothing continues it, or, where the name was `taken`, something does already. */
+  end(reason: string, how?: { readonly taken: boolean }): void {
+    this.continuity.end(how);
     this.close(reason);
   }
 

@@ -108,7 +108,7 @@ class NameClaim {
     this.#input = input;
     this.#lease = new ToldLease(lease, () => this.#meta as Json, log);
     this.#facts = facts;
-    const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`);
+    const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.tell());

@@ -80,15 +80,15 @@ export async function untilKnown({ directory, application }: LlhlsNode, owner: L
   await until('the stream is known', () => directory.known(application, name)?.owner.id === owner.id);
 }
 
-/** A function that brings an output stream of picture and sound on to a media time, in seconds. */
-export function feeder(output: OutputStream, gop = 60, start = 0) {
-  const [video, audio] = [videoTrack(), audioTrack()];
-  let from = start;
+/** A function that brings an output stream on to a media time, in seconds: the tracks 0, a picture, and 1, a sound. */
+export function feeder(output: OutputStream, gop = 60) {
+  let from = 0;
   return (to: number) => {
     const span = { from, to, gop };
-    const own = (id: number): Track => output.tracks.find((track) => track.id === id) ?? video;
-    const packets = interleaved(videoPackets(video, span), audioPackets(audio, span));
-    for (const packet of packets) output.write({ ...packet, track: own(packet.track.id) });
+    for (const packet of interleaved(videoPackets(videoTrack(), span), audioPackets(audioTrack(), span))) {
+      const track = output.tracks.find(({ id }) => id === packet.track.id);
+      if (track !== undefined) output.write({ ...packet, track });
+    }
     from = to;
   };
 }

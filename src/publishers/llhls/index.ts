@@ -9,11 +9,10 @@ import type { PeerCalls } from '../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { CrossDomainRules } from '../http/cors.ts';
 import type { PlayedStream } from './answer.ts';
-import { addDefaultPlaylist } from './default-playlist.ts';
+import { OwnStreams } from './own-streams.ts';
 import { answerNodes } from './remote/answers.ts';
 import { RemoteStreams } from './remote/streams.ts';
 import { llhlsRoutes } from './routes.ts';
-import { LlhlsStream } from './stream.ts';
 import { SessionTokens } from './token.ts';
 
 export interface LlhlsPublisherOptions {
@@ -36,18 +35,20 @@ export interface LlhlsPublisherOptions {
 export class LlhlsPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #options: LlhlsPublisherOptions;
-  readonly #streams = new Map<OutputStream, LlhlsStream>();
+  readonly #own: OwnStreams;
   readonly #remote: RemoteStreams;
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(options: LlhlsPublisherOptions) {
-    const { registry, calls, crossDomains } = options;
+    const { registry, cluster, directory, calls, log, tokenKey, crossDomains } = options;
+    const tokens = ({ internalName }: Application, name: string) => new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
+    this.#own = new OwnStreams({ directory, tokens, log });
+    this.#remote = new RemoteStreams({ cluster, directory, tokens });
     registry.on('output', this.#attach);
-    this.#remote = new RemoteStreams({ ...options, tokens: (application, name) => this.#tokens(application, name) });
     answerNodes(calls, ({ vhost, app, stream }) => {
       const application = registry.vhosts.get(vhost)?.applications.get(app);
-      return application && this.#own(application, stream);
+      return application && this.#own.find(application, stream);
     });
     this.routes = llhlsRoutes({
       registry,
@@ -60,42 +61,31 @@ export class LlhlsPublisher {
   close(): void {
     this.#options.registry.off('output', this.#attach);
     this.#remote.close();
-    for (const stream of this.#streams.values()) stream.close();
-    this.#streams.clear();
+    this.#own.close();
   }
 
+  /** @param query of a request for a master playlist */
   #find(application: Application, name: string, query: URLSearchParams | undefined): PlayedStream | undefined | Promise<PlayedStream | undefined> {
-    return this.#own(application, name) ?? this.#remote.find(application, name) ?? this.#search(application, name, query);
+    const own = this.#own.find(application, name);
+    if (own?.interrupted === false) return own;
+    const remote = this.#remote.find(application, name);
+    // what is only kept, in case that its publisher returns, may be had from an origin
+    const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
+    return search ? this.#search(application, name, query) : (remote ?? own);
   }
 
   async #search(application: Application, name: string, query: URLSearchParams | undefined): Promise<PlayedStream | undefined> {
-    const located = await this.#remote.locate(application, name);
     const { bring } = this.#options;
-    if (located !== undefined || query === undefined || bring === undefined || !(await bring(application, name, query))) return located;
-    return this.#own(application, name) ?? this.#remote.locate(application, name);
-  }
-
-  #own(application: Application, name: string): LlhlsStream | undefined {
-    const output = application.outputs.get(name);
-    return output === undefined ? undefined : this.#streams.get(output);
-  }
-
-  #tokens(application: Application, name: string): SessionTokens {
-    return new SessionTokens(this.#options.tokenKey, `${application.internalName}/${name}`);
+    let located = await this.#remote.locate(application, name);
+    if (located === undefined && query !== undefined && (await bring?.(application, name, query)) === true) {
+      located = await this.#remote.locate(application, name);
+    }
+    return located ?? this.#own.find(application, name) ?? this.#remote.find(application, name);
   }
 
   #open(output: OutputStream, application: Application): void {
-    const config = application.config.publishers.llhls;
-    if (config === undefined || output.closed || output.input.isRelay) return;
-    if (config.createDefaultPlaylist) addDefaultPlaylist(output);
-    const log = this.#options.log.child({ publisher: 'llhls', stream: `${application.internalName}/${output.name}` });
-    const tokens = this.#tokens(application, output.name);
-    const stream = new LlhlsStream({ output, application, config, tokens, log });
-    this.#streams.set(output, stream);
+    if (output.input.isRelay) return;
+    this.#own.open(output, application);
     this.#remote.handOver(application, output.name);
-    output.once('close', () => {
-      this.#streams.delete(output);
-      stream.close();
-    });
   }
 }

@@ -30,9 +30,15 @@ export function readKept(value: unknown): Kept | undefined {
   return Value.Check(Kept, value) ? value : undefined;
 }
 
-export function toKept(run: string, progress: Progress, complete: boolean, kicked: Iterable<string>): Kept {
+/** @returns undefined as long as there is nothing to continue */
+export function toKept(run: string, progress: Progress, complete: boolean, kicked: Iterable<string>): Kept | undefined {
   const { msn, discontinuities, inits } = progress;
+  if (msn < 0) return undefined;
   return { run, msn, discontinuities: Math.max(0, discontinuities), inits: [...inits], complete, kicked: [...kicked].slice(-MAX_KICKED) };
+}
+
+export function isNews(one: Kept, other: Kept): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other);
 }
 
 /** Where a stream goes on that has none of the segments before. */

@@ -1,3 +1,6 @@
+/** Requests of one stream that are held at once. */
+export const MAX_WAITING = 20_000;
+
 /** How a wait ended: what was waited for is there, its time is over, or it can never come. */
 export type Outcome = 'ready' | 'overdue' | 'gone';
 

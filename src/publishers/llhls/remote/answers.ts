@@ -66,7 +66,7 @@ async function chunklist(stream: LlhlsStream, { file, query }: Asked): Promise<P
   if (position === undefined) return content(null, 201);
   const forms = query.get('forms')?.split(',') ?? [];
   const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [form, rendition.text(form).plain.toString()]);
-  const { run, edition, interrupted, patienceMs } = stream;
+  const { run, renditions: { edition, interrupted, patienceMs } } = stream;
   const state: ChunklistState = { run, edition, interrupted, patienceMs, position, texts: Object.fromEntries(texts) };
   return content(state);
 }

@@ -4,6 +4,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer.ts';
 import type { Chunklist } from '../chunklist.ts';
+import { INTERRUPTED_MS } from '../renditions.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
@@ -16,8 +17,6 @@ const FRESH_MS = 200;
 const FORM_MS = 10_000;
 /** Between two attempts while nobody answers for the stream. */
 const RETRY_MS = 500;
-/** How long a request waits for a publisher that may return. */
-const INTERRUPTED_MS = 5000;
 const TIMEOUT_MS = 5000;
 
 /** What a rendition needs of its stream. */

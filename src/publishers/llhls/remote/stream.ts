@@ -11,6 +11,7 @@ import { handedOn, type Directives } from '../directives.ts';
 import { MasterTemplate } from '../master-template.ts';
 import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
+import { MAX_WAITING } from '../waiters.ts';
 import type { MediaCache } from './cache.ts';
 import { AwayError, NotHereError, OwnerLink, type Call } from './link.ts';
 import { RemotePlayers } from './players.ts';
@@ -24,7 +25,6 @@ const TIMEOUT_MS = 5000;
 const MAX_FETCHED = 256;
 /** Of one connection: caches in front of players ask for many at once. */
 const MAX_FETCHED_BY_ONE = 64;
-const MAX_WAITING = 20_000;
 /** Names of chunklists that are asked for; those that the owner does not know are forgotten. */
 const MAX_RENDITIONS = 256;
 const MAX_MASTERS = 64;
@@ -78,6 +78,11 @@ export class RemoteStream implements PlayedStream, RemoteContext {
 
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** Nobody has it, as far as is known: what is here is only kept. */
+  get lost(): boolean {
+    return this.link.lostFor(performance.now()) > 0;
   }
 
   /** Who has the stream by now, as the directory tells. */

@@ -256,13 +256,13 @@ test('a hinted part that its segment ended without: 404', async (t) => {
   t.is((await held).statusCode, 404);
 });
 
-test('when the stream ends, those who wait get 404, and so does everyone after', async (t) => {
+test('when the stream ends for good, those who wait get 404, and so does everyone after', async (t) => {
   const { get, advance, children, input } = await live(t);
   advance(3.1);
   const url = (await children())[1] as string;
   const held = get(`${url}?_HLS_msn=2&_HLS_part=0`);
   await turns();
-  input.close('done');
+  input.end('deleted');
   t.is((await held).statusCode, 404);
   t.is((await get(MASTER)).statusCode, 404);
 });

@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import test, { type ExecutionContext } from 'ava';
+import type { Page } from 'playwright-core';
+import { aac } from '../support/aac.ts';
+import { launchBrowser } from '../support/browser.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
+import { MediaPublisher } from '../support/media-publisher.ts';
+import { startNode } from '../support/nodes.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { h264 } from '../support/webrtc-media.ts';
+
+const { resolve } = createRequire(import.meta.url);
+const SCRIPTS = [resolve('hls.js/dist/hls.min.js'), resolve('ovenplayer/dist/ovenplayer.js'), `${import.meta.dirname}/../support/hls-player.js`];
+const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
+const MASTER = '/app/live/llhls.m3u8';
+const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
+const WITHIN = { timeout: 60_000 };
+
+const scene = { video: await h264({ width: 160, height: 90, fps: 15, gop: 15, seconds: 4, kbit: 100 }), audio: await aac(440, {}, 4) };
+const browser = await launchBrowser();
+test.after.always(() => browser.close());
+
+type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
+
+async function startNodes(t: ExecutionContext, llhls = LLHLS): Promise<Nodes> {
+  const redis = await RedisServer.start(t);
+  const start = (id: string): Promise<Kiln> => startNode(t, redis, id, { llhls });
+  return Promise.all([start('a'), start('b'), start('c')]);
+}
+
+/** Publishes to a node as soon as that takes it. */
+async function publish(t: ExecutionContext, node: Kiln): Promise<MediaPublisher> {
+  const publisher = await until('the node takes the stream', () => MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
+    if (/exists|BadName|Denied/i.test(error.message)) return undefined;
+    throw error;
+  }));
+  t.teardown(() => publisher.close());
+  return publisher;
+}
+
+const master = (node: Kiln, query = '') => until(`${node.ports.http} plays`, async () => {
+  const answer = await fetch(node.httpUrl(MASTER + query));
+  return answer.status === 200 && answer.text();
+});
+
+/** Paths of the chunklists that a node names: of the sound, and of the picture. */
+async function chunklists(node: Kiln, query = ''): Promise<readonly [string, string]> {
+  const [sound, picture] = [...(await master(node, query)).matchAll(/[^"\n]*chunklist_[^"\n]*/g)].map(([path]) => path);
+  if (sound === undefined || picture === undefined) throw new Error('no chunklists');
+  return [sound, picture];
+}
+
+/** A page that plays from a node, by hls.js alone or under OvenPlayer. */
+async function play(t: ExecutionContext, node: Kiln, by: 'playHls' | 'playOven' = 'playHls'): Promise<Page> {
+  const page = await browser.newPage();
+  t.teardown(() => page.close());
+  // a player that comes with the stream has too little to hold back from the edge
+  await until('three segments', async () => {
+    const [, picture] = await chunklists(node);
+    return (await (await fetch(node.httpUrl(picture))).text()).split('#EXTINF').length > 3;
+  });
+  await page.goto(node.httpUrl('/livez'));
+  for (const path of SCRIPTS) await page.addScriptTag({ content: readFileSync(path, 'utf8') });
+  await page.evaluate(`document.body.appendChild(Object.assign(document.createElement('div'), { id: 'player' })); ${by}('${node.httpUrl(MASTER)}')`);
+  await page.waitForFunction('shows(160)', undefined, WITHIN);
+  await page.addScriptTag({ content: SCRIPT });
+  return page;
+}
+
+/** In pages of hls.js: how many discontinuities are in front of what is shown, and whether it goes on behind one more. */
+const SCRIPT = `
+  const video = document.querySelector('video');
+  window.isFirst = () => document.querySelector('video') === video && document.querySelectorAll('video').length === 1;
+  const details = () => hls.levels[hls.currentLevel]?.details;
+  window.misses = () => details()?.misses ?? 0;
+  const shown = () => details()?.fragments.findLast(({ start }) => start <= video.currentTime)?.cc;
+  let before = shown() ?? 0;
+  let behind;
+  window.next = () => [before, behind] = [shown() ?? 0, undefined];
+  window.goesOn = () => {
+    if (shown() > before) behind ??= video.currentTime;
+    return video.currentTime > behind + 3;
+  };
+`;
+
+/** The same element shows what came behind the discontinuity, and goes on. */
+async function goesOn(t: ExecutionContext, page: Page): Promise<void> {
+  await page.waitForFunction('goesOn()', undefined, WITHIN);
+  t.true(await page.evaluate('isFirst()'));
+  t.deepEqual(await page.evaluate("faults.filter((fault) => / true /.test(fault))"), []);
+  await page.evaluate('next()');
+}
+
+/** It has been told again and again that nothing is new. */
+const waitsInVain = (page: Page) => page.waitForFunction('misses() > 3', undefined, WITHIN);
+
+test.serial('published to one node, played from the others: by hls.js, by a player of parts, and every file the same', async (t) => {
+  const nodes = await startNodes(t);
+  const [a, b, c] = nodes;
+  await publish(t, a);
+  const page = await play(t, b);
+  const player = await LlhlsPlayer.start({ port: c.ports.http, master: MASTER, hints: true });
+  t.teardown(() => player.close());
+  await until('parts come', () => player.requests > 40);
+  t.deepEqual(player.failures, []);
+  const bytesOf = (path: string) =>
+    Promise.all(nodes.map(async (node) => Buffer.from(await (await fetch(node.httpUrl(path))).arrayBuffer())));
+  for (const path of await chunklists(c)) {
+    const { msn } = parseChunklist(await (await fetch(a.httpUrl(path))).text());
+    const lists = await bytesOf(`${path}?_HLS_msn=${msn + 1}`);
+    const [own = ''] = lists.map(String);
+    for (const list of lists) t.is(list.toString(), own);
+    for (const [, name = ''] of own.matchAll(/^(seg_.*)$/gm)) {
+      const [first, ...rest] = await bytesOf(`${path.slice(0, path.lastIndexOf('/'))}/${name}`);
+      t.true((first?.length ?? 0) > 0);
+      for (const body of rest) t.deepEqual(body, first);
+    }
+  }
+  t.deepEqual(await page.evaluate('faults'), []);
+  t.true(Number(await page.evaluate('hls.latency')) < 5);
+});
+
+test.serial('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
+  const nodes = await startNodes(t);
+  const [a, b, c] = nodes;
+  await publish(t, a);
+  const [, picture] = await chunklists(b, '?session=bounced');
+  const [, staying] = await chunklists(c, '?session=staying');
+  const status = async (node: Kiln, path: string) => (await fetch(node.httpUrl(path))).status;
+  for (let round = 0; round < 3; round++) {
+    for (const node of nodes) for (const path of [picture, staying]) t.is(await status(node, path), 200);
+  }
+  const list = async (node: Kiln) => (await node.api<string[]>(SESSIONS)).body.response.toSorted();
+  for (const node of nodes) t.deepEqual(await list(node), ['bounced', 'staying']);
+  t.is((await c.api(`${SESSIONS}/bounced`, 'DELETE')).status, 200);
+  for (const node of nodes) {
+    await until('it is refused', async () => (await status(node, picture)) === 401);
+    t.is((await fetch(node.httpUrl(`${MASTER}?session=bounced`))).status, 401);
+    t.is(await status(node, staying), 200);
+    t.deepEqual(await list(node), ['staying']);
+  }
+});
+
+test.serial('a publisher that comes back to the same node, or to another: hls.js plays on', async (t) => {
+  const [a, b, c] = await startNodes(t);
+  const first = await publish(t, a);
+  const pages = [await play(t, b), await play(t, a)];
+  first.client.socket.destroy();
+  for (const page of pages) await waitsInVain(page);
+  const second = await publish(t, a);
+  for (const page of pages) await goesOn(t, page);
+  second.client.socket.destroy();
+  for (const page of pages) await waitsInVain(page);
+  await publish(t, c);
+  for (const page of pages) await goesOn(t, page);
+});
+
+test.serial('the process that has a stream is killed, its publisher goes to another node: hls.js plays on', async (t) => {
+  const [a, b, c] = await startNodes(t);
+  await publish(t, a);
+  const pages = [await play(t, b), await play(t, b, 'playOven')];
+  const [, before] = await chunklists(b);
+  a.signal('SIGKILL');
+  await a.exited();
+  t.is((await fetch(b.httpUrl(before))).status, 200, 'what is known is told while nobody has the stream');
+  t.is((await fetch(b.httpUrl(MASTER))).status, 200);
+  for (const page of pages) await waitsInVain(page);
+  await publish(t, c);
+  for (const page of pages) await goesOn(t, page);
+  t.is((await fetch(c.httpUrl(before))).status, 200);
+});
