@@ -3,7 +3,7 @@ import { round } from '../support/chaos/round.ts';
 import { Teardown } from '../support/teardown.ts';
 import { Random } from './random.ts';
 
-const PUBLISHERS = 5;
+const SIZES = { ids: ['a', 'b', 'c'], pushed: 5, pulled: 3 };
 
 /**
  * Rounds of nodes and a Redis that are killed, stopped, cut off and emptied, each ended by a time in which all must agree.
@@ -14,7 +14,7 @@ export async function cluster(seed: number, rounds: number, print: (text: string
   const end = new Teardown();
   let n = 0;
   try {
-    const nodes = await ChaosCluster.start(end, ['a', 'b', 'c'], PUBLISHERS);
+    const nodes = await ChaosCluster.start(end, SIZES);
     const random = new Random(seed);
     while (++n <= rounds) {
       const begun = performance.now();

@@ -8,7 +8,7 @@ const APP = 'vhosts/default/apps/app';
 const PREFIX = '{kiln:kiln}:';
 
 interface Statistics {
-  readonly providers: { readonly totalBytesIn: number; readonly connections: { readonly rtmp: number } };
+  readonly providers: { readonly totalBytesIn: number; readonly connections: { readonly rtmp: number; readonly ovt: number } };
 }
 
 /** In which the API of every node, Redis, and who really sends differ; empty when they agree. */
@@ -19,11 +19,13 @@ export async function audit(cluster: ChaosCluster): Promise<string[]> {
   const told = await Promise.all(nodes.map((node, at) => auditNode(cluster, node, ids[at] as string)));
   const views = told.map(({ view }) => view);
   const differing = views.flatMap((view, at) => (view === views[0] ? [] : [`${ids[at]} tells ${view}, ${ids[0]} ${views[0]}`]));
-  return [...told.flatMap(({ problems }) => problems), ...differing, ...(await auditRedis(cluster))];
+  const pullers = await cluster.pullers();
+  const pulls = pullers === cluster.pulled.length ? [] : [`the origin is pulled from by ${pullers}, not ${cluster.pulled.length}`];
+  return [...told.flatMap(({ problems }) => problems), ...differing, ...pulls, ...(await auditRedis(cluster))];
 }
 
 /** @returns what is wrong, and what every node must tell the same of */
-async function auditNode({ publishers, nodes }: ChaosCluster, node: Kiln, id: string) {
+async function auditNode({ publishers, pulled, names, nodes }: ChaosCluster, node: Kiln, id: string) {
   const problems: string[] = [];
   const read = async <T>(path: string): Promise<T | undefined> => {
     const { status, headers, body } = await node.api<T>(path);
@@ -37,8 +39,9 @@ async function auditNode({ publishers, nodes }: ChaosCluster, node: Kiln, id: st
   const rows = (await read<NodeInfo[]>('/v1/cluster/nodes')) ?? [];
   expect('nodes', rows.map((row) => `${row.id} ${row.state}`).sort().join(), rows.map((row) => `${row.id} ready`).sort().join());
   expect('the number of nodes', rows.length, nodes.length);
+  expect('the streams of all nodes', rows.reduce((sum, { streams }) => sum + streams, 0), names.length);
   const listed = (await read<string[]>(`/v1/${APP}/streams`)) ?? [];
-  expect('the list', listed.toSorted().join(), publishers.map(({ name }) => name).sort().join());
+  expect('the list', listed.toSorted().join(), names.toSorted().join());
   for (const { name, connection } of publishers) {
     const info = await read<StreamInfo>(`/v1/${APP}/streams/${name}`);
     const { localPort, remotePort } = info?.input.connection ?? {};
@@ -46,9 +49,15 @@ async function auditNode({ publishers, nodes }: ChaosCluster, node: Kiln, id: st
     const one = await read<Statistics>(`/v2/stats/current/${APP}/streams/${name}`);
     expect(`sources of ${name}`, one?.providers.connections.rtmp, 1);
   }
+  for (const name of pulled) {
+    expect(`the source of ${name}`, (await read<StreamInfo>(`/v1/${APP}/streams/${name}`))?.input.sourceType, 'Ovt');
+    const one = await read<Statistics>(`/v2/stats/current/${APP}/streams/${name}`);
+    expect(`sources of ${name}`, one?.providers.connections.ovt, 1);
+  }
   for (const level of [APP, 'vhosts/default']) {
     const all = await read<Statistics>(`/v2/stats/current/${level}`);
-    expect(`sources of ${level}`, all?.providers.connections.rtmp, publishers.length);
+    expect(`publishers of ${level}`, all?.providers.connections.rtmp, publishers.length);
+    expect(`pulls of ${level}`, all?.providers.connections.ovt, pulled.length);
   }
   return { problems, view: JSON.stringify(await configOf(read)) };
 }
@@ -62,13 +71,19 @@ async function configOf(read: <T>(path: string) => Promise<T | undefined>): Prom
   }));
 }
 
-/** Every stream is claimed by the node that has it; nothing else is claimed. */
-async function auditRedis({ redis: { port }, nodes, ids, publishers }: ChaosCluster): Promise<string[]> {
+/** Every stream is claimed, by the node that has it, and the task of every pull by the node that pulls; no more is claimed. */
+async function auditRedis({ redis: { port }, nodes, ids, publishers, pulled }: ChaosCluster): Promise<string[]> {
   const client = new Redis(port);
   try {
     const claims = await client.hgetall(`${PREFIX}claims`);
     const is = Object.entries(claims).map(([key, record]) => `${key} ${record.split(' ')[2]}`);
-    const should = publishers.map(({ name, connection }) => `stream/default/app/${name} ${ids[nodes.findIndex((node) => node === connection?.node)]}`);
+    const pushes = publishers.map(({ name, connection }) => `stream/default/app/${name} ${ids[nodes.findIndex((node) => node === connection?.node)]}`);
+    // where a pull is, its task tells; that it is anywhere at all, the origin
+    const pulls = pulled.flatMap((name) => {
+      const owner = claims[`stream/default/app/${name}`]?.split(' ')[2];
+      return [`stream/default/app/${name} ${owner}`, `task/pull/default/app/${name} ${owner}`];
+    });
+    const should = [...pushes, ...pulls];
     const [actual, wanted] = [is.sort().join(), should.sort().join()];
     return actual === wanted ? [] : [`Redis has the claims ${actual}, not ${wanted}`];
   } finally {

@@ -54,7 +54,7 @@ async function agreed(cluster: ChaosCluster, what: string): Promise<void> {
     problems = await audit(cluster).catch((error: Error) => [error.message]);
     return problems.length === 0;
   };
-  const names = cluster.publishers.map(({ name }) => name);
+  const { names } = cluster;
   const [node] = cluster.nodes;
   try {
     await until('all agree', sound, AGREED_WITHIN_MS);
