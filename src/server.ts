@@ -158,6 +158,7 @@ export class Server {
     const tasks = new Tasks({ cluster, registry, directory, log });
     this.#providers.push(tasks);
     const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, tasks, log });
+    registry.demand = demand.application;
     const find: FindOutput = async (application, name, query) => {
       const relay = await relays.find(application, name);
       if (relay !== undefined || !(await demand.bring(application, name, query))) return relay;

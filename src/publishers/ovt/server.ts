@@ -100,7 +100,7 @@ export class OvtServer {
     const vhost = this.#options.registry.resolve(host);
     const name = `${vhost === undefined ? host : internalName(vhost.name, app)}/${stream}`;
     if (vhost !== undefined) checkAccess(vhost, 'publishers', 'ovt');
-    const application = vhost?.applications.get(app);
+    const application = await vhost?.viewed(app, stream);
     const isOffered = application?.config.publishers.ovt !== undefined;
     const output = isOffered ? application.output(stream) ?? (await this.#options.find(application, stream, query)) : undefined;
     if (application === undefined || output === undefined) throw kilnError('ovtStreamNotFound', name);

@@ -65,7 +65,7 @@ export class ViewerDesk {
     const vhost = registry.resolve(hostName);
     if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
     checkAccess(vhost, 'publishers', 'webrtc');
-    const application = vhost.application(app);
+    const application = (await vhost.viewed(app, stream)) ?? vhost.application(app);
     const streamName = `${application.internalName}/${stream}`;
     if (application.config.publishers.webrtc === undefined) throw kilnError('streamNotFound', streamName);
     const output = application.output(stream) ?? (await find(application, stream, query));
