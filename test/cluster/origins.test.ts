@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -35,7 +35,7 @@ function originsXml(url: string, more = ''): string {
 
 test('viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused', async (t) => {
   const origin = await Origin.start(t, 'src', 'other');
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost }))) as [Kiln, Kiln, Kiln];
   for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
