@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { TOKEN, type Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import type { RedisServer } from '../support/redis.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 

@@ -11,7 +11,7 @@ import type { Kiln } from '../support/kiln.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
 import { videoTrack } from '../support/packets.ts';
 import { PictureClient } from '../support/picture-client.ts';
-import { RedisServer } from '../support/redis.ts';
+import type { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { RTMP, vhostConfig } from '../unit/core/support.ts';
