@@ -16,9 +16,10 @@ interface Fault {
 
 const nodeOf = ({ nodes }: ChaosCluster, at: number): Kiln => nodes[at] as Kiln;
 const nothing: Mend = () => {};
-/** Nobody knows what comes of a call in the midst of it all. */
-const tryCall = (node: Kiln, path: string, method: string, body?: unknown): void =>
-  void node.api(path, method, body).catch(() => undefined);
+/** Nobody knows what comes of a call in the midst of it all, nor when: a node that stands still answers later. */
+const tryCall = async (node: Kiln, path: string, method: string, body?: unknown): Promise<void> => {
+  await node.api(path, method, body).catch(() => undefined);
+};
 
 const kill = (signal: NodeJS.Signals): Break => (cluster, at) => {
   const node = nodeOf(cluster, at);
@@ -49,8 +50,9 @@ const standRedis: Break = ({ redis }) => {
 };
 
 const drain: Break = ({ nodes, ids }, at, random) => {
-  tryCall(random.pick(nodes), `/v1/cluster/nodes/${ids[at]}:drain`, 'POST');
+  const asked = tryCall(random.pick(nodes), `/v1/cluster/nodes/${ids[at]}:drain`, 'POST');
   return async () => {
+    await asked;
     await until('it can be undrained', async () => {
       const answer = await random.pick(nodes).api(`/v1/cluster/nodes/${ids[at]}:undrain`, 'POST').catch(() => undefined);
       return answer?.status === 200;
@@ -62,13 +64,16 @@ const configure: Break = ({ nodes }, at, random) => {
   const node = nodes[at] as Kiln;
   const app = random.pick(['one', 'two', 'three']);
   const of = '/v1/vhosts/made/apps';
-  switch (random.below(4)) {
-    case 0: tryCall(node, '/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['made.example.com'] } }]); break;
-    case 1: tryCall(node, of, 'POST', [{ name: app, type: 'live' }]); break;
-    case 2: tryCall(node, `${of}/${app}`, 'PATCH', { publishers: { llhls: { segmentCount: 3 + random.below(5) } } }); break;
-    default: tryCall(node, random.chance(0.3) ? '/v1/vhosts/made' : `${of}/${app}`, 'DELETE');
-  }
-  return nothing;
+  const ask = (): Promise<void> => {
+    switch (random.below(4)) {
+      case 0: return tryCall(node, '/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['made.example.com'] } }]);
+      case 1: return tryCall(node, of, 'POST', [{ name: app, type: 'live' }]);
+      case 2: return tryCall(node, `${of}/${app}`, 'PATCH', { publishers: { llhls: { segmentCount: 3 + random.below(5) } } });
+      default: return tryCall(node, random.chance(0.3) ? '/v1/vhosts/made' : `${of}/${app}`, 'DELETE');
+    }
+  };
+  const asked = ask();
+  return () => asked;
 };
 
 const leave: Break = ({ publishers }, at) => {
