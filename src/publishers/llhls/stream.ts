@@ -76,6 +76,10 @@ export class LlhlsStream implements PlayedStream {
     return this.renditions.interrupted;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** Whether an output stream is the continuation of this one. */
   isContinuedBy(output: OutputStream): boolean {
     return this.interrupted && keptBefore(output)?.run === this.run;

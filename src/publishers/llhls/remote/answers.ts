@@ -53,16 +53,20 @@ function master(stream: LlhlsStream, { file, query }: Asked): PeerResponse {
   return content(state);
 }
 
-/** Tells of a chunklist as soon as it is not where the query's `after` says. */
-async function chunklist(stream: LlhlsStream, { file, query }: Asked): Promise<PeerResponse> {
+/** Tells of a chunklist as soon as it is not where the query's `after` says, waiting for that as long as its `hold`. */
+async function chunklist(stream: LlhlsStream, { app, stream: name, file, query }: Asked): Promise<PeerResponse> {
   const rendition = stream.rendition(file);
   if (rendition === undefined) throw kilnError('fileNotFound');
   const after = query.get('after');
   const changed = (): boolean => rendition.position !== undefined && markOf(rendition.position) !== after;
-  const waits = rendition.position === undefined ? rendition.continues : after !== null && !changed();
-  if (waits) await rendition.waiters.wait(changed, HELD_MS, () => {});
-  const { position } = rendition;
+  const hold = Math.min(Number(query.get('hold')), HELD_MS);
+  if (hold > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
+    await rendition.waiters.wait(changed, hold, () => {});
+  }
+  if (stream.closed) throw kilnError('streamNotFound', `${app}/${name}`);
   if (stream.rendition(file) !== rendition) throw kilnError('fileNotFound');
+  const { position } = rendition;
+  if (position === undefined && rendition.continues) throw kilnError('streamInterrupted');
   if (position === undefined) return content(null, 201);
   const forms = query.get('forms')?.split(',') ?? [];
   const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [form, rendition.text(form).plain.toString()]);

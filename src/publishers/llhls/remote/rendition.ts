@@ -22,6 +22,8 @@ const TIMEOUT_MS = 5000;
 /** What a rendition needs of its stream. */
 export interface RemoteContext {
   readonly link: OwnerLink;
+  /** Nothing comes of it any more; who asks again may find it elsewhere. */
+  readonly ended: boolean;
   /**
    * The chunklist as its owner has it; undefined when that has none yet.
    * @throws AwayError, KilnError
@@ -56,7 +58,7 @@ export class RemoteRendition implements Chunklist {
   }
 
   get interrupted(): boolean {
-    return this.#context.link.away || this.#unbegun || this.#told?.interrupted === true;
+    return this.#context.ended || this.#context.link.away || this.#unbegun || this.#told?.interrupted === true;
   }
 
   /**
@@ -70,7 +72,7 @@ export class RemoteRendition implements Chunklist {
       const follows = this.#following && !this.#context.link.away;
       if (follows || now - (this.#told?.at ?? -Infinity) < FRESH_MS) return undefined;
     }
-    this.#loading ??= this.#load(TIMEOUT_MS).finally(() => (this.#loading = undefined));
+    this.#loading ??= this.#load(this.position === undefined).finally(() => (this.#loading = undefined));
     return this.#loading.catch((error: unknown) => {
       if (!(error instanceof AwayError)) throw error;
       this.interrupt();
@@ -102,7 +104,7 @@ export class RemoteRendition implements Chunklist {
     this.#following = true;
     while (this.waiters.size > 0) {
       try {
-        await link.unlessMoved(this.#load(HELD_MS + TIMEOUT_MS, this.position));
+        await link.unlessMoved(this.#load(true, this.position));
       } catch (error) {
         // the rendition is gone, or so is the stream
         if (error instanceof KilnError) this.waiters.close();
@@ -114,17 +116,31 @@ export class RemoteRendition implements Chunklist {
     this.#following = false;
   }
 
-  /** @param after waits for what comes after that */
-  async #load(timeoutMs: number, after?: Position): Promise<void> {
+  /**
+   * @param waits for the first part, where players expect one, or for what comes
+   * @param after that
+   */
+  async #load(waits: boolean, after?: Position): Promise<void> {
     const { link } = this.#context;
     const from = link.owner;
     const query = new URLSearchParams({ forms: this.#forms().join() });
+    if (waits) query.set('hold', String(HELD_MS));
     if (after !== undefined) query.set('after', markOf(after));
-    const state = await this.#context.load(this.#file, query, timeoutMs);
+    const state = await this.#loadState(query, waits ? HELD_MS + TIMEOUT_MS : TIMEOUT_MS);
     // what an owner of the past said, or an older call, counts no more
     if (from !== link.owner) return;
     this.#unbegun = state === undefined;
     if (state !== undefined && !(this.#told?.from === from && state.edition < this.#told.edition)) this.#apply(state, from);
+  }
+
+  async #loadState(query: URLSearchParams, timeoutMs: number): Promise<ChunklistState | undefined> {
+    try {
+      return await this.#context.load(this.#file, query, timeoutMs);
+    } catch (error) {
+      const unbegun = error instanceof KilnError && error.code === 'streamInterrupted' && this.position !== undefined;
+      if (unbegun) return undefined;
+      throw error;
+    }
   }
 
   #forms(): ChunklistForm[] {
