@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { dirname, join } from 'node:path';
 import { openEmbedded, openRedis, UnavailableError, type Cluster, type RedisOptions } from '#cluster';
 import { loadNodeTls, loadRedisTls } from './config/cluster-tls.ts';
 import type { ClusterConfig, ServerConfig } from './config/model.ts';
@@ -36,7 +37,8 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const host = EVERY_IPV4.includes(first) ? '0.0.0.0' : first;
   const tls = await loadNodeTls(node, folder);
   const port = { host, port: node.port, advertise: node.advertiseAddress, secret, tls };
-  return await openRedis({ ...common, name, id: node.id, redis: await redisOptions(redis, folder), port });
+  const nodesFile = kept ? join(dirname(storageFile), 'nodes.json') : undefined;
+  return await openRedis({ ...common, nodesFile, name, id: node.id, redis: await redisOptions(redis, folder), port });
 }
 
 async function redisOptions(redis: ClusterConfig['redis'], folder: string): Promise<RedisOptions> {

@@ -4,10 +4,13 @@ import type { Socket } from 'node:net';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerResponse } from '../types.ts';
 import { bodyHash } from './mac.ts';
-import { REFUSALS, seal, unseal, type Call } from './wire.ts';
+import { MAX_HEAD, refusalText, seal, unseal, type Call } from './wire.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
+/** What HTTP has in a head of its own accord, at most. */
+const HTTP_HEAD = 1024;
 
+/** How a node is reached. */
 export interface Way {
   /** `http://host:port` or `https://host:port`. */
   readonly address: string;
@@ -40,7 +43,10 @@ interface Failure {
 export async function exchange(way: Way, call: Call, body: Buffer): Promise<PeerResponse> {
   const unreachable = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const unknown = (text: string, cause?: Error): Error => new OutcomeUnknownError(`node ${call.to.id}: ${text}`, { cause });
-  const headers = { ...seal(way.secret, 'call', call), 'content-length': body.length };
+  const sealed = seal(way.secret, 'call', call);
+  // a node that does not read so long a head may end the connection before it can say so
+  if (lengthOf(sealed) > MAX_HEAD - HTTP_HEAD) throw unreachable('the path and the headers of the call are too long');
+  const headers = { ...sealed, 'content-length': body.length };
   const signal = AbortSignal.timeout(way.timeoutMs);
   let again = false;
   let sent = await send(way, way.agent, headers, body, signal);
@@ -56,12 +62,12 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   }
   const answer = unseal(way.secret, 'answer', sent.headers);
   if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
-    const text = `what answered with ${sent.status} does not know the secret of the cluster`;
-    // who refuses every stranger has not acted on it; anything else may have
-    throw sent.status === 403 ? unreachable(text) : unknown(text);
+    const text = `what answered with ${sent.status} does not know the secret of the cluster, or is of another version`;
+    // who refuses every stranger, or has not read so long a head, has not acted on it; anything else may have
+    throw sent.status === 403 || sent.status === 431 ? unreachable(text) : unknown(text);
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };
-  const text = `the call was refused: ${REFUSALS[answer.refused]}`;
+  const text = `the call was refused: ${refusalText(answer.refused)}`;
   throw again && answer.refused === 'repeated' ? unknown(text) : unreachable(text);
 }
 
@@ -72,7 +78,7 @@ function send(
   return new Promise((resolve) => {
     let reached = false;
     const fail = (error: Error): void => resolve({ error, reached, reused: reached && request.reusedSocket });
-    const options = { method: 'POST', headers, signal, agent: agent ?? false, ...(ca !== undefined && { ca }) };
+    const options = { method: 'POST', headers, signal, maxHeaderSize: MAX_HEAD, agent: agent ?? false, ...(ca !== undefined && { ca }) };
     const request = (secure ? httpsRequest : httpRequest)(`${address}/`, options);
     request.on('socket', (socket: Socket) => {
       if (socket.connecting) socket.once(secure ? 'secureConnect' : 'connect', () => (reached = true));
@@ -85,6 +91,10 @@ function send(
     });
     request.end(body);
   });
+}
+
+function lengthOf(headers: Readonly<Record<string, string>>): number {
+  return Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 }
 
 async function read(message: AsyncIterable<Buffer>): Promise<Buffer> {

@@ -4,24 +4,28 @@ const MAX = 500_000;
 /** Nonces of calls, each good once. They are remembered for one to two windows. */
 export class Nonces {
   readonly #windowMs: number;
+  readonly #max: number;
   #young = new Set<string>();
   #old = new Set<string>();
   #since = performance.now();
 
-  constructor(windowMs: number) {
+  /** @param max how many there may be in one window */
+  constructor(windowMs: number, max = MAX) {
     this.#windowMs = windowMs;
+    this.#max = max;
   }
 
-  /** @returns false for one that was used before */
-  use(nonce: string): boolean {
+  /** @returns why a nonce is not good: it was used before, or there are too many to know */
+  use(nonce: string): 'repeated' | 'busy' | undefined {
     const age = performance.now() - this.#since;
     if (age > this.#windowMs) {
       this.#old = age > 2 * this.#windowMs ? new Set() : this.#young;
       this.#young = new Set();
       this.#since = performance.now();
     }
-    if (this.#young.size >= MAX || this.#young.has(nonce) || this.#old.has(nonce)) return false;
+    if (this.#young.has(nonce) || this.#old.has(nonce)) return 'repeated';
+    if (this.#young.size >= this.#max) return 'busy';
     this.#young.add(nonce);
-    return true;
+    return undefined;
   }
 }

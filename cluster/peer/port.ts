@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
-import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
+import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
 import { exchange, type Way } from './exchange.ts';
 import { bodyHash } from './mac.ts';
 import { PeerServer } from './server.ts';
@@ -36,7 +36,9 @@ interface Context {
   readonly self: NodeIdentity;
   /** The cluster's clock. */
   readonly now: () => number;
-  readonly rows: () => readonly NodeRow[];
+  /** Where a node's port is reached, as far as it is known. */
+  readonly addressOf: (id: string) => string | undefined;
+  readonly onFault: (error: Error) => void;
 }
 
 /** The cluster port: nodes call each other there, and nobody else. */
@@ -75,11 +77,11 @@ export class PeerPort {
   }
 
   #way(to: NodeIdentity, timeoutMs: number): Way {
-    const { secret, tls, rows } = this.#options;
-    const row = rows().find(({ id }) => id === to.id);
-    if (row?.address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
-    const agent = row.address.startsWith('https:') ? this.#agents.https : this.#agents.http;
-    return { address: row.address, agent, ca: tls?.ca, secret, timeoutMs };
+    const { secret, tls, addressOf } = this.#options;
+    const address = addressOf(to.id);
+    if (address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
+    const agent = address.startsWith('https:') ? this.#agents.https : this.#agents.http;
+    return { address, agent, ca: tls?.ca, secret, timeoutMs };
   }
 
   #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {

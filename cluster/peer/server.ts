@@ -1,17 +1,25 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { NodeIdentity, PeerHandler, PeerResponse, PeerStreamHandler } from '../types.ts';
 import { bodyHash } from './mac.ts';
 import { Nonces } from './nonces.ts';
 import type { PeerTls } from './port.ts';
 import { PROTOCOL, STREAM } from './stream.ts';
-import { seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
+import { Strangers } from './strangers.ts';
+import { MAX_HEAD, seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
 
 /** How old a call may be, or how early by a clock that is not in step yet. */
-const WINDOW_MS = 30_000;
+const WINDOW_MS = 10_000;
 const MAX_BODY = 32 * 1024 * 1024;
+/** Of all nodes together: each has one for a stream that it relays. */
+const MAX_STREAMS = 8192;
+/** How long who is refused may take to hear of it. */
+const PARTING_MS = 5000;
+const LIMITS = {
+  requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 15_000, connectionsCheckingInterval: 2000, maxHeaderSize: MAX_HEAD,
+};
 const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
 
 export interface PeerServerOptions {
@@ -20,6 +28,8 @@ export interface PeerServerOptions {
   readonly tls: PeerTls | undefined;
   readonly now: () => number;
   readonly handler: PeerHandler;
+  /** Hears of what went wrong here with a call or a stream, of which the other node hears no more than that. */
+  readonly onFault: (error: Error) => void;
 }
 
 /** Takes the calls of other nodes. Whoever does not know the secret gets nothing but 403. */
@@ -27,15 +37,31 @@ export class PeerServer {
   readonly #options: PeerServerOptions;
   readonly #nonces = new Nonces(2 * WINDOW_MS);
   readonly #server: Server;
+  readonly #strangers = new Strangers();
   readonly #streams = new Set<Duplex>();
   #takesStreams: PeerStreamHandler | undefined;
 
   constructor(options: PeerServerOptions) {
     this.#options = options;
-    const listener: RequestListener = (request, response) => void this.#take(request, response);
-    const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 15_000 };
-    this.#server = options.tls === undefined ? createServer(limits, listener) : createTlsServer({ ...options.tls, ...limits }, listener);
-    this.#server.on('upgrade', (request, socket, head) => this.#takeStream(request, socket, head));
+    const { tls, onFault } = options;
+    const listener: RequestListener = (request, response) => {
+      this.#take(request, response).catch((error: Error) => {
+        onFault(error);
+        response.destroy();
+      });
+    };
+    this.#server = tls === undefined
+      ? createServer(LIMITS, listener)
+      : createTlsServer({ ...tls, ...LIMITS, handshakeTimeout: LIMITS.headersTimeout }, listener);
+    this.#server.on('connection', (socket: Socket) => this.#strangers.add(socket));
+    this.#server.on('upgrade', (request, socket, head) => {
+      try {
+        this.#takeStream(request, socket, head);
+      } catch (error) {
+        onFault(error as Error);
+        socket.destroy();
+      }
+    });
   }
 
   /** @returns the port */
@@ -57,25 +83,27 @@ export class PeerServer {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { secret, handler } = this.#options;
+    const { secret, handler, onFault } = this.#options;
     const call = unseal(secret, 'call', request.headers);
     if (call === undefined) return reject(response, 403);
-    const refused = this.#objection(call);
+    const refused = this.#objection(call, request.socket);
     if (refused !== undefined) return this.#answer(response, call, NOTHING, refused);
     const body = await read(request);
     if (body === undefined || bodyHash(body) !== call.bodyHash) return reject(response, 400);
     const { method, path, headers, from } = call;
-    // what a handler throws is its own business to tell: here it is an answer without a word
-    const answer = await handler({ method, path, headers, body }, from).catch(() => NOTHING);
+    const answer = await handler({ method, path, headers, body }, from).catch((error: Error) => {
+      onFault(error);
+      return NOTHING;
+    });
     this.#answer(response, call, answer);
   }
 
-  #takeStream({ headers }: IncomingMessage, socket: Duplex, head: Buffer): void {
+  #takeStream({ headers, socket: { remoteAddress, remotePort } }: IncomingMessage, socket: Duplex, head: Buffer): void {
     // who has the stream hears of its end; before that nobody has to
     socket.on('error', () => socket.destroy());
     const call = unseal(this.#options.secret, 'call', headers);
-    if (call === undefined) return void socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
-    const refused = this.#objection(call);
+    if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
+    const refused = this.#objection(call, { remoteAddress, remotePort }) ?? (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
     const take = call.method === STREAM && refused === undefined ? this.#takesStreams : undefined;
     const status = take === undefined ? 503 : 101;
     const answer = seal(this.#options.secret, 'answer', {
@@ -87,7 +115,7 @@ export class PeerServer {
       ...Object.entries(answer).map(([name, value]) => `${name}: ${value}`),
     ];
     const text = `${lines.join('\r\n')}\r\n\r\n`;
-    if (take === undefined) return void socket.end(text);
+    if (take === undefined) return part(socket, text);
     socket.write(text);
     if (head.length > 0) socket.unshift(head);
     this.#streams.add(socket);
@@ -95,12 +123,14 @@ export class PeerServer {
     take(socket, call.path, call.from);
   }
 
-  #objection({ to, time, nonce }: Call): Refusal | undefined {
+  #objection({ to, time, nonce }: Call, from: Parameters<Strangers['proved']>[0]): Refusal | undefined {
     const { self, now } = this.#options;
-    if (to.id !== self.id || to.incarnation !== self.incarnation) return 'another';
+    if (to.id !== self.id || (to.incarnation !== self.incarnation && to.incarnation !== '')) return 'another';
     if (Math.abs(now() - time) > WINDOW_MS) return 'time';
-    if (!this.#nonces.use(nonce)) return 'repeated';
-    return undefined;
+    const used = this.#nonces.use(nonce);
+    // what was heard on the way proves nothing
+    if (used !== 'repeated') this.#strangers.proved(from);
+    return used;
   }
 
   #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: Refusal): void {
@@ -112,6 +142,13 @@ export class PeerServer {
 
 function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { connection: 'close' }).end();
+}
+
+/** Ends a connection that http keeps no time for any more, whatever the other end does. */
+function part(socket: Duplex, text: string): void {
+  const late = setTimeout(() => socket.destroy(), PARTING_MS);
+  socket.once('close', () => clearTimeout(late));
+  socket.end(text, () => socket.destroy());
 }
 
 /** @returns undefined when it is too long, or was cut off */

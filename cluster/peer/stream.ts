@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
 import type { Way } from './exchange.ts';
-import { REFUSALS, seal, unseal, type Answer, type Call } from './wire.ts';
+import { MAX_HEAD, refusalText, seal, unseal, type Answer, type Call } from './wire.ts';
 
 /** The method of calls that open a stream, and the protocol that the connection is upgraded to. */
 export const STREAM = 'STREAM';
@@ -18,13 +18,13 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const objection = (answer: Answer | undefined): string | undefined => {
     if (answer === undefined || answer.nonce !== call.nonce) return 'what answered does not know the secret of the cluster';
-    if (answer.refused !== undefined) return `the stream was refused: ${REFUSALS[answer.refused]}`;
+    if (answer.refused !== undefined) return `the stream was refused: ${refusalText(answer.refused)}`;
     return answer.status === 101 ? undefined : 'it takes no streams';
   };
   return new Promise((resolve, reject) => {
     const make = address.startsWith('https:') ? httpsRequest : httpRequest;
     const headers = { ...seal(secret, 'call', call), connection: 'Upgrade', upgrade: PROTOCOL };
-    const request: ClientRequest = make(`${address}/`, { method: 'GET', headers, agent: false, ...(ca !== undefined && { ca }) });
+    const request: ClientRequest = make(`${address}/`, { method: 'GET', headers, maxHeaderSize: MAX_HEAD, agent: false, ...(ca !== undefined && { ca }) });
     const late = setTimeout(() => request.destroy(new Error('no answer in time')), timeoutMs);
     const end = (text: string, cause?: Error): void => {
       clearTimeout(late);

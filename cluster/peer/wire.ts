@@ -1,49 +1,88 @@
-import type { NodeIdentity, PeerRequest, PeerResponse } from '../types.ts';
+import Type, { type Static, type TSchema } from 'typebox';
+import Value from 'typebox/value';
 import { isSigned, sign, type Kind } from './mac.ts';
+
+const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
+const HeaderValues = Type.Record(Type.String(), Type.String());
+/** It is remembered: nobody makes that cost more than it has to. */
+const Nonce = Type.String({ maxLength: 64 });
+
+const Call = Type.Object({
+  from: Identity,
+  /** Without an incarnation it is for whichever life of the node is there. */
+  to: Identity,
+  method: Type.String(),
+  path: Type.String(),
+  headers: HeaderValues,
+  /** Milliseconds since 1970 by the cluster's clock. */
+  time: Type.Number(),
+  nonce: Nonce,
+  bodyHash: Type.String(),
+});
+
+const Answer = Type.Object({
+  status: Type.Integer({ minimum: 100, maximum: 599 }),
+  headers: HeaderValues,
+  /** Of the call. */
+  nonce: Nonce,
+  bodyHash: Type.String(),
+  /** Why the call was not taken: one of REFUSALS, or of those of another version. */
+  refused: Type.Optional(Type.String()),
+});
+
+const SCHEMAS = { call: Call, answer: Answer } satisfies Record<Kind, TSchema>;
 
 /**
  * A call is an HTTP POST whose header `kiln-call` says what is called, and whose `kiln-mac` proves who calls; the body is
  * that of the call. The answer has `kiln-answer` and `kiln-mac` in the same way, whatever its own status.
  */
-export interface Call extends Pick<PeerRequest, 'method' | 'path' | 'headers'> {
-  readonly from: NodeIdentity;
-  readonly to: NodeIdentity;
-  /** Milliseconds since 1970 by the cluster's clock. */
-  readonly time: number;
-  readonly nonce: string;
-  readonly bodyHash: string;
-}
+export type Call = Readonly<Static<typeof Call>>;
 
-export interface Answer extends Pick<PeerResponse, 'status' | 'headers'> {
-  /** Of the call. */
-  readonly nonce: string;
-  readonly bodyHash: string;
-  /** Why the call was not taken. */
-  readonly refused?: Refusal;
-}
+/** What comes back of a call. */
+export type Answer = Readonly<Static<typeof Answer>>;
 
 /** Why a call is not taken, and what that is called. */
 export const REFUSALS = {
   another: 'another life of the node is here',
   time: 'it comes at another time',
   repeated: 'it came before',
+  busy: 'too many calls or streams come at once',
 } as const;
 
 export type Refusal = keyof typeof REFUSALS;
 
+/** What a refusal is called, also one that only another version knows. */
+export function refusalText(refused: string): string {
+  return Object.hasOwn(REFUSALS, refused) ? REFUSALS[refused as Refusal] : refused;
+}
+
+/** The most that the head of a call or of an answer may have, in bytes: a path as long as HTTP ports take it, sealed. */
+export const MAX_HEAD = 64 * 1024;
+
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
+/** Headers that carry what a call or an answer says, and the proof of who says it. */
 export function seal(secret: string, kind: Kind, content: Call | Answer): Record<string, string> {
   const text = Buffer.from(JSON.stringify(content)).toString('base64url');
   return { [`kiln-${kind}`]: text, 'kiln-mac': sign(secret, kind, text) };
 }
 
-/** @returns undefined when it does not come from the cluster */
+/** @returns undefined when it does not come from the cluster, or has another shape */
 export function unseal(secret: string, kind: 'call', headers: Headers): Call | undefined;
 export function unseal(secret: string, kind: 'answer', headers: Headers): Answer | undefined;
 export function unseal(secret: string, kind: Kind, headers: Headers): Call | Answer | undefined {
   const text = headers[`kiln-${kind}`];
   const mac = headers['kiln-mac'];
   if (typeof text !== 'string' || typeof mac !== 'string' || !isSigned(secret, kind, text, mac)) return undefined;
-  return JSON.parse(Buffer.from(text, 'base64url').toString()) as Call | Answer;
+  const content = parse(Buffer.from(text, 'base64url').toString());
+  return Value.Check(SCHEMAS[kind], content) ? content : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

@@ -15,6 +15,7 @@ import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
 import { parseChanges, type TableReply } from './changes.ts';
 import { Connection, type RedisOptions } from './connection.ts';
+import { KnownPeers } from './known-peers.ts';
 import { Leases } from './leases.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes, type Beat } from './nodes.ts';
@@ -35,6 +36,8 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly redis: RedisOptions;
   readonly port: PeerPortOptions;
   readonly timing?: Partial<Timing>;
+  /** File that keeps who the other nodes are, for a start without Redis; undefined keeps it nowhere. */
+  readonly nodesFile?: string;
 }
 
 /**
@@ -43,7 +46,11 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
  */
 export async function openRedis(options: RedisClusterOptions): Promise<Cluster> {
   const copy = await ConfigCopy.open(options);
-  const cluster = new RedisCluster(options, copy);
+  const known = await KnownPeers.open({ ...options, file: options.nodesFile }).catch(async (error: Error) => {
+    await copy.close();
+    throw error;
+  });
+  const cluster = new RedisCluster(options, copy, known);
   try {
     await cluster.start();
   } catch (error) {
@@ -59,6 +66,7 @@ class RedisCluster implements Cluster {
   readonly config: RedisConfig;
   readonly #timing: Timing;
   readonly #copy: ConfigCopy;
+  readonly #known: KnownPeers;
   readonly #connection: Connection;
   readonly #faults: Faults;
   readonly #table: ClaimTable;
@@ -82,10 +90,11 @@ class RedisCluster implements Cluster {
   #pause = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor({ name, id, redis, port, timing, onFault: tell }: RedisClusterOptions, copy: ConfigCopy) {
+  constructor({ name, id, redis, port, timing, onFault: tell }: RedisClusterOptions, copy: ConfigCopy, known: KnownPeers) {
     this.self = incarnate(id);
     this.#timing = timingOf(timing);
     this.#copy = copy;
+    this.#known = known;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     this.#faults = new Faults(tell);
     const onFault = (error: Error): void => this.#faults.report(error);
@@ -99,13 +108,13 @@ class RedisCluster implements Cluster {
     this.#connection = connection;
     this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key) });
     this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record));
-    this.#nodes = new Nodes(common);
+    this.#nodes = new Nodes({ ...common, known });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
     this.config = new RedisConfig({
       connection, copy, timing: this.#timing, pull: this.#pull, isDegraded: () => this.#state === 'degraded', onFault,
     });
-    this.#port = new PeerPort({ ...port, self: this.self, now: () => this.#nodes.now(), rows: () => this.#nodes.rows() });
+    this.#port = new PeerPort({ ...port, self: this.self, now: () => this.#nodes.now(), addressOf: (id) => this.#nodes.addressOf(id), onFault });
     this.#peers = new Peers({
       self: this.self, port: this.#port, nodes: this.#nodes, timing: this.#timing,
       isDegraded: () => this.#state === 'degraded', holds: (key) => this.#knowsHolder(key),
@@ -218,6 +227,7 @@ class RedisCluster implements Cluster {
     await this.#port.close();
     await this.config.settled();
     await this.#copy.close();
+    await this.#known.close();
   }
 
   async #run(): Promise<void> {
@@ -294,7 +304,7 @@ class RedisCluster implements Cluster {
     const lease = this.#leases.holdUnconfirmed(key, newToken(), meta, options);
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
-    throw new UnavailableError(`${key} is held elsewhere, and the store cannot be reached`, { cause });
+    throw new UnavailableError(`${key} is held elsewhere, or nobody is known to ask, and the store cannot be reached`, { cause });
   }
 
   #knowsHolder(key: string): boolean {

@@ -1,6 +1,7 @@
 import { NoNodeError } from '../errors.ts';
 import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
 import type { Connection } from './connection.ts';
+import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
@@ -21,6 +22,7 @@ export interface NodesOptions {
   readonly self: NodeIdentity;
   readonly connection: Connection;
   readonly timing: Timing;
+  readonly known: KnownPeers;
 }
 
 type Row = readonly [id: string, silentMs: string, drains: number, row: string];
@@ -42,6 +44,22 @@ export class Nodes {
 
   rows(): readonly NodeRow[] {
     return this.#rows;
+  }
+
+  /**
+   * Whom to ask when Redis is away: the others that were alive when it was heard last, whichever life of theirs that was
+   * before this node began. Undefined when this node has never heard of any.
+   */
+  peers(): readonly NodeIdentity[] | undefined {
+    if (this.#joined) return this.#others();
+    return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '' }));
+  }
+
+  /** Where a node's cluster port is reached. */
+  addressOf(id: string): string | undefined {
+    const known: readonly { readonly id: string; readonly address: string | undefined }[] =
+      this.#joined ? this.#rows : (this.#options.known.initial ?? []);
+    return known.find((node) => node.id === id)?.address;
   }
 
   /** The time of the cluster, in milliseconds since 1970: the same on every node, whatever its own clock says. */
@@ -70,6 +88,7 @@ export class Nodes {
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     this.#rows = rows.map((row) => parseRow(row, Number(now), timing.ttl));
+    this.#options.known.keep(this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])));
     return {
       replaced: status === 'replaced',
       epoch: Number(epoch),
@@ -84,6 +103,10 @@ export class Nodes {
   async setDraining(id: string, draining: boolean): Promise<void> {
     const done = await this.#options.connection.run(SCRIPTS.drain, [encodeURIComponent(id), draining ? 1 : 0]);
     if (done !== 1) throw new NoNodeError(`there is no node ${id}`);
+  }
+
+  #others(): NodeRow[] {
+    return this.#rows.filter(({ id, state }) => id !== this.#options.self.id && state !== 'lost');
   }
 
   /** @throws UnavailableError */

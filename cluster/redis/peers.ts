@@ -1,5 +1,8 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import Value from 'typebox/value';
+import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
-import type { NodeIdentity, NodeRow, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
+import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
 import type { Nodes } from './nodes.ts';
 import type { Timing } from './timing.ts';
 
@@ -9,15 +12,22 @@ const QUESTION = 'kiln:peer';
 /** Keys with the fences of their claims. */
 type Held = readonly (readonly [key: string, fence: number])[];
 
+const Question = Type.Union([
+  Type.Object({ about: Type.Literal('store'), held: Type.Array(Type.Tuple([Type.String(), Type.Number()])) }),
+  Type.Object({ about: Type.Literal('key'), key: Type.String() }),
+]);
 type Question = { readonly about: 'store'; readonly held: Held } | { readonly about: 'key'; readonly key: string };
 
-interface Reply {
-  readonly withoutStore: boolean;
+const Reply = Type.Object({
+  withoutStore: Type.Boolean(),
   /** About a key: who asks should not have it. */
-  readonly holds: boolean;
+  holds: Type.Boolean(),
   /** About the store: what this node has by a later claim. */
-  readonly superseded: readonly string[];
-}
+  superseded: Type.Array(Type.String()),
+});
+type Reply = Static<typeof Reply>;
+
+const NOT_UNDERSTOOD: Reply = { withoutStore: false, holds: true, superseded: [] };
 
 export interface PeersOptions {
   readonly self: NodeIdentity;
@@ -66,22 +76,29 @@ export class Peers {
    */
   async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
     const question = { about: 'store', held } as const;
-    const replies = await Promise.all(this.#others().map((node) => this.#ask(node, question).catch(() => undefined)));
+    const { nodes } = this.#options;
+    const replies = await Promise.all((nodes.peers() ?? []).map((node) => this.#ask(node, question)));
     if (!replies.every((reply) => reply?.withoutStore)) return undefined;
     return new Set(replies.flatMap((reply) => reply?.superseded ?? []));
   }
 
-  /** Whether no other node that can be reached knows of a holder of the key. */
+  /**
+   * Whether no other node that can be reached knows of a holder of the key. Where it is not known who the others are,
+   * nobody can deny it.
+   */
   async allDeny(key: string): Promise<boolean> {
-    const replies = await Promise.allSettled(this.#others().map((node) => this.#ask(node, { about: 'key', key })));
-    return replies.every((reply) => reply.status === 'rejected' || !reply.value.holds);
+    const peers = this.#options.nodes.peers();
+    if (peers === undefined) return false;
+    const replies = await Promise.all(peers.map((node) => this.#ask(node, { about: 'key', key })));
+    return replies.every((reply) => reply === undefined || !reply.holds);
   }
 
   async answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
     if (request.method !== QUESTION) {
       return this.#handler?.(request, from) ?? { status: 503, headers: {}, body: Buffer.alloc(0) };
     }
-    const question = JSON.parse(request.body.toString()) as Question;
+    const question = read(Question, request.body);
+    if (question === undefined) return { status: 400, headers: {}, body: Buffer.alloc(0) };
     const withoutStore = this.#options.isDegraded();
     if (question.about === 'store' && withoutStore) this.#promised = performance.now() + this.#options.timing.ttl;
     const reply: Reply = {
@@ -92,15 +109,27 @@ export class Peers {
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
   }
 
-  async #ask(to: NodeIdentity, question: Question): Promise<Reply> {
+  /** @returns undefined when the node cannot be reached; the worst of all answers for one that cannot be understood */
+  async #ask(to: NodeIdentity, question: Question): Promise<Reply | undefined> {
     const body = Buffer.from(JSON.stringify(question));
     const { port, timing } = this.#options;
-    const answer = await port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timing.command);
-    return JSON.parse(answer.body.toString()) as Reply;
+    try {
+      const answer = await port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timing.command);
+      return read(Reply, answer.body) ?? NOT_UNDERSTOOD;
+    } catch (error) {
+      if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return undefined;
+      throw error;
+    }
   }
+}
 
-  #others(): NodeRow[] {
-    const { nodes, self } = this.#options;
-    return nodes.rows().filter(({ id, state }) => id !== self.id && state !== 'lost');
+/** undefined for what a node of another version may send. */
+function read<S extends TSchema>(schema: S, body: Buffer): Static<S> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString());
+    return Value.Check(schema, value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }

@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
+import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { OutcomeUnknownError, UnreachableError, type Cluster, type PeerRequest } from '#cluster';
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
+import { seal, type Call } from '../../cluster/peer/wire.ts';
 import { openNode, SECRET } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -206,4 +209,62 @@ test('a stranger opens no stream', async (t) => {
     t.is(await post(addressOf(a), { 'kiln-call': call, 'kiln-mac': call, connection: 'Upgrade', upgrade: 'kiln' }), 403);
   }
   t.false(taken);
+});
+
+test('who is refused a stream is gone, though it does not leave', async (t) => {
+  const { nodes: [a] } = await open(t, [{}]);
+  const { hostname, port } = new URL(addressOf(a));
+  const ends: string[] = [];
+  for (const mac of ['', 'kiln-call: e30\r\nkiln-mac: e30\r\n']) {
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    socket.on('error', () => ends.push('error')).resume();
+    socket.write(`GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: kiln\r\n${mac}\r\n`);
+    await once(socket, 'end');
+    // what the other end has given up answers with a reset
+    await until('it is closed over there', () => !socket.writable || (socket.write('still here'), ends.length > 0));
+    ends.length = 0;
+  }
+  t.pass();
+});
+
+test('what is signed and of another shape harms nobody', async (t) => {
+  const { nodes: [a, b] } = await open(t);
+  echo(a);
+  const contents = [null, {}, { from: b.self, method: 'GET', path: '/', headers: {}, nonce: 'x', time: Date.now(), bodyHash: '' }];
+  for (const content of contents) {
+    const headers = seal(SECRET, 'call', content as unknown as Call);
+    t.is(await post(addressOf(a), headers), 403);
+    t.is(await post(addressOf(a), { ...headers, connection: 'Upgrade', upgrade: 'kiln' }), 403);
+  }
+  const question = { ...CALL, method: 'kiln:peer' };
+  for (const body of ['', '{}', 'null', '{"about":"store"}', '{"about":"store","held":[1]}', '{"about":"key"}', '{"about":"it"}']) {
+    t.is((await b.forward(a.self, { ...question, body: Buffer.from(body) }, TIMEOUT)).status, 400, body);
+  }
+  t.is((await b.forward(a.self, CALL, TIMEOUT)).status, 201);
+});
+
+test('a call with a path as long as HTTP ports take it is carried', async (t) => {
+  const { nodes: [a, b] } = await open(t);
+  b.serve(async ({ path }) => ({ status: 200, headers: { 'x-long': path }, body: Buffer.from(path) }));
+  for (const length of [8000, 12_500, 16_000]) {
+    const path = `/${'x'.repeat(length)}`;
+    t.is((await a.forward(b.self, { ...CALL, path }, TIMEOUT)).body.toString(), path);
+  }
+  const path = `/${'x'.repeat(100_000)}`;
+  await t.throwsAsync(a.forward(b.self, { ...CALL, path }, TIMEOUT), { instanceOf: UnreachableError, message: /too long/ });
+});
+
+test('what a handler throws is told of here', async (t) => {
+  const faults: string[] = [];
+  const { nodes: [a, b] } = await open(t, [{}, { onFault: ({ message }: Error) => faults.push(message) }]);
+  b.serve(async () => {
+    throw new Error('of the handler');
+  }, () => {
+    throw new Error('of the taker');
+  });
+  t.is((await a.forward(b.self, CALL, TIMEOUT)).status, 500);
+  await until('told', () => faults.includes('of the handler'));
+  const stream = await a.connect(b.self, '/media', TIMEOUT);
+  await once(stream.resume(), 'close');
 });

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
-import { mirrored, openNode, TIMING } from '../support/cluster.ts';
+import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
+import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -230,6 +233,58 @@ test('a key can be had without Redis when every node that can be reached denies 
   await redis.run();
   await until('confirmed', () => lease.valid);
   t.like(await b.ownerOf('s/new'), { id: 'a', fence: lease.fence, meta: 'of a' });
+});
+
+test('a node that starts without Redis asks who was there last before it lets anybody have a key', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const nodesFile = join(folder, 'nodes.json');
+  const { redis, nodes: [a] } = await open(t, ['a']);
+  const start = () => openNode(t, 'b', { url: redis.url }, { nodesFile });
+  const before = await start();
+  await seeEachOther([a, before]);
+  const fence = leaseOf(await a.claim('s/x', 1, CONTINUE)).fence;
+  await before.close();
+  await redis.kill();
+  const again = await start();
+  t.is(again.state, 'degraded');
+  await t.throwsAsync(again.claim('s/x', 2, CONTINUE), { instanceOf: UnavailableError });
+  t.true('lease' in (await again.claim('s/y', 2, CONTINUE)), 'a denies it');
+  const stranger = await openNode(t, 'c', { url: redis.url });
+  await t.throwsAsync(stranger.claim('s/z', 3, CONTINUE), { instanceOf: UnavailableError }, 'it knows of nobody to ask');
+  await redis.run();
+  await connected(a, again, stranger);
+  await until('a is still the one', async () => (await again.ownerOf('s/x'))?.id === 'a');
+  t.true((await again.ownerOf('s/x'))!.fence >= fence);
+});
+
+test('what a node knows of the others last survives a file that is damaged, and lives of theirs', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const nodesFile = join(folder, 'nodes.json');
+  const moved: string[] = [];
+  const redis = await RedisServer.start(t);
+  const address = { host: '127.0.0.1', port: (await freePorts(1))[0] as number, secret: SECRET };
+  const first = await openNode(t, 'a', { url: redis.url }, { port: address });
+  const b = await openNode(t, 'b', { url: redis.url }, { nodesFile });
+  await seeEachOther([first, b]);
+  await first.close();
+  // it is another life of a that has the key, which b has never heard of
+  await redis.kill();
+  await b.close();
+  await writeFile(nodesFile, JSON.stringify({ version: 1, peers: [{ id: 'a', address: `http://127.0.0.1:${address.port}` }] }));
+  await redis.run();
+  const second = await openNode(t, 'a', { url: redis.url }, { port: address });
+  leaseOf(await second.claim('s/x', 1, CONTINUE));
+  await redis.kill();
+  const again = await openNode(t, 'b', { url: redis.url }, { nodesFile });
+  await t.throwsAsync(again.claim('s/x', 2, CONTINUE), { instanceOf: UnavailableError });
+  await again.close();
+  for (const content of ['{', '{}', '{"version":1,"peers":[{"id":1}]}']) {
+    await writeFile(nodesFile, content);
+    await (await openNode(t, 'b', { url: redis.url }, { nodesFile, onDamaged: (movedTo) => moved.push(movedTo) })).close();
+  }
+  t.is(moved.length, 3);
 });
 
 test('another process with the same id takes its place, and the one before hears of it', async (t) => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { Owner } from '#cluster';
@@ -6,10 +8,13 @@ import { Faults } from '../../../cluster/faults.ts';
 import { ConfigListeners } from '../../../cluster/listeners.ts';
 import { isSigned, sign } from '../../../cluster/peer/mac.ts';
 import { Nonces } from '../../../cluster/peer/nonces.ts';
-import { seal, unseal } from '../../../cluster/peer/wire.ts';
+import { Strangers } from '../../../cluster/peer/strangers.ts';
+import { seal, unseal, type Call } from '../../../cluster/peer/wire.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import { combined, growth, sum } from '../../../cluster/values.ts';
 import { Watchers } from '../../../cluster/watchers.ts';
+import { Random } from '../../soak/random.ts';
+import { until } from '../../support/until.ts';
 
 const owner = (fence: number): Owner => ({ id: 'a', incarnation: '1', fence, meta: null });
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -88,10 +93,41 @@ test('counters grow; one that fell has begun anew', (t) => {
 });
 
 test('a nonce is good once, for as long as a call may be old', (t) => {
+  const nonces = new Nonces(60_000, 2);
+  t.is(nonces.use('a'), undefined);
+  t.is(nonces.use('a'), 'repeated');
+  t.is(nonces.use('b'), undefined);
+  t.is(nonces.use('c'), 'busy');
+  t.is(nonces.use('a'), 'repeated');
+});
+
+test('20,000 calls a second are remembered as long as they may be old', (t) => {
   const nonces = new Nonces(60_000);
-  t.true(nonces.use('a'));
-  t.false(nonces.use('a'));
-  t.true(nonces.use('b'));
+  for (let n = 0; n < 20 * 20_000; n++) if (nonces.use(`${n}`) !== undefined) return t.fail(`${n}`);
+  t.is(nonces.use('0'), 'repeated');
+});
+
+test('of strangers the one that has been there longest goes; a node is none', async (t) => {
+  const strangers = new Strangers(2);
+  const server = createServer((socket) => strangers.add(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const gone: string[] = [];
+  const clients: Socket[] = [];
+  const come = async (name: string): Promise<void> => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    clients.push(socket.on('close', () => gone.push(name)).on('error', () => {}));
+    const [accepted] = (await once(server, 'connection')) as [Socket];
+    if (name === 'node') strangers.proved(accepted);
+  };
+  t.teardown(() => {
+    for (const client of clients) client.destroy();
+    server.close();
+  });
+  for (const name of ['node', 'one', 'two', 'three']) await come(name);
+  await until('one goes', () => gone.length > 0);
+  await come('four');
+  await until('the next goes', () => gone.length > 1);
+  t.deepEqual(gone, ['one', 'two']);
 });
 
 test('what is signed is neither changed nor used for something else', (t) => {
@@ -110,6 +146,25 @@ test('what is signed is neither changed nor used for something else', (t) => {
   t.is(unseal('other', 'call', headers), undefined);
   t.is(unseal('secret', 'answer', { ...headers, 'kiln-answer': headers['kiln-call'] }), undefined);
   t.is(unseal('secret', 'call', {}), undefined);
+});
+
+test('what is signed has the shape of a call, or is none', (t) => {
+  const random = new Random(9);
+  const call: Record<string, unknown> = {
+    method: 'GET', path: '/', headers: {}, from: { id: 'a', incarnation: '1' }, to: { id: 'b', incarnation: '2' }, time: 1, nonce: 'n', bodyHash: '',
+  };
+  t.deepEqual(unseal('secret', 'call', seal('secret', 'call', call as unknown as Call)), call as unknown as Call);
+  const texts = ['method', 'path', 'nonce', 'bodyHash'].map((key) => [key, [null, undefined, 7, {}]] as const);
+  const nodes = ['from', 'to'].map((key) => [key, [null, undefined, 'a', {}, { id: 'a' }, { id: 'a', incarnation: 1 }]] as const);
+  const others = [['headers', [null, undefined, 'x', { a: 1 }, { a: ['b'] }]], ['time', [null, undefined, '1']], ['nonce', ['n'.repeat(65)]]] as const;
+  const changed = [...texts, ...nodes, ...others].flatMap(([key, values]) => values.map((value) => ({ ...call, [key]: value })));
+  for (const content of [null, 7, 'text', [], {}, ...changed]) {
+    t.is(unseal('secret', 'call', seal('secret', 'call', content as unknown as Call)), undefined, JSON.stringify(content));
+  }
+  for (let n = 0; n < 200; n++) {
+    const text = Buffer.from(Array.from({ length: random.below(40) }, () => random.below(256))).toString('base64url');
+    t.is(unseal('secret', 'call', { 'kiln-call': text, 'kiln-mac': sign('secret', 'call', text) }), undefined);
+  }
 });
 
 test('previous holders have longer than any lease lasts', (t) => {
