@@ -13,7 +13,7 @@ export interface NodeIdentity {
 export interface NodeDescription {
   /** 0 idle to 1 busy. */
   readonly load: number;
-  /** It is at a limit of its own: nothing is placed on it. */
+  /** It is at a limit of its own, or has not told of itself yet: nothing is placed on it. */
   readonly full: boolean;
   /** Whatever else the server shows of it: version, addresses, numbers of streams and sessions. */
   readonly info: { readonly [key: string]: Json };
@@ -193,9 +193,11 @@ export interface Cluster {
   nodes(): readonly NodeRow[];
   /** What others are told of this node, from its next report on. */
   describe(description: NodeDescription): void;
+  /** This node is to end: from its next report on it drains, which nobody can undo. Idempotent. */
+  retire(): void;
   /** @throws UnavailableError, NoNodeError */
   drain(id: string): Promise<void>;
-  /** @throws UnavailableError, NoNodeError */
+  /** A node that retires goes on draining. @throws UnavailableError, NoNodeError */
   undrain(id: string): Promise<void>;
 
   /** @throws UnavailableError */

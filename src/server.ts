@@ -112,14 +112,10 @@ export class Server {
    */
   async drain(signal: AbortSignal): Promise<void> {
     const { cluster: config } = this.#config;
-    const cluster = this.#cluster;
-    if (config === undefined || cluster === undefined || config.node.drainTimeout === 0) return;
+    if (config === undefined || config.node.drainTimeout === 0) return;
     this.#leaving = true;
     this.registry.draining = true;
-    await cluster.drain(cluster.self.id).catch((error: Error) => {
-      // nothing can be handed over then: streams may leave all the same
-      this.#options.log.warn({ reason: error.message }, 'the cluster cannot be told that this node drains');
-    });
+    this.#cluster?.retire();
     await emptied(this.registry, AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]));
   }
 
@@ -338,6 +334,8 @@ export class Server {
 
   async #stop(): Promise<void> {
     this.#unready = 'stopping';
+    this.#leaving = true;
+    this.#cluster?.retire();
     await closeAll(this.#providers);
     this.registry.close(STOPPED);
     await closeAll(this.#publishers);

@@ -37,6 +37,9 @@ class EmbeddedCluster implements Cluster {
   readonly #locks = new Locks();
   readonly #since = performance.now();
   #description: NodeDescription = { load: 0, full: false, info: {} };
+  #drained = false;
+  #retires = false;
+  /** As it was told. */
   #draining = false;
 
   constructor({ id, onFault }: EmbeddedOptions, copy: ConfigCopy) {
@@ -59,6 +62,11 @@ class EmbeddedCluster implements Cluster {
 
   describe(description: NodeDescription): void {
     this.#description = description;
+  }
+
+  retire(): void {
+    this.#retires = true;
+    this.#tellDraining();
   }
 
   drain(id: string): Promise<void> {
@@ -116,6 +124,12 @@ class EmbeddedCluster implements Cluster {
 
   async #setDraining(id: string, draining: boolean): Promise<void> {
     if (id !== this.self.id) throw new NoNodeError(`there is no node ${id}`);
+    this.#drained = draining;
+    this.#tellDraining();
+  }
+
+  #tellDraining(): void {
+    const draining = this.#drained || this.#retires;
     if (this.#draining === draining) return;
     this.#draining = draining;
     this.events.emit('drain', draining);

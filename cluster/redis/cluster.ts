@@ -143,7 +143,12 @@ class RedisCluster implements Cluster {
   }
 
   describe(description: NodeDescription): void {
-    this.#nodes.describe(description);
+    if (this.#nodes.describe(description)) this.#wake();
+  }
+
+  retire(): void {
+    this.#nodes.retire();
+    this.#wake();
   }
 
   drain(id: string): Promise<void> {

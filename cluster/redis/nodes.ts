@@ -25,6 +25,13 @@ export interface NodesOptions {
   readonly known: KnownPeers;
 }
 
+/** What a node keeps in Redis of itself. */
+interface Told extends NodeDescription {
+  readonly address: string | undefined;
+  /** It is to end. */
+  readonly retires?: boolean;
+}
+
 type Row = readonly [id: string, silentMs: string, drains: number, row: string];
 type Reply = readonly [string, string, string, number, number, string, string, readonly Row[]];
 
@@ -33,7 +40,9 @@ export class Nodes {
   readonly #options: NodesOptions;
   #rows: readonly NodeRow[] = [];
   #joined = false;
-  #description: NodeDescription = { load: 0, full: false, info: {} };
+  /** Until it tells of itself nothing is placed on it: it may not have everything yet. */
+  #description: NodeDescription = { load: 0, full: true, info: {} };
+  #retires = false;
   #clockOffset = 0;
   /** Where this node's cluster port is reached. */
   address: string | undefined;
@@ -67,8 +76,16 @@ export class Nodes {
     return Date.now() + this.#clockOffset;
   }
 
-  describe(description: NodeDescription): void {
+  /** @returns whether others should hear of it at once */
+  describe(description: NodeDescription): boolean {
+    const { full } = this.#description;
     this.#description = description;
+    return full !== description.full;
+  }
+
+  /** This node drains from its next beat on, whatever Redis is told of it. */
+  retire(): void {
+    this.#retires = true;
   }
 
   get draining(): boolean {
@@ -80,8 +97,9 @@ export class Nodes {
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
     const { self, connection, timing } = this.#options;
     const sent = Date.now();
+    const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
-      encodeURIComponent(self.id), self.incarnation, JSON.stringify({ ...this.#description, address: this.address }),
+      encodeURIComponent(self.id), self.incarnation, JSON.stringify(told),
       timing.ttl, timing.forget, this.#joined ? 0 : 1, timing.grace, copy.epoch, copy.revision,
     ])) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
@@ -119,11 +137,12 @@ export class Nodes {
 function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow {
   const [, incarnation = '', joined, description = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? [];
   const silentMs = Number(silent);
+  const { retires = false, ...told } = JSON.parse(description) as Told;
   return {
-    ...(JSON.parse(description) as NodeDescription & { readonly address: string | undefined }),
+    ...told,
     id: decodeURIComponent(id),
     incarnation,
-    state: silentMs > ttl ? 'lost' : drains === 1 ? 'draining' : 'ready',
+    state: silentMs > ttl ? 'lost' : drains === 1 || retires ? 'draining' : 'ready',
     uptimeMs: now - Number(joined),
     silentMs,
   };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
+import { LostError, openRedis, place, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -256,6 +256,32 @@ test('a node that starts without Redis asks who was there last before it lets an
   await connected(a, again, stranger);
   await until('a is still the one', async () => (await again.ownerOf('s/x'))?.id === 'a');
   t.true((await again.ownerOf('s/x'))!.fence >= fence);
+});
+
+test('nothing is placed on a node before it has told of itself', async (t) => {
+  const { redis, nodes: [a] } = await open(t, ['a']);
+  const late = await openRedis({
+    name: 'test', id: 'late', redis: { url: redis.url }, file: undefined, onDamaged: () => {}, onFault: () => {}, timing: TIMING,
+    port: { host: '127.0.0.1', port: 0, secret: SECRET },
+  });
+  t.teardown(() => late.close());
+  const row = () => a.nodes().find(({ id }) => id === 'late');
+  await until('a hears of it', () => row() !== undefined);
+  t.true(row()?.full);
+  t.is(place(a.nodes())?.id, 'a');
+  late.describe({ load: 0, full: false, info: {} });
+  await until('a hears that it takes things', () => row()?.full === false);
+});
+
+test('a node that retires while Redis is away drains when it is back', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  await redis.kill();
+  await degraded(a, b);
+  a.retire();
+  await redis.run();
+  await until('b hears of it', () => b.nodes().find(({ id }) => id === 'a')?.state === 'draining');
+  await until('a follows', () => a.draining);
+  t.is(place(b.nodes())?.id, 'b');
 });
 
 test('what a node knows of the others last survives a file that is damaged, and lives of theirs', async (t) => {

@@ -262,6 +262,22 @@ export function contract(name: string, open: Open): void {
     await t.throwsAsync((b as Cluster).drain('nobody'), { instanceOf: NoNodeError });
   });
 
+  clause('a node that retires drains, and nobody can undo it', 2, async (t, [a, b]) => {
+    const node = a as Cluster;
+    const heard: boolean[] = [];
+    node.events.on('drain', (draining) => heard.push(draining));
+    const seen = () => (b as Cluster).nodes().find(({ id }) => id === node.self.id)?.state;
+    node.retire();
+    node.retire();
+    await until('draining', () => node.draining && seen() === 'draining');
+    await (b as Cluster).undrain(node.self.id);
+    node.describe({ load: 0.75, full: false, info: {} });
+    await until('a report after that', () => (b as Cluster).nodes().some(({ load }) => load === 0.75));
+    t.is(seen(), 'draining');
+    t.true(node.draining);
+    t.deepEqual(heard, [true]);
+  });
+
   clause('a call to a node that is not there never reached it', 1, async (t, [a]) => {
     const request = { method: 'GET', path: '/', headers: {}, body: Buffer.alloc(0) };
     await t.throwsAsync((a as Cluster).forward({ id: 'nobody', incarnation: '1' }, request, 1000), { instanceOf: UnreachableError });

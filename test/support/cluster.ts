@@ -17,6 +17,7 @@ export async function openNode(
     port: { host: '127.0.0.1', port: 0, secret: SECRET }, ...options,
   });
   t.teardown(() => cluster.close());
+  cluster.describe({ load: 0, full: false, info: {} });
   return cluster;
 }
 

@@ -16,6 +16,7 @@ export interface NodeInfo {
   readonly configDiffers: boolean;
   readonly addresses: Readonly<Record<string, readonly string[]>>;
   readonly version: string;
+  readonly uptime: number;
 }
 
 export interface ClusterOptions {
