@@ -10,9 +10,16 @@ export class StorageError extends Error {
   override readonly name = 'StorageError';
 }
 
-/** The store of the cluster cannot be reached, or does not take writes. Nothing is known of what was asked of it. */
+/** The store of the cluster cannot be reached, or does not take writes. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
+  /** What was asked of it was sent and not answered: it may have been done. */
+  readonly mayBeDone: boolean;
+
+  constructor(message: string, { mayBeDone = false, ...options }: ErrorOptions & { readonly mayBeDone?: boolean } = {}) {
+    super(message, options);
+    this.mayBeDone = mayBeDone;
+  }
 }
 
 /** A lease has ended that was not released. */

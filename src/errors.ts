@@ -15,6 +15,7 @@ const table = {
   credentialWrong: [401, () => 'Invalid credential'],
   storageFailed: [500, () => 'Internal Server Error'],
   clusterUnavailable: [503, () => 'Nothing can be changed now: the store that the nodes share is not available'],
+  changeUnknown: [504, () => 'The store that the nodes share did not answer: whether anything was changed is not known'],
   ownerUnreachable: [503, () => 'The node that has it cannot be reached: try again'],
   ownerSilent: [504, () => 'The node that has it did not answer: whether the call had its effect is not known'],
   nodeNotFound: [404, (node: string) => `Could not find the node: [${node}]`],

@@ -86,6 +86,12 @@ for (const warning of warnings) log.warn(warning);
 const folder = dirname(options.config);
 const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
 const planned = options.demo ? await planDemo() : undefined;
+let phase: 'starting' | 'running' | 'draining' | 'stopping' = 'starting';
+let lastSignal = -Infinity;
+/** Ends the wait for streams to leave. */
+const hurry = new AbortController();
+/** undefined while it starts. */
+let running: Server | undefined;
 const onReplaced = (): void => {
   log.fatal('another process goes by the id of this node: this one ends');
   void end(EXIT_FAILED);
@@ -96,6 +102,7 @@ const server = await Server.start(config, { version, log, folder, storageFile, o
   else log.fatal({ err: error }, 'could not start');
   process.exit(EXIT_FAILED);
 });
+running = server;
 const demo = planned && { ...planned, publisher: await startDemo({ ...planned, log }) };
 print(
   summary(config, server.addresses, {
@@ -130,11 +137,6 @@ async function planDemo() {
   }
 }
 
-let phase: 'running' | 'draining' | 'stopping' = 'running';
-let lastSignal = -Infinity;
-/** Ends the wait for streams to leave. */
-const hurry = new AbortController();
-
 /** A node of a cluster that is asked to (SIGTERM) drains first: others go on with what it has. */
 async function stop(signal: NodeJS.Signals): Promise<void> {
   const now = performance.now();
@@ -160,8 +162,9 @@ async function end(code: number): Promise<void> {
     log.error('the stop took too long');
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
-  await server.close();
+  await running?.close();
   process.exit(code);
 }
+phase = 'running';
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ConnectionOptions } from 'node:tls';
-import { Cluster, Redis, type RedisOptions as ClientOptions } from 'ioredis';
+import { Cluster, Redis, ReplyError, type RedisOptions as ClientOptions } from 'ioredis';
 import { UnavailableError } from '../errors.ts';
 
 /** The longest pause between two attempts to connect. */
@@ -77,7 +77,7 @@ export class Connection {
     });
   }
 
-  /** @throws UnavailableError when it has not been run, or it is not known whether it was */
+  /** @throws UnavailableError when it has not been run, or (`mayBeDone`) it is not known whether it was */
   async run({ text, hash }: Script, args: readonly (string | number)[]): Promise<unknown> {
     const sent = performance.now();
     try {
@@ -89,7 +89,7 @@ export class Connection {
       return reply;
     } catch (error) {
       if (isTimeout(error) && this.#answered < sent) this.#renew(this.client);
-      throw new UnavailableError(`Redis: ${(error as Error).message}`, { cause: error });
+      throw new UnavailableError(`Redis: ${(error as Error).message}`, { cause: error, mayBeDone: isUnanswered(error) });
     }
   }
 
@@ -192,6 +192,11 @@ function credentials(from: { readonly username?: string; readonly password?: str
 
 function isTimeout(error: unknown): boolean {
   return (error as Error).message === 'Command timed out';
+}
+
+/** True unless it is an answer, or the command was not sent at all. */
+function isUnanswered(error: unknown): boolean {
+  return !(error instanceof ReplyError) && !(error as Error).message.includes('enableOfflineQueue');
 }
 
 function pause(attempts: number): number {

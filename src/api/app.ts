@@ -1,12 +1,12 @@
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
-import type { DynamicConfig } from '../management/dynamic-config.ts';
 import { requireToken } from './auth.ts';
 import { answerCors } from './cors.ts';
 import { describeApi } from './description.ts';
 import { CONTENT_TYPE } from './envelope.ts';
 import { addEtags } from './etag.ts';
 import { requireHostName } from './host-names.ts';
+import { readYourWrites } from './read-your-writes.ts';
 import { addResources, speakJson, type ResourceOptions } from './resources.ts';
 import { answerAtOwner, type StreamOwners } from './stream-owner.ts';
 import { WrongCredentials } from './wrong-credentials.ts';
@@ -49,12 +49,4 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     answerAtOwner(app, owners);
     await addResources(app, options);
   };
-}
-
-/** Every call sees what was answered before it on any node; where that cannot be known, the answer says so. */
-function readYourWrites(app: FastifyInstance, dynamic: DynamicConfig): void {
-  app.addHook('preHandler', async (_request, reply) => {
-    await dynamic.sync();
-    if (dynamic.stale) reply.header('x-kiln-stale', 'true');
-  });
 }

@@ -6,13 +6,14 @@ import type { Logger } from '../log.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { StreamName } from '../origins/stream-key.ts';
 import type { StreamNames } from '../origins/stream-names.ts';
+import { STALE } from './read-your-writes.ts';
 
 /** Where other nodes are called for what only they can answer; the rest of the path is that of the management API. */
 export const PEER_API = '/api';
 
 const TIMEOUT_MS = 10_000;
 /** What of an answer is the owner's word; the rest is said by the node that was asked. */
-const HEADERS = ['content-type', 'x-kiln-stale'];
+export const OWNERS_WORD = ['content-type', STALE];
 
 export interface StreamOwnersOptions {
   readonly registry: Registry;
@@ -80,6 +81,7 @@ declare module 'fastify' {
   }
 }
 
+/** Options of a route that any node answers. */
 export const ANSWERED_HERE = { isAnsweredHere: true };
 
 /** Lets the routes of `app` whose path names a stream be answered by the node that has it. */
@@ -108,6 +110,6 @@ function carried({ method, url, id, body, headers }: FastifyRequest): PeerReques
 }
 
 function pass({ status, headers, body }: PeerResponse, reply: FastifyReply): FastifyReply {
-  for (const name of HEADERS) if (headers[name] !== undefined) reply.header(name, headers[name]);
+  for (const name of OWNERS_WORD) if (headers[name] !== undefined) reply.header(name, headers[name]);
   return reply.code(status).send(body.toString());
 }

@@ -240,7 +240,7 @@ export class DynamicConfig {
 
   /**
    * Runs a change of a virtual host on what all nodes have of it by then, while no other is made of it.
-   * @throws clusterUnavailable
+   * @throws clusterUnavailable when nothing was changed, changeUnknown when that is not known
    */
   #change<T>(vhost: string, change: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(() => this.#attempt(vhost, change));
@@ -263,7 +263,7 @@ export class DynamicConfig {
         if (begun && error instanceof ConflictError && attempt < MAX_ATTEMPTS) continue;
         if (!(error instanceof ConflictError || error instanceof UnavailableError)) throw error;
         this.#log.warn({ reason: error.message }, 'a change by the management API could not be made');
-        throw kilnError('clusterUnavailable');
+        throw kilnError(error instanceof UnavailableError && error.mayBeDone ? 'changeUnknown' : 'clusterUnavailable');
       }
     }
   }
@@ -274,7 +274,7 @@ export class DynamicConfig {
 
   /**
    * Stores, and waits until the registry has it.
-   * @throws storageFailed, ConflictError, UnavailableError; clusterUnavailable when it is stored but not here yet
+   * @throws storageFailed, ConflictError, UnavailableError; changeUnknown when it is stored but cannot be read back
    */
   async #write(changes: readonly Change[]): Promise<void> {
     try {
@@ -285,7 +285,7 @@ export class DynamicConfig {
       throw kilnError('storageFailed');
     }
     await this.sync();
-    this.#requireStore();
+    if (this.stale) throw kilnError('changeUnknown');
   }
 }
 

@@ -1,7 +1,7 @@
-import { availableParallelism, loadavg } from 'node:os';
 import type { Cluster, Json, NodeRow } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
+import { LoadMeter, type OwnLoad } from './own-load.ts';
 
 const EVERY_MS = 1000;
 
@@ -24,24 +24,25 @@ export interface NodeReportOptions {
 /** Tells the cluster once a second how this node is, and the log which nodes were started with another Server.xml. */
 export class NodeReport {
   readonly #options: NodeReportOptions;
-  #utilization = performance.eventLoopUtilization();
+  readonly #meter = new LoadMeter();
   /** Nodes that were told of, with the life and the hash that they had. */
   #told: ReadonlySet<string> = new Set();
-  readonly #timer = setInterval(() => this.tell(), EVERY_MS).unref();
+  readonly #timer = setInterval(() => void this.tell(), EVERY_MS).unref();
 
   constructor(options: NodeReportOptions) {
     this.#options = options;
-    this.tell();
+    void this.tell();
   }
 
-  tell(): void {
+  /** Never rejects. */
+  async tell(): Promise<void> {
     const { cluster, registry, facts } = this.#options;
     const { version, addresses, configHash } = facts;
     const info: { [key: string]: Json } = {
       version, addresses, streams: streams(registry), sessions: registry.counters.totalConnections,
       ...(configHash !== undefined && { configHash }),
     };
-    cluster.describe({ load: this.#load(), full: false, info });
+    cluster.describe({ ...(await this.#measure()), info });
     this.#compare(cluster.nodes(), configHash);
   }
 
@@ -49,13 +50,13 @@ export class NodeReport {
     clearInterval(this.#timer);
   }
 
-  /** The busier of this process's event loop, since it was last asked, and the machine. */
-  #load(): number {
-    const before = this.#utilization;
-    this.#utilization = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(this.#utilization, before);
-    const [minute = 0] = loadavg();
-    return Math.round(Math.min(1, Math.max(utilization, minute / availableParallelism())) * 100) / 100;
+  async #measure(): Promise<OwnLoad> {
+    try {
+      return await this.#meter.measure();
+    } catch (err) {
+      this.#options.log.warn({ err }, 'how busy this node is cannot be measured');
+      return { load: 1, full: false };
+    }
   }
 
   #compare(rows: readonly NodeRow[], own: string | undefined): void {

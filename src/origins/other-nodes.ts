@@ -1,6 +1,7 @@
 import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
 
-const TIMEOUT_MS = 5000;
+/** A node that stands still is known to be lost soon: no list waits for it that long. */
+const TIMEOUT_MS = 2000;
 
 /** What came of asking one node. */
 export interface Reply {

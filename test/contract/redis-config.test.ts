@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { ConflictError, type Change, type Cluster, type Json } from '#cluster';
+import { pino } from 'pino';
+import { ConflictError, UnavailableError, type Change, type Cluster, type ConfigStore, type Json } from '#cluster';
+import { CertificateStore } from '../../src/access/certificates.ts';
+import { Registry } from '../../src/core/registry.ts';
+import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -165,4 +169,42 @@ test('a node that starts without Redis has what it knew, and follows when it com
   await until('connected', () => again.state === 'connected');
   await change(again, 'x', 2);
   t.false(again.config.stale);
+});
+
+test('a write that Redis does not answer may be done, one that it does not get is not; the API tells one from the other', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const cluster = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
+  await until('connected', () => cluster.state === 'connected');
+  let swallow = false;
+  const store = cluster.config;
+  const config: ConfigStore = {
+    entries: () => store.entries(), sync: () => store.sync(), listen: (listener) => store.listen(listener),
+    get stale() {
+      return store.stale;
+    },
+    write: (changes) => {
+      const written = store.write(changes);
+      if (swallow) proxy.blackhole();
+      return written;
+    },
+  };
+  const log = pino({ level: 'silent' });
+  const certificates = new CertificateStore({ folder: '/nowhere', log });
+  const dynamic = new DynamicConfig({
+    registry: new Registry(), cluster: { config, withLock: (key, fn) => cluster.withLock(key, fn) }, certificates, log,
+  });
+  const create = async (name: string) => {
+    const [outcome] = await dynamic.createVhosts([{ name, host: { names: [`${name}.example.com`] } }]);
+    return outcome !== undefined && 'error' in outcome ? outcome.error.status : 200;
+  };
+  t.is(await create('one'), 200);
+  swallow = true;
+  t.is(await create('two'), 504);
+  proxy.heal();
+  await redis.kill();
+  await until('Redis is away', () => cluster.state === 'degraded');
+  t.is(await create('three'), 503);
+  const error = await t.throwsAsync(cluster.config.write([{ key: 'x', value: 1, seen: 0 }]), { instanceOf: UnavailableError });
+  t.false(error.mayBeDone);
 });

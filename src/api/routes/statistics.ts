@@ -11,6 +11,7 @@ import { StatisticsV1, statisticsV1 } from '../../stats/v1.ts';
 import { StatisticsV2, statisticsV2 } from '../../stats/v2.ts';
 import { answers, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath, VhostPath } from '../lookup.ts';
+import { markStale } from '../read-your-writes.ts';
 import { ANSWERED_HERE } from '../stream-owner.ts';
 
 /** Where statistics come from. */
@@ -69,7 +70,7 @@ function answer({ shared }: StatisticsSources, place: Place, show: Show, reply: 
   // alone, a place is what its counters count
   if (shared === undefined) return ok(show(own as Counted));
   return shared.read(place).then(({ counted, stale }) => {
-    if (stale) reply.header('x-kiln-stale', 'true');
+    if (stale) markStale(reply);
     return ok(show(counted));
   });
 }
