@@ -166,7 +166,7 @@ export class Server {
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
     }
     if (thumbnail !== undefined) {
-      const publisher = new ThumbnailPublisher({ registry, cluster, directory, calls, crossDomains });
+      const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
       this.#publishers.push(publisher);
       ports.add(thumbnail, publisher.routes);
     }

@@ -1,13 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { pino } from 'pino';
-import type { PeerRequest } from '#cluster';
 import { Registry } from '../../src/core/registry.ts';
-import { OtherNodes } from '../../src/origins/other-nodes.ts';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
-import { StreamDirectory } from '../../src/origins/stream-directory.ts';
-import { StreamNames } from '../../src/origins/stream-names.ts';
 import { LiveStreams } from '../../src/web/live-streams.ts';
-import { openNode } from '../support/cluster.ts';
+import { inCluster } from '../support/in-cluster.ts';
 import { addVhost, VIDEO } from '../support/live.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -18,32 +12,17 @@ const BOTH = ['llhls', 'webrtc'] as const;
 async function open(t: ExecutionContext, redis: RedisServer, id: string) {
   const registry = new Registry();
   addVhost(registry);
-  const cluster = await openNode(t, id, { url: redis.url });
-  const asked: PeerRequest[] = [];
-  const directory = new StreamDirectory({ cluster, registry });
-  const names = new StreamNames({ cluster, registry, log: pino({ level: 'silent' }) });
-  const calls = new PeerCalls(cluster);
-  const add = calls.add.bind(calls);
-  calls.add = (prefix, handler) => add(prefix, (request, from) => {
-    asked.push(request);
-    return handler(request, from);
-  });
-  const live = new LiveStreams({ registry, directory, others: new OtherNodes(cluster), calls });
-  t.teardown(() => registry.close('the test is over'));
+  const { directory, others, calls, asked, goLive, knows } = await inCluster(t, redis, id, registry);
+  const live = new LiveStreams({ registry, directory, others, calls });
   const vhost = registry.vhost('default');
   const application = vhost.application('app');
-  const goLive = async (name: string) => {
-    const input = await names.publish(application, name, { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0, silence: 'continue' });
-    input.setTracks([VIDEO]);
-    const output = application.addOutput(input, name);
-    output.setTracks([VIDEO]);
-    application.announce(output);
-    return output;
+  return {
+    asked,
+    goLive: (name: string) => goLive(application, name, [VIDEO]),
+    knows: (name: string) => knows(application, name),
+    one: async (stream: string) => (await live.one(vhost, BOTH, { app: 'app', stream })).streams,
+    list: async () => (await live.list(vhost, BOTH)).streams.map(({ stream }) => stream).toSorted(),
   };
-  const one = async (stream: string) => (await live.one(vhost, BOTH, { app: 'app', stream })).streams;
-  const list = async () => (await live.list(vhost, BOTH)).streams.map(({ stream }) => stream).toSorted();
-  const knows = (stream: string) => until(`${id} knows of ${stream}`, () => directory.known(application, stream) !== undefined);
-  return { asked, goLive, one, list, knows };
 }
 
 async function openThree(t: ExecutionContext) {
