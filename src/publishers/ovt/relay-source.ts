@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
 import type { NodeIdentity } from '#cluster';
 import type { Registry } from '../../core/registry.ts';
+import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import { readRelayPath, RELAY_PREFIX } from '../../origins/relay-path.ts';
-import { OvtSession, type Found } from './session.ts';
+import { OvtSession, type Account, type Found } from './session.ts';
 import { StartCaches } from './start-caches.ts';
 
 export interface RelaySourceOptions {
@@ -17,14 +18,13 @@ export interface RelaySourceOptions {
 export class RelaySource {
   readonly #registry: Registry;
   readonly #log: Logger;
-  readonly #caches: StartCaches;
+  readonly #caches = new StartCaches();
   readonly #sessions = new Set<OvtSession>();
   #lastId = 0;
 
   constructor({ registry, calls, log }: RelaySourceOptions) {
     this.#registry = registry;
     this.#log = log.child({ module: 'relay' });
-    this.#caches = new StartCaches(registry);
     calls.addStreams(RELAY_PREFIX, (stream, path, from) => this.#take(stream, path, from));
   }
 
@@ -43,10 +43,15 @@ export class RelaySource {
       keepAlive: true,
       find: async () => found,
       start: (output) => this.#caches.of(output),
-      admit: ({ output }) => ({ sent: () => {}, leave: output.addRelay() }),
+      admit: ({ output }) => this.#admit(output),
       onClose: () => this.#sessions.delete(session),
     });
     this.#sessions.add(session);
+  }
+
+  #admit(output: OutputStream): Account {
+    const leaves = [this.#caches.hold(output), output.addRelay()];
+    return { sent: () => {}, leave: () => leaves.forEach((leave) => leave()) };
   }
 
   /** Of this node's own: a relay is not relayed again. */
