@@ -18,13 +18,14 @@ export interface RelaySourceOptions {
 export class RelaySource {
   readonly #registry: Registry;
   readonly #log: Logger;
-  readonly #caches = new StartCaches();
+  readonly #caches: StartCaches;
   readonly #sessions = new Set<OvtSession>();
   #lastId = 0;
 
   constructor({ registry, calls, log }: RelaySourceOptions) {
     this.#registry = registry;
     this.#log = log.child({ module: 'relay' });
+    this.#caches = new StartCaches(registry);
     calls.addStreams(RELAY_PREFIX, (stream, path, from) => this.#take(stream, path, from));
   }
 

@@ -1,4 +1,5 @@
 import { GopCache } from '../../core/gop-cache.ts';
+import type { Registry } from '../../core/registry.ts';
 import type { Reader } from '../../core/reader.ts';
 import type { OutputStream } from '../../core/stream.ts';
 
@@ -12,11 +13,22 @@ const KEPT_MS = 10_000;
 
 /**
  * What a relay on another node starts from: everything of an output stream from its last key frame on. It is kept of
- * streams that are relayed, or were a while ago; who is the first begins with the next key frame.
+ * streams that are relayed, or were a while ago, and of those that continue such a one; who else is the first begins with
+ * the next key frame.
  */
 export class StartCaches {
   readonly #caches = new Map<OutputStream, StartCache>();
+  readonly #registry: Registry;
+  /** The relays of the stream before are about to come. */
+  readonly #attach = (output: OutputStream): void => {
+    if (output.input.continuity.inherited(keyOf(output)) === true) this.hold(output)();
+  };
   #timer: NodeJS.Timeout | undefined;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+    registry.on('output', this.#attach);
+  }
 
   /** What is kept of a stream. */
   of(output: OutputStream): GopCache | undefined {
@@ -32,6 +44,7 @@ export class StartCaches {
 
   /** Idempotent. */
   close(): void {
+    this.#registry.off('output', this.#attach);
     for (const cache of [...this.#caches.values()]) cache.close();
   }
 
@@ -82,6 +95,7 @@ class StartCache {
     this.#onClose = onClose;
     this.#reader = output.read(this.#packets);
     output.on('tracks', this.#onTracks).once('close', this.#onEnd);
+    output.input.continuity.keep(keyOf(output), true);
   }
 
   get packets(): GopCache {
@@ -99,7 +113,7 @@ class StartCache {
 
   release(): void {
     this.#relays--;
-    if (!this.held && !this.#closed) this.#late = setTimeout(() => this.close(), KEPT_MS).unref();
+    if (!this.held && !this.#closed) this.#late = setTimeout(() => this.#expire(), KEPT_MS).unref();
   }
 
   /** Idempotent. */
@@ -111,4 +125,14 @@ class StartCache {
     this.#output.off('tracks', this.#onTracks).off('close', this.#onEnd);
     this.#onClose();
   }
+
+  #expire(): void {
+    this.#output.input.continuity.keep(keyOf(this.#output), false);
+    this.close();
+  }
+}
+
+/** Under which a stream keeps for the one that continues it that an output of it is relayed. */
+function keyOf({ name }: OutputStream): string {
+  return `relayed/${name}`;
 }

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { Continuity } from '../../../../src/core/continuity.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { StartCaches } from '../../../../src/publishers/ovt/start-caches.ts';
 import { addVhost, goLive } from '../../../support/live.ts';
@@ -10,12 +11,12 @@ const VIDEO = videoTrack();
 function open(t: ExecutionContext) {
   const registry = new Registry();
   addVhost(registry);
-  const caches = new StartCaches();
+  const caches = new StartCaches(registry);
   t.teardown(() => {
     caches.close();
     registry.close('the test is over');
   });
-  return { caches, output: (name: string) => goLive(registry, 'app', name, [VIDEO]) };
+  return { registry, caches, output: (name: string) => goLive(registry, 'app', name, [VIDEO]) };
 }
 
 /** Numbers of the frames that are kept. */
@@ -44,6 +45,25 @@ test('of a stream that nobody relays nothing is kept; of one that is, everything
   t.is(caches.of(one), undefined);
 });
 
+test('of a stream that continues one that was relayed it is kept from the start', (t) => {
+  const { registry, caches, output } = open(t);
+  const before = output('one');
+  output('other');
+  caches.hold(before);
+  const { kept: inherited } = before.input.continuity;
+  const application = registry.vhost('default').application('app');
+  const continued = ['one', 'other'].map((name) => {
+    const continuity = new Continuity(inherited);
+    const input = application.publish(name, { type: 'Rtmp', kind: 'rtmp' }, { replace: true, maxConnections: 0, continuity });
+    const next = application.addOutput(input, name);
+    next.setTracks([VIDEO]);
+    application.announce(next);
+    return next;
+  });
+  for (const packet of videoPackets(VIDEO, { to: 0.1 })) continued.forEach((each) => each.write(packet));
+  t.deepEqual(continued.map((each) => kept(caches, each)), [[0, 1, 2], []]);
+});
+
 test('it ends a while after the last relay', async (t) => {
   const { caches, output } = open(t);
   const [one, other] = [output('one'), output('other')];
@@ -55,6 +75,7 @@ test('it ends a while after the last relay', async (t) => {
   t.not(caches.of(one), undefined);
   await until('it has ended', () => caches.of(one) === undefined, 30_000);
   t.not(caches.of(other), undefined);
+  t.deepEqual([one, other].map(({ name, input }) => input.continuity.kept.get(`relayed/${name}`)), [false, true]);
 });
 
 test('a node keeps so much and no more: first goes what nobody relays', async (t) => {
