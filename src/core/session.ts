@@ -3,12 +3,12 @@ import type { Flow, PublisherKind } from './counters.ts';
 
 /** One viewer of one output stream, whatever the protocol. */
 export interface Session {
-  /** Unique among the viewers of its input stream, under which the management API lists it. */
+  /** Unique among the viewers of its input stream on this node, under which the management API lists it. */
   readonly id: string;
   readonly kind: PublisherKind;
   readonly createdTime: number;
   readonly out: Flow;
-  /** Disconnects the viewer and keeps it out as long as its URL names this session. */
+  /** Disconnects the viewer and keeps it out of the stream, on this node, as long as its URL names this session. */
   kick(): void;
 }
 

@@ -26,15 +26,16 @@ export class OtherNodes {
   ask(request: PeerRequest): Promise<Reply[]> {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id, state }) => id !== self.id && state !== 'lost');
-    return Promise.all(others.map((node) => this.#ask(node, request)));
+    return Promise.all(others.map(async (node) => ({ node, response: await this.askOne(node, request) })));
   }
 
-  async #ask(node: NodeIdentity, request: PeerRequest): Promise<Reply> {
+  /** Asks one node. @returns undefined when there is no answer */
+  async askOne(node: NodeIdentity, request: PeerRequest): Promise<PeerResponse | undefined> {
     try {
-      return { node, response: await this.#cluster.forward(node, request, TIMEOUT_MS) };
+      return await this.#cluster.forward(node, request, TIMEOUT_MS);
     } catch (error) {
       if (!(error instanceof UnreachableError || error instanceof OutcomeUnknownError)) throw error;
-      return { node, response: undefined };
+      return undefined;
     }
   }
 }
