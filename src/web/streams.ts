@@ -1,3 +1,4 @@
+import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
@@ -13,31 +14,38 @@ const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hl
 /** Publishers that the player page plays. */
 export type PlayablePublisher = 'llhls' | 'webrtc';
 
-interface ShownVideo {
-  readonly codec: string;
-  readonly width: number;
-  readonly height: number;
+const ShownVideo = Type.Object({
+  codec: Type.String(),
+  width: Type.Number(),
+  height: Type.Number(),
   /** Frames per second, 0 while unknown. */
-  readonly framerate: number;
-}
+  framerate: Type.Number(),
+});
+type ShownVideo = Readonly<Static<typeof ShownVideo>>;
+
+const LiveStream = Type.Object({
+  app: Type.String(),
+  stream: Type.String(),
+  /** Start of the stream, in milliseconds since the epoch: another start, another value. */
+  since: Type.Number(),
+  viewers: Type.Number(),
+  /** The largest. */
+  video: Type.Optional(ShownVideo),
+  /** Every codec that there is sound in. */
+  audio: Type.Optional(Type.Object({ codecs: Type.Array(Type.String()) })),
+  /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
+  llhls: Type.Array(Type.String()),
+  /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
+  webrtc: Type.Array(Type.String()),
+});
 
 /** What a viewer may know of a live stream: nothing of its source, sessions or configuration. */
-export interface LiveStream {
-  readonly app: string;
-  readonly stream: string;
-  /** Start of the stream, in milliseconds since the epoch: another start, another value. */
-  readonly since: number;
-  readonly viewers: number;
-  /** The largest. */
-  readonly video?: ShownVideo;
-  /** Every codec that there is sound in. */
-  readonly audio?: { readonly codecs: readonly string[] };
-  /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
-  readonly llhls: readonly string[];
-  /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
-  readonly webrtc: readonly string[];
-}
+export type LiveStream = Readonly<Static<typeof LiveStream>>;
 
+/** What a node tells another of its live streams. */
+export const StreamsTold = Type.Object({ streams: Type.Array(LiveStream) });
+
+/** The live streams of a virtual host. */
 export interface StreamList {
   /** The server's clock, in milliseconds since the epoch. */
   readonly now: number;

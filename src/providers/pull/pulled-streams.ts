@@ -1,5 +1,4 @@
 import Type from 'typebox';
-import Value from 'typebox/value';
 import {
   ConflictError, joinKey, OutcomeUnknownError, place, splitKey, StorageError, UnavailableError, UnreachableError,
   type Cluster, type NodeRow, type PeerRequest, type PeerResponse,
@@ -9,6 +8,7 @@ import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
+import { readJson } from '../../origins/read-json.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { TaskEnd } from '../../tasks/kind.ts';
 import { TaskExistsError, type Tasks } from '../../tasks/tasks.ts';
@@ -132,10 +132,10 @@ export class PulledStreams {
 
   async #answer({ path, body }: PeerRequest): Promise<PeerResponse> {
     const [vhost = '', app = '', name = ''] = splitKey(path.slice(PREFIX.length));
-    const order: unknown = JSON.parse(body.toString());
-    const spec = Value.Check(CarriedOrder, order) ? readSpec(order.spec) : undefined;
+    const order = readJson(body, CarriedOrder);
+    const spec = order && readSpec(order.spec);
     try {
-      if (!Value.Check(CarriedOrder, order) || spec === undefined) throw new PullError('the order is of another version');
+      if (order === undefined || spec === undefined) throw new PullError('the order is of another version');
       await this.createHere(this.#options.registry.vhost(vhost).application(app), name, { spec, persistent: order.persistent });
       return { status: 201, headers: {}, body: Buffer.alloc(0) };
     } catch (error) {
@@ -160,8 +160,8 @@ function failure(error: unknown): PeerResponse {
 }
 
 function failureOf(body: Buffer): Error {
-  const failure: unknown = JSON.parse(body.toString());
-  if (!Value.Check(Failure, failure)) return new PullError('the node that was to pull it is of another version');
+  const failure = readJson(body, Failure);
+  if (failure === undefined) return new PullError('the node that was to pull it is of another version');
   const { code, status, message } = failure;
   return code === '' ? new PullError(message) : new KilnError(code as ErrorCode, status, message);
 }

@@ -1,31 +1,40 @@
 import { randomUUID } from 'node:crypto';
+import Type, { type Static } from 'typebox';
 import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
-import { KilnError, kilnError } from '../../errors.ts';
+import { KilnError, kilnError, type ErrorCode } from '../../errors.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
+import { readJson } from '../../origins/read-json.ts';
 
 const PREFIX = '/whep/';
 const TIMEOUT_MS = 5000;
 
-/** A request about a session, as any node may get it. */
-export interface ResourceRequest {
-  readonly method: 'PATCH' | 'DELETE';
+const ResourceRequest = Type.Object({
+  method: Type.Union([Type.Literal('PATCH'), Type.Literal('DELETE')]),
   /** Last element of the session's path. */
-  readonly key: string;
+  key: Type.String(),
   /** Path of the endpoint that made it. */
-  readonly endpoint: string;
-  readonly ifMatch: string | undefined;
-  readonly type: string | undefined;
-  readonly body: string | undefined;
-}
+  endpoint: Type.String(),
+  ifMatch: Type.Optional(Type.String()),
+  type: Type.Optional(Type.String()),
+  body: Type.Optional(Type.String()),
+});
 
-export interface ResourceAnswer {
-  readonly status: number;
-  readonly headers: { readonly [name: string]: string };
-  readonly body: string;
-}
+/** A request about a session, as any node may get it. */
+export type ResourceRequest = Readonly<Static<typeof ResourceRequest>>;
+
+const ResourceAnswer = Type.Object({
+  status: Type.Integer({ minimum: 100, maximum: 599 }), headers: Type.Record(Type.String(), Type.String()), body: Type.String(),
+});
+
+/** What is to be answered to one. */
+export type ResourceAnswer = Readonly<Static<typeof ResourceAnswer>>;
 
 /** What a node answers another: the error of this table, by its parts, where there is no answer. */
-type Reply = ResourceAnswer | { readonly error: Pick<KilnError, 'code' | 'status' | 'message'> };
+const Reply = Type.Union([
+  ResourceAnswer,
+  Type.Object({ error: Type.Object({ code: Type.String(), status: Type.Integer(), message: Type.String() }) }),
+]);
+type Reply = Static<typeof Reply>;
 
 /**
  * Finds the node of a WHEP session: its path names the life of the node that has it, so that a later request may
@@ -48,7 +57,9 @@ export class WhepNeighbours {
   /** @param change answers requests about sessions of this node; what it throws is thrown where they came from */
   serve(change: (request: ResourceRequest) => Promise<ResourceAnswer>): void {
     this.#calls.add(PREFIX, async ({ body }) => {
-      const reply = await change(JSON.parse(body.toString()) as ResourceRequest).catch((error: unknown): Reply => {
+      const request = readJson(body, ResourceRequest);
+      if (request === undefined) return { status: 400, headers: {}, body: Buffer.alloc(0) };
+      const reply = await change(request).catch((error: unknown): Reply => {
         if (!(error instanceof KilnError)) throw error;
         return { error: { code: error.code, status: error.status, message: error.message } };
       });
@@ -67,8 +78,10 @@ export class WhepNeighbours {
     const node = this.#cluster.nodes().find((row) => row.incarnation === incarnation);
     if (incarnation === self.incarnation || node === undefined) return undefined;
     const { body } = await this.#forward(node, { method: 'POST', path: PREFIX, headers: {}, body: Buffer.from(JSON.stringify(request)) });
-    const reply = JSON.parse(body.toString()) as Reply;
-    if ('error' in reply) throw new KilnError(reply.error.code, reply.error.status, reply.error.message);
+    const reply = readJson(body, Reply);
+    // it went wrong over there, or was not understood
+    if (reply === undefined) throw kilnError('ownerSilent');
+    if ('error' in reply) throw new KilnError(reply.error.code as ErrorCode, reply.error.status, reply.error.message);
     return reply;
   }
 
