@@ -15,6 +15,7 @@ export function isSigned(secret: string, kind: Kind, text: string, mac: string):
   return given.length === right.length && timingSafeEqual(given, right);
 }
 
+/** What a call or an answer has of its body: SHA-256 in base64url. */
 export function bodyHash(body: Buffer): string {
   return createHash('sha256').update(body).digest('base64url');
 }

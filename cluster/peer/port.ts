@@ -21,6 +21,7 @@ export interface PeerTls {
   readonly ca?: string;
 }
 
+/** Where the port is, and how it is guarded. */
 export interface PeerPortOptions {
   /** Address to bind to, and port; 0 takes a free one. */
   readonly host: string;

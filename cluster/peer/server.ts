@@ -22,6 +22,7 @@ const LIMITS = {
 };
 const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
 
+/** Who is called, and what answers. */
 export interface PeerServerOptions {
   readonly self: NodeIdentity;
   readonly secret: string;

@@ -49,6 +49,7 @@ export const REFUSALS = {
   busy: 'too many calls or streams come at once',
 } as const;
 
+/** Why a node of this version refuses a call. */
 export type Refusal = keyof typeof REFUSALS;
 
 /** What a refusal is called, also one that only another version knows. */

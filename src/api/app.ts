@@ -11,6 +11,7 @@ import { addResources, speakJson, type ResourceOptions } from './resources.ts';
 import { answerAtOwner, type StreamOwners } from './stream-owner.ts';
 import { WrongCredentials } from './wrong-credentials.ts';
 
+/** What the API is made of, and who may call it. */
 export interface ApiOptions extends ResourceOptions {
   readonly config: {
     readonly accessToken: string;

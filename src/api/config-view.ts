@@ -13,14 +13,17 @@ export function viewVhost(vhost: VirtualHost): Explicit {
   return template === undefined ? view : { ...view, dynamicApplicationTemplate: viewConfig(template) };
 }
 
+/** An application as the API shows it. */
 export function viewApplication(application: Application): Explicit {
   return { ...viewConfig(application.config), dynamic: application.dynamic };
 }
 
+/** An output profile as the API shows it. */
 export function viewProfile(profile: OutputProfileConfig): Explicit {
   return viewConfig(profile);
 }
 
+/** A configuration object as the API shows it. */
 export function viewConfig(config: ApplicationConfig | OutputProfileConfig): Explicit {
   return given(config);
 }

@@ -4,8 +4,10 @@ import Type, { type TSchema } from 'typebox';
 import { KilnError, kilnError } from '../errors.ts';
 import { isDocument, type Document } from '../management/documents.ts';
 
+/** Of every answer. */
 export const CONTENT_TYPE = 'application/json;charset=UTF-8';
 
+/** An answer without a payload: errors, and successes that have nothing to tell. */
 export const ErrorBody = Type.Object({ message: Type.String(), statusCode: Type.Integer() });
 
 /** Schemas of a route's answers: the payload in its envelope, and what every call may fail with. */

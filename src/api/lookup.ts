@@ -4,10 +4,14 @@ import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 
+/** Names in the paths of resources: of a virtual host, and of what is in it. */
 export const VhostPath = Type.Object({ vhost: Type.String() });
+/** Of an application. */
 export const ApplicationPath = Type.Object({ vhost: Type.String(), app: Type.String() });
+/** Of an input stream. */
 export const StreamPath = Type.Object({ vhost: Type.String(), app: Type.String(), stream: Type.String() });
 
+/** Of a viewer's session of a stream. */
 export const SessionPath = Type.Object({ ...StreamPath.properties, session: Type.String() });
 
 interface ApplicationNames {

@@ -15,6 +15,7 @@ const TIMEOUT_MS = 10_000;
 /** What of an answer is the owner's word; the rest is said by the node that was asked. */
 export const OWNERS_WORD = ['content-type', STALE];
 
+/** How owners are found and called. */
 export interface StreamOwnersOptions {
   readonly registry: Registry;
   readonly names: StreamNames;

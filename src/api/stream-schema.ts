@@ -38,6 +38,7 @@ const Output = Type.Object({ name: Type.String(), playlists: Type.Array(Playlist
 /** Stream information of the management API (spec, "Stream information"). */
 export const StreamInfo = Type.Object({ input: Input, name: Type.String(), outputs: Type.Array(Output) });
 
+/** An input stream with its outputs, as the API shows it. */
 export type StreamInfo = Type.Static<typeof StreamInfo>;
 export type OutputInfo = Type.Static<typeof Output>;
 export type ConnectionInfo = Type.Static<typeof Connection>;

@@ -15,6 +15,7 @@ interface Bucket {
   exceeded: boolean;
 }
 
+/** Wrong credentials of one client. */
 export interface Count {
   /** Milliseconds until the client may have another wrong credential; 0 while it is within the limit. */
   readonly waitMs: number;

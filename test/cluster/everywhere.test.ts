@@ -6,6 +6,7 @@ import type { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { CertificateFolder, issue } from '../support/x509.ts';
 
@@ -87,6 +88,32 @@ test('the inventory of codecs is of all nodes: software once, with what is at wo
   t.teardown(() => publishers.forEach((publisher) => publisher.close()));
   await until('both encode', async () => encoders(await codecs(a)) === 2);
   await until('as any node tells', async () => JSON.stringify(await codecs(a)) === JSON.stringify(await codecs(b)));
+  t.is((await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale'), null);
+  b.signal('SIGSTOP');
+  await until('that one is missing', async () => (await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale') === 'true');
   b.signal('SIGKILL');
   await until('what a dead node did is gone', async () => encoders(await codecs(a)) === 1);
+});
+
+test('what an owner that is cut off from Redis tells is marked, whoever is asked', async (t) => {
+  const redis = await usedRedis(t);
+  const way = await TcpProxy.open(t, redis.port);
+  const [a, b] = await Promise.all([
+    startNode(t, redis, 'a'), startNode(t, { url: `redis://127.0.0.1:${way.port}` }, 'b'),
+  ]);
+  const publisher = await PictureClient.publish(b, 'live');
+  t.teardown(() => publisher.close());
+  const path = '/v1/vhosts/default/apps/app/streams/live';
+  await until('a tells of it', async () => (await a.api(path)).status === 200);
+  t.is((await a.api(path)).headers.get('x-kiln-stale'), null);
+  way.cut();
+  await until('it is marked', async () => {
+    const { status, headers } = await a.api(path);
+    return status === 200 && headers.get('x-kiln-stale') === 'true';
+  });
+  way.heal();
+  await until('it is not any more', async () => {
+    const { status, headers } = await a.api(path);
+    return status === 200 && headers.get('x-kiln-stale') === null;
+  });
 });

@@ -74,3 +74,17 @@ test('a node whose id another process takes ends, and that one has its place', a
   });
   t.deepEqual(now.addresses.rtmp, [`rtmp://127.0.0.1:${second.ports.rtmp}`]);
 });
+
+test('of processes that start by one id at once one stays; the others say why they end', async (t) => {
+  const redis = await usedRedis(t);
+  const started = await Promise.allSettled([1, 2, 3].map(() => startNode(t, redis, 'a')));
+  const ended = started.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));
+  const nodes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  await until('one is left', () => nodes.filter(({ running }) => running).length === 1);
+  ended.push(...nodes.filter(({ running }) => !running).map(({ log }) => log));
+  t.is(ended.length, 2);
+  for (const log of ended) {
+    t.regex(log, /another process goes by the id of this node/);
+    t.notRegex(log, /ReferenceError/);
+  }
+});

@@ -10,6 +10,7 @@ import { ApplicationPath, findApplication, VhostPath } from '../lookup.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps';
 
+/** Applications of a virtual host: read, and changed where the API made it. */
 export function applicationRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {

@@ -9,6 +9,7 @@ import { done, noPayload } from '../envelope.ts';
 import { VhostPath } from '../lookup.ts';
 import { PEER_API } from '../stream-owner.ts';
 
+/** Certificates that the API can load again. */
 export interface ReloadableCertificates {
   readonly vhosts: CertificateStore;
   /** Loads the certificate of the API's own port again; undefined where that port does not speak TLS. */

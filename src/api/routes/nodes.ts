@@ -21,6 +21,7 @@ const NodeInfo = Type.Object({
 
 const NodePath = Type.Object({ node: Type.String() });
 
+/** The nodes of the cluster, and how one is drained. */
 export function nodeRoutes(cluster: Cluster): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = { response: answers(Type.Array(NodeInfo)), summary: 'List the nodes of the cluster' };

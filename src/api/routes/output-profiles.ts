@@ -12,6 +12,7 @@ import { ApplicationPath, findApplication } from '../lookup.ts';
 const BASE = '/v1/vhosts/:vhost/apps/:app/outputProfiles';
 const ProfilePath = Type.Object({ vhost: Type.String(), app: Type.String(), profile: Type.String() });
 
+/** Output profiles of an application: each change restarts it. */
 export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {

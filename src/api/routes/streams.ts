@@ -14,6 +14,7 @@ import { StreamInfo } from '../stream-schema.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 
+/** Input streams of an application, on any node: listed, shown, pulled and ended. */
 export function streamRoutes(registry: Registry, directory: StreamDirectory, pulls: PulledStreams): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
