@@ -5,8 +5,8 @@ import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
 import { PeerApi } from './api/peer.ts';
-import { RelayedSessions } from './api/relayed-sessions.ts';
 import { StreamOwners } from './api/stream-owner.ts';
+import { StreamSessions } from './api/stream-sessions.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { FindOutput } from './core/find-output.ts';
@@ -19,6 +19,7 @@ import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
 import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
+import { SessionNames } from './origins/session-names.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
@@ -151,8 +152,9 @@ export class Server {
     const cluster = await this.#joinCluster();
     const names = new StreamNames({ cluster, registry, log });
     const directory = new StreamDirectory({ cluster, registry });
-    const calls = new PeerCalls(cluster);
+    const calls = new PeerCalls(cluster, log);
     const others = new OtherNodes(cluster);
+    const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
     const live = new LiveStreams({ registry, directory, others, calls });
     const relays = new Relays({ cluster, directory, log });
     const tasks = new Tasks({ cluster, registry, directory, log });
@@ -165,7 +167,7 @@ export class Server {
       // of nodes that are asked at once one pulls, and the others relay it
       return application.outputs.get(name) ?? relays.find(application, name);
     };
-    this.#parts.push(names, directory, relays, maps);
+    this.#parts.push(names, sessionNames, directory, relays, maps, calls);
     if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -173,12 +175,12 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, bring: demand.bring, log, tokenKey: this.#tokenKey(), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, bring: demand.bring, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), sessionNames, bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
@@ -192,7 +194,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startOvt(find);
+    await this.#startOvt(find, sessionNames);
     await this.#startApi({ cluster, names, directory, calls, others, pulls });
     await this.#startRtmp(names);
     tasks.start();
@@ -215,13 +217,14 @@ export class Server {
     this.#unready = undefined;
   }
 
-  async #startOvt(find: FindOutput): Promise<void> {
+  async #startOvt(find: FindOutput, sessionNames: SessionNames): Promise<void> {
     const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
     if (ovt?.port === undefined) return;
     for (const host of ip) {
       this.#publishers.push(await OvtServer.listen({
         registry: this.registry,
         find,
+        sessionNames,
         log: this.#options.log,
         host,
         port: ovt.port,
@@ -284,7 +287,7 @@ export class Server {
     const resources = {
       registry, version, cluster, directory, pulls, dynamic, shared, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
-      relayed: new RelayedSessions(registry, others, calls),
+      sessions: new StreamSessions(registry, others, calls),
     };
     if (!isAlone) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;

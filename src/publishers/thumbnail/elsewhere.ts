@@ -1,7 +1,8 @@
-import { joinKey, OutcomeUnknownError, splitKey, UnreachableError, type Cluster, type PeerRequest, type PeerResponse } from '#cluster';
+import { joinKey, splitKey, type Cluster, type PeerRequest, type PeerResponse } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
+import { tryNode } from '../../origins/ask-node.ts';
 import { peerRequest } from '../../origins/other-nodes.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
@@ -33,12 +34,7 @@ export class PicturesElsewhere {
     const location = await directory.locate(application, stream);
     if (location === undefined) return undefined;
     const path = `${PREFIX}${joinKey(application.vhost.name, application.name, stream, extension)}`;
-    try {
-      return await cluster.forward(location.owner, peerRequest('GET', path), TIMEOUT_MS);
-    } catch (error) {
-      if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return undefined;
-      throw error;
-    }
+    return tryNode(cluster, location.owner, peerRequest('GET', path), TIMEOUT_MS);
   }
 
   #answer({ path }: PeerRequest, pictures: PicturesOf): PeerResponse {
