@@ -54,7 +54,9 @@ export class PeerCalls {
   }
 
   #tell(what: string, prefix: string, error: Error): void {
-    this.#faults.count(`a ${what} ${prefix} of another node failed: ${error.stack ?? error.message}`);
+    // what it says and where it comes from: who called, below that, makes no other fault of it
+    const told = (error.stack ?? error.message).split('\n', 2).join('');
+    this.#faults.count(`a ${what} ${prefix} of another node failed: ${told}`);
   }
 }
 
