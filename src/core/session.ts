@@ -8,7 +8,7 @@ export interface Session {
   readonly kind: PublisherKind;
   readonly createdTime: number;
   readonly out: Flow;
-  /** Disconnects the viewer and keeps it out as long as its URL names this session. */
+  /** Disconnects the viewer and keeps it out of the stream, on this node, as long as its URL names this session. */
   kick(): void;
 }
 

@@ -26,7 +26,12 @@ export class OtherNodes {
   ask(request: PeerRequest, timeoutMs = TIMEOUT_MS): Promise<Reply[]> {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id, state }) => id !== self.id && state !== 'lost');
-    return Promise.all(others.map(async (node) => ({ node, response: await tryNode(this.#cluster, node, request, timeoutMs) })));
+    return Promise.all(others.map(async (node) => ({ node, response: await this.askOne(node, request, timeoutMs) })));
+  }
+
+  /** Asks one node. @returns undefined when there is no answer */
+  askOne(node: NodeIdentity, request: PeerRequest, timeoutMs = TIMEOUT_MS): Promise<PeerResponse | undefined> {
+    return tryNode(this.#cluster, node, request, timeoutMs);
   }
 }
 
