@@ -5,6 +5,7 @@ import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
+import { SessionNames } from './origins/session-names.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
@@ -24,8 +25,9 @@ export type Neighbours = ReturnType<typeof openNeighbours>;
 export function openNeighbours({ config, registry, cluster, log }: NeighboursOptions) {
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
-  const calls = new PeerCalls(cluster);
+  const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, log });
   const tasks = new Tasks({ cluster, registry, directory, log });
   const { pulls, maps, demand } = openPulling({ config, registry, cluster, names, directory, calls, tasks, log });
@@ -37,8 +39,8 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     return application.outputs.get(name) ?? relays.find(application, name);
   };
   return {
-    cluster, names, directory, calls, others, tasks, pulls, find, bring: demand.bring,
+    cluster, names, sessionNames, directory, calls, others, tasks, pulls, find, bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, directory, relays, maps],
+    parts: [names, sessionNames, directory, relays, maps, calls],
   };
 }

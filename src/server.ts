@@ -4,8 +4,8 @@ import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
 import { PeerApi } from './api/peer.ts';
-import { RelayedSessions } from './api/relayed-sessions.ts';
 import { StreamOwners } from './api/stream-owner.ts';
+import { StreamSessions } from './api/stream-sessions.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { FindOutput } from './core/find-output.ts';
@@ -18,6 +18,7 @@ import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
 import { blockList } from './networks.ts';
+import type { SessionNames } from './origins/session-names.ts';
 import type { StreamNames } from './origins/stream-names.ts';
 import { PortTable } from './port-table.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
@@ -140,7 +141,7 @@ export class Server {
     }
     const cluster = await this.#joinCluster();
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
-    const { names, directory, calls, others, tasks, find, bring } = neighbours;
+    const { names, sessionNames, directory, calls, others, tasks, find, bring } = neighbours;
     this.#providers.push(tasks);
     this.#parts.push(...neighbours.parts);
     const live = new LiveStreams({ registry, directory, others, calls });
@@ -151,12 +152,12 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, bring, log, tokenKey: this.#tokenKey(), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, bring, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), sessionNames, bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
@@ -170,7 +171,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startOvt(find);
+    await this.#startOvt(find, sessionNames);
     await this.#startApi(neighbours);
     await this.#startRtmp(names);
     tasks.start();
@@ -193,13 +194,14 @@ export class Server {
     this.#unready = undefined;
   }
 
-  async #startOvt(find: FindOutput): Promise<void> {
+  async #startOvt(find: FindOutput, sessionNames: SessionNames): Promise<void> {
     const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
     if (ovt?.port === undefined) return;
     for (const host of ip) {
       this.#publishers.push(await OvtServer.listen({
         registry: this.registry,
         find,
+        sessionNames,
         log: this.#options.log,
         host,
         port: ovt.port,
@@ -262,7 +264,7 @@ export class Server {
     const resources = {
       registry, version, cluster, directory, pulls, dynamic, shared, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
-      relayed: new RelayedSessions(registry, others, calls),
+      sessions: new StreamSessions(registry, others, calls),
     };
     if (!isAlone) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;

@@ -3,7 +3,7 @@ import type { Flow, PublisherKind } from './counters.ts';
 
 /** One viewer of one output stream, whatever the protocol. */
 export interface Session {
-  /** Unique among the viewers of its input stream on this node, under which the management API lists it. */
+  /** Unique among the viewers of its input stream on all nodes, under which the management API lists it. */
   readonly id: string;
   readonly kind: PublisherKind;
   readonly createdTime: number;
@@ -15,8 +15,13 @@ export interface Session {
 /** Not a step in a path: the management API could not be asked for it. */
 const NAME = /^(?!\.\.?$)[\x21-\x7e]{1,128}$/;
 
-/** Id of a new session: the name that the viewer's URL gives it in the query `session`, else a UUID. */
-export function sessionId(query: URLSearchParams): string {
+/** The name that a viewer's URL gives its session in the query `session`; undefined where it gives none that can be. */
+export function sessionName(query: URLSearchParams): string | undefined {
   const name = query.get('session');
-  return name !== null && NAME.test(name) ? name : randomUUID();
+  return name !== null && NAME.test(name) ? name : undefined;
+}
+
+/** Id of a new session: the name that the viewer's URL gives it, else a UUID. */
+export function sessionId(query: URLSearchParams): string {
+  return sessionName(query) ?? randomUUID();
 }

@@ -3,7 +3,7 @@ import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { peerRequest, type OtherNodes } from '../origins/other-nodes.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
-import { readJson } from '../origins/read-json.ts';
+import { readJson } from '../origins/json.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import { readNames, SingleStreams, type StreamPath } from './single-streams.ts';
 import { listStreams, MAX_LISTED, StreamsTold, type LiveStream, type PlayablePublisher, type StreamList } from './streams.ts';
@@ -76,7 +76,7 @@ export class LiveStreams {
     if (this.#options.directory.remoteOutputs(name).next().done) return [];
     const replies = await this.#options.others.ask(peerRequest('GET', `${PREFIX}${joinKey(name, serves)}`));
     return replies.flatMap(({ response }) =>
-      response?.status === 200 ? (readJson(response.body, StreamsTold)?.streams ?? []) : []);
+      response?.status === 200 ? (readJson(StreamsTold, response.body)?.streams ?? []) : []);
   }
 
   #answer({ method, path, body }: PeerRequest): PeerResponse {

@@ -1,6 +1,6 @@
 import { joinKey, splitKey, type NodeIdentity } from '#cluster';
 import type { OtherNodes } from '../origins/other-nodes.ts';
-import { readJson } from '../origins/read-json.ts';
+import { readJson } from '../origins/json.ts';
 import { StreamsTold, type LiveStream, type PlayablePublisher } from './streams.ts';
 
 /** What is asked of a node for so long goes in one call. */
@@ -87,7 +87,7 @@ export class SingleStreams {
     const path = `${this.#path}${joinKey(vhost, serves.join())}`;
     const response = await this.#others.askOne(owner, { method: 'POST', path, headers: {}, body: Buffer.from([...names].join('\n')) });
     if (response?.status !== 200) return new Map();
-    const { streams = [] } = readJson(response.body, StreamsTold) ?? {};
+    const { streams = [] } = readJson(StreamsTold, response.body) ?? {};
     return new Map(streams.map((live) => [joinKey(live.app, live.stream), live]));
   }
 }

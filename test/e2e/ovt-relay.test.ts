@@ -23,7 +23,7 @@ function nodes(t: ExecutionContext) {
     const registry = new Registry();
     addVhost(registry);
     let take: PeerStreamHandler = () => {};
-    const calls = new PeerCalls({ serve: (_handler, streams) => (take = streams ?? take) });
+    const calls = new PeerCalls({ serve: (_handler, streams) => (take = streams ?? take) }, silent);
     const source = new RelaySource({ registry, calls, log: silent });
     owners.set(id, { registry, take: (stream, path, from) => take(stream, path, from) });
     t.teardown(() => {

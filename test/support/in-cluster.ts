@@ -18,8 +18,9 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   const cluster = await openNode(t, id, { url: redis.url });
   const asked: PeerRequest[] = [];
   const directory = new StreamDirectory({ cluster, registry });
-  const names = new StreamNames({ cluster, registry, log: pino({ level: 'silent' }) });
-  const calls = new PeerCalls(cluster);
+  const log = pino({ level: 'silent' });
+  const names = new StreamNames({ cluster, registry, log });
+  const calls = new PeerCalls(cluster, log);
   const add = calls.add.bind(calls);
   calls.add = (prefix, handler) => add(prefix, (request, from) => {
     asked.push(request);

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { peerRequest, type OtherNodes, type Reply } from '../../origins/other-nodes.ts';
-import { readJson } from '../../origins/read-json.ts';
+import { readJson } from '../../origins/json.ts';
 import { CodecEntry, type CodecInventory } from '../../transcode/codecs.ts';
 import { joinInventories } from '../../transcode/joined-codecs.ts';
 import { answers, ok } from '../envelope.ts';
@@ -37,5 +37,5 @@ export function codecRoutes(codecs: CodecInventory, others: OtherNodes | undefin
 /** undefined for a node that does not answer, or does as another version. */
 function read({ response }: Reply): CodecEntry[] | undefined {
   if (response?.status !== 200) return undefined;
-  return readJson(response.body, Answer)?.response;
+  return readJson(Answer, response.body)?.response;
 }

@@ -8,7 +8,7 @@ import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError, type ErrorCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
-import { readJson } from '../../origins/read-json.ts';
+import { readJson } from '../../origins/json.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { TaskEnd } from '../../tasks/kind.ts';
 import { TaskExistsError, type Tasks } from '../../tasks/tasks.ts';
@@ -132,7 +132,7 @@ export class PulledStreams {
 
   async #answer({ path, body }: PeerRequest): Promise<PeerResponse> {
     const [vhost = '', app = '', name = ''] = splitKey(path.slice(PREFIX.length));
-    const order = readJson(body, CarriedOrder);
+    const order = readJson(CarriedOrder, body);
     const spec = order && readSpec(order.spec);
     try {
       if (order === undefined || spec === undefined) throw new PullError('the order is of another version');
@@ -160,7 +160,7 @@ function failure(error: unknown): PeerResponse {
 }
 
 function failureOf(body: Buffer): Error {
-  const failure = readJson(body, Failure);
+  const failure = readJson(Failure, body);
   if (failure === undefined) return new PullError('the node that was to pull it is of another version');
   const { code, status, message } = failure;
   return code === '' ? new PullError(message) : new KilnError(code as ErrorCode, status, message);
