@@ -48,7 +48,10 @@ export interface ClaimOptions {
   readonly silence: 'stop' | 'continue';
   /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
   readonly take?: boolean;
-  /** How long after the end of the lease its meta is kept for the next who claims the key; 0 by default. */
+  /**
+   * How long after the end of the lease its meta is kept for the next who claims the key; 0 by default. Null is not kept:
+   * what the holder before left stays.
+   */
   readonly keepMs?: number;
 }
 

@@ -61,7 +61,7 @@ export class EmbeddedClaims {
     this.#leases.delete(lease.key);
     const now = performance.now();
     for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
-    if (lease.keepMs > 0) this.#kept.set(lease.key, { meta: lease.meta, until: now + lease.keepMs });
+    if (lease.keepMs > 0 && lease.meta !== null) this.#kept.set(lease.key, { meta: lease.meta, until: now + lease.keepMs });
     this.#tell(lease.key, undefined);
   }
 

@@ -74,6 +74,10 @@ export function contract(name: string, open: Open): void {
     const second = leaseOf(await (b as Cluster).claim('k', null, STOP));
     t.deepEqual(second.inherited, { next: 2, text: 'ü "quoted" \n line' });
     await second.release();
+    const third = leaseOf(await (a as Cluster).claim('k', { next: 3 }, { ...STOP, keepMs: 60_000 }));
+    await third.release();
+    await leaseOf(await (b as Cluster).claim('k', null, { ...STOP, keepMs: 60_000 })).release();
+    t.deepEqual(leaseOf(await (a as Cluster).claim('k', null, STOP)).inherited, { next: 3 }, 'null is not kept');
     const plain = leaseOf(await (a as Cluster).claim('other', 'not kept', STOP));
     await plain.release();
     t.is(leaseOf(await (b as Cluster).claim('other', null, STOP)).inherited, undefined);

@@ -86,9 +86,9 @@ local function reap_claims()
   end
 end
 
--- Keeps the meta of a claim for the next holder.
+-- Keeps the meta of a claim for the next holder; null is nothing to keep, and leaves what is kept.
 local function keep_meta(key, meta, keep, ttl)
-  if keep > 0 then redis.call('SET', P .. 'kept:' .. key, meta, 'PX', whole(keep + ttl)) end
+  if keep > 0 and meta ~= 'null' then redis.call('SET', P .. 'kept:' .. key, meta, 'PX', whole(keep + ttl)) end
 end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
