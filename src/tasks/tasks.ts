@@ -116,17 +116,11 @@ export class Tasks {
    * @throws UnavailableError, StorageError, ConflictError
    */
   async remove(name: TaskName): Promise<boolean> {
-    const { cluster } = this.#options;
     const key = taskKey(name);
     const was = await this.definitions.remove(name);
     this.#seats.get(key)?.consider();
     await this.#seats.get(key)?.over;
-    const end = performance.now() + ENDS_MS;
-    // another may be made anew meanwhile; where the store cannot be reached, what was known last does not end
-    while (was && cluster.state === 'connected' && this.definitions.get(name) === undefined && performance.now() < end) {
-      if ((await cluster.ownerOf(key)) === undefined) break;
-      await delay(LOOK_MS);
-    }
+    if (was) await this.#untilEnded(name);
     return was;
   }
 
@@ -136,6 +130,16 @@ export class Tasks {
     const seats = [...this.#seats.values()];
     this.#seats.clear();
     await Promise.all(seats.map((seat) => seat.close()));
+  }
+
+  async #untilEnded(name: TaskName): Promise<void> {
+    const { cluster } = this.#options;
+    const end = performance.now() + ENDS_MS;
+    // another may be made anew meanwhile; where the store cannot be reached, what was known last does not end
+    while (cluster.state === 'connected' && this.definitions.get(name) === undefined && performance.now() < end) {
+      if ((await cluster.ownerOf(taskKey(name))) === undefined) return;
+      await delay(LOOK_MS);
+    }
   }
 
   #considerAll(application?: Application): void {
