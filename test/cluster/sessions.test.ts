@@ -54,7 +54,7 @@ async function named(node: Kiln): Promise<string[]> {
 
 const kick = async (node: Kiln, session: string) => (await node.api(`${SESSIONS}/${session}`, 'DELETE')).status;
 
-test('a name is one session of its stream on all nodes, and who is kicked by any of them stays out of all', async (t) => {
+test.serial('a name is one session of its stream on all nodes, and who is kicked by any of them stays out of all', async (t) => {
   const nodes = await startNodes(t);
   const [a, b, c] = nodes;
   const publisher = await publish(t, a, nodes);
@@ -83,7 +83,7 @@ test('a name is one session of its stream on all nodes, and who is kicked by any
   t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403], 'nor does the publisher bring anybody back');
 });
 
-test('who leaves can come back on another node, and players of LL-HLS and OVT have their names for themselves', async (t) => {
+test.serial('who leaves can come back on another node, and players of LL-HLS and OVT have their names for themselves', async (t) => {
   const nodes = await startNodes(t);
   const [a, b, c] = nodes;
   await publish(t, a, nodes);
@@ -115,7 +115,7 @@ test('who leaves can come back on another node, and players of LL-HLS and OVT ha
   }
 });
 
-test('viewers behind a relay on the node that the publisher came to are listed, and can be kicked', async (t) => {
+test.serial('viewers behind a relay on the node that the publisher came to are listed, and can be kicked', async (t) => {
   const nodes = await startNodes(t);
   const [a, b] = nodes;
   const publisher = await publish(t, a, nodes);
@@ -135,7 +135,7 @@ test('viewers behind a relay on the node that the publisher came to are listed, 
   t.deepEqual(await statuses(nodes, 'stays'), [403, 403, 403]);
 });
 
-test('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
+test.serial('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
   const nodes = await startNodes(t);
   const [a, b, c] = nodes;
   await publish(t, a, nodes);
