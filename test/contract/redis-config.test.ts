@@ -166,3 +166,19 @@ test('a node that starts without Redis has what it knew, and follows when it com
   await change(again, 'x', 2);
   t.false(again.config.stale);
 });
+
+test('removing much at once looks through the configuration once, in few steps', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await openNode(t, 'a', { url: redis.url });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const keys = Array.from({ length: 400 }, (_, n) => `tasks/${n}`);
+  await node.config.write(keys.map((key) => put(key, 1)));
+  await raw.config('RESETSTAT');
+  await node.config.write(keys.map((key) => ({ key, seen: node.config.entries().get(key)?.revision ?? 0 })));
+  t.is(node.config.entries().size, 0);
+  const stats = await raw.info('commandstats');
+  const calls = (command: string): number => Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  t.is(calls('hkeys'), 1);
+  for (const command of ['hdel', 'zadd', 'zrem', 'zcard']) t.true(calls(command) < 100, `${command}: ${calls(command)}`);
+});

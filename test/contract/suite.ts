@@ -167,6 +167,21 @@ export function contract(name: string, open: Open): void {
     t.deepEqual([...(b as Cluster).config.entries().keys()], ['vv']);
   });
 
+  clause('changes of one write are made in their order, many removals at once as one by one', 2, async (t, [a, b]) => {
+    const { config } = a as Cluster;
+    const [reader, made] = [(b as Cluster).config, (key: string) => ({ key, value: 'made', seen: 0 })];
+    await config.write([made('v'), made('v/old'), made('w'), made('other'), made('%23/x')]);
+    const seen = (key: string): number => config.entries().get(key)?.revision ?? 0;
+    await config.write([made('v/early'), made('u/early'), { key: 'v', seen: seen('v') }, { key: 'u', seen: 0 }, made('v/late'), { key: 'w', seen: seen('w') }]);
+    await reader.sync();
+    t.deepEqual([...reader.entries().keys()].sort(), ['%23/x', 'other', 'v/late']);
+    const many = Array.from({ length: 3000 }, (_, n) => `%23/x/${n}`);
+    await config.write(many.map(made));
+    await config.write(many.slice(1).map((key) => ({ key, seen: seen(key) })));
+    await reader.sync();
+    t.deepEqual([...reader.entries().keys()].sort(), ['%23/x', '%23/x/0', 'other', 'v/late']);
+  });
+
   clause('listeners hear of every change, their own node\'s too, and sync waits for them', 2, async (t, [a, b]) => {
     const heard: string[] = [];
     const undo = (b as Cluster).config.listen(async (keys) => {

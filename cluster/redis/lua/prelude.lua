@@ -35,20 +35,27 @@ local function is_open()
   return id and limit == 0
 end
 
--- Notes a change of `claims` or `config`, so that whoever knows an older revision finds it.
-local function mark(set, key, revision, present)
+-- One command for many arguments, as far as Lua takes them at once.
+local function in_parts(command, key, arguments)
+  for at = 1, #arguments, 1000 do
+    redis.call(command, key, unpack(arguments, at, math.min(at + 999, #arguments)))
+  end
+end
+
+-- Notes a change of keys of `claims` or `config`, so that whoever knows an older revision finds it.
+local function mark(set, keys, revision, present)
   local gone = P .. set .. ':gone'
-  redis.call('ZADD', P .. set .. ':log', whole(revision), key)
-  if present then
-    redis.call('ZREM', gone, key)
-    return
-  end
-  redis.call('ZADD', gone, whole(revision), key)
-  if redis.call('ZCARD', gone) > REMEMBERED then
-    local oldest = redis.call('ZPOPMIN', gone)
-    redis.call('ZREM', P .. set .. ':log', oldest[1])
-    redis.call('SET', P .. set .. ':floor', oldest[2])
-  end
+  local scored = {}
+  for at, key in ipairs(keys) do scored[2 * at - 1], scored[2 * at] = whole(revision), key end
+  in_parts('ZADD', P .. set .. ':log', scored)
+  if present then return in_parts('ZREM', gone, keys) end
+  in_parts('ZADD', gone, scored)
+  local excess = redis.call('ZCARD', gone) - REMEMBERED
+  if excess <= 0 then return end
+  local oldest, forgotten = redis.call('ZPOPMIN', gone, excess), {}
+  for at = 1, #oldest, 2 do forgotten[#forgotten + 1] = oldest[at] end
+  in_parts('ZREM', P .. set .. ':log', forgotten)
+  redis.call('SET', P .. set .. ':floor', oldest[#oldest])
 end
 
 local function tell(what)
@@ -69,14 +76,14 @@ end
 local function put_claim(key, record, ttl)
   redis.call('HSET', P .. 'claims', key, record)
   redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
-  mark('claims', key, redis.call('INCR', P .. 'claims:revision'), true)
+  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), true)
   tell('claims')
 end
 
 local function drop_claim(key)
   redis.call('HDEL', P .. 'claims', key)
   redis.call('ZREM', P .. 'claims:expiry', key)
-  mark('claims', key, redis.call('INCR', P .. 'claims:revision'), false)
+  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), false)
   tell('claims')
 end
 

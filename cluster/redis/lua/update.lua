@@ -4,7 +4,7 @@ if not record then return 0 end
 if token_of(record) ~= token then return record end
 local head, keep = string.match(record, '^(%S+ %S+ %S+ %S+ (%S+) )')
 redis.call('HSET', P .. 'claims', key, head .. meta)
-mark('claims', key, redis.call('INCR', P .. 'claims:revision'), true)
+mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), true)
 keep_meta(key, meta, tonumber(keep), ttl)
 tell('claims')
 return 1
