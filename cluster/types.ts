@@ -97,7 +97,8 @@ export interface Change {
 export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
 
 /**
- * What was created through the management API, by key. A write is durable when its promise resolves.
+ * What was created through the management API, by key. When a write's promise resolves the store has it, as durable as
+ * that is: a node alone has it on its disk; in a cluster Redis has it, and the copy on each node's disk follows.
  * Keys are paths of names; no name is empty.
  */
 export interface ConfigStore {

@@ -278,7 +278,7 @@ class RedisCluster implements Cluster {
     this.#epoch = Number(id);
     this.#open = open === 1;
     this.#table.apply(parseChanges(claims), this.#open);
-    if (this.#open) await this.config.apply(this.#epoch, parseChanges(config));
+    if (this.#open) this.config.apply(this.#epoch, parseChanges(config));
   }
 
   /** A holder goes on without the store as long as nobody else has it either. */

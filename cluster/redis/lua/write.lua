@@ -32,12 +32,19 @@ local function removal_of(key)
   return last
 end
 
-local put, present, gone, dropped = {}, {}, {}, {}
+local revision = redis.call('INCR', P .. 'config:revision')
+local put, present, entries, gone, dropped = {}, {}, {}, {}, {}
 for at = 3, #ARGV, 4 do
   local key = ARGV[at]
   -- listeners hear of a removal, too, where there was nothing
-  if ARGV[at + 2] ~= '1' or removal_of(key) > at then gone[#gone + 1] = key
-  else put[key] = ARGV[at + 3] end
+  if ARGV[at + 2] ~= '1' or removal_of(key) > at then
+    gone[#gone + 1] = key
+  else
+    put[key] = true
+    present[#present + 1] = key
+    entries[#entries + 1] = key
+    entries[#entries + 1] = whole(revision) .. ' ' .. ARGV[at + 3]
+  end
 end
 if next(removed_at) then
   for _, key in ipairs(redis.call('HKEYS', P .. 'config')) do
@@ -48,13 +55,6 @@ if next(removed_at) then
   end
 end
 
-local revision = redis.call('INCR', P .. 'config:revision')
-local entries = {}
-for key, value in pairs(put) do
-  present[#present + 1] = key
-  entries[#entries + 1] = key
-  entries[#entries + 1] = whole(revision) .. ' ' .. value
-end
 in_parts('HDEL', P .. 'config', dropped)
 in_parts('HSET', P .. 'config', entries)
 mark('config', gone, revision, false)
