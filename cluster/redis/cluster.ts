@@ -95,10 +95,10 @@ class RedisCluster implements Cluster {
       onMessage: (what) => this.#hear(what),
       onFault,
     });
-    const common = { self: this.self, connection, timing: this.#timing };
+    const common = { self: this.self, connection, timing: this.#timing, onFault };
     this.#connection = connection;
     this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key) });
-    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record));
+    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
     this.#nodes = new Nodes(common);
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);

@@ -85,8 +85,11 @@ export class RedisConfig implements ConfigStore {
     if (epoch === present.epoch && (revision < present.revision || (revision === present.revision && !full))) return;
     const next = full ? new Map<string, ConfigEntry>() : new Map(present.entries);
     for (const [key, text] of entries) {
-      if (text === '') next.delete(key);
-      else next.set(key, parseEntry(text));
+      const before = present.entries.get(key);
+      const entry = text === '' ? undefined : (parseEntry(text) ?? before);
+      if (text !== '' && entry === before) this.#options.onFault(new Error(`Redis: the entry ${key} is malformed`));
+      if (entry === undefined) next.delete(key);
+      else next.set(key, entry);
     }
     const changed = full ? differences(present.entries, next) : entries.map(([key]) => key);
     this.#state = { entries: next, revision, epoch };
@@ -107,9 +110,14 @@ export class RedisConfig implements ConfigStore {
   }
 }
 
-function parseEntry(text: string): ConfigEntry {
-  const space = text.indexOf(' ');
-  return { revision: Number(text.slice(0, space)), value: JSON.parse(text.slice(space + 1)) as Json };
+/** undefined when it is malformed: then it stays what it was here. */
+function parseEntry(text: string): ConfigEntry | undefined {
+  const [, revision, json = ''] = /^(\d+) (.*)$/s.exec(text) ?? [];
+  try {
+    return revision === undefined ? undefined : { revision: Number(revision), value: JSON.parse(json) as Json };
+  } catch {
+    return undefined;
+  }
 }
 
 function differences(before: ReadonlyMap<string, ConfigEntry>, after: ReadonlyMap<string, ConfigEntry>): string[] {

@@ -93,9 +93,14 @@ local function reap_claims()
   end
 end
 
--- Keeps the meta of a claim for the next holder.
-local function keep_meta(key, meta, keep, ttl)
-  if keep > 0 then redis.call('SET', P .. 'kept:' .. key, meta, 'PX', whole(keep + ttl)) end
+-- How long what a claim keeps outlasts it.
+local function keep_of(record)
+  return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)') or '0')
+end
+
+-- What is kept for the next holder of a key stays at least as long as from now.
+local function hold_kept(key, keep, ttl)
+  if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep + ttl)) end
 end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
