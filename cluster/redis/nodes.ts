@@ -46,7 +46,7 @@ export class Nodes {
     return this.#rows;
   }
 
-  /** The time of the cluster, in milliseconds since 1970: the same on every node, whatever its own clock says. */
+  /** The time of the cluster, in milliseconds, about since 1970: the same on every node, whatever its own clock says. */
   now(): number {
     return Date.now() + this.#clockOffset;
   }

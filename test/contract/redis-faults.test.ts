@@ -325,6 +325,30 @@ test('what is malformed in Redis is passed over and told of; everything else goe
   t.true(faults.some((message) => message.includes('malformed')), String(faults));
 });
 
+test('a clock of Redis that is set frees nothing that is held', async (t) => {
+  const redis = await RedisServer.start(t);
+  const timing = { ...TIMING, ttl: 6000 };
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing }))) as [Cluster, Cluster];
+  await seeEachOther([a, b]);
+  const lease = leaseOf(await a.claim('k', 1, STOP));
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  for (const jump of [60_000, -60_000, 3_600_000]) {
+    // as if the clock had gone so far since the last script
+    await raw.hincrby('{kiln:test}:clock', 'wall', -jump);
+    t.like(await b.claim('k', 2, STOP), { owner: { id: 'a' } });
+    t.true([...(await b.list('')).keys()].includes('k'));
+    const since = performance.now();
+    await until('both were heard of again', () => performance.now() - since > 3 * TIMING.beat);
+    t.deepEqual(b.nodes().map(({ state }) => state), ['ready', 'ready']);
+    t.true(lease.valid);
+  }
+  const { silentMs = Infinity } = b.nodes().find(({ id }) => id === 'a') ?? {};
+  t.true(silentMs < TIMING.ttl, 'time goes on as before');
+  await lease.release();
+  leaseOf(await b.claim('k', 2, STOP));
+});
+
 test('a key that is taken from a node that does not hear of it begins when that one has ended', async (t) => {
   const { nodes: [a, b] } = await openCut(t, ['a', 'b']);
   if (a === undefined || b === undefined) return t.fail();
