@@ -18,7 +18,12 @@ const MASTER = '/app/live/llhls.m3u8';
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
 const WITHIN = { timeout: 60_000 };
 
-const scene = { video: await h264({ width: 160, height: 90, fps: 15, gop: 15, seconds: 4, kbit: 100 }), audio: await aac(440, {}, 4) };
+/** As long as whole frames of both last, so that it can be looped. */
+const SECONDS = 3.2;
+const scene = {
+  video: await h264({ width: 160, height: 90, fps: 15, gop: 16, seconds: SECONDS, kbit: 100 }),
+  audio: await aac(440, {}, SECONDS),
+};
 const browser = await launchBrowser();
 test.after.always(() => browser.close());
 
