@@ -53,7 +53,7 @@ export class Tenure {
     this.#definition = definition;
     this.#isNew = isNew;
     this.#progress = lease.inherited;
-    this.#told = new ToldLease(lease, () => this.#progress ?? null, log);
+    this.#told = new ToldLease(lease, { kept: () => this.#progress ?? null }, log);
     this.started = this.#start.promise;
     this.started.catch(() => undefined);
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
@@ -176,7 +176,7 @@ export class Tenure {
       },
       keep: (progress) => {
         this.#progress = progress;
-        this.#told.tell();
+        this.#told.keep();
       },
       started: () => this.#start.resolve(),
     };
