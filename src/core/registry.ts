@@ -30,6 +30,8 @@ export class Registry extends EventEmitter<RegistryEvents> {
   readonly counters = new Counters();
   /** No source gets a name any more; those that have one go on. */
   draining = false;
+  /** Makes the application of a stream that viewers ask for and an origin has; undefined when none has it. */
+  demand: (vhost: VirtualHost, app: string, stream: string) => Promise<Application | undefined> = async () => undefined;
   readonly #vhosts = new Map<string, VirtualHost>();
 
   get vhosts(): ReadonlyMap<string, VirtualHost> {

@@ -55,6 +55,12 @@ export class VirtualHost {
     return application;
   }
 
+  /** The application of a stream that viewers ask for: made of the template when there is none, but an origin has the stream. */
+  async viewed(app: string, stream: string): Promise<Application | undefined> {
+    const present = this.#applications.get(app);
+    return present ?? (this.template === undefined ? undefined : await this.registry.demand(this, app, stream));
+  }
+
   /** @throws applicationExists, vhostNotFound (the virtual host is closed) */
   createApplication(config: ApplicationConfig, dynamic = false, revision = 0): Application {
     if (this.#closed) throw kilnError('vhostNotFound', this.name);

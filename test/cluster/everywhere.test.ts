@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import type { CodecEntry } from '../../src/transcode/codecs.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
-import { RedisServer } from '../support/redis.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 import { CertificateFolder, issue } from '../support/x509.ts';
@@ -19,7 +18,7 @@ const status = async (node: Kiln, path: string, method?: string, body?: unknown)
 const apps = async (node: Kiln): Promise<string> => (await node.api<string[]>(`${VHOST}/apps`)).body.response.sort().join();
 
 test('an application on demand is on every node; any deletes it everywhere, or makes it an ordinary one', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const own = { hostName: 'default.example.com' };
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, own))) as [Kiln, Kiln, Kiln];
   const [a, b, c] = nodes;
@@ -52,7 +51,7 @@ test('an application on demand is on every node; any deletes it everywhere, or m
 });
 
 test('certificates are loaded again on every node; one that cannot is told of', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const folders = [new CertificateFolder(t), new CertificateFolder(t)] as const;
   const [a, b] = await Promise.all(['a', 'b'].map((id, at) =>
     startNode(t, redis, id, { tls: (folders[at] as CertificateFolder).write('own', issue('before')) }))) as [Kiln, Kiln];
@@ -68,7 +67,7 @@ test('certificates are loaded again on every node; one that cannot is told of', 
 });
 
 test('the inventory of codecs is of all nodes: software once, with what is at work of it anywhere', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const encoding = {
     application: '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName><Encodes>' +
       '<Video><Name>v</Name><Codec>h264</Codec><Bitrate>100000</Bitrate><Width>64</Width><Height>48</Height></Video>' +

@@ -7,8 +7,7 @@ import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
@@ -19,14 +18,19 @@ const MASTER = '/app/live/llhls.m3u8';
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
 const WITHIN = { timeout: 60_000 };
 
-const scene = { video: await h264({ width: 160, height: 90, fps: 15, gop: 15, seconds: 4, kbit: 100 }), audio: await aac(440, {}, 4) };
+/** As long as whole frames of both last, so that it can be looped. */
+const SECONDS = 3.2;
+const scene = {
+  video: await h264({ width: 160, height: 90, fps: 15, gop: 16, seconds: SECONDS, kbit: 100 }),
+  audio: await aac(440, {}, SECONDS),
+};
 const browser = await launchBrowser();
 test.after.always(() => browser.close());
 
 type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 
 async function startNodes(t: ExecutionContext, llhls = LLHLS): Promise<Nodes> {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const start = (id: string): Promise<Kiln> => startNode(t, redis, id, { llhls });
   return Promise.all([start('a'), start('b'), start('c')]);
 }

@@ -1,14 +1,13 @@
 import test from 'ava';
 import { Random } from '../soak/random.ts';
 import { runModel } from '../support/model/run.ts';
-import { startNode } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 
 const CALLS = Number(process.env.KILN_MODEL_CALLS ?? 400);
 
 test(`${CALLS} random calls to random nodes are answered as one server would`, async (t) => {
   t.timeout(600_000);
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const own = { hostName: 'default.example.com' };
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, own)));
   const kinds = new Map<string, number>();

@@ -1,14 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Kiln, KilnOptions } from '../support/kiln.ts';
-import { nodesOf, startNode, untilStates } from '../support/nodes.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
-import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 
 async function cluster(t: ExecutionContext, ids: readonly string[], options: KilnOptions = {}) {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = await Promise.all(ids.map((id) => startNode(t, redis, id, { ovt: true, ...options })));
   const states = Object.fromEntries(ids.map((id) => [id, 'ready']));
   for (const node of nodes) await untilStates(node, states);

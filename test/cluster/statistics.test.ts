@@ -8,10 +8,10 @@ import { SharedStatistics } from '../../src/stats/shared-statistics.ts';
 import { Random } from '../soak/random.ts';
 import { openNode } from '../support/cluster.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode } from '../support/nodes.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { videoTrack } from '../support/packets.ts';
 import { PictureClient } from '../support/picture-client.ts';
-import { RedisServer } from '../support/redis.ts';
+import type { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { RTMP, vhostConfig } from '../unit/core/support.ts';
@@ -64,7 +64,7 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 for (const seed of [1, 2, 3]) {
   test(`whatever streams, relays and viewers do, every node counts them all, each once (seed ${seed})`, async (t) => {
     const random = new Random(seed);
-    const redis = await RedisServer.start(t);
+    const redis = await usedRedis(t);
     const nodes = await Promise.all(['a', 'b', 'c'].map((id) => openCounting(t, redis, id)));
     const total = { bytesIn: 0, bytesOut: 0, rtmp: 0, webrtc: 0, totalConnections: 0 };
     const of = { one: { ...total }, two: { ...total } };
@@ -152,7 +152,7 @@ for (const seed of [1, 2, 3]) {
 }
 
 test('totals go on when a stream moves; the most viewers there were are of the sum, and so is the time', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all([openCounting(t, redis, 'a'), openCounting(t, redis, 'b')]);
   const first = a.publish('s');
   first.counters.received(1000);
@@ -177,7 +177,7 @@ test('totals go on when a stream moves; the most viewers there were are of the s
 });
 
 test('without Redis a node tells what it counts itself, and that others are missing; nothing is lost meanwhile', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const [a, b] = await Promise.all([openCounting(t, redis, 'a', proxy.port), openCounting(t, redis, 'b')]);
   const input = a.publish('s');
@@ -204,7 +204,7 @@ interface Statistics {
 }
 
 test('every node answers what all of them count, of streams that it does not have, too', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)));
   const [a, b, c] = nodes as [Kiln, Kiln, Kiln];
   const clients = await Promise.all([a, b].map((node, at) => PictureClient.publish(node, `s${at}`)));

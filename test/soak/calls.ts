@@ -1,6 +1,5 @@
 import { runModel } from '../support/model/run.ts';
-import { startNode } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { Teardown } from '../support/teardown.ts';
 import { Random } from './random.ts';
 
@@ -15,7 +14,7 @@ export async function calls(seed: number, count: number, print: (text: string) =
   const end = new Teardown();
   const kinds = new Map<string, number>();
   try {
-    const redis = await RedisServer.start(end);
+    const redis = await usedRedis(end);
     const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(end, redis, id, { hostName: 'default.example.com' })));
     const begun = performance.now();
     await runModel({

@@ -1,7 +1,8 @@
 import type { ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
 import { Kiln, type KilnOptions } from './kiln.ts';
 import { freePorts } from './ports.ts';
-import type { RedisServer } from './redis.ts';
+import { RedisServer } from './redis.ts';
 import { until } from './until.ts';
 
 /** A row of `GET /v1/cluster/nodes`, as far as tests look at it. */
@@ -23,6 +24,18 @@ export interface ClusterOptions {
   readonly redisXml?: string;
   /** Further elements of `Node`. */
   readonly nodeXml?: string;
+}
+
+/**
+ * A Redis that a cluster has used before: what is new may have been emptied, and lets nobody claim anything for some
+ * seconds, in which previous holders may come.
+ */
+export async function usedRedis(t: Pick<ExecutionContext, 'teardown'>): Promise<RedisServer> {
+  const redis = await RedisServer.start(t);
+  const client = new Redis(redis.url);
+  await client.hset('{kiln:kiln}:epoch', { id: Date.now(), until: 0, from: 0, revision: 0 });
+  client.disconnect();
+  return redis;
 }
 
 /** The element of a node on loopback. */

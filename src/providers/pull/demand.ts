@@ -2,6 +2,7 @@ import { joinKey } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import { nameObjection } from '../../core/names.ts';
 import type { Registry } from '../../core/registry.ts';
+import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { OriginMaps } from '../../origins/origin-maps.ts';
@@ -50,7 +51,7 @@ export class Demand {
     const key = joinKey(application.vhost.name, application.name, name);
     const present = this.#asked.get(key);
     if (present !== undefined) return present;
-    if (!this.#mayBe(application, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(false);
+    if (!this.#mayBe(application.vhost, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(false);
     const answer = this.#bring(application, name, query).then((found) => {
       if (!found) this.#setMissing(key);
       return found;
@@ -59,8 +60,28 @@ export class Demand {
     return answer;
   };
 
+  /**
+   * The application of a stream that an origin has, made of the template of its virtual host.
+   * @returns undefined when no origin has it
+   */
+  readonly application = async (vhost: VirtualHost, app: string, name: string): Promise<Application | undefined> => {
+    if (!this.#mayBe(vhost, name)) return undefined;
+    const key = joinKey(vhost.name, app, name);
+    const matched = matchOrigin(vhost.config.origins, app, name, new URLSearchParams()) !== undefined;
+    if (!matched && (this.#isMissing(key) || (await this.#options.maps.find(vhost, app, name)) === undefined)) {
+      this.#setMissing(key);
+      return undefined;
+    }
+    try {
+      return vhost.demandApplication(app);
+    } catch (error) {
+      if (error instanceof KilnError) return undefined;
+      throw error;
+    }
+  };
+
   /** Whether any origin is configured that may have it: most virtual hosts have none. */
-  #mayBe({ vhost: { config } }: Application, name: string): boolean {
+  #mayBe({ config }: VirtualHost, name: string): boolean {
     return (config.origins !== undefined || config.originMapStore !== undefined) && nameObjection(name) === undefined;
   }
 
@@ -69,7 +90,7 @@ export class Demand {
     const { origins } = application.vhost.config;
     const matched = matchOrigin(origins, application.name, name, query);
     if (matched !== undefined && (await this.#pull(application, name, matched))) return await this.#appears(application, name);
-    const url = await maps.find(application, name);
+    const url = await maps.find(application.vhost, application.name, name);
     if (url === undefined || !(await this.#pull(application, name, storeOrder(origins, url)))) return false;
     return await this.#appears(application, name);
   }

@@ -6,12 +6,13 @@ import { markOf } from '../position.ts';
 import type { LlhlsStream } from '../stream.ts';
 import {
   ERROR_HEADER, FORMS, HELD_MS, KIND_HEADER, PREFIX, read, readPath, Report, TYPE_HEADER, type Asked, type ChunklistState,
-  type MasterState, type StreamPath, type Verdict,
+  type MasterState, type Verdict,
 } from './wire.ts';
 
 const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
 
-export type StreamHere = (path: StreamPath) => LlhlsStream | undefined;
+/** @throws sessionExists for the name of a session that a viewer elsewhere has */
+export type StreamHere = (asked: Asked) => LlhlsStream | undefined | Promise<LlhlsStream | undefined>;
 
 /** Answers other nodes for the streams of this one. */
 export function answerNodes(calls: PeerCalls, find: StreamHere): void {
@@ -27,7 +28,7 @@ export function answerNodes(calls: PeerCalls, find: StreamHere): void {
 
 async function answer(find: StreamHere, { path, body }: PeerRequest): Promise<PeerResponse> {
   const asked = readPath(path);
-  const stream = find(asked);
+  const stream = await find(asked);
   if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
   switch (asked.what) {
     case 'master':
@@ -53,21 +54,25 @@ function master(stream: LlhlsStream, { file, query }: Asked): PeerResponse {
   return content(state);
 }
 
-/** Tells of a chunklist as soon as it is not where the query's `after` says. */
-async function chunklist(stream: LlhlsStream, { file, query }: Asked): Promise<PeerResponse> {
+/** Tells of a chunklist as soon as it is not where the query's `after` says, waiting for that as long as its `hold`. */
+async function chunklist(stream: LlhlsStream, { app, stream: name, file, query }: Asked): Promise<PeerResponse> {
   const rendition = stream.rendition(file);
   if (rendition === undefined) throw kilnError('fileNotFound');
   const after = query.get('after');
   const changed = (): boolean => rendition.position !== undefined && markOf(rendition.position) !== after;
-  const waits = rendition.position === undefined ? rendition.continues : after !== null && !changed();
-  if (waits) await rendition.waiters.wait(changed, HELD_MS, () => {});
-  const { position } = rendition;
+  const hold = Math.min(Number(query.get('hold')), HELD_MS);
+  if (hold > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
+    await rendition.waiters.wait(changed, hold, () => {});
+  }
+  if (stream.closed) throw kilnError('streamNotFound', `${app}/${name}`);
   if (stream.rendition(file) !== rendition) throw kilnError('fileNotFound');
+  const { position } = rendition;
+  if (position === undefined && rendition.continues) throw kilnError('streamInterrupted');
   if (position === undefined) return content(null, 201);
   const forms = query.get('forms')?.split(',') ?? [];
   const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [form, rendition.text(form).plain.toString()]);
-  const { run, renditions: { edition, interrupted, patienceMs } } = stream;
-  const state: ChunklistState = { run, edition, interrupted, patienceMs, position, texts: Object.fromEntries(texts) };
+  const { run, renditions: { edition, interrupted, targetDuration } } = stream;
+  const state: ChunklistState = { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
   return content(state);
 }
 

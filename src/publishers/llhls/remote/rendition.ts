@@ -4,7 +4,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer.ts';
 import type { Chunklist } from '../chunklist.ts';
-import { INTERRUPTED_MS } from '../renditions.ts';
+import { patienceMs } from '../patience.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
@@ -22,6 +22,8 @@ const TIMEOUT_MS = 5000;
 /** What a rendition needs of its stream. */
 export interface RemoteContext {
   readonly link: OwnerLink;
+  /** Nothing comes of it any more; who asks again may find it elsewhere. */
+  readonly ended: boolean;
   /**
    * The chunklist as its owner has it; undefined when that has none yet.
    * @throws AwayError, KilnError
@@ -56,7 +58,7 @@ export class RemoteRendition implements Chunklist {
   }
 
   get interrupted(): boolean {
-    return this.#context.link.away || this.#unbegun || this.#told?.interrupted === true;
+    return this.#context.ended || this.#context.link.away || this.#unbegun || this.#told?.interrupted === true;
   }
 
   /**
@@ -70,7 +72,7 @@ export class RemoteRendition implements Chunklist {
       const follows = this.#following && !this.#context.link.away;
       if (follows || now - (this.#told?.at ?? -Infinity) < FRESH_MS) return undefined;
     }
-    this.#loading ??= this.#load(TIMEOUT_MS).finally(() => (this.#loading = undefined));
+    this.#loading ??= this.#load(this.position === undefined).finally(() => (this.#loading = undefined));
     return this.#loading.catch((error: unknown) => {
       if (!(error instanceof AwayError)) throw error;
       this.interrupt();
@@ -86,15 +88,18 @@ export class RemoteRendition implements Chunklist {
 
   wait(ready: () => boolean, onLeft: OnLeft): Promise<Outcome> {
     this.#context.countWaiting();
-    const patienceMs = this.interrupted ? INTERRUPTED_MS : (this.#told?.patienceMs ?? INTERRUPTED_MS);
-    const outcome = this.waiters.wait(ready, patienceMs, onLeft);
+    const outcome = this.waiters.wait(ready, this.#patienceMs(this.interrupted), onLeft);
     if (!this.#following) void this.#follow();
     return outcome;
   }
 
   /** Nobody answers for the stream: who waits is not kept for long. */
   interrupt(): void {
-    this.waiters.limit(Date.now() + INTERRUPTED_MS);
+    this.waiters.limit(Date.now() + this.#patienceMs(true));
+  }
+
+  #patienceMs(interrupted: boolean): number {
+    return patienceMs(this.#told?.targetDuration ?? 1, interrupted);
   }
 
   async #follow(): Promise<void> {
@@ -102,7 +107,7 @@ export class RemoteRendition implements Chunklist {
     this.#following = true;
     while (this.waiters.size > 0) {
       try {
-        await link.unlessMoved(this.#load(HELD_MS + TIMEOUT_MS, this.position));
+        await link.unlessMoved(this.#load(true, this.position));
       } catch (error) {
         // the rendition is gone, or so is the stream
         if (error instanceof KilnError) this.waiters.close();
@@ -114,17 +119,31 @@ export class RemoteRendition implements Chunklist {
     this.#following = false;
   }
 
-  /** @param after waits for what comes after that */
-  async #load(timeoutMs: number, after?: Position): Promise<void> {
+  /**
+   * @param waits for the first part, where players expect one, or for what comes
+   * @param after that
+   */
+  async #load(waits: boolean, after?: Position): Promise<void> {
     const { link } = this.#context;
     const from = link.owner;
     const query = new URLSearchParams({ forms: this.#forms().join() });
+    if (waits) query.set('hold', String(HELD_MS));
     if (after !== undefined) query.set('after', markOf(after));
-    const state = await this.#context.load(this.#file, query, timeoutMs);
+    const state = await this.#loadState(query, waits ? HELD_MS + TIMEOUT_MS : TIMEOUT_MS);
     // what an owner of the past said, or an older call, counts no more
     if (from !== link.owner) return;
     this.#unbegun = state === undefined;
     if (state !== undefined && !(this.#told?.from === from && state.edition < this.#told.edition)) this.#apply(state, from);
+  }
+
+  async #loadState(query: URLSearchParams, timeoutMs: number): Promise<ChunklistState | undefined> {
+    try {
+      return await this.#context.load(this.#file, query, timeoutMs);
+    } catch (error) {
+      const unbegun = error instanceof KilnError && error.code === 'streamInterrupted' && this.position !== undefined;
+      if (unbegun) return undefined;
+      throw error;
+    }
   }
 
   #forms(): ChunklistForm[] {

@@ -9,11 +9,13 @@ import type { FileAnswer, Hold, Media, PlayedStream, Viewer } from '../answer.ts
 import { answerChunklist } from '../chunklist.ts';
 import { handedOn, type Directives } from '../directives.ts';
 import { MasterTemplate } from '../master-template.ts';
+import { patienceMs } from '../patience.ts';
 import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
 import { MAX_WAITING } from '../waiters.ts';
 import type { MediaCache } from './cache.ts';
 import { AwayError, NotHereError, OwnerLink, type Call } from './link.ts';
+import { RemoteMasters } from './masters.ts';
 import { RemotePlayers } from './players.ts';
 import { RemoteRendition, type RemoteContext } from './rendition.ts';
 import {
@@ -27,7 +29,6 @@ const MAX_FETCHED = 256;
 const MAX_FETCHED_BY_ONE = 64;
 /** Names of chunklists that are asked for; those that the owner does not know are forgotten. */
 const MAX_RENDITIONS = 256;
-const MAX_MASTERS = 64;
 
 export interface RemoteStreamOptions {
   readonly cluster: Pick<Cluster, 'forward'>;
@@ -54,10 +55,7 @@ export class RemoteStream implements PlayedStream, RemoteContext {
   readonly #players: RemotePlayers;
   readonly #renditions = new Map<string, RemoteRendition>();
   readonly #fetching = new Map<string, Promise<FileAnswer>>();
-  /** Answers to those who name no session, on their way. */
-  readonly #mastersAsked = new Map<string, Promise<MasterState | undefined>>();
-  /** The last ones, for when nobody answers. */
-  readonly #masters = new Map<string, MasterTemplate>();
+  readonly #masters = new RemoteMasters((file, session) => this.#loadMaster(file, session));
   #run: string | undefined;
   /** How long the owner holds a request. */
   #patienceMs = HELD_MS;
@@ -106,25 +104,19 @@ export class RemoteStream implements PlayedStream, RemoteContext {
 
   /** Players go on with the stream of this node, or ask again. */
   handOver(): void {
+    this.#ended = true;
     for (const { waiters } of this.#renditions.values()) waiters.close('overdue');
     this.close();
   }
 
   async master(file: string, query: string): Promise<Text | undefined> {
     this.#use();
-    const session = new URLSearchParams(query);
-    const named = session.has('session');
-    const fill = (template: MasterTemplate, token: string | undefined): Text => new Text(template.fill(token, handedOn(query)));
-    try {
-      const state = await (named ? this.#askMaster(file, session) : this.#askMasterOnce(file));
-      if (state === undefined) return undefined;
-      return fill(new MasterTemplate(state.template), state.token ?? this.#token(session));
-    } catch (error) {
-      if (!(error instanceof AwayError)) throw error;
-      const known = this.#masters.get(file);
-      if (known === undefined) throw kilnError('streamInterrupted');
-      return fill(known, this.#token(session));
-    }
+    const { originMode } = this.config;
+    const id = sessionId(new URLSearchParams(query));
+    const named = !originMode && new URLSearchParams(query).has('session');
+    const state = await this.#masters.get(file, named ? id : undefined);
+    const token = originMode ? undefined : (state?.token ?? this.#options.tokens.issue(id));
+    return state && new Text(new MasterTemplate(state.template).fill(token, handedOn(query)));
   }
 
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
@@ -149,7 +141,7 @@ export class RemoteStream implements PlayedStream, RemoteContext {
     const { status, body } = await this.#ask({ what: 'chunklist', file, query, timeoutMs });
     if (status === 201) return undefined;
     const state = read(ChunklistState, body);
-    this.#patienceMs = state.patienceMs;
+    this.#patienceMs = patienceMs(state.targetDuration, false);
     this.#note(state.run);
     return state;
   }
@@ -164,10 +156,6 @@ export class RemoteStream implements PlayedStream, RemoteContext {
     const { application, name } = this.#options;
     if (this.#ended) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     this.usedAt = performance.now();
-  }
-
-  #token(query: URLSearchParams): string | undefined {
-    return this.config.originMode ? undefined : this.#options.tokens.issue(sessionId(query));
   }
 
   #chunklist(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
@@ -209,25 +197,12 @@ export class RemoteStream implements PlayedStream, RemoteContext {
     }
   }
 
-  /** One call for all who ask for it meanwhile. */
-  #askMasterOnce(file: string): Promise<MasterState | undefined> {
-    let asked = this.#mastersAsked.get(file);
-    if (asked === undefined) {
-      if (this.#mastersAsked.size >= MAX_MASTERS) throw kilnError('tooManyWaiting');
-      asked = this.#askMaster(file).finally(() => this.#mastersAsked.delete(file));
-      this.#mastersAsked.set(file, asked);
-    }
-    return asked;
-  }
-
-  async #askMaster(file: string, session?: URLSearchParams): Promise<MasterState | undefined> {
-    const id = session && !this.config.originMode ? sessionId(session) : undefined;
-    const query = id === undefined ? undefined : new URLSearchParams({ session: id });
+  async #loadMaster(file: string, session: string | undefined): Promise<MasterState | undefined> {
+    const query = session === undefined ? undefined : new URLSearchParams({ session });
     const { status, body } = await this.#ask({ what: 'master', file, query, timeoutMs: TIMEOUT_MS });
     if (status === 201) return undefined;
     const state = read(MasterState, body);
     this.#note(state.run);
-    if (this.#masters.size < MAX_MASTERS || this.#masters.has(file)) this.#masters.set(file, new MasterTemplate(state.template));
     return state;
   }
 

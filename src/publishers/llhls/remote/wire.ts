@@ -11,8 +11,8 @@ export const ERROR_HEADER = 'llhls-error';
 /** Of an answer with media. */
 export const KIND_HEADER = 'llhls-kind';
 export const TYPE_HEADER = 'llhls-type';
-/** How long a call for the next change of a chunklist is held, if there is none. */
-export const HELD_MS = 10_000;
+/** How long a call for what comes next in a chunklist is held, if nothing does: players give up after 10 seconds. */
+export const HELD_MS = 8000;
 /** Players in one report. */
 export const MAX_REPORTED = 1000;
 
@@ -51,7 +51,8 @@ export const ChunklistState = Type.Object({
   run: Type.String(),
   edition: Type.Number(),
   interrupted: Type.Boolean(),
-  patienceMs: Type.Number(),
+  /** Seconds. */
+  targetDuration: Type.Number({ minimum: 1 }),
   position: Type.Object({
     newest: Type.Optional(Counted), open: Type.Optional(Counted), partTarget: Type.Number(),
   }),

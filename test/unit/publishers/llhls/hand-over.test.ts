@@ -114,6 +114,38 @@ test('what waits while the publisher is away gets what there is, unless the stre
   }
 });
 
+test('who asks for a stream that is continued and has not begun again waits, on any node', async (t) => {
+  const { a, b, c, input } = await live(t);
+  const url = (await b.children())[1] as string;
+  const before = (await b.get(url)).body;
+  input.close('the connection was lost');
+  const { output } = await publishAgain(c);
+  for (const node of [a, b]) await untilKnown(node, c);
+  t.is((await b.get(url)).statusCode, 200, 'b has a playlist that it can tell');
+  const held = [a, c].map((node) => node.get(url));
+  await until('a asks for it', () => a.asked.some((path) => path.includes('/chunklist/')));
+  feeder(output)(3.1);
+  for (const { statusCode, body } of await Promise.all(held)) {
+    t.is(statusCode, 200);
+    t.is(Math.min(...numbers(body)), Math.max(...numbers(before)) + 2);
+  }
+});
+
+test('players of a node that a publisher comes to go on there', async (t) => {
+  const { b, input } = await live(t);
+  const url = (await b.children())[1] as string;
+  const { body } = await b.get(url);
+  const next = Math.max(...numbers(body)) + 1;
+  const held = b.get(`${url}?_HLS_msn=${next}`);
+  input.close('the connection was lost');
+  t.is((await held).statusCode, 200, 'what was growing is complete');
+  const waiting = b.get(`${url}?_HLS_msn=${next + 1}`);
+  const { output } = await publishAgain(b);
+  t.is((await waiting).statusCode, 200, 'it is told to ask again');
+  feeder(output)(3.1);
+  t.true(numbers((await b.get(url)).body).includes(next + 1));
+});
+
 test('a stream that is ended on purpose is gone on every node', async (t) => {
   const { a, b, input } = await live(t);
   const urls = await b.children();

@@ -1,0 +1,59 @@
+import { kilnError } from '../../../errors.ts';
+import { AwayError } from './link.ts';
+import type { MasterState } from './wire.ts';
+
+const MAX_MASTERS = 64;
+
+/**
+ * The master playlists of a stream that another node has. Each is asked for anew, once for all who come at the same time
+ * and name no session: the owner says whether there is room, and whether a name is free.
+ */
+export class RemoteMasters {
+  readonly #load: (file: string, session: string | undefined) => Promise<MasterState | undefined>;
+  readonly #asked = new Map<string, Promise<MasterState | undefined>>();
+  /** The last ones, for when nobody answers. */
+  readonly #known = new Map<string, MasterState>();
+
+  /** @param load asks the owner; @throws AwayError when nobody answers */
+  constructor(load: (file: string, session: string | undefined) => Promise<MasterState | undefined>) {
+    this.#load = load;
+  }
+
+  /**
+   * @returns undefined as long as there is nothing to play
+   * @throws what the owner says; streamInterrupted when nobody answers and nothing is known
+   */
+  async get(file: string, session: string | undefined): Promise<MasterState | undefined> {
+    try {
+      return await (session === undefined ? this.#getOnce(file) : this.#loadNoted(file, session));
+    } catch (error) {
+      if (!(error instanceof AwayError)) throw error;
+      const known = this.#known.get(file);
+      if (known === undefined) throw kilnError('streamInterrupted');
+      return known;
+    }
+  }
+
+  clear(): void {
+    this.#known.clear();
+  }
+
+  #getOnce(file: string): Promise<MasterState | undefined> {
+    let asked = this.#asked.get(file);
+    if (asked === undefined) {
+      if (this.#asked.size >= MAX_MASTERS) throw kilnError('tooManyWaiting');
+      asked = this.#loadNoted(file, undefined).finally(() => this.#asked.delete(file));
+      this.#asked.set(file, asked);
+    }
+    return asked;
+  }
+
+  async #loadNoted(file: string, session: string | undefined): Promise<MasterState | undefined> {
+    const state = await this.#load(file, session);
+    if (state !== undefined && (this.#known.size < MAX_MASTERS || this.#known.has(file))) {
+      const { run, template } = state;
+      this.#known.set(file, { run, template });
+    }
+    return state;
+  }
+}
