@@ -23,6 +23,14 @@ export interface NodesOptions {
   readonly connection: Connection;
   readonly timing: Timing;
   readonly known: KnownPeers;
+  /** Hears of a node whose row is malformed: it is not shown. */
+  readonly onFault: (error: Error) => void;
+}
+
+/** Another node, to be asked what Redis does not tell. Without an incarnation it is whichever life of it is there. */
+export interface Peer extends NodeIdentity {
+  /** It was not heard of any more when Redis was there last. */
+  readonly lost: boolean;
 }
 
 /** What a node keeps in Redis of itself. */
@@ -32,7 +40,7 @@ interface Told extends NodeDescription {
   readonly retires?: boolean;
 }
 
-type Row = readonly [id: string, silentMs: string, drains: number, row: string];
+type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
 type Reply = readonly [string, string, string, number, number, string, string, readonly Row[]];
 
 /** The nodes of the cluster, as Redis heard of them. */
@@ -55,13 +63,10 @@ export class Nodes {
     return this.#rows;
   }
 
-  /**
-   * Whom to ask when Redis is away: the others that were alive when it was heard last, whichever life of theirs that was
-   * before this node began. Undefined when this node has never heard of any.
-   */
-  peers(): readonly NodeIdentity[] | undefined {
-    if (this.#joined) return this.#others();
-    return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '' }));
+  /** Whom to ask when Redis is away: the others as it told of them last. Undefined when this node has never heard of any. */
+  peers(): readonly Peer[] | undefined {
+    if (this.#joined) return this.#others().map(({ id, incarnation, state }) => ({ id, incarnation, lost: state === 'lost' }));
+    return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '', lost: false }));
   }
 
   /** Where a node's cluster port is reached. */
@@ -71,7 +76,7 @@ export class Nodes {
     return known.find((node) => node.id === id)?.address;
   }
 
-  /** The time of the cluster, in milliseconds since 1970: the same on every node, whatever its own clock says. */
+  /** The time of the cluster, in milliseconds, about since 1970: the same on every node, whatever its own clock says. */
   now(): number {
     return Date.now() + this.#clockOffset;
   }
@@ -95,7 +100,7 @@ export class Nodes {
 
   /** @param copy which state of the configuration this node has. @throws UnavailableError */
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
-    const { self, connection, timing } = this.#options;
+    const { self, connection, timing, onFault } = this.#options;
     const sent = Date.now();
     const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
@@ -105,7 +110,11 @@ export class Nodes {
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
-    this.#rows = rows.map((row) => parseRow(row, Number(now), timing.ttl));
+    this.#rows = rows.flatMap((row) => {
+      const parsed = parseRow(row, Number(now), timing.ttl);
+      if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));
+      return parsed ?? [];
+    });
     this.#options.known.keep(this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])));
     return {
       replaced: status === 'replaced',
@@ -124,7 +133,7 @@ export class Nodes {
   }
 
   #others(): NodeRow[] {
-    return this.#rows.filter(({ id, state }) => id !== this.#options.self.id && state !== 'lost');
+    return this.#rows.filter(({ id }) => id !== this.#options.self.id);
   }
 
   /** @throws UnavailableError */
@@ -134,16 +143,21 @@ export class Nodes {
   }
 }
 
-function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow {
-  const [, incarnation = '', joined, description = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? [];
+/** undefined when it is malformed. */
+function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow | undefined {
+  const [, incarnation, joined, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
+  if (incarnation === undefined) return undefined;
   const silentMs = Number(silent);
-  const { retires = false, ...told } = JSON.parse(description) as Told;
-  return {
-    ...told,
-    id: decodeURIComponent(id),
-    incarnation,
-    state: silentMs > ttl ? 'lost' : drains === 1 || retires ? 'draining' : 'ready',
-    uptimeMs: now - Number(joined),
-    silentMs,
-  };
+  try {
+    const { address, load, full, info, retires = false } = JSON.parse(json) as Told;
+    if (typeof load !== 'number' || typeof info !== 'object' || info === null) return undefined;
+    return {
+      address, load, full, info, id: decodeURIComponent(id), incarnation,
+      state: silentMs > ttl ? 'lost' : drains === 1 || retires ? 'draining' : 'ready',
+      uptimeMs: now - Number(joined),
+      silentMs,
+    };
+  } catch {
+    return undefined;
+  }
 }

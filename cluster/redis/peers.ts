@@ -70,15 +70,16 @@ export class Peers {
   }
 
   /**
-   * Asks every other node that was alive whether it is without Redis, too.
+   * Asks every other node whether it is without Redis, too. One that was lost need not answer, but what it says counts: it
+   * may be back, and have claimed something, before this node has heard of it.
    * @param held what this node holds
-   * @returns what others have by later claims; undefined when one has Redis or cannot be reached
+   * @returns what others have by later claims; undefined when one has Redis, or was alive and cannot be reached
    */
   async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
     const question = { about: 'store', held } as const;
-    const { nodes } = this.#options;
-    const replies = await Promise.all((nodes.peers() ?? []).map((node) => this.#ask(node, question)));
-    if (!replies.every((reply) => reply?.withoutStore)) return undefined;
+    const others = this.#options.nodes.peers() ?? [];
+    const replies = await Promise.all(others.map((node) => this.#ask(node, question)));
+    if (!replies.every((reply, at) => reply?.withoutStore ?? others[at]?.lost)) return undefined;
     return new Set(replies.flatMap((reply) => reply?.superseded ?? []));
   }
 

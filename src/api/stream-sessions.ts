@@ -1,18 +1,18 @@
+import Type, { type Static, type TSchema } from 'typebox';
 import { joinKey, splitKey, type PeerRequest, type PeerResponse } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import type { Session } from '../core/session.ts';
 import type { InputStream } from '../core/stream.ts';
+import { readJson } from '../origins/json.ts';
 import { peerRequest, type OtherNodes } from '../origins/other-nodes.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
 import type { StreamName } from '../origins/stream-key.ts';
-import { sessionStatistics } from '../stats/session.ts';
+import { SessionStatistics, sessionStatistics } from '../stats/session.ts';
 
 const PREFIX = '/sessions/';
 const MISSING: PeerResponse = { status: 404, headers: {}, body: Buffer.alloc(0) };
 /** For nodes to hear of a session that they did not have. */
 const TOLD_MS = 2000;
-
-type SessionStatistics = ReturnType<typeof sessionStatistics>;
 
 /** Sessions of a stream, here and behind the relays of every node: asked by the node that has the stream. */
 export class StreamSessions {
@@ -25,18 +25,18 @@ export class StreamSessions {
     calls.add(PREFIX, async (request) => this.#answer(request));
   }
 
-  /** Ids of all of them, as far as their nodes can be reached. */
-  async list(name: StreamName): Promise<string[]> {
-    const replies = await this.#ask<readonly string[]>('GET', name);
-    return [...new Set([...this.#ids(name), ...replies.flat()])];
+  /** Ids of all of them; not `complete` when a node does not tell its own. */
+  async list(name: StreamName): Promise<{ readonly ids: string[]; readonly complete: boolean }> {
+    const { told, complete } = await this.#ask(Type.Array(Type.String()), 'GET', name);
+    return { ids: [...new Set([...this.#ids(name), ...told.flat()])], complete };
   }
 
   /** @returns undefined when no node has such a session */
-  async statistics(name: StreamName, id: string): Promise<SessionStatistics | undefined> {
+  async statistics(name: StreamName, id: string): Promise<Static<typeof SessionStatistics> | undefined> {
     const [own] = this.#here(name, id);
     if (own !== undefined) return sessionStatistics(own);
-    const [found] = await this.#ask<SessionStatistics>('GET', name, id);
-    return found;
+    const { told } = await this.#ask(SessionStatistics, 'GET', name, id);
+    return told[0];
   }
 
   /** Disconnects one, wherever it is, and keeps it out of all nodes. @returns false when no node has such a session */
@@ -44,8 +44,8 @@ export class StreamSessions {
     // from the first moment on: who is disconnected elsewhere may be back before that is told
     const undo = this.#views(name).map(({ kicked }) => kicked.add(id));
     const own = this.#kickHere(name, id);
-    const others = await this.#ask('DELETE', name, id);
-    if (!own && others.length === 0) {
+    const others = await this.#ask(Type.Null(), 'DELETE', name, id);
+    if (!own && others.told.length === 0) {
       for (const readmit of undo) readmit();
       return false;
     }
@@ -53,10 +53,14 @@ export class StreamSessions {
     return true;
   }
 
-  /** What the nodes answer that have something to say. */
-  async #ask<T>(method: string, name: StreamName, ...id: string[]): Promise<T[]> {
+  /** What the nodes answer that have something to say, and whether all of them answered. */
+  async #ask<S extends TSchema>(schema: S, method: string, name: StreamName, ...id: string[]) {
     const replies = await this.#others.ask(request(method, name, ...id));
-    return replies.flatMap(({ response }) => (response?.status === 200 ? [JSON.parse(response.body.toString()) as T] : []));
+    const told: Static<S>[] = replies.flatMap(({ response }) => {
+      const value = response?.status === 200 ? readJson(schema, response.body) : undefined;
+      return value === undefined ? [] : [value];
+    });
+    return { told, complete: replies.every(({ response }) => response !== undefined) };
   }
 
   #answer({ method, path }: PeerRequest): PeerResponse {

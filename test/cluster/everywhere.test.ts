@@ -90,7 +90,9 @@ test('the inventory of codecs is of all nodes: software once, with what is at wo
   await until('as any node tells', async () => JSON.stringify(await codecs(a)) === JSON.stringify(await codecs(b)));
   t.is((await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale'), null);
   b.signal('SIGSTOP');
-  await until('that one is missing', async () => (await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale') === 'true');
+  const isMarked = async (path: string): Promise<boolean> => (await a.api(path)).headers.get('x-kiln-stale') === 'true';
+  await until('that one is missing', () => isMarked('/v2/internals/codecs'));
+  t.true(await isMarked('/v1/vhosts/default/apps/app/streams/s0/sessions'));
   b.signal('SIGKILL');
   await until('what a dead node did is gone', async () => encoders(await codecs(a)) === 1);
 });

@@ -60,6 +60,10 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
 
   await t.throwsAsync(watch(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  t.deepEqual((await raw.keys('*kept:*')).filter((key) => key.includes('none')), [], 'what never was is not kept');
+  t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
   const owner = await until('who pulls it', async () => {
     const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
     return rows.find(({ streams }) => streams > 0)?.id;

@@ -5,6 +5,7 @@ import { kilnError } from '../../errors.ts';
 import { SessionStatistics } from '../../stats/session.ts';
 import { answers, done, noPayload, noSession, ok } from '../envelope.ts';
 import { findStream, SessionPath, StreamPath } from '../lookup.ts';
+import { markStale } from '../read-your-writes.ts';
 import type { StreamSessions } from '../stream-sessions.ts';
 
 const STREAM = 'vhosts/:vhost/apps/:app/streams/:stream';
@@ -13,9 +14,11 @@ const STREAM = 'vhosts/:vhost/apps/:app/streams/:stream';
 export function sessionRoutes(registry: Registry, sessions: StreamSessions): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = { params: StreamPath, response: answers(Type.Array(Type.String())) };
-    app.get(`/v1/${STREAM}/sessions`, { schema: { ...list, summary: 'List the sessions of a stream' } }, async ({ params }) => {
+    app.get(`/v1/${STREAM}/sessions`, { schema: { ...list, summary: 'List the sessions of a stream' } }, async ({ params }, reply) => {
       findStream(registry, params);
-      return ok(await sessions.list(params));
+      const { ids, complete } = await sessions.list(params);
+      if (!complete) markStale(reply);
+      return ok(ids);
     });
 
     const kick = { params: SessionPath, response: { ...noPayload, ...noSession } };
