@@ -48,7 +48,7 @@ export interface ClaimOptions {
   readonly silence: 'stop' | 'continue';
   /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
   readonly take?: boolean;
-  /** How long after the end of the lease its meta is kept for the next who claims the key; 0 by default. */
+  /** How long after the end of the lease what it kept, or inherited, is there for the next who claims the key; 0 by default. */
   readonly keepMs?: number;
 }
 
@@ -57,7 +57,7 @@ export interface Lease {
   readonly key: string;
   /** Greater than that of every earlier holder of the key. Grows when the lease is made anew in a store that had lost it. */
   readonly fence: number;
-  /** Meta of the holder before, when it was kept (`keepMs`). */
+  /** What holders before kept last, as long as the last of them said (`keepMs`). A claim alone changes nothing of it. */
   readonly inherited: Json | undefined;
   readonly meta: Json;
   /** Aborts when the lease is lost, with a LostError; not when it is released. */
@@ -66,6 +66,11 @@ export interface Lease {
   readonly valid: boolean;
   /** @throws LostError; UnavailableError when others may not see it before the store can be reached again */
   update(meta: Json): Promise<void>;
+  /**
+   * Takes the place of what the next holder inherits. Nobody is told, so it costs little.
+   * @throws LostError; UnavailableError when the next may not inherit it before the store can be reached again
+   */
+  keep(value: Json): Promise<void>;
   /** Idempotent, never throws: where the store cannot be told, the lease runs out by itself. */
   release(): Promise<void>;
 }
@@ -87,7 +92,7 @@ export interface ConfigEntry {
 /** One entry of a write. */
 export interface Change {
   readonly key: string;
-  /** Absent: the entry is removed with everything below its path. */
+  /** Absent: the entry is removed with everything below its path. Listeners hear of the key also when there was none. */
   readonly value?: Json;
   /** Revision that the change is made of, 0 when there must be no entry yet. */
   readonly seen: number;
@@ -97,7 +102,8 @@ export interface Change {
 export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
 
 /**
- * What was created through the management API, by key. A write is durable when its promise resolves.
+ * What was created through the management API, by key. When a write's promise resolves the store has it, as durable as
+ * that is: a node alone has it on its disk; in a cluster Redis has it, and the copy on each node's disk follows.
  * Keys are paths of names; no name is empty.
  */
 export interface ConfigStore {
@@ -123,7 +129,7 @@ export interface ConfigStore {
 /** Named numbers of one object. */
 export type Values = { readonly [name: string]: number };
 
-/** What one node counts of an object: the same names each time. */
+/** What one node counts of an object. A counter or gauge that is not there is 0. */
 export interface StatsRow {
   readonly key: string;
   /** Totals of this incarnation of the node: they never fall. */
@@ -142,7 +148,11 @@ export interface StatsSum {
   readonly gauges: Values;
   /** The greatest sum that a gauge ever had. */
   readonly maxima: Values;
+  /** Since when it is the greatest: milliseconds since 1970. */
+  readonly maximaTimes: Values;
   readonly latest: Values;
+  /** What of counters and gauges is this node's, as it reported last. */
+  readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
 }
 
 /** A call from one node to another. Header names are in lower case. */
@@ -177,6 +187,13 @@ export interface ClusterEvents {
   replaced: [];
 }
 
+/** A server of the store. */
+export interface StoreAddress {
+  /** A name or an address. */
+  readonly host: string;
+  readonly port: number;
+}
+
 /** What the nodes of one server share. */
 export interface Cluster {
   readonly self: NodeIdentity;
@@ -185,6 +202,8 @@ export interface Cluster {
   readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
 
+  /** Where the store is that this node talks to now, as far as that is known: none without one. */
+  stores(): readonly StoreAddress[];
   /** All nodes, this one too, as last heard of. */
   nodes(): readonly NodeRow[];
   /** What others are told of this node, from its next report on. */

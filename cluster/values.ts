@@ -25,3 +25,14 @@ export function combined(a: Values, b: Values, of: (x: number, y: number) => num
 export function sum(a: number, b: number): number {
   return a + b;
 }
+
+/** True when both have the same values under the same names. */
+export function sameValues(a: Values, b: Values): boolean {
+  let names = 0;
+  for (const name in a) {
+    if (a[name] !== b[name]) return false;
+    names++;
+  }
+  for (const _ in b) names--;
+  return names === 0;
+}

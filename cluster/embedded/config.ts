@@ -54,6 +54,7 @@ export class EmbeddedConfig implements ConfigStore {
         changed.add(key);
         continue;
       }
+      changed.add(key);
       for (const other of entries.keys()) {
         if (isWithin(other, key) && entries.delete(other)) changed.add(other);
       }

@@ -1,8 +1,10 @@
-import type { StatsRow, StatsSum } from '../types.ts';
+import type { StatsRow, StatsSum, Values } from '../types.ts';
 import { combined, growth, sum } from '../values.ts';
 
 /** How long the sums of a row stay that has ended. */
 const ORPHAN_MS = 30_000;
+
+const NOTHING = { counters: {}, gauges: {} };
 
 interface Kept {
   readonly sum: StatsSum;
@@ -18,17 +20,11 @@ export class EmbeddedStats {
 
   report(rows: readonly StatsRow[]): void {
     const now = performance.now();
-    for (const row of rows) {
-      const kept = this.#rows.get(row.key);
-      const counters = combined(kept?.sum.counters ?? {}, growth(row.counters, kept?.row?.counters), sum);
-      const maxima = combined(kept?.sum.maxima ?? {}, row.gauges, Math.max);
-      const latest = combined(kept?.sum.latest ?? {}, row.latest, Math.max);
-      this.#rows.set(row.key, { sum: { counters, gauges: row.gauges, maxima, latest }, row, at: now });
-    }
+    for (const row of rows) this.#rows.set(row.key, { sum: summed(row, this.#rows.get(row.key)), row, at: now });
     for (const [key, kept] of this.#rows) {
       if (now - kept.at > ORPHAN_MS) this.#rows.delete(key);
       else if (kept.at !== now && kept.row !== undefined) {
-        this.#rows.set(key, { ...kept, sum: { ...kept.sum, gauges: {} }, row: undefined });
+        this.#rows.set(key, { ...kept, sum: { ...kept.sum, gauges: {}, own: NOTHING }, row: undefined });
       }
     }
   }
@@ -39,4 +35,19 @@ export class EmbeddedStats {
       return kept === undefined ? [] : [[key, kept.sum] as const];
     }));
   }
+}
+
+function summed(row: StatsRow, kept: Kept | undefined): StatsSum {
+  const { counters, gauges, latest } = row;
+  const before = kept?.sum.maxima ?? {};
+  const risen = Object.entries(gauges).filter(([name, value]) => value > (before[name] ?? -Infinity));
+  const times: Values = Object.fromEntries(risen.map(([name]) => [name, Date.now()]));
+  return {
+    counters: combined(kept?.sum.counters ?? {}, growth(counters, kept?.row?.counters), sum),
+    gauges,
+    maxima: combined(before, gauges, Math.max),
+    maximaTimes: { ...kept?.sum.maximaTimes, ...times },
+    latest: combined(kept?.sum.latest ?? {}, latest, Math.max),
+    own: { counters, gauges },
+  };
 }

@@ -9,7 +9,7 @@ import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
 import type {
   Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
-  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum,
+  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum, StoreAddress,
 } from '../types.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
@@ -95,10 +95,10 @@ class RedisCluster implements Cluster {
       onMessage: (what) => this.#hear(what),
       onFault,
     });
-    const common = { self: this.self, connection, timing: this.#timing };
+    const common = { self: this.self, connection, timing: this.#timing, onFault };
     this.#connection = connection;
     this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key) });
-    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record));
+    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
     this.#nodes = new Nodes(common);
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
@@ -127,6 +127,10 @@ class RedisCluster implements Cluster {
 
   get draining(): boolean {
     return this.#draining;
+  }
+
+  stores(): readonly StoreAddress[] {
+    return this.#connection.addresses;
   }
 
   nodes(): readonly NodeRow[] {
@@ -278,7 +282,7 @@ class RedisCluster implements Cluster {
     this.#epoch = Number(id);
     this.#open = open === 1;
     this.#table.apply(parseChanges(claims), this.#open);
-    if (this.#open) await this.config.apply(this.#epoch, parseChanges(config));
+    if (this.#open) this.config.apply(this.#epoch, parseChanges(config));
   }
 
   /** A holder goes on without the store as long as nobody else has it either. */

@@ -1,36 +1,42 @@
 import type { NodeIdentity, StatsRow, StatsSum, Values } from '../types.ts';
-import { growth } from '../values.ts';
+import { growth, sameValues } from '../values.ts';
 import type { Connection } from './connection.ts';
-import { pairs } from './record.ts';
+import { parseSum } from './stats-record.ts';
 import { SCRIPTS } from './scripts.ts';
 
-/** A report as it was sent; sent again as it is until Redis says that it counted it. */
-interface Report {
+/** Rows that one step takes: a thousand streams must not hold Redis for everybody else. */
+const BATCH = 100;
+
+/** A part of a report; sent again as it is until Redis says that it counted it. */
+interface Batch {
   readonly sequence: number;
-  readonly full: boolean;
-  readonly rows: readonly StatsRow[];
-  readonly changed: readonly StatsRow[];
+  readonly rows: ReadonlyMap<string, StatsRow>;
+  /** Keys of rows that are no more. */
+  readonly ended: readonly string[];
 }
 
-type Lists = readonly string[];
+type Reply = readonly [sequence: string, ...rows: (readonly string[])[]];
 
 /** What this node counts, brought to Redis once a second, and the sums of all nodes. */
 export class RedisStats {
   readonly #self: NodeIdentity;
+  readonly #node: string;
   readonly #connection: Connection;
   /** What Redis has of this node. */
-  #counted: ReadonlyMap<string, StatsRow> = new Map();
-  #pending: Report | undefined;
+  #counted = new Map<string, StatsRow>();
+  #pending: Batch | undefined;
   #sequence = 0;
   #epoch = 0;
+  /** Redis may not have the gauges of this node, or the sums of a row: all is told. */
   #full = true;
 
   constructor(self: NodeIdentity, connection: Connection) {
     this.#self = self;
+    this.#node = encodeURIComponent(self.id);
     this.#connection = connection;
   }
 
-  /** @param epoch of Redis: another one knows nothing of what was reported. @throws UnavailableError */
+  /** One call at a time. @param epoch of Redis: another one knows nothing of what was reported. @throws UnavailableError */
   async report(rows: readonly StatsRow[], epoch: number): Promise<void> {
     if (epoch !== this.#epoch) {
       this.#epoch = epoch;
@@ -39,78 +45,78 @@ export class RedisStats {
       this.#full = true;
     }
     if (this.#pending !== undefined && !(await this.#send(this.#pending))) return;
-    this.#pending = this.#next(rows);
-    await this.#send(this.#pending);
+    for (const batch of this.#batches(rows)) {
+      this.#pending = { ...batch, sequence: ++this.#sequence };
+      if (!(await this.#send(this.#pending))) return;
+    }
+    this.#full = false;
   }
 
   /** @throws UnavailableError */
   async sums(keys: readonly string[]): Promise<Map<string, StatsSum>> {
     if (keys.length === 0) return new Map();
-    const replies = (await this.#connection.run(SCRIPTS.stats, keys)) as Lists[];
-    const sums = keys.map((key, at) => [key, parseSum(replies[at] ?? [])] as const);
-    return new Map(sums.filter(([, sum]) => sum !== undefined) as [string, StatsSum][]);
+    const pending = this.#pending;
+    const before = keys.map((key) => this.#counted.get(key));
+    const [sequence, ...rows] = (await this.#connection.run(SCRIPTS.stats, [this.#node, ...keys])) as unknown as Reply;
+    const after = pending !== undefined && Number(sequence) >= pending.sequence ? pending : undefined;
+    const sums = new Map<string, StatsSum>();
+    for (const [at, key] of keys.entries()) {
+      const reported = after?.ended.includes(key) ? undefined : (after?.rows.get(key) ?? before[at]);
+      const sum = parseSum(rows[at] ?? [], this.#node, this.#self.incarnation, reported);
+      if (sum !== undefined) sums.set(key, sum);
+    }
+    return sums;
   }
 
-  #next(rows: readonly StatsRow[]): Report {
-    const changed = rows.filter((row) => this.#full || JSON.stringify(row) !== JSON.stringify(this.#counted.get(row.key)));
-    return { sequence: ++this.#sequence, full: this.#full, rows, changed };
+  /** What of a report is to be told, in parts. */
+  *#batches(rows: readonly StatsRow[]): IterableIterator<Omit<Batch, 'sequence'>> {
+    const present = new Set(rows.map(({ key }) => key));
+    const ended = [...this.#counted.keys()].filter((key) => !present.has(key));
+    const changed = this.#full ? rows : rows.filter((row) => !sameRow(row, this.#counted.get(row.key)));
+    for (let at = 0; at < Math.max(changed.length, ended.length, 1); at += BATCH) {
+      const part = changed.slice(at, at + BATCH);
+      yield { rows: new Map(part.map((row) => [row.key, row])), ended: ended.slice(at, at + BATCH) };
+    }
   }
 
   /** @returns whether Redis has it */
-  async #send(report: Report): Promise<boolean> {
-    const { sequence, full, rows, changed } = report;
-    const present = new Set(rows.map(({ key }) => key));
-    const ended = [...this.#counted.keys()].filter((key) => !present.has(key));
-    const grown = changed.map((row) => {
-      const before = this.#counted.get(row.key);
-      const shown = full ? undefined : before;
-      // what is new is told though it is nothing yet
-      const counters = list(growth(row.counters, before?.counters), (name, value) => value > 0 || before?.counters[name] === undefined);
-      return [row.key, counters, list(row.gauges, differs(shown?.gauges)), list(row.latest, differs(shown?.latest))];
-    });
+  async #send({ sequence, rows, ended }: Batch): Promise<boolean> {
+    const told = [...rows.values()].map((row) => this.#told(row));
     const outcome = await this.#connection.run(SCRIPTS.report, [
-      encodeURIComponent(this.#self.id), this.#self.incarnation, this.#epoch, sequence, full ? 1 : 0,
-      JSON.stringify(ended), JSON.stringify(grown),
+      this.#node, this.#self.incarnation, this.#epoch, sequence, this.#full ? 1 : 0, JSON.stringify(ended), JSON.stringify(told),
     ]);
     if (outcome === 'counted') {
       this.#pending = undefined;
-      this.#counted = new Map(rows.map((row) => [row.key, row]));
-      this.#full = false;
+      for (const [key, row] of rows) this.#counted.set(key, row);
+      for (const key of ended) this.#counted.delete(key);
       return true;
     }
-    // of another epoch, or of a node that Redis does not know yet: after the next beat
+    // of another epoch, or of a node that Redis does not know yet: after the next beat. Nothing of it was counted
+    // unless it was sent before: the number stays, so that it cannot count twice
     this.#full = true;
-    // nothing of it was counted unless it was sent before: the number stays, so that it cannot count twice
-    if (outcome === 'full') this.#pending = { ...report, full: true, changed: rows };
     return false;
   }
+
+  /** A row as lua/report.lua takes it. */
+  #told(row: StatsRow) {
+    const before = this.#counted.get(row.key);
+    const full = this.#full || before === undefined;
+    const grown = list(growth(row.counters, before?.counters), (name, value) => value > 0 || before?.counters[name] === undefined);
+    // what is 0 is not told, unless Redis may have it otherwise
+    const gauges = list(row.gauges, (name, value) => value !== (before?.gauges[name] ?? 0) || (full && value !== 0));
+    const gone = Object.entries(before?.gauges ?? {}).flatMap(([name, value]) => (value !== 0 && row.gauges[name] === undefined ? [name, '0'] : []));
+    const latest = list(row.latest, (name, value) => full || value !== before?.latest[name]);
+    return [row.key, grown, [...gauges, ...gone], latest, full ? list(row.counters, () => true) : []];
+  }
 }
 
-type Filter = (name: string, value: number) => boolean;
+function sameRow(row: StatsRow, before: StatsRow | undefined): boolean {
+  if (row === before) return true;
+  return before !== undefined && sameValues(row.counters, before.counters) && sameValues(row.gauges, before.gauges) &&
+    sameValues(row.latest, before.latest);
+}
 
 /** Names and values in turn; only what has to be told, for each costs Redis time. */
-function list(values: Values, told: Filter): string[] {
+function list(values: Values, told: (name: string, value: number) => boolean): string[] {
   return Object.entries(values).flatMap(([name, value]) => (told(name, value) ? [name, String(value)] : []));
-}
-
-function differs(from: Values = {}): Filter {
-  return (name, value) => from[name] !== value;
-}
-
-/** @param hash as lua/prelude.lua describes it. undefined when no node has the row */
-function parseSum(hash: Lists): StatsSum | undefined {
-  if (hash.length === 0) return undefined;
-  const counters: Record<string, number> = {};
-  const gauges: Record<string, number> = {};
-  const maxima: Record<string, number> = {};
-  const latest: Record<string, number> = {};
-  for (const [field, text] of pairs(hash)) {
-    const value = Number(text);
-    const [, kind, name = ''] = /^([clm]):(.*)$/s.exec(field) ?? /^(g):[^:]*:(.*)$/s.exec(field) ?? [];
-    if (kind === 'c') counters[name] = value;
-    if (kind === 'l') latest[name] = value;
-    if (kind === 'm') maxima[name] = value;
-    if (kind === 'g') gauges[name] = (gauges[name] ?? 0) + value;
-  }
-  return { counters, gauges, maxima, latest };
 }

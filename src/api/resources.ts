@@ -3,12 +3,13 @@ import type { Cluster } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
+import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
+import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
 import { answerError } from './envelope.ts';
-import type { RelayedSessions } from './relayed-sessions.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
 import { codecRoutes } from './routes/codecs.ts';
@@ -20,6 +21,7 @@ import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
+import type { StreamSessions } from './stream-sessions.ts';
 import { checkBySchema } from './validation.ts';
 
 /** What the resources of the management API are made of. */
@@ -28,8 +30,12 @@ export interface ResourceOptions {
   readonly version: Version;
   readonly cluster: Cluster;
   readonly directory: StreamDirectory;
-  readonly relayed: RelayedSessions;
+  readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
+  /** What all nodes count; undefined on a node that is alone. */
+  readonly shared?: SharedStatistics;
+  /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
+  readonly others?: OtherNodes;
   readonly dynamic: DynamicConfig;
   readonly codecs: CodecInventory;
   readonly certificates: ReloadableCertificates;
@@ -47,15 +53,15 @@ export function speakJson(app: FastifyInstance): void {
 
 /** All routes of the management API. */
 export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
-  const { registry, version, cluster, directory, relayed, pulls, dynamic, codecs, certificates } = options;
+  const { registry, version, cluster, directory, sessions, pulls, shared, others, dynamic, codecs, certificates } = options;
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));
   await app.register(streamRoutes(registry, directory, pulls));
-  await app.register(sessionRoutes(registry, relayed));
-  await app.register(statisticsRoutes(registry));
-  await app.register(codecRoutes(codecs));
-  await app.register(certificateRoutes(registry, certificates));
+  await app.register(sessionRoutes(registry, sessions));
+  await app.register(statisticsRoutes({ registry, directory, shared }));
+  await app.register(codecRoutes(codecs, others));
+  await app.register(certificateRoutes(registry, certificates, others));
   await app.register(nodeRoutes(cluster));
   await app.register(putRoutes(registry));
   await app.register(versionRoutes(version));

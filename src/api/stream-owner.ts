@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import type { Cluster, NodeIdentity, PeerRequest, PeerResponse } from '#cluster';
 import type { Registry } from '../core/registry.ts';
-import { kilnError } from '../errors.ts';
+import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { askNode } from '../origins/ask-node.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { StreamName } from '../origins/stream-key.ts';
 import type { StreamNames } from '../origins/stream-names.ts';
@@ -55,29 +56,40 @@ export class StreamOwners {
     }
   }
 
-  /** @returns undefined when the call has not reached the node */
+  /** @returns undefined when the call has not reached the node; @throws ownerSilent */
   async #forward(node: NodeIdentity, request: PeerRequest): Promise<PeerResponse | undefined> {
     const { cluster, log } = this.#options;
     try {
-      return await cluster.forward(node, request, TIMEOUT_MS);
+      return await askNode(cluster, node, request, TIMEOUT_MS);
     } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
       const { method, path } = request;
-      if (error instanceof UnreachableError) {
-        log.warn({ node: node.id, method, path, reason: error.message }, 'a call could not be carried to its node');
+      const call = { node: node.id, method, path, reason: (error.cause as Error).message };
+      if (error.code === 'ownerUnreachable') {
+        log.warn(call, 'a call could not be carried to its node');
         return undefined;
       }
-      if (!(error instanceof OutcomeUnknownError)) throw error;
-      log.error({ node: node.id, method, path, reason: error.message }, 'a call was carried to its node, which did not answer');
-      throw kilnError('ownerSilent');
+      log.error(call, 'a call was carried to its node, which did not answer');
+      throw error;
     }
   }
 }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Any node answers it, whoever has the stream that its path names. */
+    readonly isAnsweredHere?: boolean;
+  }
+}
+
+export const ANSWERED_HERE = { isAnsweredHere: true };
 
 /** Lets the routes of `app` whose path names a stream be answered by the node that has it. */
 export function answerAtOwner(app: FastifyInstance, owners: StreamOwners): void {
   app.addHook('preHandler', async (request, reply) => {
     const name = request.params as Partial<StreamName>;
-    if (!isStream(name) || owners.isHere(name)) return;
+    const { isAnsweredHere = false } = request.routeOptions.config;
+    if (isAnsweredHere || !isStream(name) || owners.isHere(name)) return;
     const answer = await owners.ask(name, carried(request));
     if (answer !== undefined) return pass(answer, reply);
   });

@@ -32,7 +32,6 @@ const hlsOption = (test: (hls: Hls) => unknown): Places => ({
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
 const CLOSED = 'is not available: the providers and publishers that it enables refuse every client';
-const OWN_STREAMS = 'shares configuration only: each node lists, plays and counts its own streams, under names of its own';
 
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
@@ -69,7 +68,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],
   ['Alert', { server: ({ alert }) => alert }],
-  ['Cluster', { server: ({ cluster }) => cluster }, OWN_STREAMS],
 ];
 
 /** A line for each module that is configured and not there, anywhere in a Server.xml. */

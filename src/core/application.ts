@@ -27,6 +27,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly config: ApplicationConfig;
   /** Made on demand from the `*` template of its virtual host. */
   readonly dynamic: boolean;
+  /** Of its stored configuration, the same on all nodes; 0 for one that is not stored. */
+  readonly revision: number;
   readonly counters: Counters;
   readonly createdTime = new Date();
   readonly #inputs = new Map<string, InputStream>();
@@ -34,12 +36,13 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly #relays = new Map<string, OutputStream>();
   #closed = false;
 
-  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean) {
+  constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean, revision: number) {
     super();
     this.setMaxListeners(0);
     this.vhost = vhost;
     this.config = config;
     this.dynamic = dynamic;
+    this.revision = revision;
     this.counters = new Counters(vhost.counters);
   }
 
@@ -49,6 +52,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** Another one after each restart by a change, here or with the virtual host, and the same on all nodes. */
+  get generation(): number {
+    return Math.max(this.vhost.revision, this.revision);
   }
 
   get internalName(): string {
@@ -83,6 +91,22 @@ export class Application extends EventEmitter<ApplicationEvents> {
   /** Relays of other nodes' output streams, by the name viewers ask for. */
   get relays(): ReadonlyMap<string, OutputStream> {
     return this.#relays;
+  }
+
+  /** What viewers of an input stream watch on this node: the stream itself, where it is here, and relays of it. */
+  views(name: string): InputStream[] {
+    const own = this.stream(name);
+    const relays = [...this.#relays.values()].flatMap(({ input }) => (input.name === name ? [input] : []));
+    return own === undefined ? relays : [own, ...relays];
+  }
+
+  /**
+   * Checks that a viewer of an input stream can have a session id, as far as this node knows.
+   * @throws sessionRefused, sessionExists
+   */
+  checkSession(name: string, id: string): void {
+    for (const { kicked } of this.views(name)) if (kicked.has(id)) throw kilnError('sessionRefused', id);
+    if (this.views(name).some((view) => view.session(id) !== undefined)) throw kilnError('sessionExists', id);
   }
 
   /**

@@ -30,6 +30,8 @@ export class Registry extends EventEmitter<RegistryEvents> {
   readonly counters = new Counters();
   /** No source gets a name any more; those that have one go on. */
   draining = false;
+  /** Makes the application of a stream that viewers ask for and an origin has; undefined when none has it. */
+  demand: (vhost: VirtualHost, app: string, stream: string) => Promise<Application | undefined> = async () => undefined;
   readonly #vhosts = new Map<string, VirtualHost>();
 
   get vhosts(): ReadonlyMap<string, VirtualHost> {
@@ -49,10 +51,13 @@ export class Registry extends EventEmitter<RegistryEvents> {
     return undefined;
   }
 
-  /** @throws vhostExists, applicationExists */
-  createVhost(config: VirtualHostConfig, isStatic: boolean): VirtualHost {
+  /**
+   * @param revision of its stored configuration
+   * @throws vhostExists, applicationExists
+   */
+  createVhost(config: VirtualHostConfig, isStatic: boolean, revision = 0): VirtualHost {
     if (this.#vhosts.has(config.name)) throw kilnError('vhostExists', config.name);
-    const vhost = new VirtualHost(this, config, isStatic);
+    const vhost = new VirtualHost(this, config, isStatic, revision);
     this.#vhosts.set(config.name, vhost);
     return vhost;
   }

@@ -18,6 +18,8 @@ export class VirtualHost {
   readonly config: VirtualHostConfig;
   /** From Server.xml: read-only for the management API, with everything under it. */
   readonly isStatic: boolean;
+  /** Of its stored configuration, the same on all nodes; 0 for one that is not stored. */
+  readonly revision: number;
   readonly counters: Counters;
   readonly template: ApplicationConfig | undefined;
   /** True when the `Host` of a request or the host of a URL is one of this virtual host's names. */
@@ -25,10 +27,11 @@ export class VirtualHost {
   readonly #applications = new Map<string, Application>();
   #closed = false;
 
-  constructor(registry: Registry, config: VirtualHostConfig, isStatic: boolean) {
+  constructor(registry: Registry, config: VirtualHostConfig, isStatic: boolean, revision = 0) {
     this.registry = registry;
     this.config = config;
     this.isStatic = isStatic;
+    this.revision = revision;
     this.counters = new Counters(registry.counters);
     this.answersTo = hostMatcher(config.host.names);
     this.template = config.applications.find(({ name }) => name === TEMPLATE);
@@ -52,11 +55,17 @@ export class VirtualHost {
     return application;
   }
 
+  /** The application of a stream that viewers ask for: made of the template when there is none, but an origin has the stream. */
+  async viewed(app: string, stream: string): Promise<Application | undefined> {
+    const present = this.#applications.get(app);
+    return present ?? (this.template === undefined ? undefined : await this.registry.demand(this, app, stream));
+  }
+
   /** @throws applicationExists, vhostNotFound (the virtual host is closed) */
-  createApplication(config: ApplicationConfig, dynamic = false): Application {
+  createApplication(config: ApplicationConfig, dynamic = false, revision = 0): Application {
     if (this.#closed) throw kilnError('vhostNotFound', this.name);
     if (this.#applications.has(config.name)) throw kilnError('applicationExists', this.name, config.name);
-    const application = new Application(this, config, dynamic);
+    const application = new Application(this, config, dynamic, revision);
     this.#applications.set(config.name, application);
     application.once('close', () => {
       if (this.#applications.get(config.name) === application) this.#applications.delete(config.name);

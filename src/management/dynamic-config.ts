@@ -123,12 +123,10 @@ export class DynamicConfig {
   /** @throws vhostNotFound, applicationNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteApplication(vhost: string, name: string): Promise<void> {
     return this.#change(vhost, async () => {
-      const application = this.#writable(vhost).application(name);
+      this.#writable(vhost).application(name);
       const key = joinKey(vhost, name);
-      const tasks = removals(this.#cluster.config, vhost, name);
-      if (!application.dynamic) return await this.#write([{ key, seen: this.#revision(key) }, ...tasks]);
-      if (tasks.length > 0) await this.#write(tasks);
-      application.close('the application was deleted');
+      // one made on demand is not stored, but closed on every node that hears that it is no more
+      await this.#write([{ key, seen: this.#revision(key) }, ...removals(this.#cluster.config, vhost, name)]);
     });
   }
 
@@ -223,15 +221,8 @@ export class DynamicConfig {
     return this.#replace(vhost, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
   }
 
-  /** Stores an application's new configuration, which restarts it. One made on demand is this node's own, and not stored. */
+  /** Stores an application's new configuration, which restarts it. One made on demand is an ordinary one from then on. */
   async #replace(vhost: string, config: ApplicationConfig): Promise<void> {
-    const parent = this.#writable(vhost);
-    const present = parent.application(config.name);
-    if (present.dynamic) {
-      present.close('the application was changed');
-      parent.createApplication(config, true);
-      return;
-    }
     const key = joinKey(vhost, config.name);
     await this.#write([{ key, value: documentOf(config) as Json, seen: this.#revision(key) }]);
   }

@@ -67,7 +67,7 @@ export class StoredConfig {
     const changed = keys.map((key) => ({ key, names: splitKey(key) })).filter(({ names }) => !isBesideVhosts(names));
     for (const { key, names } of changed.sort((a, b) => a.names.length - b.names.length)) {
       const entry = this.#store.entries().get(key);
-      if (this.#made.get(key) === entry?.revision) continue;
+      if (entry !== undefined && this.#made.get(key) === entry.revision) continue;
       const [vhost = '', application] = names;
       try {
         if (application === undefined) await this.#applyVhost(key, vhost, entry);
@@ -87,7 +87,7 @@ export class StoredConfig {
     }
     if (entry === undefined) return;
     const config = readVhost(entry.value, ignore);
-    this.#registry.createVhost(config, false);
+    this.#registry.createVhost(config, false, entry.revision);
     this.#made.set(key, entry.revision);
     this.#tellPending({ vhost: name }, pendingInVhost(config));
     await this.#certificates.load(config);
@@ -97,7 +97,9 @@ export class StoredConfig {
     const known = this.#made.has(key);
     if (entry === undefined) {
       this.#made.delete(key);
-      this.#registry.vhosts.get(vhost)?.applications.get(name)?.close('the application was deleted');
+      const application = this.#registry.vhosts.get(vhost)?.applications.get(name);
+      // one that was made on demand is not stored, and deleted all the same
+      if (known || application?.dynamic) application?.close('the application was deleted');
       return;
     }
     const config = readApplication(entry.value, ignore);
@@ -105,7 +107,7 @@ export class StoredConfig {
     if (parent.isStatic) throw kilnError('vhostReadOnly', vhost);
     // one that is not known here was demanded of the template by a publisher
     parent.applications.get(name)?.close(`the application was ${known ? 'changed' : 'created by the management API'}`);
-    parent.createApplication(config);
+    parent.createApplication(config, false, entry.revision);
     this.#made.set(key, entry.revision);
     this.#tellPending({ application: name }, pendingInApplication(config));
   }

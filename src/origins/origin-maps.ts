@@ -28,10 +28,10 @@ export class OriginMaps {
   }
 
   /** The URL under which another origin has a stream; undefined where there is none, or no store. */
-  async find({ vhost, name }: Application, output: string): Promise<string | undefined> {
+  async find(vhost: VirtualHost, app: string, output: string): Promise<string | undefined> {
     const store = await this.#store(vhost);
-    const url = await store?.find(`${name}/${output}`);
-    return url === this.#url(vhost, name, output) ? undefined : url;
+    const url = await store?.find(`${app}/${output}`);
+    return url === this.#url(vhost, app, output) ? undefined : url;
   }
 
   /** Takes back what was told. */

@@ -5,7 +5,7 @@ import type { Registry } from '../core/registry.ts';
 import type { InputStream, OutputStream, Source } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readMeta, streamKey, type StreamMeta } from './stream-key.ts';
+import { readKept, streamKey, type StreamMeta } from './stream-key.ts';
 import { ToldLease } from './told-lease.ts';
 
 /** How long a stream can be continued after its end. */
@@ -57,13 +57,14 @@ export class StreamNames {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
     const created = Date.now();
-    const lease = await this.#claim(key, { live: options.isListed === true, created, outputs: [], kept: {} }, options);
-    const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
+    const { generation } = application;
+    const live = options.isListed === true;
+    const lease = await this.#claim(key, { live, created, generation, outputs: [] }, options);
     let claim: NameClaim | undefined;
-    const continuity = new Continuity(inherited, () => claim?.tell());
+    const continuity = new Continuity(readKept(lease.inherited), () => claim?.keep());
     try {
       const input = application.publish(name, source, { ...options, continuity });
-      claim = new NameClaim(input, lease, created, this.#log);
+      claim = new NameClaim(input, lease, { created, generation }, this.#log);
       this.#claims.set(input, claim);
       input.once('close', () => this.#claims.delete(input));
       return input;
@@ -100,12 +101,13 @@ export class StreamNames {
 class NameClaim {
   readonly #input: InputStream;
   readonly #lease: ToldLease;
-  readonly #created: number;
+  readonly #facts: Pick<StreamMeta, 'created' | 'generation'>;
 
-  constructor(input: InputStream, lease: Lease, created: number, log: Logger) {
+  constructor(input: InputStream, lease: Lease, facts: Pick<StreamMeta, 'created' | 'generation'>, log: Logger) {
     this.#input = input;
-    this.#lease = new ToldLease(lease, () => this.#meta as Json, log);
-    this.#created = created;
+    const kept = (): Json => Object.fromEntries(input.continuity.kept) as Json;
+    this.#lease = new ToldLease(lease, { meta: () => this.#meta as Json, kept }, log);
+    this.#facts = facts;
     const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
@@ -123,12 +125,14 @@ class NameClaim {
     this.#lease.tell();
   }
 
+  /** Keeps what the stream that continues it is to have. */
+  keep(): void {
+    this.#lease.keep();
+  }
+
   get #meta(): StreamMeta {
-    const { listed, outputs, continuity, closed } = this.#input;
+    const { listed, outputs, closed } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
-    return {
-      live: listed && !closed, created: this.#created,
-      outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
-    };
+    return { ...this.#facts, live: listed && !closed, outputs: announced.map(({ name }) => name) };
   }
 }

@@ -1,5 +1,6 @@
 import Type, { type TInteger } from 'typebox';
-import { PROVIDER_KINDS, PUBLISHER_KINDS, type Flow, type ProviderKind, type PublisherKind } from '../core/counters.ts';
+import { PROVIDER_KINDS, PUBLISHER_KINDS, type ProviderKind, type PublisherKind } from '../core/counters.ts';
+import type { Moved } from './counted.ts';
 import { localTime } from './local-time.ts';
 
 /** What all statistics of incoming bytes have; throughputs as facts/01-rest-api.md section 10 defines them. */
@@ -43,7 +44,7 @@ export function alphabetical<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))) as T;
 }
 
-export function received(flow: Flow) {
+export function received(flow: Moved) {
   return {
     avgThroughputIn: flow.avgThroughput,
     lastRecvTime: localTime(flow.lastTime),
@@ -53,7 +54,7 @@ export function received(flow: Flow) {
   };
 }
 
-export function sent(flow: Flow) {
+export function sent(flow: Moved) {
   return {
     avgThroughputOut: flow.avgThroughput,
     lastSentTime: localTime(flow.lastTime),

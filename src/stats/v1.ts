@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { Counters } from '../core/counters.ts';
+import type { Counted } from './counted.ts';
 import { alphabetical, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS } from './fields.ts';
 import { localTime } from './local-time.ts';
 
@@ -16,7 +16,7 @@ export const StatisticsV1 = Type.Object(
 );
 
 /** Shows the counters of a stream, application, virtual host or server in the v1 form. */
-export function statisticsV1(counters: Counters): Static<typeof StatisticsV1> {
+export function statisticsV1(counters: Counted): Static<typeof StatisticsV1> {
   return {
     ...received(counters.in),
     ...sent(counters.out),

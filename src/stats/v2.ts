@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { Counters } from '../core/counters.ts';
+import type { Counted } from './counted.ts';
 import {
   alphabetical, ProviderConnections, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS,
 } from './fields.ts';
@@ -14,7 +14,7 @@ export const StatisticsV2 = Type.Object({
 });
 
 /** Shows the counters of a stream, application or virtual host in the v2 form. */
-export function statisticsV2(counters: Counters): Static<typeof StatisticsV2> {
+export function statisticsV2(counters: Counted): Static<typeof StatisticsV2> {
   return {
     createdTime: localTime(counters.createdTime),
     lastUpdatedTime: localTime(counters.lastUpdatedTime),

@@ -54,7 +54,12 @@ export function taskOfKey(key: string): TaskName | undefined {
   return { kind, vhost, app, id };
 }
 
+/** Values that were checked already: they never change. */
+const known = new WeakMap<object, TaskDefinition | undefined>();
+
 /** undefined for what a node of another version may have left. */
 export function readDefinition(value: Json | undefined): TaskDefinition | undefined {
-  return Value.Check(Stored, value) ? (value as TaskDefinition) : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (!known.has(value)) known.set(value, Value.Check(Stored, value) ? (value as unknown as TaskDefinition) : undefined);
+  return known.get(value);
 }

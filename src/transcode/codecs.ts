@@ -21,7 +21,7 @@ export const CodecEntry = Type.Object({
   name: Type.String({ description: 'module:id' }),
   supportedCodecs: Type.Array(Type.String()),
 });
-type CodecEntry = Static<typeof CodecEntry>;
+export type CodecEntry = Static<typeof CodecEntry>;
 
 /** A row of the inventory without what changes. */
 type Row = Omit<CodecEntry, 'metrics'>;

@@ -423,8 +423,11 @@ test('a publisher\'s application is made of the template, up to a limit, and goe
   t.is(made.demandApplication('on-demand'), application);
   t.like((await call('GET', `${APPS}/on-demand`)).body?.response as object, { name: 'on-demand', dynamic: true, providers: { rtmp: {} } });
   const changed = await send('PATCH', `${APPS}/on-demand`, { publishers: { llhls: {} } });
-  t.like(changed.body.response, { dynamic: true, publishers: { llhls: {} } });
+  t.like(changed.body.response, { dynamic: false, publishers: { llhls: {} } });
   t.is((await send('DELETE', `${APPS}/on-demand`)).status, 200);
+  const other = made.demandApplication('other');
+  t.is((await send('DELETE', '/v1/vhosts/made/apps/other')).status, 200);
+  t.true(other.closed);
   t.throws(() => made.demandApplication('a:b'), { code: 'applicationNotFound' });
   const publish = (name: string) =>
     made.demandApplication(name).publish('s', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });

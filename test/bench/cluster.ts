@@ -3,8 +3,7 @@ import { TOKEN, type Kiln } from '../support/kiln.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import { median } from '../support/load/statistics.ts';
-import { startNode } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { until } from '../support/until.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { installed, wrk } from './wrk.ts';
@@ -22,7 +21,7 @@ export const cluster: Measurement = {
     const owner = { teardown: (end: () => unknown) => void endings.push(end) };
     const publishers = new Program<PublishCommands>('publish.ts');
     try {
-      const redis = await RedisServer.start(owner);
+      const redis = await usedRedis(owner);
       const nodes = [await startNode(owner, redis, 'a'), await startNode(owner, redis, 'b')] as const;
       await publishers.ask('start', { port: nodes[0].ports.rtmp, clip, streams: ['live'] });
       for (const node of nodes) await until('both know it', async () => (await node.api(STREAM)).status === 200);

@@ -3,8 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { BEHIND_BALANCER, startBalancer, type Balancer } from '../support/balancer.ts';
 import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { TOKEN, type Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +14,7 @@ const CLIENT = '127.0.0.5';
 
 /** Three nodes, each with a window of LL-HLS of its own: 3, 4 and 5 segments tell which one has answered. */
 async function start(t: ExecutionContext) {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = (await Promise.all(['a', 'b', 'c'].map((id, index) => (
     startNode(t, redis, id, { modules: BEHIND_BALANCER, llhls: `<SegmentCount>${3 + index}</SegmentCount>` })
   )))) as [Kiln, Kiln, Kiln];

@@ -1,7 +1,6 @@
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 
@@ -20,7 +19,7 @@ async function readiness(node: Kiln): Promise<{ readonly status: number; readonl
 }
 
 test('what any node created, changed or deleted the next call finds on any other', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b, c] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'c')]);
   const nodes = [a, b, c];
   for (let round = 0; round < 6; round++) {
@@ -43,7 +42,7 @@ test('what any node created, changed or deleted the next call finds on any other
 });
 
 test('a change of an application on one node restarts it on the others, too', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const own = { hostName: 'default.example.com' };
   const [a, b] = await Promise.all([startNode(t, redis, 'a', own), startNode(t, redis, 'b', own)]);
   t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
@@ -61,7 +60,7 @@ test('a change of an application on one node restarts it on the others, too', as
 });
 
 test('of creates of one name at once on several nodes exactly one succeeds', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   const expected = [200, 409, 409, 409, 409, 409];
   const race = async (path: string, body: unknown): Promise<number[]> =>
@@ -75,7 +74,7 @@ test('of creates of one name at once on several nodes exactly one succeeds', asy
 });
 
 test('changes of one application at once on several nodes are all made', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   t.is(await status(nodes[0] as Kiln, '/v1/vhosts', 'POST', [vhost('made')]), 200);
   const profiles = '/v1/vhosts/made/apps/app/outputProfiles';
@@ -89,7 +88,7 @@ test('changes of one application at once on several nodes are all made', async (
 });
 
 test('a node that was killed catches up when it starts again', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   for (const name of ['kept', 'gone']) t.is(await status(a, '/v1/vhosts', 'POST', [vhost(name)]), 200);
   t.deepEqual(await vhosts(b), ['default', 'kept', 'gone']);
@@ -105,7 +104,7 @@ test('a node that was killed catches up when it starts again', async (t) => {
 });
 
 test('without Redis nodes answer of what they have and change nothing; an emptied Redis gets it back', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
   t.false(await isStale(a));

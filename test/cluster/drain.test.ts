@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { TOKEN, type Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import type { RedisServer } from '../support/redis.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 
@@ -22,7 +22,7 @@ async function draining(t: ExecutionContext, redis: RedisServer, options: { read
 }
 
 test('a node that is to stop waits for its streams to leave, and takes no new ones', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const other = await startNode(t, redis, 'b');
   const { node, stream } = await draining(t, redis);
   await untilStates(other, { a: 'draining', b: 'ready' });
@@ -39,14 +39,14 @@ test('a node that is to stop waits for its streams to leave, and takes no new on
 });
 
 test('streams that stay are ended when DrainTimeout is over', async (t) => {
-  const { node, stream } = await draining(t, await RedisServer.start(t), { nodeXml: '<DrainTimeout>1500</DrainTimeout>' });
+  const { node, stream } = await draining(t, await usedRedis(t), { nodeXml: '<DrainTimeout>1500</DrainTimeout>' });
   t.false(stream.socket.destroyed);
   t.is(await node.exited(), 0);
   await stream.ended();
 });
 
 test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   for (const [signal, options] of [['SIGTERM', { nodeXml: '<DrainTimeout>0</DrainTimeout>' }], ['SIGINT', LONG]] as const) {
     const node = await startNode(t, redis, 'a', options);
     const stream = await publish(node, 'stays');
@@ -57,7 +57,7 @@ test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it
 });
 
 test('a second signal stops a node that drains', async (t) => {
-  const { node, stream } = await draining(t, await RedisServer.start(t));
+  const { node, stream } = await draining(t, await usedRedis(t));
   await until('it stops', () => {
     // one that comes with the first is the same for the server
     node.signal('SIGTERM');
@@ -68,7 +68,7 @@ test('a second signal stops a node that drains', async (t) => {
 });
 
 test('a node drains without Redis, too', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const node = await startNode(t, redis, 'a', LONG);
   const stream = await publish(node, 'stays');
   await redis.kill();
@@ -80,7 +80,7 @@ test('a node drains without Redis, too', async (t) => {
 });
 
 test('a node that is drained by the API alone goes on, and one that starts again is not drained any more', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const node = await startNode(t, redis, 'a', LONG);
   t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
   await until('it is not ready', async () => (await readyz(node)) === 503);
@@ -93,7 +93,7 @@ test('a node that is drained by the API alone goes on, and one that starts again
 });
 
 test('deploy/drain drains the node beside it, and says why when it cannot', async (t) => {
-  const node = await startNode(t, await RedisServer.start(t), 'a', LONG);
+  const node = await startNode(t, await usedRedis(t), 'a', LONG);
   const drain = (token: string) => promisify(execFile)(join(import.meta.dirname, '../../deploy/drain'), ['0'], {
     env: { ...process.env, KILN_NODE_ID: 'a', KILN_API_PORT: String(node.ports.api), KILN_ACCESS_TOKEN: token },
   });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -59,7 +59,7 @@ test('Redis goes and comes back empty: what is pushed goes on, names stay with w
 });
 
 test('an owner that stood still steps down when another has the name by then', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
   const slept = await publish(t, a, 'name');
   await publish(t, a, 'other');

@@ -7,8 +7,7 @@ import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
@@ -31,7 +30,7 @@ test.after.always(() => browser.close());
 type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 
 async function startNodes(t: ExecutionContext, llhls = LLHLS): Promise<Nodes> {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const start = (id: string): Promise<Kiln> => startNode(t, redis, id, { llhls });
   return Promise.all([start('a'), start('b'), start('c')]);
 }

@@ -3,8 +3,9 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
-import { Origin, publishPicture } from '../support/origin.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { Origin } from '../support/origin.ts';
+import { PictureClient } from '../support/picture-client.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -34,7 +35,7 @@ function originsXml(url: string, more = ''): string {
 
 test('viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused', async (t) => {
   const origin = await Origin.start(t, 'src', 'other');
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost }))) as [Kiln, Kiln, Kiln];
   for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
@@ -59,6 +60,10 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
 
   await t.throwsAsync(watch(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  t.deepEqual((await raw.keys('*kept:*')).filter((key) => key.includes('none')), [], 'what never was is not kept');
+  t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
   const owner = await until('who pulls it', async () => {
     const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
     return rows.find(({ streams }) => streams > 0)?.id;
@@ -80,19 +85,20 @@ const storeXml = (redis: RedisServer, more = '') =>
 test('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--requirepass', 'secret'] });
   const raw = new Redis({ port: redis.port, password: 'secret' });
+  raw.on('error', () => {});
   t.teardown(() => raw.disconnect());
   const vhost = storeXml(redis, '<OriginHostName>127.0.0.1</OriginHostName>');
   const [one, two, edge] = await Promise.all([
     Kiln.start({ ovt: true, vhost }), Kiln.start({ ovt: true, vhost }), Kiln.start({ ovt: true, vhost }),
   ]);
   t.teardown(() => Promise.all([one, two, edge].map((kiln) => kiln.stop())));
-  const end = await publishPicture(one.ports.rtmp, 'src');
-  t.teardown(end);
+  const first = await PictureClient.publish(one, 'src');
+  t.teardown(() => first.close());
   await until('it is told of', async () => (await raw.get('app/src')) === one.ovtUrl('src'));
   const ttl = await raw.ttl('app/src');
   t.true(ttl > 0 && ttl <= 10, `${ttl}`);
-  const endSecond = await publishPicture(two.ports.rtmp, 'src');
-  t.teardown(endSecond);
+  const second = await PictureClient.publish(two, 'src');
+  t.teardown(() => second.close());
   await two.liveStream('src');
   const viewer = await watch(t, edge.ovtUrl('src'));
   await flows(viewer);
@@ -106,11 +112,27 @@ test('origins tell each other of their streams in a Redis, and pull what they ha
   await redis.run();
   await until('all is told again', async () => ((await raw.get('app/src').catch(() => null)) ?? '') !== '');
   const teller = await raw.get('app/src');
-  if (teller === one.ovtUrl('src')) end();
-  else endSecond();
+  if (teller === one.ovtUrl('src')) first.close();
+  else second.close();
   const other = teller === one.ovtUrl('src') ? two.ovtUrl('src') : one.ovtUrl('src');
   await until('the other tells', async () => (await raw.get('app/src')) === other);
-  end();
-  endSecond();
+  first.close();
+  second.close();
   await until('nobody tells', async () => (await raw.get('app/src')) === null);
+});
+
+test('viewers of an application that only a template makes get what its origin has, and make no application of what it has not', async (t) => {
+  const origin = await Origin.start(t, 'src');
+  const edge = await Kiln.start({ ovt: true, hostName: 'default.example.com' });
+  t.teardown(() => edge.stop());
+  const applications = [{ name: '*', type: 'live', providers: { ovt: {} }, publishers: { ovt: {}, llhls: {} } }];
+  const location = { location: '/app/', pass: { scheme: 'ovt', urls: { url: [`127.0.0.1:${origin.kiln.ports.ovt}/app/`] } } };
+  const vhost = { name: 'edge', host: { names: ['*'] }, origins: { origin: [location] }, applications };
+  t.is((await edge.api('/v1/vhosts', 'POST', [vhost])).status, 200);
+  t.is((await fetch(edge.httpUrl('/none/src/llhls.m3u8'))).status, 404);
+  t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, []);
+  await flows(await watch(t, edge.ovtUrl('src')));
+  t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, ['app']);
+  await until('a playlist', async () => (await fetch(edge.httpUrl('/app/src/llhls.m3u8'))).status === 200);
+  t.is(await origin.pullers('src'), 1);
 });

@@ -1,14 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Kiln, KilnOptions } from '../support/kiln.ts';
-import { nodesOf, startNode, untilStates } from '../support/nodes.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
-import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 
 async function cluster(t: ExecutionContext, ids: readonly string[], options: KilnOptions = {}) {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = await Promise.all(ids.map((id) => startNode(t, redis, id, { ovt: true, ...options })));
   const states = Object.fromEntries(ids.map((id) => [id, 'ready']));
   for (const node of nodes) await untilStates(node, states);
@@ -124,6 +123,17 @@ test('a stream goes on from another URL when its origin dies or is silent, is en
   await until('it is pulled from the other', async () => (await url()) === two.url('src'));
   await untilFlowing(a, ['many']);
   one.kiln.signal('SIGCONT');
+  await until('the first has it again', async () => (await one.kiln.stream('src')).status === 200);
+  const [owner] = Object.entries(await counts(a)).find(([, count]) => count > 0) ?? [];
+  t.is((await a.api(`/v1/cluster/nodes/${owner}:drain`, 'POST')).status, 200);
+  await until('it is handed over', async () => {
+    const now = await counts(a);
+    return now[owner as string] === 0 && sum(now) === 1;
+  });
+  await untilFlowing(a, ['many']);
+  t.is(await url(), two.url('src'), 'it goes on from where it came from');
+  t.is((await a.api(`/v1/cluster/nodes/${owner}:undrain`, 'POST')).status, 200);
+  await until('both take streams', async () => [...(await nodesOf(a)).values()].every(({ state }) => state === 'ready'));
   const unused = await pull(b, 'unused', [two.url('src')], { relay: true, unusedStreamDeletionTimeoutMs: 1000 });
   t.is(unused.status, 201);
   await until('it is gone', async () => !(await list(a)).includes('unused'));

@@ -2,9 +2,8 @@ import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode } from '../support/nodes.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
 import { playOvt } from '../support/ovt.ts';
-import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
@@ -38,7 +37,7 @@ async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<M
 }
 
 test('viewers of any node get a stream through one relay of their node, which ends with the last of them', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
   await publish(t, a, 'talk');
   const first = await watch(t, b, 'talk');
@@ -56,7 +55,7 @@ test('viewers of any node get a stream through one relay of their node, which en
 });
 
 test('an edge pulls over OVT from any node, and is counted where it came', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const options = { publishers: '<OVT/>' };
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, options))) as [Kiln, Kiln];
   await publish(t, a, 'wide');
@@ -73,7 +72,7 @@ test('an edge pulls over OVT from any node, and is counted where it came', async
 });
 
 test('a publisher moves: viewers on every node see it go on', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
   const before = await publish(t, a, 'tour');
   const viewers = await Promise.all([watch(t, b, 'tour'), watch(t, c, 'tour')]);
@@ -88,7 +87,7 @@ test('a publisher moves: viewers on every node see it go on', async (t) => {
 });
 
 test('the owner dies: viewers stay until the publisher is back elsewhere', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
   await publish(t, a, 'fall');
   const viewer = await watch(t, b, 'fall');
@@ -100,7 +99,7 @@ test('the owner dies: viewers stay until the publisher is back elsewhere', async
 });
 
 test('a stream that is deleted ends for the viewers of every node', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln];
   await publish(t, a, 'short');
   const viewer = await watch(t, b, 'short');

@@ -1,8 +1,7 @@
 import test from 'ava';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates } from '../support/nodes.ts';
-import { RedisServer } from '../support/redis.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 
@@ -24,7 +23,7 @@ async function publish(node: Kiln, name: string, app = 'app'): Promise<RtmpClien
 }
 
 test('what is published on any node is listed, shown and ended by any other', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
   const [a, b, c] = nodes;
   const clients = await Promise.all([publish(a, 'one'), publish(b, 'two ä')]);
@@ -51,7 +50,7 @@ test('what is published on any node is listed, shown and ended by any other', as
 });
 
 test('a name belongs to one publisher in the whole cluster', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   const first = await publish(a, 'taken');
   await t.throwsAsync(RtmpClient.publish('taken', { port: b.ports.rtmp }), { message: /BadName: Stream already exists/ });
@@ -68,7 +67,7 @@ test('a name belongs to one publisher in the whole cluster', async (t) => {
 });
 
 test('where newcomers replace, the one on another node is ended', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a', { rtmp: REPLACING }), startNode(t, redis, 'b', { rtmp: REPLACING })]);
   const first = await publish(a, 'name');
   const second = await publish(b, 'name');
@@ -80,7 +79,7 @@ test('where newcomers replace, the one on another node is ended', async (t) => {
 });
 
 test('streams of a node that was killed are gone when it is lost, and their names free', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   await publish(a, 'name');
   t.deepEqual(await list(b), ['name']);
@@ -95,7 +94,7 @@ test('streams of a node that was killed are gone when it is lost, and their name
 });
 
 test('an application that a publisher demanded is there on every node', async (t) => {
-  const redis = await RedisServer.start(t);
+  const redis = await usedRedis(t);
   const vhost = '/v1/vhosts/made';
   const [a, b] = await Promise.all([startNode(t, redis, 'a', { hostName: 'default.example.com' }), startNode(t, redis, 'b', { hostName: 'default.example.com' })]);
   const template = { name: '*', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } };

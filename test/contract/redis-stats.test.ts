@@ -1,13 +1,19 @@
 import test from 'ava';
+import { Redis } from 'ioredis';
 import type { Cluster, StatsRow } from '#cluster';
 import { Random } from '../soak/random.ts';
-import { openNode } from '../support/cluster.ts';
+import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
 const row = (bytes: number, viewers: number): StatsRow => ({ key: 's', counters: { bytes }, gauges: { viewers }, latest: {} });
 const sum = async (node: Cluster) => (await node.stats(['s'])).get('s');
+/** A sum without what is each asker's own. */
+const shared = async (node: Cluster) => {
+  const { counters, gauges, maxima, latest } = (await sum(node)) ?? {};
+  return { counters, gauges, maxima, latest };
+};
 
 test('sums are of all nodes; what a dead one had now leaves, what it counted stays, once', async (t) => {
   const redis = await RedisServer.start(t);
@@ -16,7 +22,7 @@ test('sums are of all nodes; what a dead one had now leaves, what it counted sta
   const b = await openNode(t, 'b:with %', { url: `redis://127.0.0.1:${proxy.port}` });
   await a.reportStats([row(100, 3)]);
   await b.reportStats([row(50, 4)]);
-  t.deepEqual(await sum(a), { counters: { bytes: 150 }, gauges: { viewers: 7 }, maxima: { viewers: 7 }, latest: {} });
+  t.deepEqual(await shared(a), { counters: { bytes: 150 }, gauges: { viewers: 7 }, maxima: { viewers: 7 }, latest: {} });
   await a.reportStats([row(100, 1)]);
   await b.reportStats([row(50, 5)]);
   t.is((await sum(a))?.maxima.viewers, 7, 'three and four at once, never one and six');
@@ -39,7 +45,7 @@ test('the sums of what ended everywhere are gone after a while, not before', asy
   await a?.reportStats([row(1, 1)]);
   await b?.reportStats([row(2, 2)]);
   await a?.reportStats([]);
-  t.deepEqual(await sum(b as Cluster), { counters: { bytes: 3 }, gauges: { viewers: 2 }, maxima: { viewers: 3 }, latest: {} });
+  t.deepEqual(await shared(b as Cluster), { counters: { bytes: 3 }, gauges: { viewers: 2 }, maxima: { viewers: 3 }, latest: {} });
   await a?.close();
   await b?.close();
   const c = await openNode(t, 'c', { url: redis.url });
@@ -78,3 +84,67 @@ for (const seed of [1, 2]) {
     t.is((await sum((nodes[0] as { node: Cluster }).node))?.counters.bytes, total);
   });
 }
+
+test('sums that were given up while their node was away come back whole, and those that stayed do not count twice', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
+  const b = await openNode(t, 'b', { url: redis.url });
+  const rows = (bytes: number): StatsRow[] => [row(bytes, 1), { ...row(bytes, 1), key: 'kept' }];
+  await a.reportStats(rows(100));
+  await b.reportStats([{ ...row(7, 1), key: 'kept' }]);
+  proxy.cut();
+  await until('it is lost', async () => (await sum(b))?.gauges.viewers === undefined);
+  // as Redis does by itself when nobody has had the row for half a minute
+  const client = new Redis(redis.port);
+  await client.del('{kiln:test}:stats:row:s');
+  client.disconnect();
+  proxy.heal();
+  await until('told again', async () => {
+    await a.reportStats(rows(120));
+    return (await sum(b))?.counters.bytes === 120;
+  });
+  const kept = (await a.stats(['kept'])).get('kept');
+  t.like(kept, { counters: { bytes: 127 }, gauges: { viewers: 2 }, own: { counters: { bytes: 120 }, gauges: { viewers: 1 } } });
+});
+
+test('a thousand rows of a node that left go in steps, also when it is back before they are gone', async (t) => {
+  const redis = await RedisServer.start(t);
+  // beats are rare: what is left after the first step stays for a while
+  const timing = { ...TIMING, beat: 2000, ttl: 6000 };
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [Cluster, Cluster];
+  const rows = (count: number, viewers: number): StatsRow[] =>
+    Array.from({ length: count }, (_, at) => ({ ...row(1, viewers), key: `row ${at}` }));
+  const keys = rows(1000, 0).map(({ key }) => key);
+  const total = async (): Promise<number> => [...(await b.stats(keys)).values()].reduce((sum, { gauges }) => sum + (gauges.viewers ?? 0), 0);
+  await a.reportStats(rows(1000, 3));
+  await b.reportStats(rows(10, 1));
+  t.is(await total(), 3010);
+  await a.close();
+  const left = await total();
+  t.true(left > 10 && left < 3010, `${left} after one step`);
+  const again = await openNode(t, 'a', { url: redis.url }, { timing });
+  await again.reportStats(rows(500, 2));
+  await until('what it had before is gone', async () => (await total()) === 1010);
+  await until('it is all told', async () => {
+    await again.reportStats(rows(400, 5));
+    return (await total()) === 2010;
+  });
+  await again.reportStats([]);
+  t.is(await total(), 10);
+});
+
+test('of a thousand rows only what changed is told, in steps that are over soon', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url })))) as [Cluster, Cluster];
+  const rows = (bytes: number): StatsRow[] => Array.from({ length: 1000 }, (_, at) => ({ ...row(bytes + at, at % 3), key: `row ${at}` }));
+  const client = new Redis(redis.port);
+  t.teardown(() => client.disconnect());
+  const scripts = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+  await a.reportStats(rows(10));
+  const before = await scripts();
+  await a.reportStats([...rows(10).slice(0, 998), { ...row(5000, 1), key: 'row 999' }]);
+  t.true((await scripts()) - before < 50, 'what is as it was is not touched');
+  const sums = await b.stats(['row 5', 'row 998', 'row 999']);
+  t.deepEqual([...sums.values()].map(({ counters, gauges }) => [counters.bytes, gauges.viewers]), [[15, 2], [1008, undefined], [5000, 1]]);
+});

@@ -6,6 +6,8 @@ import { encodeClip } from '../support/load/clip.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import { until } from '../support/until.ts';
+import { calls } from './calls.ts';
+import { cluster } from './cluster.ts';
 import { load } from './load.ts';
 import { BESIEGED, Siege } from './siege.ts';
 import { transcode } from './transcode.ts';
@@ -14,8 +16,10 @@ import { transcode } from './transcode.ts';
  * `npm run soak -- [seed] [count]`: hostile clients, by the thousand, against one server with a live stream.
  * `npm run soak -- load`: as many publishers and viewers as a node is to carry.
  * `npm run soak -- transcode [seed]`: encoders that are killed, and an hour of clocks that drift and jump.
+ * `npm run soak -- cluster [seed] [rounds]`: nodes and a Redis that are killed, stand still, are cut off and come back.
+ * `npm run soak -- calls [seed] [count]`: random calls of the management API to three nodes, against a model of one.
  */
-const [first, second] = process.argv.slice(2);
+const [first, second, third] = process.argv.slice(2);
 const ROUND = 1000;
 const MIB = 1024 * 1024;
 /** SegmentCount of the sample configuration: memory is compared from a server that holds what it holds for good. */
@@ -31,6 +35,8 @@ let sound = false;
 try {
   if (first === 'load') sound = await load(clip, print);
   else if (first === 'transcode') sound = await transcode(Number(second ?? Date.now() % 1e6), print);
+  else if (first === 'cluster') sound = await cluster(Number(second ?? Date.now() % 1e6), Number(third ?? 200), print);
+  else if (first === 'calls') sound = await calls(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
   else sound = await soak(Number(first ?? Date.now() % 1e6), Number(second ?? 10_000));
 } finally {
   await rm(folder, { recursive: true, force: true });

@@ -108,6 +108,10 @@ function isSettled({ tracks }: StreamInfo['outputs'][number]): boolean {
   return tracks.every(({ video, audio }) => (video ?? audio)?.codecStatus !== undefined);
 }
 
+/** None outlives its tests, also when they are given up. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 /** A server process of its own, on free ports. */
 export class Kiln {
   readonly ports: KilnPorts;
@@ -131,7 +135,12 @@ export class Kiln {
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
     const kiln = new Kiln(ports, folder, options);
-    await kiln.#ready();
+    try {
+      await kiln.#ready();
+    } catch (error) {
+      await kiln.stop();
+      throw error;
+    }
     return kiln;
   }
 
@@ -149,6 +158,8 @@ export class Kiln {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
     return child;

@@ -1,7 +1,8 @@
 import type { ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
 import { Kiln, type KilnOptions } from './kiln.ts';
 import { freePorts } from './ports.ts';
-import type { RedisServer } from './redis.ts';
+import { RedisServer } from './redis.ts';
 import { until } from './until.ts';
 
 /** A row of `GET /v1/cluster/nodes`, as far as tests look at it. */
@@ -25,6 +26,18 @@ export interface ClusterOptions {
   readonly nodeXml?: string;
 }
 
+/**
+ * A Redis that a cluster has used before: what is new may have been emptied, and lets nobody claim anything for some
+ * seconds, in which previous holders may come.
+ */
+export async function usedRedis(t: Pick<ExecutionContext, 'teardown'>): Promise<RedisServer> {
+  const redis = await RedisServer.start(t);
+  const client = new Redis(redis.url);
+  await client.hset('{kiln:kiln}:epoch', { id: Date.now(), until: 0, from: 0, revision: 0 });
+  client.disconnect();
+  return redis;
+}
+
 /** The element of a node on loopback. */
 export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: number, options: ClusterOptions = {}): string {
   const { secret = 'of this test', redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
@@ -36,10 +49,14 @@ export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: nu
 export async function startNode(
   t: Pick<ExecutionContext, 'teardown'>, redis: Pick<RedisServer, 'url'>, id: string, options: KilnOptions & ClusterOptions = {},
 ): Promise<Kiln> {
-  const [port = 0] = await freePorts(1);
-  const node = await Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` });
-  t.teardown(() => node.stop());
-  return node;
+  const starting = freePorts(1).then(([port = 0]) =>
+    Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` }));
+  // at once: the test may have ended, for want of another node, when this one has started
+  t.teardown(async () => {
+    const [outcome] = await Promise.allSettled([starting]);
+    if (outcome.status === 'fulfilled') await outcome.value.stop();
+  });
+  return await starting;
 }
 
 /** The nodes as one of them knows them, by id. */

@@ -1,30 +1,11 @@
 import type { ExecutionContext } from 'ava';
-import { h264 } from './flv-media.ts';
 import { Kiln } from './kiln.ts';
-import { inRealTime } from './real-time.ts';
-import { RtmpClient } from './rtmp-client.ts';
-
-const FRAME_MS = 40;
-
-/** Publishes one picture after the other, in real time, until it is called again. */
-export async function publishPicture(port: number, stream: string): Promise<() => void> {
-  const client = await RtmpClient.publish(stream, { port });
-  const { config, frames } = h264();
-  client.metadata({ videocodecid: 7, width: 640, height: 360 });
-  client.video(config, 0);
-  const units = frames.map((body, at) => ({ time: at * FRAME_MS, body }));
-  const end = inRealTime(units, frames.length * FRAME_MS, ({ body }, time) => client.video(body, time));
-  client.socket.once('close', end);
-  return () => {
-    end();
-    client.close();
-  };
-}
+import { PictureClient } from './picture-client.ts';
 
 /** A server that is in no cluster, from which streams are pulled over OVT; it is gone after the test. */
 export class Origin {
   readonly kiln: Kiln;
-  readonly #streams = new Map<string, () => void>();
+  readonly #streams = new Map<string, PictureClient>();
 
   private constructor(kiln: Kiln) {
     this.kiln = kiln;
@@ -37,13 +18,14 @@ export class Origin {
     return origin;
   }
 
-  async publish(stream: string): Promise<void> {
-    this.#streams.set(stream, await publishPicture(this.kiln.ports.rtmp, stream));
+  /** @param gop of how many frames one is a key frame */
+  async publish(stream: string, gop?: number): Promise<void> {
+    this.#streams.set(stream, await PictureClient.publish(this.kiln, stream, undefined, undefined, gop));
     await this.kiln.liveStream(stream);
   }
 
   end(stream: string): void {
-    this.#streams.get(stream)?.();
+    this.#streams.get(stream)?.close();
     this.#streams.delete(stream);
   }
 
@@ -58,7 +40,7 @@ export class Origin {
   }
 
   async stop(): Promise<void> {
-    for (const end of this.#streams.values()) end();
+    for (const client of this.#streams.values()) client.close();
     await this.kiln.stop();
   }
 }

@@ -1,5 +1,6 @@
 import { h264 } from './flv-media.ts';
 import type { Kiln } from './kiln.ts';
+import { inRealTime } from './real-time.ts';
 import { RtmpClient } from './rtmp-client.ts';
 
 const FRAME_MS = 40;
@@ -7,24 +8,25 @@ const FRAME_MS = 40;
 /** Publishes a small picture by RTMP, over and over in real time: enough for a stream to be listed, seen to flow, and ended. */
 export class PictureClient {
   readonly client: RtmpClient;
-  readonly #timer: NodeJS.Timeout;
+  readonly #end: () => void;
 
-  private constructor(client: RtmpClient) {
+  private constructor(client: RtmpClient, gop: number) {
     this.client = client;
-    const { config, frames } = h264();
+    const { config, frames: [key, ...others] } = h264();
+    const frames = Array.from({ length: gop }, (_, n) => (n === 0 ? key : others[0]) as Buffer);
     client.metadata({ videocodecid: 7, width: 640, height: 360 });
     client.video(config, 0);
-    let sent = 0;
-    this.#timer = setInterval(() => {
-      client.video(frames[sent % frames.length] as Buffer, sent * FRAME_MS);
-      sent++;
-    }, FRAME_MS);
-    client.socket.once('close', () => clearInterval(this.#timer));
+    const units = frames.map((body, at) => ({ time: at * FRAME_MS, body }));
+    this.#end = inRealTime(units, frames.length * FRAME_MS, ({ body }, time) => client.video(body, time));
+    client.socket.once('close', this.#end);
   }
 
-  /** @throws when the server refuses */
-  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app'): Promise<PictureClient> {
-    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app }));
+  /**
+   * @param gop of how many frames one is a key frame
+   * @throws when the server refuses
+   */
+  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app', host?: string, gop = 2): Promise<PictureClient> {
+    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }), gop);
   }
 
   get ended(): boolean {
@@ -32,7 +34,7 @@ export class PictureClient {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#end();
     this.client.close();
   }
 }

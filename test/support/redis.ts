@@ -69,6 +69,11 @@ export class RedisServer {
     });
   }
 
+  /** Whatever it has kept is gone; to be called when it does not run. */
+  forget(): void {
+    rmSync(join(this.folder, 'appendonlydir'), { recursive: true, force: true });
+  }
+
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -164,7 +164,8 @@ export class RtmpClient {
   }
 
   async ended(): Promise<void> {
-    if (!this.socket.closed) await once(this.socket, 'close');
+    // with an error, too
+    if (!this.socket.closed) await new Promise<void>((resolve) => this.socket.once('close', () => resolve()));
   }
 
   close(): void {

@@ -12,7 +12,7 @@ export class TcpProxy {
     this.#target = target;
   }
 
-  static async open(t: ExecutionContext, target: number): Promise<TcpProxy> {
+  static async open(t: Pick<ExecutionContext, 'teardown'>, target: number): Promise<TcpProxy> {
     const proxy = new TcpProxy(target);
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
     t.teardown(() => {

@@ -1,44 +1,75 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
 import type { TSchema } from 'typebox';
-import type { Counters } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
+import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import type { StreamName } from '../../origins/stream-key.ts';
+import type { Counted } from '../../stats/counted.ts';
+import { applicationPlace, serverPlace, streamPlace, vhostPlace, type Place } from '../../stats/places.ts';
+import type { SharedStatistics } from '../../stats/shared-statistics.ts';
 import { StatisticsV1, statisticsV1 } from '../../stats/v1.ts';
 import { StatisticsV2, statisticsV2 } from '../../stats/v2.ts';
 import { answers, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath, VhostPath } from '../lookup.ts';
+import { ANSWERED_HERE } from '../stream-owner.ts';
 
-/** Counters of the server (v1 alone), virtual hosts, applications and input streams. */
-export function statisticsRoutes(registry: Registry): FastifyPluginAsyncTypebox {
+/** Where statistics come from. */
+export interface StatisticsSources {
+  readonly registry: Registry;
+  readonly directory: StreamDirectory;
+  /** Of the whole cluster; undefined on a node that is alone. */
+  readonly shared: SharedStatistics | undefined;
+}
+
+type Show = (counted: Counted) => object;
+
+/** Counters of the server (v1 alone), virtual hosts, applications and input streams: on any node those of the cluster. */
+export function statisticsRoutes(sources: StatisticsSources): FastifyPluginAsyncTypebox {
+  const { registry } = sources;
   return async (app) => {
-    const response = answers(StatisticsV1);
-    const schema = { response, summary: 'Statistics of the server' };
-    app.get('/v1/stats/current', { schema }, () => ok(statisticsV1(registry.counters)));
-    await app.register(levels(registry, '/v1/stats/current', StatisticsV1, statisticsV1));
-    await app.register(levels(registry, '/v2/stats/current', StatisticsV2, statisticsV2));
+    const schema = { response: answers(StatisticsV1), summary: 'Statistics of the server' };
+    app.get('/v1/stats/current', { schema }, (_request, reply) =>
+      answer(sources, serverPlace(registry), statisticsV1, reply),
+    );
+    await app.register(levels(sources, '/v1/stats/current', StatisticsV1, statisticsV1));
+    await app.register(levels(sources, '/v2/stats/current', StatisticsV2, statisticsV2));
   };
 }
 
-function levels(
-  registry: Registry,
-  base: string,
-  shape: TSchema,
-  show: (counters: Counters) => object,
-): FastifyPluginAsyncTypebox {
+function levels(sources: StatisticsSources, base: string, shape: TSchema, show: Show): FastifyPluginAsyncTypebox {
+  const { registry, shared } = sources;
   const response = answers(shape);
   return async (app) => {
     const vhost = { params: VhostPath, response, summary: 'Statistics of a virtual host' };
-    app.get(`${base}/vhosts/:vhost`, { schema: vhost }, ({ params }) =>
-      ok(show(registry.vhost(params.vhost).counters)),
+    app.get(`${base}/vhosts/:vhost`, { schema: vhost }, ({ params }, reply) =>
+      answer(sources, vhostPlace(registry.vhost(params.vhost)), show, reply),
     );
 
     const application = { params: ApplicationPath, response, summary: 'Statistics of an application' };
-    app.get(`${base}/vhosts/:vhost/apps/:app`, { schema: application }, ({ params }) =>
-      ok(show(findApplication(registry, params).counters)),
+    app.get(`${base}/vhosts/:vhost/apps/:app`, { schema: application }, ({ params }, reply) =>
+      answer(sources, applicationPlace(findApplication(registry, params)), show, reply),
     );
 
     const stream = { params: StreamPath, response, summary: 'Statistics of a stream' };
-    app.get(`${base}/vhosts/:vhost/apps/:app/streams/:stream`, { schema: stream }, ({ params }) =>
-      ok(show(findStream(registry, params).counters)),
-    );
+    const options = { schema: stream, config: ANSWERED_HERE };
+    app.get(`${base}/vhosts/:vhost/apps/:app/streams/:stream`, options, async ({ params }, reply) => {
+      if (shared === undefined || !(await isElsewhere(sources, params))) findStream(registry, params);
+      return await answer(sources, streamPlace(findApplication(registry, params), params.stream), show, reply);
+    });
   };
+}
+
+async function isElsewhere({ directory }: StatisticsSources, name: StreamName): Promise<boolean> {
+  const owner = await directory.ownerOf(name);
+  return owner !== undefined && !owner.isSelf && owner.live;
+}
+
+function answer({ shared }: StatisticsSources, place: Place, show: Show, reply: FastifyReply) {
+  const [own] = place.live;
+  // alone, a place is what its counters count
+  if (shared === undefined) return ok(show(own as Counted));
+  return shared.read(place).then(({ counted, stale }) => {
+    if (stale) reply.header('x-kiln-stale', 'true');
+    return ok(show(counted));
+  });
 }

@@ -28,9 +28,16 @@ export interface PullOrder {
   readonly persistent: boolean;
 }
 
+/** A timer takes no more. */
+const MAX_MS = 2 ** 31 - 1;
+
 /** undefined for what a node of another version may have left. */
 export function readSpec(json: unknown): PullSpec | undefined {
-  return Value.Check(PullSpec, json) ? json : undefined;
+  if (!Value.Check(PullSpec, json)) return undefined;
+  const { noInputFailoverMs, unusedMs, failbackMs } = json;
+  return {
+    ...json, noInputFailoverMs: Math.min(noInputFailoverMs, MAX_MS), unusedMs: Math.min(unusedMs, MAX_MS), failbackMs: Math.min(failbackMs, MAX_MS),
+  };
 }
 
 export function specJson(spec: PullSpec): Json {

@@ -67,10 +67,16 @@ function refuse(error: Error, request: FastifyRequest, reply: FastifyReply): voi
 /** Answers at once where it can; the promise is of a request that waits. */
 function serve(directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
   const { app, stream: name } = request.params;
-  const application = find(directory, request);
   // an error is not for caches: what is missing now may be there in a moment
   reply.header('cache-control', 'no-cache, no-store');
-  if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
+  const vhost = directory.registry.resolve(request.hostname);
+  const found = vhost?.applications.get(app) ?? (isMaster(request.params) ? vhost?.viewed(app, name) : undefined);
+  return after(found, (application) => serveOf(application, directory, request, reply));
+}
+
+function serveOf(application: Application | undefined, directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
+  const { app, stream: name } = request.params;
+  if (application?.config.publishers.llhls === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
   directory.crossDomains.apply(application, request, reply);
   checkAccess(application.vhost, 'publishers', 'llhls');
   const query = isMaster(request.params) ? new URLSearchParams(queryOf(request)) : undefined;

@@ -9,7 +9,9 @@ test('an application made on demand goes when it had no stream for a minute; oth
   const application = { name: 'declared', type: 'live', providers: {}, publishers: {} };
   const applications = [application, { ...application, name: '*' }];
   const vhost = registry.createVhost(vhostConfig({ name: 'v', host: { names: ['*'] }, applications }), true);
-  const idle = new IdleApplications(registry, createLogger('silent'));
+  let elsewhere = '';
+  const inUse = (_vhost: string, app: string): boolean => app === elsewhere;
+  const idle = new IdleApplications({ registry, inUse, log: createLogger('silent') });
   t.teardown(() => idle.close());
   const unused = vhost.demandApplication('unused');
   const used = vhost.demandApplication('used');
@@ -26,4 +28,11 @@ test('an application made on demand goes when it had no stream for a minute; oth
   used.publish('s', RTMP, { replace: false, maxConnections: 0 });
   idle.check(170_000);
   t.false(used.closed);
+  elsewhere = 'watched';
+  const watched = vhost.demandApplication('watched');
+  for (const now of [200_000, 300_000]) idle.check(now);
+  t.false(watched.closed, 'another node has a stream of it');
+  elsewhere = '';
+  for (const now of [310_000, 370_000]) idle.check(now);
+  t.true(watched.closed);
 });

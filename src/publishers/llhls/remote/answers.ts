@@ -6,12 +6,13 @@ import { markOf } from '../position.ts';
 import type { LlhlsStream } from '../stream.ts';
 import {
   ERROR_HEADER, FORMS, HELD_MS, KIND_HEADER, PREFIX, read, readPath, Report, TYPE_HEADER, type Asked, type ChunklistState,
-  type MasterState, type StreamPath, type Verdict,
+  type MasterState, type Verdict,
 } from './wire.ts';
 
 const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
 
-export type StreamHere = (path: StreamPath) => LlhlsStream | undefined;
+/** @throws sessionExists for the name of a session that a viewer elsewhere has */
+export type StreamHere = (asked: Asked) => LlhlsStream | undefined | Promise<LlhlsStream | undefined>;
 
 /** Answers other nodes for the streams of this one. */
 export function answerNodes(calls: PeerCalls, find: StreamHere): void {
@@ -27,7 +28,7 @@ export function answerNodes(calls: PeerCalls, find: StreamHere): void {
 
 async function answer(find: StreamHere, { path, body }: PeerRequest): Promise<PeerResponse> {
   const asked = readPath(path);
-  const stream = find(asked);
+  const stream = await find(asked);
   if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
   switch (asked.what) {
     case 'master':

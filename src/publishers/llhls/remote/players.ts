@@ -1,3 +1,4 @@
+import { RecentSet } from '../../../core/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer.ts';
 import type { SessionTokens } from '../token.ts';
@@ -54,7 +55,7 @@ export interface RemotePlayersOptions {
 export class RemotePlayers {
   readonly #options: RemotePlayersOptions;
   readonly #players = new Map<string, RemotePlayer>();
-  readonly #refused = new Set<string>();
+  readonly #refused = new RecentSet<string>(MAX_REFUSED);
   #uncountedBytes = 0;
   #reportedAt = 0;
   /** The report that is on its way, and the one behind it. */
@@ -157,9 +158,7 @@ export class RemotePlayers {
     player.known = verdict === 'counted' || verdict === 'uncounted';
     if (player.known) return;
     this.#players.delete(player.token);
-    if (verdict !== 'refused') return;
-    this.#refused.add(player.token);
-    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.values().next().value as string);
+    if (verdict === 'refused') this.#refused.add(player.token);
   }
 
   #hasNews(): boolean {

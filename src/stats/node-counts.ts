@@ -1,0 +1,76 @@
+import type { StatsRow } from '#cluster';
+import type { Application } from '../core/application.ts';
+import type { Counters } from '../core/counters.ts';
+import type { Registry } from '../core/registry.ts';
+import type { InputStream } from '../core/stream.ts';
+import { added } from './counted.ts';
+import { places, streamPlace, type Place } from './places.ts';
+import { lastRowOf, rowOf, type Carried } from './row.ts';
+
+const NONE: Carried = { in: 0, out: 0 };
+
+/** What this node counts of one place over its time: several counters, one after the other or at once. */
+interface Account {
+  readonly live: readonly Counters[];
+  readonly carried: Carried;
+  readonly row: StatsRow;
+  /** When the row was made: milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Rows of everything that this node counts. Their totals never fall, whatever comes and goes under a name. */
+export class NodeCounts {
+  readonly #registry: Registry;
+  #accounts = new Map<string, Account>();
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /** A stream has begun, or a relay of one: it may be over before rows are made. */
+  begun(application: Application, { name, counters }: InputStream): void {
+    const place = streamPlace(application, name);
+    const before = this.#accounts.get(place.key);
+    const live = [...(before?.live ?? []), counters];
+    this.#accounts.set(place.key, account({ key: place.key, live: [...new Set(live)] }, before, Date.now()));
+  }
+
+  /** As they are now. What has ended is among them once more, with its totals. */
+  rows(): StatsRow[] {
+    const now = Date.now();
+    const accounts = new Map<string, Account>();
+    for (const place of places(this.#registry)) accounts.set(place.key, account(place, this.#accounts.get(place.key), now));
+    for (const [key, before] of this.#accounts) {
+      if (!accounts.has(key) && before.live.length > 0) accounts.set(key, account({ key, live: [] }, before, now));
+    }
+    this.#accounts = accounts;
+    return Array.from(accounts.values(), ({ row }) => row);
+  }
+
+  /** One place by now; undefined when this node has nothing of it. */
+  row(place: Place): StatsRow | undefined {
+    const before = this.#accounts.get(place.key);
+    if (before === undefined && place.live.length === 0) return undefined;
+    return account(place, before, Date.now()).row;
+  }
+}
+
+function account({ key, live }: Place, before: Account | undefined, now: number): Account {
+  if (before !== undefined && isUnchanged(live, before)) return before;
+  const gone = before?.live.filter((counters) => !live.includes(counters)) ?? [];
+  const carried = gone.reduce(carry, before?.carried ?? NONE);
+  const [first, ...others] = live;
+  if (first !== undefined) return { live, carried, row: rowOf(key, added(first, ...others), carried), at: now };
+  const [last, ...rest] = gone;
+  const row = last === undefined ? (before as Account).row : lastRowOf(key, added(last, ...rest), carried);
+  return { live, carried, row, at: now };
+}
+
+function isUnchanged(live: readonly Counters[], before: Account): boolean {
+  return live.length === before.live.length &&
+    live.every((counters, at) => counters === before.live[at] && counters.lastUpdatedTime < before.at);
+}
+
+function carry(carried: Carried, counters: Counters): Carried {
+  return { in: carried.in + counters.in.totalBytes, out: carried.out + counters.out.totalBytes };
+}

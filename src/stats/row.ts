@@ -1,0 +1,82 @@
+import type { StatsRow, StatsSum, Values } from '#cluster';
+import { PROVIDER_KINDS, PUBLISHER_KINDS } from '../core/counters.ts';
+import { each, type Counted, type Moved } from './counted.ts';
+
+/** Bytes that were counted in counters that are gone. */
+export interface Carried {
+  readonly in: number;
+  readonly out: number;
+}
+
+/**
+ * What a node tells the others of an object. Gauges are `connections`, those of each kind that has any, and throughputs.
+ * The time of creation is negative: of times the greatest counts, and of these the oldest.
+ */
+export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow {
+  const gauges: Record<string, number> = {
+    connections: counted.totalConnections,
+    lastIn: counted.in.lastThroughput,
+    avgIn: counted.in.avgThroughput,
+    lastOut: counted.out.lastThroughput,
+    avgOut: counted.out.avgThroughput,
+  };
+  for (const kind of PUBLISHER_KINDS) if (counted.publishers[kind] !== 0) gauges[`publisher.${kind}`] = counted.publishers[kind];
+  for (const kind of PROVIDER_KINDS) if (counted.providers[kind] !== 0) gauges[`provider.${kind}`] = counted.providers[kind];
+  return { key, counters: { in: carried.in + counted.in.totalBytes, out: carried.out + counted.out.totalBytes }, gauges, latest: latestOf(counted) };
+}
+
+/** The last word on an object that this node has no more. */
+export function lastRowOf(key: string, counted: Counted, carried: Carried): StatsRow {
+  return { key, counters: { in: carried.in, out: carried.out }, gauges: {}, latest: latestOf(counted) };
+}
+
+function latestOf(counted: Counted): Values {
+  return {
+    created: -counted.createdTime,
+    updated: counted.lastUpdatedTime,
+    received: counted.in.lastTime,
+    sent: counted.out.lastTime,
+    maxIn: counted.in.maxThroughput,
+    maxOut: counted.out.maxThroughput,
+    maxConnections: counted.maxTotalConnections,
+    maxConnectionsTime: counted.maxTotalConnectionTime,
+  };
+}
+
+/**
+ * What the whole cluster counts.
+ * @param sum what the nodes have reported; undefined when none has
+ * @param own what this node counts by now; undefined when it counts nothing of it
+ */
+export function countedOf(sum: StatsSum | undefined, own: StatsRow | undefined): Counted {
+  const now = (kind: 'counters' | 'gauges') => (name: string): number =>
+    (sum?.[kind][name] ?? 0) - (sum?.own[kind][name] ?? 0) + (own?.[kind][name] ?? 0);
+  const gauge = now('gauges');
+  // what this node has no more stays in the totals
+  const counter = own === undefined ? (name: string): number => sum?.counters[name] ?? 0 : now('counters');
+  const latest = (name: string): number => Math.max(sum?.latest[name] ?? -Infinity, own?.latest[name] ?? -Infinity);
+  const created = -latest('created');
+  const createdTime = Number.isFinite(created) ? created : Date.now();
+  const time = (name: string): number => Math.max(latest(name), createdTime);
+  const moved = (way: 'In' | 'Out', bytes: string, event: string): Moved => ({
+    totalBytes: counter(bytes),
+    lastThroughput: gauge(`last${way}`),
+    avgThroughput: gauge(`avg${way}`),
+    maxThroughput: Math.max(0, sum?.maxima[`avg${way}`] ?? 0, latest(`max${way}`), gauge(`avg${way}`)),
+    lastTime: time(event),
+  });
+  const totalConnections = gauge('connections');
+  const peak = sum?.maxima.connections ?? 0;
+  const maxTotalConnections = Math.max(0, peak, latest('maxConnections'), totalConnections);
+  return {
+    createdTime,
+    lastUpdatedTime: time('updated'),
+    in: moved('In', 'in', 'received'),
+    out: moved('Out', 'out', 'sent'),
+    publishers: each(PUBLISHER_KINDS, (kind) => gauge(`publisher.${kind}`)),
+    providers: each(PROVIDER_KINDS, (kind) => gauge(`provider.${kind}`)),
+    totalConnections,
+    maxTotalConnections,
+    maxTotalConnectionTime: peak > 0 && peak === maxTotalConnections ? (sum?.maximaTimes.connections ?? createdTime) : time('maxConnectionsTime'),
+  };
+}

@@ -1,0 +1,78 @@
+import { UnavailableError, type Cluster, type StatsSum } from '#cluster';
+import type { Application } from '../core/application.ts';
+import type { Registry } from '../core/registry.ts';
+import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { Counted } from './counted.ts';
+import { NodeCounts } from './node-counts.ts';
+import type { Place } from './places.ts';
+import { countedOf } from './row.ts';
+
+const EVERY_MS = 1000;
+
+export interface SharedStatisticsOptions {
+  readonly cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state'>;
+  readonly registry: Registry;
+}
+
+export interface SharedCount {
+  readonly counted: Counted;
+  /** The other nodes could not be counted. */
+  readonly stale: boolean;
+}
+
+/** Statistics of the whole cluster: each node reports what it counts once a second, and any answers the sum. */
+export class SharedStatistics {
+  readonly #cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state'>;
+  readonly #counts: NodeCounts;
+  readonly #timer = setInterval(() => this.#report(), EVERY_MS).unref();
+  readonly #unlisten: () => void;
+  #reporting: Promise<void> | undefined;
+
+  constructor({ cluster, registry }: SharedStatisticsOptions) {
+    this.#cluster = cluster;
+    this.#counts = new NodeCounts(registry);
+    const onInput = (input: InputStream, application: Application): void => this.#begun(input, application);
+    const onOutput = ({ input }: OutputStream, application: Application): void => {
+      if (input.isRelay) this.#begun(input, application);
+    };
+    registry.on('input', onInput).on('output', onOutput);
+    this.#unlisten = () => registry.off('input', onInput).off('output', onOutput);
+  }
+
+  /** What all nodes count of a place: this one as it is now, the others as they reported. */
+  async read(place: Place): Promise<SharedCount> {
+    const sums = await this.#sums(place.key);
+    return { counted: countedOf(sums?.get(place.key), this.#counts.row(place)), stale: sums === undefined };
+  }
+
+  /** undefined when they cannot be had. */
+  async #sums(key: string): Promise<ReadonlyMap<string, StatsSum> | undefined> {
+    if (this.#cluster.state === 'degraded') return undefined;
+    try {
+      return await this.#cluster.stats([key]);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Tells the last of what was counted. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#unlisten();
+    await this.#reporting;
+    await this.#report();
+  }
+
+  #begun(input: InputStream, application: Application): void {
+    if (this.#cluster.state !== 'degraded') this.#counts.begun(application, input);
+  }
+
+  /** A report that takes longer than a second is not overtaken. */
+  #report(): Promise<void> {
+    // while nobody hears it, what has ended waits to be told
+    if (this.#cluster.state === 'degraded') return Promise.resolve();
+    this.#reporting ??= this.#cluster.reportStats(this.#counts.rows()).finally(() => (this.#reporting = undefined));
+    return this.#reporting;
+  }
+}
