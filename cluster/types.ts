@@ -187,6 +187,13 @@ export interface ClusterEvents {
   replaced: [];
 }
 
+/** A server of the store. */
+export interface StoreAddress {
+  /** A name or an address. */
+  readonly host: string;
+  readonly port: number;
+}
+
 /** What the nodes of one server share. */
 export interface Cluster {
   readonly self: NodeIdentity;
@@ -195,6 +202,8 @@ export interface Cluster {
   readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
 
+  /** Where the store is that this node talks to now, as far as that is known: none without one. */
+  stores(): readonly StoreAddress[];
   /** All nodes, this one too, as last heard of. */
   nodes(): readonly NodeRow[];
   /** What others are told of this node, from its next report on. */

@@ -9,7 +9,7 @@ import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
 import type {
   Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
-  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum,
+  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum, StoreAddress,
 } from '../types.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
@@ -118,6 +118,10 @@ class RedisCluster implements Cluster {
 
   get draining(): boolean {
     return this.#heartbeat.draining;
+  }
+
+  stores(): readonly StoreAddress[] {
+    return this.#connection.addresses;
   }
 
   nodes(): readonly NodeRow[] {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis, type RedisOptions as ClientOptions } from 'ioredis';
 import { UnavailableError } from '../errors.ts';
+import type { StoreAddress } from '../types.ts';
 
 /** The longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1000;
@@ -75,6 +76,17 @@ export class Connection {
       // what fails here is tried again with the next connection; messages only make quicker what polling finds
       this.#subscriber.subscribe(`${prefix}events`).catch(listener.onFault);
     });
+  }
+
+  /** What it is connected to now; of a Redis Cluster every node that is known. */
+  get addresses(): StoreAddress[] {
+    const { client } = this;
+    if (client instanceof Cluster) {
+      return client.nodes('all').map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+    }
+    // what sentinels name is in no option
+    const { remoteAddress, remotePort } = (client.stream as Redis['stream'] | undefined) ?? {};
+    return remoteAddress === undefined || remotePort === undefined ? [] : [{ host: remoteAddress, port: remotePort }];
   }
 
   /** @throws UnavailableError when it has not been run, or it is not known whether it was */
