@@ -65,9 +65,14 @@ export class Connection {
     this.#prefix = prefix;
     this.client = createClient(options, commandTimeoutMs);
     this.#subscriber = createClient(options, commandTimeoutMs);
+    const onError = (error: Error): void => listener.onFault(describe(error));
+    const follow = (client: Redis): void => {
+      // ioredis hears the first error of a socket only, and a TLS socket may have another
+      client.on('error', onError).on('connect', () => client.stream.on('error', onError));
+    };
     for (const client of [this.client, this.#subscriber]) {
-      client.on('error', (error: Error) => listener.onFault(describe(error)));
-      client.on('+node', (node: Redis) => node.on('error', (error: Error) => listener.onFault(describe(error))));
+      if (client instanceof Redis) follow(client);
+      else client.on('error', onError).on('+node', follow);
     }
     this.client.on('ready', listener.onUp);
     this.client.on('close', listener.onDown);

@@ -51,8 +51,8 @@ export class ToldLease {
       await step();
     } catch (error) {
       // it is told with the next renewal; and who has the lease hears of a loss
-      if (!(error instanceof UnavailableError || error instanceof LostError)) throw error;
-      this.#log.debug({ key: this.#lease.key, reason: error.message }, 'a claim could not be brought up to date');
+      const isExpected = error instanceof UnavailableError || error instanceof LostError;
+      this.#log[isExpected ? 'debug' : 'error']({ key: this.#lease.key, err: error }, 'a claim could not be brought up to date');
     }
   }
 }

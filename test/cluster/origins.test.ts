@@ -100,13 +100,13 @@ test('origins tell each other of their streams in a Redis, and pull what they ha
   const second = await PictureClient.publish(two, 'src');
   t.teardown(() => second.close());
   await two.liveStream('src');
-  const viewer = await watch(t, edge.ovtUrl('src'));
+  const viewer = await until('it is pulled', () => watch(t, edge.ovtUrl('src')).catch(() => undefined));
   await flows(viewer);
   t.is((await edge.stream('src')).body.response.input.sourceUrl, one.ovtUrl('src'));
   t.is(await raw.get('app/src'), one.ovtUrl('src'), 'neither the candidate nor who pulls it takes its place');
   await t.throwsAsync(watch(t, edge.ovtUrl('none')), { message: /404/ });
   await raw.set('app/foreign', two.ovtUrl('src'));
-  await flows(await watch(t, edge.ovtUrl('foreign')));
+  await flows(await until('it is pulled', () => watch(t, edge.ovtUrl('foreign')).catch(() => undefined)));
 
   await redis.kill();
   await redis.run();

@@ -20,7 +20,7 @@ const Kept = Type.Object({
 });
 export type Kept = Static<typeof Kept>;
 
-/** Segments that a node may have put out, and initializations, after it kept something for the last time. */
+/** Segments that a node may have begun, and initializations, after it kept something for the last time. */
 const MARGIN = 3;
 /** Sessions that were thrown out and stay out when another node goes on with the stream. */
 const MAX_KICKED = 50;
@@ -46,6 +46,11 @@ export function nextOf({ msn, discontinuities, inits, complete }: Kept): { reado
   const ahead = complete ? 0 : MARGIN;
   return {
     msn: msn + 1 + ahead,
-    past: { discontinuities, inits: new Map(inits.map(([id, version]) => [id, version + ahead])) },
+    past: {
+      discontinuities,
+      inits: new Map(inits.map(([id, version]) => [id, version + ahead])),
+      // the one that was growing, too: what players have of it is all there is
+      gaps: complete ? 0 : 1 + ahead,
+    },
   };
 }
