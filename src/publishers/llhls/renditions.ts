@@ -9,15 +9,11 @@ import type { TrackPackager } from '../../packaging/track-packager.ts';
 import type { OnLeft } from './answer.ts';
 import { Files } from './files.ts';
 import { defaultQuery, fileNames } from './names.ts';
+import { patienceMs } from './patience.ts';
 import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
 import { Start } from './start.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
-/** Targets after which a request that waits is given up, and a silent player counts as gone. */
-const PATIENCE_TARGETS = 3;
-const MAX_PATIENCE_MS = 60_000;
-/** How long a request waits for a publisher that may return: players give up a request that takes 10 seconds. */
-export const INTERRUPTED_MS = 5000;
 /** Players that wait for a complete segment need not wait long when a stream starts. */
 const FIRST_SEGMENT_SECONDS = 1;
 
@@ -80,16 +76,6 @@ export class Renditions implements RenditionContext {
     return this.#segmenter.targetDuration;
   }
 
-  /** Milliseconds after which a player that is silent has gone. */
-  get silenceMs(): number {
-    return PATIENCE_TARGETS * this.targetDuration * 1000;
-  }
-
-  /** Milliseconds that a request is held. */
-  get patienceMs(): number {
-    return this.#interrupted ? INTERRUPTED_MS : Math.min(this.silenceMs, MAX_PATIENCE_MS);
-  }
-
   all(): Rendition[] {
     return [...this.#all.values()];
   }
@@ -114,7 +100,7 @@ export class Renditions implements RenditionContext {
   interrupt(): void {
     this.#interrupted = true;
     this.#segmenter.finish();
-    for (const { waiters } of this.#all.values()) waiters.limit(Date.now() + INTERRUPTED_MS);
+    for (const { waiters } of this.#all.values()) waiters.limit(Date.now() + patienceMs(this.targetDuration, true));
   }
 
   /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
@@ -132,7 +118,7 @@ export class Renditions implements RenditionContext {
     let waiting = 0;
     for (const rendition of this.#all.values()) waiting += rendition.waiters.size;
     if (waiting >= MAX_WAITING) throw kilnError('tooManyWaiting');
-    return waiters.wait(ready, this.patienceMs, onLeft);
+    return waiters.wait(ready, patienceMs(this.targetDuration, this.#interrupted), onLeft);
   }
 
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'> {

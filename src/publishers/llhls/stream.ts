@@ -14,6 +14,7 @@ import { isNews, nextOf, readKept, toKept, type Kept } from './kept.ts';
 import { buildMaster } from './master.ts';
 import { MasterTemplate } from './master-template.ts';
 import { childPrefix, nameHash, randomKey } from './names.ts';
+import { silenceMs } from './patience.ts';
 import type { Rendition } from './rendition.ts';
 import { Renditions } from './renditions.ts';
 import { Players } from './session.ts';
@@ -212,7 +213,7 @@ export class LlhlsStream implements PlayedStream {
   #tick(): void {
     const now = Date.now();
     this.renditions.expire(now);
-    this.#players.expire(now - this.renditions.silenceMs);
+    this.#players.expire(now - silenceMs(this.renditions.targetDuration));
   }
 
   #limitConnections(): void {

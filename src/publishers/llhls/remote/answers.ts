@@ -70,8 +70,8 @@ async function chunklist(stream: LlhlsStream, { app, stream: name, file, query }
   if (position === undefined) return content(null, 201);
   const forms = query.get('forms')?.split(',') ?? [];
   const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [form, rendition.text(form).plain.toString()]);
-  const { run, renditions: { edition, interrupted, patienceMs } } = stream;
-  const state: ChunklistState = { run, edition, interrupted, patienceMs, position, texts: Object.fromEntries(texts) };
+  const { run, renditions: { edition, interrupted, targetDuration } } = stream;
+  const state: ChunklistState = { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
   return content(state);
 }
 

@@ -4,7 +4,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer.ts';
 import type { Chunklist } from '../chunklist.ts';
-import { INTERRUPTED_MS } from '../renditions.ts';
+import { patienceMs } from '../patience.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
@@ -88,15 +88,18 @@ export class RemoteRendition implements Chunklist {
 
   wait(ready: () => boolean, onLeft: OnLeft): Promise<Outcome> {
     this.#context.countWaiting();
-    const patienceMs = this.interrupted ? INTERRUPTED_MS : (this.#told?.patienceMs ?? INTERRUPTED_MS);
-    const outcome = this.waiters.wait(ready, patienceMs, onLeft);
+    const outcome = this.waiters.wait(ready, this.#patienceMs(this.interrupted), onLeft);
     if (!this.#following) void this.#follow();
     return outcome;
   }
 
   /** Nobody answers for the stream: who waits is not kept for long. */
   interrupt(): void {
-    this.waiters.limit(Date.now() + INTERRUPTED_MS);
+    this.waiters.limit(Date.now() + this.#patienceMs(true));
+  }
+
+  #patienceMs(interrupted: boolean): number {
+    return patienceMs(this.#told?.targetDuration ?? 1, interrupted);
   }
 
   async #follow(): Promise<void> {

@@ -9,6 +9,7 @@ import type { FileAnswer, Hold, Media, PlayedStream, Viewer } from '../answer.ts
 import { answerChunklist } from '../chunklist.ts';
 import { handedOn, type Directives } from '../directives.ts';
 import { MasterTemplate } from '../master-template.ts';
+import { patienceMs } from '../patience.ts';
 import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
 import { MAX_WAITING } from '../waiters.ts';
@@ -140,7 +141,7 @@ export class RemoteStream implements PlayedStream, RemoteContext {
     const { status, body } = await this.#ask({ what: 'chunklist', file, query, timeoutMs });
     if (status === 201) return undefined;
     const state = read(ChunklistState, body);
-    this.#patienceMs = state.patienceMs;
+    this.#patienceMs = patienceMs(state.targetDuration, false);
     this.#note(state.run);
     return state;
   }

@@ -51,7 +51,8 @@ export const ChunklistState = Type.Object({
   run: Type.String(),
   edition: Type.Number(),
   interrupted: Type.Boolean(),
-  patienceMs: Type.Number(),
+  /** Seconds. */
+  targetDuration: Type.Number({ minimum: 1 }),
   position: Type.Object({
     newest: Type.Optional(Counted), open: Type.Optional(Counted), partTarget: Type.Number(),
   }),
