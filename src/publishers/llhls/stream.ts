@@ -63,7 +63,7 @@ export class LlhlsStream implements PlayedStream {
     this.renditions = new Renditions({
       config,
       streamKey: config.originMode ? nameHash(output.name) : this.run,
-      next: before && nextOf(before),
+      next: before && nextOf(before, Date.now()),
       onProgress: () => this.#keep(),
       log,
       faults: this.#faults,
@@ -188,8 +188,8 @@ export class LlhlsStream implements PlayedStream {
   #hinted(name: string, rendition: Rendition, hold: Hold): Promise<Media> {
     const decided = (): boolean => this.#resource(name)?.kind !== 'hint';
     return hold((onLeft) => rendition.wait(decided, onLeft)).then((outcome) => {
-      if (outcome === 'overdue') throw kilnError('playlistOverdue');
       const resource = this.#resource(name);
+      if (outcome === 'overdue' || resource?.kind === 'hint') throw kilnError('playlistOverdue');
       if (resource?.kind !== 'part') throw kilnError('fileNotFound');
       return resource;
     });
@@ -203,7 +203,8 @@ export class LlhlsStream implements PlayedStream {
 
   /** Tells what who continues the stream has to know; of segments, when one has begun. */
   #keep(complete = false): void {
-    const kept = toKept(this.run, this.renditions.progress, complete, this.#players.kicked);
+    const { config: { segmentDuration }, renditions: { progress } } = this;
+    const kept = toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
     if (kept === undefined || (this.#kept !== undefined && !isNews(kept, this.#kept))) return;
     this.#kept = kept;
     const { name, input: { continuity } } = this.#output;
