@@ -44,7 +44,7 @@ export class LlhlsPublisher {
     const tokens = ({ internalName }: Application, name: string) => new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
     this.#own = new OwnStreams({ directory, tokens, log });
-    this.#remote = new RemoteStreams({ cluster, directory, tokens });
+    this.#remote = new RemoteStreams({ cluster, directory, tokens, log });
     registry.on('output', this.#attach);
     answerNodes(calls, ({ vhost, app, stream }) => {
       const application = registry.vhosts.get(vhost)?.applications.get(app);

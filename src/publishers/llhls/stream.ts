@@ -161,6 +161,11 @@ export class LlhlsStream implements PlayedStream {
     return player === 'uncounted' ? undefined : player;
   }
 
+  /** Whether the player of a token was thrown out: it does not come in again. */
+  hasKicked(token: string): boolean {
+    return this.#players.hasKicked(token);
+  }
+
   sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
     this.#output.counters.sent(bytes, now);
     viewer?.sent(bytes, now);

@@ -5,8 +5,12 @@ import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 
 /** Players beyond this are served and not counted: what strangers make this node remember is bounded. */
 const MAX_PLAYERS = 50_000;
-/** Tokens that the owner has refused, the oldest forgotten first: it is asked again then. */
+/** Tokens of players that were thrown out, the oldest forgotten first: the owner is asked again then. */
+const MAX_KICKED = 10_000;
+/** The same for tokens that are refused, as while another viewer has the name. */
 const MAX_REFUSED = 10_000;
+/** For so long the owner is not asked again about those. */
+const REFUSED_MS = 1000;
 const REPORT_MS = 1000;
 /** A player that was silent for so long is asked about again when it comes back. */
 const FORGET_MS = 30_000;
@@ -37,13 +41,14 @@ class RemotePlayer implements Viewer {
   }
 }
 
+/** What players of a stream are let in by. */
 export interface RemotePlayersOptions {
   readonly tokens: SessionTokens;
   /** Of the application, for all nodes. */
   readonly maxConnection: number;
   /** Nobody answers for the stream, as far as is known. */
   readonly isAway: () => boolean;
-  /** Tells the owner; undefined when nobody answers for the stream, for whatever reason. */
+  /** Tells the owner; undefined when nobody answers for the stream, for whatever reason. It never throws. */
   readonly report: (report: Report) => Promise<readonly Verdict[] | undefined>;
 }
 
@@ -54,7 +59,9 @@ export interface RemotePlayersOptions {
 export class RemotePlayers {
   readonly #options: RemotePlayersOptions;
   readonly #players = new Map<string, RemotePlayer>();
-  readonly #refused = new Set<string>();
+  readonly #kicked = new Set<string>();
+  /** Until when, by the monotonic clock. */
+  readonly #refused = new Map<string, number>();
   #uncountedBytes = 0;
   #reportedAt = 0;
   /** The report that is on its way, and the one behind it. */
@@ -75,7 +82,7 @@ export class RemotePlayers {
       present.see();
       return present;
     }
-    if (this.#refused.has(token) || this.#options.tokens.verify(token) === undefined) throw kilnError('playlistSessionRefused');
+    if (this.#isRefused(token) || this.#options.tokens.verify(token) === undefined) throw kilnError('playlistSessionRefused');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
     const player = present ?? this.#remember(token);
     if (!this.#options.isAway()) return this.#introduce(player);
@@ -93,6 +100,10 @@ export class RemotePlayers {
     for (const [token, { lastSeen, changed }] of this.#players) {
       if (!changed && lastSeen < now - FORGET_MS) this.#players.delete(token);
     }
+    for (const [token, until] of this.#refused) {
+      if (until > now) break;
+      this.#refused.delete(token);
+    }
     if (this.#sending === undefined && now - this.#reportedAt >= REPORT_MS && this.#hasNews()) void this.#report();
   }
 
@@ -106,7 +117,7 @@ export class RemotePlayers {
     const { token } = player;
     player.changed = true;
     const outcome = await this.#reportNext().then(() => this.#players.get(token));
-    if (this.#refused.has(token)) throw kilnError('playlistSessionRefused');
+    if (this.#isRefused(token)) throw kilnError('playlistSessionRefused');
     if (outcome === undefined) throw kilnError('tooManyConnections', this.#options.maxConnection);
     return outcome;
   }
@@ -114,10 +125,13 @@ export class RemotePlayers {
   /** A report that begins after this call. */
   #reportNext(): Promise<void> {
     if (this.#sending === undefined) return this.#report();
-    this.#next ??= this.#sending.then(() => {
-      this.#next = undefined;
-      return this.#report();
-    });
+    if (this.#next === undefined) {
+      const report = (): Promise<void> => {
+        this.#next = undefined;
+        return this.#report();
+      };
+      this.#next = this.#sending.then(report, report);
+    }
     return this.#next;
   }
 
@@ -157,9 +171,23 @@ export class RemotePlayers {
     player.known = verdict === 'counted' || verdict === 'uncounted';
     if (player.known) return;
     this.#players.delete(player.token);
-    if (verdict !== 'refused') return;
-    this.#refused.add(player.token);
-    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.values().next().value as string);
+    if (verdict === 'kicked') this.#keepOut(player.token);
+    if (verdict === 'refused') this.#refuse(player.token);
+  }
+
+  #keepOut(token: string): void {
+    this.#kicked.add(token);
+    if (this.#kicked.size > MAX_KICKED) this.#kicked.delete(this.#kicked.values().next().value as string);
+  }
+
+  #refuse(token: string): void {
+    this.#refused.delete(token);
+    this.#refused.set(token, performance.now() + REFUSED_MS);
+    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.keys().next().value as string);
+  }
+
+  #isRefused(token: string): boolean {
+    return this.#kicked.has(token) || (this.#refused.get(token) ?? 0) > performance.now();
   }
 
   #hasNews(): boolean {
