@@ -48,7 +48,7 @@ export interface ClaimOptions {
   readonly silence: 'stop' | 'continue';
   /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
   readonly take?: boolean;
-  /** How long after the end of the lease its meta is kept for the next who claims the key; 0 by default. */
+  /** How long after the end of the lease what it kept, or inherited, is there for the next who claims the key; 0 by default. */
   readonly keepMs?: number;
 }
 
@@ -57,7 +57,7 @@ export interface Lease {
   readonly key: string;
   /** Greater than that of every earlier holder of the key. Grows when the lease is made anew in a store that had lost it. */
   readonly fence: number;
-  /** Meta of the holder before, when it was kept (`keepMs`). */
+  /** What holders before kept last, as long as the last of them said (`keepMs`). A claim alone changes nothing of it. */
   readonly inherited: Json | undefined;
   readonly meta: Json;
   /** Aborts when the lease is lost, with a LostError; not when it is released. */
@@ -66,6 +66,11 @@ export interface Lease {
   readonly valid: boolean;
   /** @throws LostError; UnavailableError when others may not see it before the store can be reached again */
   update(meta: Json): Promise<void>;
+  /**
+   * Takes the place of what the next holder inherits. Nobody is told, so it costs little.
+   * @throws LostError; UnavailableError when the next may not inherit it before the store can be reached again
+   */
+  keep(value: Json): Promise<void>;
   /** Idempotent, never throws: where the store cannot be told, the lease runs out by itself. */
   release(): Promise<void>;
 }
@@ -97,7 +102,8 @@ export interface Change {
 export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
 
 /**
- * What was created through the management API, by key. A write is durable when its promise resolves.
+ * What was created through the management API, by key. When a write's promise resolves the store has it, as durable as
+ * that is: a node alone has it on its disk; in a cluster Redis has it, and the copy on each node's disk follows.
  * Keys are paths of names; no name is empty.
  */
 export interface ConfigStore {
@@ -181,6 +187,13 @@ export interface ClusterEvents {
   replaced: [];
 }
 
+/** A server of the store. */
+export interface StoreAddress {
+  /** A name or an address. */
+  readonly host: string;
+  readonly port: number;
+}
+
 /** What the nodes of one server share. */
 export interface Cluster {
   readonly self: NodeIdentity;
@@ -189,6 +202,8 @@ export interface Cluster {
   readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
 
+  /** Where the store is that this node talks to now, as far as that is known: none without one. */
+  stores(): readonly StoreAddress[];
   /** All nodes, this one too, as last heard of. */
   nodes(): readonly NodeRow[];
   /** What others are told of this node, from its next report on. */

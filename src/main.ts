@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { StorageError } from '#cluster';
 import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
@@ -91,8 +92,8 @@ const onReplaced = (): void => {
   void end(EXIT_FAILED);
 };
 const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: NodeJS.ErrnoException) => {
-  // What the system refuses, a port in use above all, needs no stack to be understood.
-  if (error.syscall !== undefined) process.stderr.write(`Kiln could not start: ${error.message}\n`);
+  // What the system refuses, such as a port in use or a folder that cannot be written, needs no stack to be understood.
+  if (error.syscall !== undefined || error instanceof StorageError) process.stderr.write(`Kiln could not start: ${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
   process.exit(EXIT_FAILED);
 });

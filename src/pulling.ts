@@ -1,4 +1,4 @@
-import type { Cluster } from '#cluster';
+import type { Cluster, StoreAddress } from '#cluster';
 import type { ServerConfig } from './config/model.ts';
 import { tcpPorts } from './config/ports.ts';
 import type { Registry } from './core/registry.ts';
@@ -27,7 +27,10 @@ export interface PullingOptions {
 
 /** Everything that pulls streams from elsewhere: on order, and for viewers that ask for them. */
 export function openPulling({ config, registry, cluster, names, directory, calls, tasks, log }: PullingOptions) {
-  const guard = new PullGuard({ nodes: () => cluster.nodes(), ...forbidden(config) });
+  const configured = configuredStores(config);
+  const guard = new PullGuard({
+    nodes: () => cluster.nodes(), ports: ownPorts(config), stores: () => [...configured, ...cluster.stores()],
+  });
   const kind = new PullKind({ names, open: ovtSource(guard), log });
   tasks.add(kind);
   const pulls = new PulledStreams({ cluster, registry, directory, tasks, calls, log });
@@ -37,22 +40,21 @@ export function openPulling({ config, registry, cluster, names, directory, calls
   return { pulls, maps, demand };
 }
 
-/** What is out of bounds for pulls: this server's own ports, but for the one that streams are pulled from, and its Redis. */
-function forbidden(config: ServerConfig) {
-  const { bind, cluster } = config;
+/** TCP ports of this server, but for the one that streams are pulled from. */
+function ownPorts(config: ServerConfig): Set<number> {
   const ports = new Set(tcpPorts(config));
-  if (bind.publishers.ovt?.port !== undefined) ports.delete(bind.publishers.ovt.port);
-  const hosts = new Set<string>();
-  const { url, sentinels = [] } = cluster?.redis ?? {};
-  const stores = [...sentinels, ...(url === undefined ? [] : [endpointOf(url)])];
-  for (const { host, port } of stores) {
-    hosts.add(host);
-    ports.add(port);
-  }
-  return { ports, hosts };
+  const { ovt } = config.bind.publishers;
+  if (ovt?.port !== undefined) ports.delete(ovt.port);
+  return ports;
 }
 
-function endpointOf(url: string): { readonly host: string; readonly port: number } {
+/** Where Server.xml says that the store is, or who knows where. */
+function configuredStores({ cluster }: ServerConfig): StoreAddress[] {
+  const { url, sentinels = [], cluster: endpoints = [] } = cluster?.redis ?? {};
+  return [...sentinels, ...endpoints, ...(url === undefined ? [] : [endpointOf(url)])];
+}
+
+function endpointOf(url: string): StoreAddress {
   const { hostname, port } = new URL(url);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port) };
 }

@@ -1,12 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
 import { PeerApi } from './api/peer.ts';
-import { RelayedSessions } from './api/relayed-sessions.ts';
 import { StreamOwners } from './api/stream-owner.ts';
+import { StreamSessions } from './api/stream-sessions.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { FindOutput } from './core/find-output.ts';
@@ -17,12 +16,11 @@ import type { Logger } from './log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
-import { OtherNodes } from './origins/other-nodes.ts';
-import { PeerCalls } from './origins/peer-calls.ts';
-import { StreamDirectory } from './origins/stream-directory.ts';
-import { StreamNames } from './origins/stream-names.ts';
-import { Relays } from './providers/ovt/relays.ts';
-import type { PulledStreams } from './providers/pull/pulled-streams.ts';
+import { openNeighbours, type Neighbours } from './neighbours.ts';
+import { blockList } from './networks.ts';
+import type { SessionNames } from './origins/session-names.ts';
+import type { StreamNames } from './origins/stream-names.ts';
+import { PortTable } from './port-table.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { LlhlsPublisher } from './publishers/llhls/index.ts';
 import { RelaySource } from './publishers/ovt/relay-source.ts';
@@ -30,10 +28,8 @@ import { OvtServer } from './publishers/ovt/server.ts';
 import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from './publishers/webrtc/index.ts';
 import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
-import { openPulling } from './pulling.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
-import { Tasks } from './tasks/tasks.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
@@ -41,7 +37,6 @@ import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
 import { pagesRoutes } from './web/pages.ts';
-import type { PlayablePublisher } from './web/streams.ts';
 
 export interface ServerOptions {
   readonly version: Version;
@@ -149,23 +144,11 @@ export class Server {
       await this.#certificates.load(vhost);
     }
     const cluster = await this.#joinCluster();
-    const names = new StreamNames({ cluster, registry, log });
-    const directory = new StreamDirectory({ cluster, registry });
-    const calls = new PeerCalls(cluster);
-    const others = new OtherNodes(cluster);
-    const live = new LiveStreams({ registry, directory, others, calls });
-    const relays = new Relays({ cluster, directory, log });
-    const tasks = new Tasks({ cluster, registry, directory, log });
+    const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
+    const { names, sessionNames, directory, calls, others, tasks, find, bring } = neighbours;
     this.#providers.push(tasks);
-    const { pulls, maps, demand } = openPulling({ config: this.#config, registry, cluster, names, directory, calls, tasks, log });
-    registry.demand = demand.application;
-    const find: FindOutput = async (application, name, query) => {
-      const relay = await relays.find(application, name);
-      if (relay !== undefined || !(await demand.bring(application, name, query))) return relay;
-      // of nodes that are asked at once one pulls, and the others relay it
-      return application.outputs.get(name) ?? relays.find(application, name);
-    };
-    this.#parts.push(names, directory, relays, maps);
+    this.#parts.push(...neighbours.parts);
+    const live = new LiveStreams({ registry, directory, others, calls });
     if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -173,18 +156,18 @@ export class Server {
     const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
     const ports = new PortTable();
     if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, bring: demand.bring, log, tokenKey: this.#tokenKey(), crossDomains });
+      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, bring, log, tokenKey: this.#tokenKey(), crossDomains });
       this.#publishers.push(publisher);
       ports.add(llhls, publisher.routes, 'llhls');
     }
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), bind: webrtc, log, crossDomains });
+      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), sessionNames, bind: webrtc, log, crossDomains });
       this.#publishers.push(publisher);
       ports.add(webrtc.signalling, publisher.routes, 'webrtc');
       this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
     }
     if (thumbnail !== undefined) {
-      const publisher = new ThumbnailPublisher({ registry, cluster, directory, calls, crossDomains });
+      const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
       this.#publishers.push(publisher);
       ports.add(thumbnail, publisher.routes);
     }
@@ -192,8 +175,8 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
     }
-    await this.#startOvt(find);
-    await this.#startApi({ cluster, names, directory, calls, others, pulls });
+    await this.#startOvt(find, sessionNames);
+    await this.#startApi(neighbours);
     await this.#startRtmp(names);
     tasks.start();
     this.#addresses = {
@@ -215,13 +198,14 @@ export class Server {
     this.#unready = undefined;
   }
 
-  async #startOvt(find: FindOutput): Promise<void> {
+  async #startOvt(find: FindOutput, sessionNames: SessionNames): Promise<void> {
     const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
     if (ovt?.port === undefined) return;
     for (const host of ip) {
       this.#publishers.push(await OvtServer.listen({
         registry: this.registry,
         find,
+        sessionNames,
         log: this.#options.log,
         host,
         port: ovt.port,
@@ -284,7 +268,7 @@ export class Server {
     const resources = {
       registry, version, cluster, directory, pulls, dynamic, shared, codecs: this.#inventory,
       certificates: { vhosts: this.#certificates, reloadApi },
-      relayed: new RelayedSessions(registry, others, calls),
+      sessions: new StreamSessions(registry, others, calls),
     };
     if (!isAlone) this.#parts.push(await PeerApi.open(resources, calls, log));
     if (managers === undefined || api === undefined) return;
@@ -347,16 +331,6 @@ export class Server {
   }
 }
 
-/** The other nodes, and what they have and ask. */
-interface Neighbours {
-  readonly cluster: Cluster;
-  readonly names: StreamNames;
-  readonly directory: StreamDirectory;
-  readonly calls: PeerCalls;
-  readonly pulls: PulledStreams;
-  readonly others: OtherNodes;
-}
-
 interface Part {
   close(): Promise<void> | void;
 }
@@ -365,51 +339,10 @@ async function closeAll(parts: readonly Part[]): Promise<void> {
   await Promise.all(parts.map((part) => part.close()));
 }
 
-interface HttpEntry {
-  readonly port: number;
-  /** Speaks TLS. */
-  readonly secure: boolean;
-  readonly routes: FastifyPluginAsync[];
-  readonly serves: PlayablePublisher[];
-}
-
-/** What shares an HTTP port, by port. */
-class PortTable {
-  readonly #ports = new Map<number, HttpEntry>();
-
-  /** Adds a publisher to its plain port, to its secure one, or to both. @param publisher of those that players play from */
-  add({ port, tlsPort }: HttpPorts, routes: FastifyPluginAsync, publisher?: PlayablePublisher): void {
-    if (port !== undefined) this.#add(port, false, routes, publisher);
-    if (tlsPort !== undefined) this.#add(tlsPort, true, routes, publisher);
-  }
-
-  list(): HttpEntry[] {
-    return [...this.#ports.values()];
-  }
-
-  #add(port: number, secure: boolean, routes: FastifyPluginAsync, publisher: PlayablePublisher | undefined): void {
-    const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [] };
-    entry.routes.push(routes);
-    if (publisher !== undefined) entry.serves.push(publisher);
-    this.#ports.set(port, entry);
-  }
-}
-
 function pair({ port, tlsPort }: HttpPorts): HttpPorts {
   return { port, tlsPort };
 }
 
 function portsOf({ first, last, protocol }: IceCandidate): string {
   return first === last ? `${first}/${protocol}` : `${first}-${last}/${protocol}`;
-}
-
-type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
-
-function blockList(networks: Networks): BlockList;
-function blockList(networks: Networks | undefined): BlockList | undefined;
-function blockList(networks: Networks | undefined): BlockList | undefined {
-  if (networks === undefined) return undefined;
-  const list = new BlockList();
-  for (const { address, prefix, family } of networks) list.addSubnet(address, prefix, family);
-  return list;
 }

@@ -3,10 +3,11 @@ import { isBelow } from '../keys.ts';
 import type { Claim, ClaimOptions, Json, Lease, NodeIdentity, Owner, OwnerChange } from '../types.ts';
 import { Watchers } from '../watchers.ts';
 
+/** What the next holder of a key inherits. */
 interface Kept {
-  readonly meta: Json;
-  /** On the monotonic clock, in milliseconds. */
-  readonly until: number;
+  readonly value: Json;
+  /** On the monotonic clock, in milliseconds; Infinity while a lease has it. */
+  until: number;
 }
 
 /** Claims of a node that shares with nobody: a lease ends only when it is released or taken. */
@@ -25,10 +26,14 @@ export class EmbeddedClaims {
   claim(key: string, meta: Json, { take = false, keepMs = 0 }: ClaimOptions): Claim {
     const present = this.#leases.get(key);
     if (present !== undefined && !take) return { owner: this.#ownerOf(present) };
-    const inherited = present === undefined || present.keepMs === 0 ? this.#keptOf(key) : present.meta;
+    const kept = this.#keptOf(key);
+    if (kept !== undefined && keepMs > 0) kept.until = Infinity;
+    else if (kept?.until === Infinity) kept.until = performance.now() + (present?.keepMs ?? 0);
     const lease = new EmbeddedLease({
-      key, meta, inherited, keepMs, fence: ++this.#fence,
-      onUpdate: () => this.#tell(key, lease), onRelease: () => this.#release(lease),
+      key, meta, inherited: kept?.value, keepMs, fence: ++this.#fence,
+      onUpdate: () => this.#tell(key, lease),
+      onKeep: (value) => keepMs > 0 && this.#kept.set(key, { value, until: Infinity }),
+      onRelease: () => this.#release(lease),
     });
     this.#leases.set(key, lease);
     present?.lose(new LostError(`${key} was taken`, this.#ownerOf(lease)));
@@ -61,13 +66,14 @@ export class EmbeddedClaims {
     this.#leases.delete(lease.key);
     const now = performance.now();
     for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
-    if (lease.keepMs > 0) this.#kept.set(lease.key, { meta: lease.meta, until: now + lease.keepMs });
+    const kept = this.#kept.get(lease.key);
+    if (kept !== undefined && lease.keepMs > 0) kept.until = now + lease.keepMs;
     this.#tell(lease.key, undefined);
   }
 
-  #keptOf(key: string): Json | undefined {
+  #keptOf(key: string): Kept | undefined {
     const kept = this.#kept.get(key);
-    return kept !== undefined && performance.now() < kept.until ? kept.meta : undefined;
+    return kept !== undefined && performance.now() < kept.until ? kept : undefined;
   }
 
   #ownerOf({ fence, meta }: Lease): Owner {
@@ -86,6 +92,7 @@ interface LeaseOptions {
   readonly meta: Json;
   readonly keepMs: number;
   readonly onUpdate: () => void;
+  readonly onKeep: (value: Json) => void;
   readonly onRelease: () => void;
 }
 
@@ -121,9 +128,14 @@ class EmbeddedLease implements Lease {
   }
 
   async update(meta: Json): Promise<void> {
-    if (this.#ended) throw new LostError(`${this.key} is held no more`);
+    this.#check();
     this.#meta = meta;
     this.#options.onUpdate();
+  }
+
+  async keep(value: Json): Promise<void> {
+    this.#check();
+    this.#options.onKeep(value);
   }
 
   async release(): Promise<void> {
@@ -140,5 +152,9 @@ class EmbeddedLease implements Lease {
   /** The node leaves. */
   end(): void {
     this.#ended = true;
+  }
+
+  #check(): void {
+    if (this.#ended) throw new LostError(`${this.key} is held no more`);
   }
 }

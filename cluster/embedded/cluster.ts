@@ -51,6 +51,10 @@ class EmbeddedCluster implements Cluster {
     return this.#draining;
   }
 
+  stores(): readonly [] {
+    return [];
+  }
+
   nodes(): readonly NodeRow[] {
     const uptimeMs = Math.round(performance.now() - this.#since);
     const state = this.#draining ? 'draining' : 'ready';

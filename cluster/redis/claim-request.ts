@@ -1,3 +1,4 @@
+import { UnavailableError } from '../errors.ts';
 import type { ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
 import type { Connection } from './connection.ts';
 import { parseClaim } from './record.ts';
@@ -12,6 +13,8 @@ export interface ClaimRequest {
   readonly options: ClaimOptions;
   /** The claim was ours before, and Redis may have lost it: `valid` when nobody else can have it since. */
   readonly before: 'none' | 'valid' | 'lapsed';
+  /** What such a claim has kept or inherited. */
+  readonly kept?: Json | undefined;
 }
 
 interface Granted {
@@ -36,14 +39,19 @@ export interface Claimant {
  * @throws UnavailableError
  */
 export async function requestClaim(
-  { self, connection, timing }: Claimant, { key, token, meta, options, before }: ClaimRequest, floor: number,
+  { self, connection, timing }: Claimant, { key, token, meta, options, before, kept }: ClaimRequest, floor: number,
 ): Promise<ClaimAnswer> {
   const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
     key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, floor,
     options.keepMs ?? 0, options.take === true && before === 'none' ? 1 : 0, before, timing.grace - timing.ttl,
+    kept === undefined ? '' : JSON.stringify(kept),
   ])) as string[];
   if (outcome === 'wait') return undefined;
-  if (outcome === 'owner') return { owner: parseClaim(value).owner };
+  if (outcome === 'owner') {
+    const record = parseClaim(value);
+    if (record === undefined) throw new UnavailableError(`Redis: the claim of ${key} is malformed`);
+    return { owner: record.owner };
+  }
   return {
     fence: Number(value),
     inherited: inherited ? (JSON.parse(inherited) as Json) : undefined,

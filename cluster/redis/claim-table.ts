@@ -4,29 +4,40 @@ import { Watchers } from '../watchers.ts';
 import type { TableChanges } from './changes.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 
+interface Entry {
+  readonly record: ClaimRecord;
+  /** As Redis has it: what is the same needs no look. */
+  readonly text: string;
+}
+
 /** All claims of the cluster as this node knows them. */
 export class ClaimTable {
   readonly #watchers = new Watchers();
-  readonly #records = new Map<string, ClaimRecord>();
+  readonly #entries = new Map<string, Entry>();
   readonly #onChange: (key: string, record: ClaimRecord) => void;
+  readonly #onFault: (error: Error) => void;
   revision = 0;
 
-  /** @param onChange hears of every claim that was made or changed */
-  constructor(onChange: (key: string, record: ClaimRecord) => void) {
+  /**
+   * @param onChange hears of every claim that was made or changed
+   * @param onFault hears of a claim that is malformed: nobody is known to hold its key
+   */
+  constructor(onChange: (key: string, record: ClaimRecord) => void, onFault: (error: Error) => void) {
     this.#onChange = onChange;
+    this.#onFault = onFault;
   }
 
   ownerOf(key: string): Owner | undefined {
-    return this.#records.get(key)?.owner;
+    return this.record(key)?.owner;
   }
 
   record(key: string): ClaimRecord | undefined {
-    return this.#records.get(key);
+    return this.#entries.get(key)?.record;
   }
 
   list(path: string): Map<string, Owner> {
-    const below = [...this.#records].filter(([key]) => isBelow(key, path));
-    return new Map(below.map(([key, { owner }]) => [key, owner]));
+    const below = [...this.#entries].filter(([key]) => isBelow(key, path));
+    return new Map(below.map(([key, { record }]) => [key, record.owner]));
   }
 
   watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void {
@@ -43,11 +54,11 @@ export class ClaimTable {
     const changes = new Map<string, Owner | undefined>();
     if (full && settled) {
       const present = new Set(entries.map(([key]) => key));
-      for (const key of this.#records.keys()) if (!present.has(key)) this.#remove(key, changes);
+      for (const key of this.#entries.keys()) if (!present.has(key)) this.#remove(key, changes);
     }
     for (const [key, text] of entries) {
       if (text === '') this.#remove(key, changes);
-      else this.#put(key, parseClaim(text), changes);
+      else this.#put(key, text, changes);
     }
     this.revision = revision;
     if (changes.size > 0) this.#watchers.tell(changes);
@@ -58,17 +69,18 @@ export class ClaimTable {
   }
 
   #remove(key: string, changes: Map<string, Owner | undefined>): void {
-    if (this.#records.delete(key)) changes.set(key, undefined);
+    if (this.#entries.delete(key)) changes.set(key, undefined);
   }
 
-  #put(key: string, record: ClaimRecord, changes: Map<string, Owner | undefined>): void {
-    if (same(this.#records.get(key), record)) return;
-    this.#records.set(key, record);
+  #put(key: string, text: string, changes: Map<string, Owner | undefined>): void {
+    if (this.#entries.get(key)?.text === text) return;
+    const record = parseClaim(text);
+    if (record === undefined) {
+      this.#onFault(new Error(`Redis: the claim of ${key} is malformed`));
+      return this.#remove(key, changes);
+    }
+    this.#entries.set(key, { record, text });
     changes.set(key, record.owner);
     this.#onChange(key, record);
   }
-}
-
-function same(a: ClaimRecord | undefined, b: ClaimRecord): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -9,23 +9,20 @@ import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
 import type {
   Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
-  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum,
+  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum, StoreAddress,
 } from '../types.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
-import { parseChanges, type TableReply } from './changes.ts';
 import { Connection, type RedisOptions } from './connection.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { Leases } from './leases.ts';
 import { RedisLocks } from './locks.ts';
-import { Nodes, type Beat } from './nodes.ts';
+import { Nodes } from './nodes.ts';
 import { Peers } from './peers.ts';
-import { SCRIPTS } from './scripts.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
 
 const ASK_AGAIN_MS = 100;
-
-type PullReply = [epoch: string, open: number, claims: TableReply, config: TableReply];
 
 export interface RedisClusterOptions extends ConfigCopyOptions {
   /** Of the cluster: several may share a Redis. */
@@ -68,19 +65,9 @@ class RedisCluster implements Cluster {
   readonly #stats: RedisStats;
   readonly #port: PeerPort;
   readonly #peers: Peers;
-  readonly #pull = coalesced(() => this.#pullNow());
+  readonly #heartbeat: Heartbeat;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
-  #state: ClusterState = 'degraded';
-  #draining = false;
-  /** Life of Redis, and whether it has everything that it should have. */
-  #epoch = 0;
-  #open = false;
-  #replaced = false;
-  /** How often the connection was lost. */
-  #downs = 0;
   #closed = false;
-  #pause = new AbortController();
-  #running: Promise<void> | undefined;
 
   constructor({ name, id, redis, port, timing, onFault: tell }: RedisClusterOptions, copy: ConfigCopy) {
     this.self = incarnate(id);
@@ -90,25 +77,29 @@ class RedisCluster implements Cluster {
     this.#faults = new Faults(tell);
     const onFault = (error: Error): void => this.#faults.report(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
-      onUp: () => this.#wake(),
-      onDown: () => this.#down(),
+      onUp: () => this.#heartbeat.wake(),
+      onDown: () => this.#heartbeat.down(),
       onMessage: (what) => this.#hear(what),
       onFault,
     });
-    const common = { self: this.self, connection, timing: this.#timing };
+    const common = { self: this.self, connection, timing: this.#timing, onFault };
     this.#connection = connection;
     this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key) });
-    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record));
+    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
     this.#nodes = new Nodes(common);
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
     this.config = new RedisConfig({
-      connection, copy, timing: this.#timing, pull: this.#pull, isDegraded: () => this.#state === 'degraded', onFault,
+      connection, copy, timing: this.#timing, pull: () => this.#heartbeat.pull(), isDegraded: () => this.state === 'degraded', onFault,
+    });
+    this.#heartbeat = new Heartbeat({
+      ...common, events: this.events, nodes: this.#nodes, leases: this.#leases, table: this.#table, config: this.config,
+      onAtStake: () => void this.#askPeers().catch(onFault),
     });
     this.#port = new PeerPort({ ...port, self: this.self, now: () => this.#nodes.now(), rows: () => this.#nodes.rows() });
     this.#peers = new Peers({
       self: this.self, port: this.#port, nodes: this.#nodes, timing: this.#timing,
-      isDegraded: () => this.#state === 'degraded', holds: (key) => this.#knowsHolder(key),
+      isDegraded: () => this.state === 'degraded', holds: (key) => this.#knowsHolder(key),
       superseding: (held, by) => this.#leases.superseding(held, by),
     });
   }
@@ -117,16 +108,20 @@ class RedisCluster implements Cluster {
   async start(): Promise<void> {
     this.#nodes.address = await this.#port.listen((request, from) => this.#peers.answer(request, from));
     const first = new Promise<void>((resolve) => this.events.once('state', () => resolve()));
-    this.#running = this.#run();
+    this.#heartbeat.start();
     await Promise.race([first, delay(2 * this.#timing.command)]);
   }
 
   get state(): ClusterState {
-    return this.#state;
+    return this.#heartbeat.state;
   }
 
   get draining(): boolean {
-    return this.#draining;
+    return this.#heartbeat.draining;
+  }
+
+  stores(): readonly StoreAddress[] {
+    return this.#connection.addresses;
   }
 
   nodes(): readonly NodeRow[] {
@@ -153,7 +148,7 @@ class RedisCluster implements Cluster {
         if (mayClaim) {
           const claim = await this.#leases.claim(key, newToken(), meta, options, () => this.#peers.promised === promised);
           if (claim !== undefined) return claim;
-        } else if (this.#state === 'degraded') {
+        } else if (this.state === 'degraded') {
           throw new UnavailableError('Redis cannot be reached');
         }
       } catch (error) {
@@ -166,12 +161,12 @@ class RedisCluster implements Cluster {
   }
 
   async ownerOf(key: string): Promise<Owner | undefined> {
-    await this.#pull().catch(() => undefined);
+    await this.#heartbeat.pull().catch(() => undefined);
     return this.#table.ownerOf(key);
   }
 
   async list(path: string): Promise<ReadonlyMap<string, Owner>> {
-    await this.#pull().catch(() => undefined);
+    await this.#heartbeat.pull().catch(() => undefined);
     return this.#table.list(path);
   }
 
@@ -184,9 +179,9 @@ class RedisCluster implements Cluster {
   }
 
   async reportStats(rows: readonly StatsRow[]): Promise<void> {
-    if (this.#state === 'degraded') return;
+    if (this.state === 'degraded') return;
     // counters only grow: what could not be told now is told with the next report
-    await this.#stats.report(rows, this.#epoch).catch((error: Error) => this.#faults.report(error));
+    await this.#stats.report(rows, this.#heartbeat.epoch).catch((error: Error) => this.#faults.report(error));
   }
 
   stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>> {
@@ -209,8 +204,7 @@ class RedisCluster implements Cluster {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#wake();
-    await this.#running;
+    await this.#heartbeat.close();
     this.#table.close();
     await this.#leases.close().catch(() => undefined);
     await this.#nodes.leave().catch(() => undefined);
@@ -218,67 +212,6 @@ class RedisCluster implements Cluster {
     await this.#port.close();
     await this.config.settled();
     await this.#copy.close();
-  }
-
-  async #run(): Promise<void> {
-    // before the connection is there a beat would only tell that it is not
-    await this.#rest(this.#timing.command);
-    while (!this.#closed) {
-      this.#pause = new AbortController();
-      await this.#beat();
-      await this.#rest(this.#timing.beat);
-    }
-  }
-
-  async #rest(forMs: number): Promise<void> {
-    await delay(forMs, undefined, { signal: this.#pause.signal }).catch(() => undefined);
-  }
-
-  /** What happens every second: this node is heard of, hears what changed, and renews what it holds. */
-  async #beat(): Promise<void> {
-    const downs = this.#downs;
-    try {
-      this.#connection.probe();
-      const beat = await this.#nodes.beat(this.config.position);
-      // before anything that takes its time
-      await this.#leases.renew();
-      await this.#follow(beat);
-      // the connection may be gone since it was answered
-      if (!this.#closed && downs === this.#downs) this.#setState('connected');
-    } catch (error) {
-      this.#setState('degraded');
-      this.#faults.report(error as Error);
-      if (!(error instanceof UnavailableError)) return;
-      if (!this.#closed && this.#leases.atStake) this.#askPeers().catch((fault: Error) => this.#faults.report(fault));
-    }
-  }
-
-  async #follow(beat: Beat): Promise<void> {
-    if (beat.replaced && !this.#replaced) this.events.emit('replaced');
-    this.#replaced = beat.replaced;
-    if (beat.wanted) await this.config.offer(beat.epoch);
-    const moved = beat.epoch !== this.#epoch || beat.open !== this.#open || this.#state === 'degraded' ||
-      beat.claimsRevision !== this.#table.revision || beat.configRevision !== this.config.position.revision;
-    if (this.#state === 'degraded') this.#table.forget();
-    if (moved) await this.#pull();
-    this.#followDrain();
-  }
-
-  #followDrain(): void {
-    const { draining } = this.#nodes;
-    if (draining === this.#draining) return;
-    this.#draining = draining;
-    this.events.emit('drain', draining);
-  }
-
-  async #pullNow(): Promise<void> {
-    const { epoch, revision } = this.config.position;
-    const args = [epoch, this.#table.revision, revision];
-    const [id, open, claims, config] = (await this.#connection.run(SCRIPTS.pull, args)) as PullReply;
-    this.#epoch = Number(id);
-    this.#open = open === 1;
-    this.#table.apply(parseChanges(claims), this.#open);
-    if (this.#open) await this.config.apply(this.#epoch, parseChanges(config));
   }
 
   /** A holder goes on without the store as long as nobody else has it either. */
@@ -298,30 +231,13 @@ class RedisCluster implements Cluster {
   }
 
   #knowsHolder(key: string): boolean {
-    return this.#leases.holds(key) || (this.#state === 'connected' && this.#table.ownerOf(key) !== undefined);
+    return this.#leases.holds(key) || (this.state === 'connected' && this.#table.ownerOf(key) !== undefined);
   }
 
   #hear(what: string): void {
     const [kind, token = ''] = what.split(' ');
     if (kind === 'yielded') this.#leases.yielded(token);
-    else if (kind === 'nodes') this.#wake();
-    else this.#pull().catch(() => undefined);
-  }
-
-  /** Does not wait for the next second. */
-  #wake(): void {
-    this.#pause.abort();
-  }
-
-  #down(): void {
-    this.#downs += 1;
-    this.#setState('degraded');
-  }
-
-  #setState(state: ClusterState): void {
-    // that the connection ends with the node is nothing to tell
-    if (state === this.#state || this.#closed) return;
-    this.#state = state;
-    this.events.emit('state', state);
+    else if (kind === 'nodes') this.#heartbeat.wake();
+    else this.#heartbeat.pull().catch(() => undefined);
   }
 }

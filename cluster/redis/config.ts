@@ -5,6 +5,7 @@ import { ConfigListeners } from '../listeners.ts';
 import type { Change, ConfigEntry, ConfigListener, ConfigStore, Json } from '../types.ts';
 import type { TableChanges } from './changes.ts';
 import type { Connection } from './connection.ts';
+import { CopySaver } from './copy-saver.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
@@ -20,12 +21,12 @@ export interface RedisConfigOptions {
   readonly onFault: (error: Error) => void;
 }
 
-/** The configuration of the cluster: in Redis, and a durable copy here. */
+/** The configuration of the cluster: in Redis, and a durable copy here that follows. */
 export class RedisConfig implements ConfigStore {
   readonly #options: RedisConfigOptions;
   readonly #listeners: ConfigListeners;
+  readonly #saver: CopySaver;
   #state: ConfigState;
-  #applying: Promise<void> = Promise.resolve();
   /** What Redis has could not be fetched when it was last asked for: a connection is lost before that is noticed. */
   #missed = false;
 
@@ -33,6 +34,7 @@ export class RedisConfig implements ConfigStore {
     this.#options = options;
     this.#state = options.copy.initial;
     this.#listeners = new ConfigListeners(options.onFault);
+    this.#saver = new CopySaver(options.copy, options.onFault);
   }
 
   get stale(): boolean {
@@ -77,29 +79,27 @@ export class RedisConfig implements ConfigStore {
   }
 
   /** Takes over what Redis has. What is older than this node's own is not taken: Redis lost it, and will get it back. */
-  apply(epoch: number, changes: TableChanges): Promise<void> {
+  apply(epoch: number, { revision, full, entries }: TableChanges): void {
     this.#missed = false;
-    this.#applying = this.#apply(epoch, changes);
-    return this.#applying;
-  }
-
-  /** Resolves when this disk has what was applied. */
-  settled(): Promise<void> {
-    return this.#applying;
-  }
-
-  async #apply(epoch: number, { revision, full, entries }: TableChanges): Promise<void> {
     const present = this.#state;
     if (epoch === present.epoch && (revision < present.revision || (revision === present.revision && !full))) return;
     const next = full ? new Map<string, ConfigEntry>() : new Map(present.entries);
     for (const [key, text] of entries) {
-      if (text === '') next.delete(key);
-      else next.set(key, parseEntry(text));
+      const before = present.entries.get(key);
+      const entry = text === '' ? undefined : (parseEntry(text) ?? before);
+      if (text !== '' && entry === before) this.#options.onFault(new Error(`Redis: the entry ${key} is malformed`));
+      if (entry === undefined) next.delete(key);
+      else next.set(key, entry);
     }
     const changed = full ? differences(present.entries, next) : entries.map(([key]) => key);
     this.#state = { entries: next, revision, epoch };
-    if (changed.length > 0 || epoch !== present.epoch) await this.#save();
+    if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
     this.#listeners.tell(changed);
+  }
+
+  /** Resolves when this disk has what was applied; nothing is applied after. */
+  settled(): Promise<void> {
+    return this.#saver.settled();
   }
 
   /** Brings this node's copy to a Redis that has lost its own. */
@@ -108,20 +108,16 @@ export class RedisConfig implements ConfigStore {
     const list = [...entries].flatMap(([key, entry]) => [key, `${entry.revision} ${JSON.stringify(entry.value)}`]);
     await this.#options.connection.run(SCRIPTS.offer, [epoch, from, revision, ...list]);
   }
-
-  /** Redis and the other nodes have it: that this disk does not is no reason to go on without. */
-  async #save(): Promise<void> {
-    try {
-      await this.#options.copy.save(this.#state);
-    } catch (error) {
-      this.#options.onFault(error as Error);
-    }
-  }
 }
 
-function parseEntry(text: string): ConfigEntry {
-  const space = text.indexOf(' ');
-  return { revision: Number(text.slice(0, space)), value: JSON.parse(text.slice(space + 1)) as Json };
+/** undefined when it is malformed: then it stays what it was here. */
+function parseEntry(text: string): ConfigEntry | undefined {
+  const [, revision, json = ''] = /^(\d+) (.*)$/s.exec(text) ?? [];
+  try {
+    return revision === undefined ? undefined : { revision: Number(revision), value: JSON.parse(json) as Json };
+  } catch {
+    return undefined;
+  }
 }
 
 function differences(before: ReadonlyMap<string, ConfigEntry>, after: ReadonlyMap<string, ConfigEntry>): string[] {

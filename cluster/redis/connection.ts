@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis, type RedisOptions as ClientOptions } from 'ioredis';
 import { UnavailableError } from '../errors.ts';
+import type { StoreAddress } from '../types.ts';
 
 /** The longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1000;
@@ -64,9 +65,14 @@ export class Connection {
     this.#prefix = prefix;
     this.client = createClient(options, commandTimeoutMs);
     this.#subscriber = createClient(options, commandTimeoutMs);
+    const onError = (error: Error): void => listener.onFault(describe(error));
+    const follow = (client: Redis): void => {
+      // ioredis hears the first error of a socket only, and a TLS socket may have another
+      client.on('error', onError).on('connect', () => client.stream.on('error', onError));
+    };
     for (const client of [this.client, this.#subscriber]) {
-      client.on('error', (error: Error) => listener.onFault(describe(error)));
-      client.on('+node', (node: Redis) => node.on('error', (error: Error) => listener.onFault(describe(error))));
+      if (client instanceof Redis) follow(client);
+      else client.on('error', onError).on('+node', follow);
     }
     this.client.on('ready', listener.onUp);
     this.client.on('close', listener.onDown);
@@ -75,6 +81,17 @@ export class Connection {
       // what fails here is tried again with the next connection; messages only make quicker what polling finds
       this.#subscriber.subscribe(`${prefix}events`).catch(listener.onFault);
     });
+  }
+
+  /** What it is connected to now; of a Redis Cluster every node that is known. */
+  get addresses(): StoreAddress[] {
+    const { client } = this;
+    if (client instanceof Cluster) {
+      return client.nodes('all').map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+    }
+    // what sentinels name is in no option
+    const { remoteAddress, remotePort } = (client.stream as Redis['stream'] | undefined) ?? {};
+    return remoteAddress === undefined || remotePort === undefined ? [] : [{ host: remoteAddress, port: remotePort }];
   }
 
   /** @throws UnavailableError when it has not been run, or it is not known whether it was */

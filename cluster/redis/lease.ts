@@ -5,6 +5,8 @@ import type { ClaimOptions, Json, Lease, Owner } from '../types.ts';
 export interface LeaseKeeper {
   /** Brings the lease's meta to the store. */
   readonly update: (lease: RedisLease) => Promise<void>;
+  /** Brings what it keeps there. */
+  readonly keep: (lease: RedisLease) => Promise<void>;
   readonly release: (lease: RedisLease) => Promise<void>;
 }
 
@@ -31,8 +33,10 @@ export class RedisLease implements Lease {
   readonly #loss = new AbortController();
   #fence: number;
   #meta: Json;
-  /** The store may not have the meta. */
+  #kept: Json | undefined;
+  /** The store may not have the meta, or what is kept. */
   #untold = false;
+  #unkept = false;
   #validUntil: number;
   #waits: boolean;
   #released = false;
@@ -45,6 +49,7 @@ export class RedisLease implements Lease {
     this.#keeper = keeper;
     this.#fence = start.fence;
     this.#meta = start.meta;
+    this.#kept = start.inherited;
     this.#validUntil = start.validUntil;
     this.#waits = start.waits;
   }
@@ -75,8 +80,9 @@ export class RedisLease implements Lease {
     return this.#waits;
   }
 
-  get untold(): boolean {
-    return this.#untold;
+  /** What the next holder is to inherit. */
+  get kept(): Json | undefined {
+    return this.#kept;
   }
 
   get validUntil(): number {
@@ -89,6 +95,20 @@ export class RedisLease implements Lease {
     this.#untold = true;
     await this.#keeper.update(this);
     if (this.#meta === meta) this.#untold = false;
+  }
+
+  async keep(value: Json): Promise<void> {
+    if (this.ended) throw this.#ending();
+    this.#kept = value;
+    this.#unkept = true;
+    await this.#keeper.keep(this);
+    if (this.#kept === value) this.#unkept = false;
+  }
+
+  /** Brings to the store what it may not have yet. @throws what update() does */
+  async tellAgain(): Promise<void> {
+    if (this.#untold) await this.update(this.#meta);
+    if (this.#unkept && this.#kept !== undefined) await this.keep(this.#kept);
   }
 
   async release(): Promise<void> {

@@ -1,8 +1,10 @@
 import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
 import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
+import type { Script } from './connection.ts';
 import { EndWatch } from './end-watch.ts';
 import { GivenUp } from './given-up.ts';
+import { LeaseSet } from './lease-set.ts';
 import { RedisLease, type LeaseKeeper } from './lease.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 import { SCRIPTS } from './scripts.ts';
@@ -19,7 +21,7 @@ export interface LeasesOptions extends Claimant {
 /** What this node holds, renewed together. */
 export class Leases {
   readonly #options: LeasesOptions;
-  readonly #leases = new Set<RedisLease>();
+  readonly #leases = new LeaseSet();
   readonly #givenUp: GivenUp;
   /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
   #highest = 0;
@@ -27,7 +29,8 @@ export class Leases {
   readonly #waiting = new Map<string, () => void>();
   readonly #ends = new EndWatch(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
-    update: (lease) => this.#update(lease),
+    update: (lease) => this.#bring(lease, ({ key, token, meta }) => this.#run(SCRIPTS.update, key, token, meta)),
+    keep: (lease) => this.#bring(lease, ({ key, token, kept }) => this.#run(SCRIPTS.keep, key, token, kept ?? null)),
     release: (lease) => this.#release(lease),
   };
 
@@ -69,7 +72,7 @@ export class Leases {
   }
 
   holds(key: string): boolean {
-    return [...this.#leases].some((lease) => lease.key === key && !lease.ended);
+    return this.#leases.of(key).some((lease) => !lease.ended);
   }
 
   /** Renews everything; what is another's by now is lost. @throws UnavailableError when some may not be renewed */
@@ -116,8 +119,8 @@ export class Leases {
   /** Somebody has a key now. */
   observe(key: string, { token, owner }: ClaimRecord): void {
     this.#highest = Math.max(this.#highest, owner.fence);
-    for (const lease of this.#leases) {
-      if (lease.key === key && lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
+    for (const lease of this.#leases.of(key)) {
+      if (lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
     }
   }
 
@@ -148,7 +151,7 @@ export class Leases {
 
   /** A lease that was taken begins when the one before has ended. */
   async #untilYielded(lease: RedisLease, { token, leftMs }: { readonly token: string; readonly leftMs: number }): Promise<void> {
-    const own = [...this.#leases].find((other) => other.token === token);
+    const own = this.#leases.of(lease.key).find((other) => other.token === token);
     if (own !== undefined) this.#lose(own, { ...this.#options.self, fence: lease.fence, meta: lease.meta });
     if (own === undefined || own.waits) {
       await new Promise<void>((resolve) => {
@@ -178,16 +181,16 @@ export class Leases {
     await Promise.all(leases.map(async (lease, at) => {
       const reply = replies[at];
       if (lease.ended) return;
-      if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
+      if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
       else if (reply === 1) lease.extend(sent + this.#validity);
       else await this.#claimAnew(lease);
-      if (reply === 1 && lease.untold && !lease.ended) await this.#tellAgain(lease);
+      if (reply === 1 && !lease.ended) await this.#tellAgain(lease);
     }));
   }
 
   /** What could not be told before. */
   async #tellAgain(lease: RedisLease): Promise<void> {
-    await lease.update(lease.meta).catch((error: Error) => {
+    await lease.tellAgain().catch((error: Error) => {
       // its signal has told of a loss
       if (error instanceof UnavailableError) throw error;
     });
@@ -195,29 +198,31 @@ export class Leases {
 
   /** Redis has lost a claim, or did not have it yet, and nobody else has made one. */
   async #claimAnew(lease: RedisLease): Promise<void> {
-    const { key, token, meta, options } = lease;
+    const { key, token, meta, options, kept } = lease;
     const sent = performance.now();
-    const answer = await this.#ask({ key, token, meta, options, before: lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed' });
+    const before = lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed';
+    const answer = await this.#ask({ key, token, meta, options, before, kept });
     if (answer === undefined) return;
     if ('owner' in answer) return this.#lose(lease, answer.owner);
     lease.extend(sent + this.#validity, answer.fence);
     if (lease.ended) this.#yield(lease);
   }
 
-  async #update(lease: RedisLease): Promise<void> {
-    let reply = await this.#writeMeta(lease);
+  /** @param write answers 1 when it is written, 0 when nobody has the key, or the record of who has it */
+  async #bring(lease: RedisLease, write: (lease: RedisLease) => Promise<unknown>): Promise<void> {
+    let reply = await write(lease);
     if (reply === 0) {
       await this.#claimAnew(lease);
-      reply = await this.#writeMeta(lease);
+      reply = await write(lease);
     }
-    if (typeof reply === 'string') this.#lose(lease, parseClaim(reply).owner);
+    if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
     if (lease.signal.aborted) throw lease.signal.reason;
     if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is yet to be confirmed`);
   }
 
-  async #writeMeta({ key, token, meta }: RedisLease): Promise<unknown> {
+  async #run(script: Script, key: string, token: string, value: Json): Promise<unknown> {
     const { connection, timing } = this.#options;
-    return await connection.run(SCRIPTS.update, [key, token, JSON.stringify(meta), timing.ttl]);
+    return await connection.run(script, [key, token, JSON.stringify(value), timing.ttl]);
   }
 
   async #release(lease: RedisLease): Promise<void> {
@@ -235,8 +240,8 @@ export class Leases {
     if (options.take !== true) this.#givenUp.add({ key, token });
   }
 
-  #lose(lease: RedisLease, owner: Owner): void {
-    lease.lose(`${lease.key} is held by ${owner.id}`, owner);
+  #lose(lease: RedisLease, owner: Owner | undefined): void {
+    lease.lose(`${lease.key} is held by ${owner?.id ?? 'another'}`, owner);
     // one that has not begun has to see the end of the one before first
     if (!lease.waits) this.#yield(lease);
   }

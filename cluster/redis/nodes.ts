@@ -21,9 +21,11 @@ export interface NodesOptions {
   readonly self: NodeIdentity;
   readonly connection: Connection;
   readonly timing: Timing;
+  /** Hears of a node whose row is malformed: it is not shown. */
+  readonly onFault: (error: Error) => void;
 }
 
-type Row = readonly [id: string, silentMs: string, drains: number, row: string];
+type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
 type Reply = readonly [string, string, string, number, number, string, string, readonly Row[]];
 
 /** The nodes of the cluster, as Redis heard of them. */
@@ -44,7 +46,7 @@ export class Nodes {
     return this.#rows;
   }
 
-  /** The time of the cluster, in milliseconds since 1970: the same on every node, whatever its own clock says. */
+  /** The time of the cluster, in milliseconds, about since 1970: the same on every node, whatever its own clock says. */
   now(): number {
     return Date.now() + this.#clockOffset;
   }
@@ -60,7 +62,7 @@ export class Nodes {
 
   /** @param copy which state of the configuration this node has. @throws UnavailableError */
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
-    const { self, connection, timing } = this.#options;
+    const { self, connection, timing, onFault } = this.#options;
     const sent = Date.now();
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id), self.incarnation, JSON.stringify({ ...this.#description, address: this.address }),
@@ -69,7 +71,11 @@ export class Nodes {
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
-    this.#rows = rows.map((row) => parseRow(row, Number(now), timing.ttl));
+    this.#rows = rows.flatMap((row) => {
+      const parsed = parseRow(row, Number(now), timing.ttl);
+      if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));
+      return parsed ?? [];
+    });
     return {
       replaced: status === 'replaced',
       epoch: Number(epoch),
@@ -93,15 +99,21 @@ export class Nodes {
   }
 }
 
-function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow {
-  const [, incarnation = '', joined, description = ''] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? [];
+/** undefined when it is malformed. */
+function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow | undefined {
+  const [, incarnation, joined, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
+  if (incarnation === undefined) return undefined;
   const silentMs = Number(silent);
-  return {
-    ...(JSON.parse(description) as NodeDescription & { readonly address: string | undefined }),
-    id: decodeURIComponent(id),
-    incarnation,
-    state: silentMs > ttl ? 'lost' : drains === 1 ? 'draining' : 'ready',
-    uptimeMs: now - Number(joined),
-    silentMs,
-  };
+  try {
+    const { address, load, full, info } = JSON.parse(json) as NodeDescription & Pick<NodeRow, 'address'>;
+    if (typeof load !== 'number' || typeof info !== 'object' || info === null) return undefined;
+    return {
+      address, load, full, info, id: decodeURIComponent(id), incarnation,
+      state: silentMs > ttl ? 'lost' : drains === 1 ? 'draining' : 'ready',
+      uptimeMs: now - Number(joined),
+      silentMs,
+    };
+  } catch {
+    return undefined;
+  }
 }

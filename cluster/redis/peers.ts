@@ -60,14 +60,16 @@ export class Peers {
   }
 
   /**
-   * Asks every other node that was alive whether it is without Redis, too.
+   * Asks every other node whether it is without Redis, too. One that was lost need not answer, but what it says counts: it
+   * may be back, and have claimed something, before this node has heard of it.
    * @param held what this node holds
-   * @returns what others have by later claims; undefined when one has Redis or cannot be reached
+   * @returns what others have by later claims; undefined when one has Redis, or was alive and cannot be reached
    */
   async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
     const question = { about: 'store', held } as const;
-    const replies = await Promise.all(this.#others().map((node) => this.#ask(node, question).catch(() => undefined)));
-    if (!replies.every((reply) => reply?.withoutStore)) return undefined;
+    const others = this.#others();
+    const replies = await Promise.all(others.map((node) => this.#ask(node, question).catch(() => undefined)));
+    if (!replies.every((reply, at) => reply?.withoutStore ?? others[at]?.state === 'lost')) return undefined;
     return new Set(replies.flatMap((reply) => reply?.superseded ?? []));
   }
 
@@ -101,6 +103,6 @@ export class Peers {
 
   #others(): NodeRow[] {
     const { nodes, self } = this.#options;
-    return nodes.rows().filter(({ id, state }) => id !== self.id && state !== 'lost');
+    return nodes.rows().filter(({ id }) => id !== self.id);
   }
 }

@@ -6,14 +6,19 @@ export interface ClaimRecord {
   readonly owner: Owner;
 }
 
-/** @param text `fence token node incarnation keep meta` */
-export function parseClaim(text: string): ClaimRecord {
-  const [, fence, token = '', node = '', incarnation = '', meta = 'null'] =
-    /^(\S+) (\S+) (\S+) (\S+) \S+ (.*)$/s.exec(text) ?? [];
-  return {
-    token,
-    owner: { id: decodeURIComponent(node), incarnation, fence: Number(fence), meta: JSON.parse(meta) as Json },
-  };
+/**
+ * @param text `fence token node incarnation keep meta`
+ * @returns undefined when it is malformed
+ */
+export function parseClaim(text: string): ClaimRecord | undefined {
+  const [, fence, token, node = '', incarnation = '', json = ''] = /^(\d+) (\S+) (\S+) (\S+) \S+ (.*)$/s.exec(text) ?? [];
+  if (token === undefined) return undefined;
+  try {
+    const meta = JSON.parse(json) as Json;
+    return { token, owner: { id: decodeURIComponent(node), incarnation, fence: Number(fence), meta } };
+  } catch {
+    return undefined;
+  }
 }
 
 /** The pairs of a flat list. */

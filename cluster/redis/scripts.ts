@@ -12,6 +12,7 @@ export const SCRIPTS = {
   beat: load('beat'),
   claim: load('claim'),
   drain: load('drain'),
+  keep: load('keep'),
   leave: load('leave'),
   offer: load('offer'),
   pull: load('pull'),

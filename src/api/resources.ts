@@ -10,7 +10,6 @@ import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
 import { answerError } from './envelope.ts';
-import type { RelayedSessions } from './relayed-sessions.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
 import { codecRoutes } from './routes/codecs.ts';
@@ -22,6 +21,7 @@ import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
+import type { StreamSessions } from './stream-sessions.ts';
 import { checkBySchema } from './validation.ts';
 
 /** What the resources of the management API are made of. */
@@ -30,7 +30,7 @@ export interface ResourceOptions {
   readonly version: Version;
   readonly cluster: Cluster;
   readonly directory: StreamDirectory;
-  readonly relayed: RelayedSessions;
+  readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
   /** What all nodes count; undefined on a node that is alone. */
   readonly shared?: SharedStatistics;
@@ -53,12 +53,12 @@ export function speakJson(app: FastifyInstance): void {
 
 /** All routes of the management API. */
 export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
-  const { registry, version, cluster, directory, relayed, pulls, shared, others, dynamic, codecs, certificates } = options;
+  const { registry, version, cluster, directory, sessions, pulls, shared, others, dynamic, codecs, certificates } = options;
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));
   await app.register(streamRoutes(registry, directory, pulls));
-  await app.register(sessionRoutes(registry, relayed));
+  await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
   await app.register(codecRoutes(codecs, others));
   await app.register(certificateRoutes(registry, certificates, others));

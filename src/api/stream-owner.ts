@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import type { Cluster, NodeIdentity, PeerRequest, PeerResponse } from '#cluster';
 import type { Registry } from '../core/registry.ts';
-import { kilnError } from '../errors.ts';
+import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { askNode } from '../origins/ask-node.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { StreamName } from '../origins/stream-key.ts';
 import type { StreamNames } from '../origins/stream-names.ts';
@@ -55,20 +56,21 @@ export class StreamOwners {
     }
   }
 
-  /** @returns undefined when the call has not reached the node */
+  /** @returns undefined when the call has not reached the node; @throws ownerSilent */
   async #forward(node: NodeIdentity, request: PeerRequest): Promise<PeerResponse | undefined> {
     const { cluster, log } = this.#options;
     try {
-      return await cluster.forward(node, request, TIMEOUT_MS);
+      return await askNode(cluster, node, request, TIMEOUT_MS);
     } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
       const { method, path } = request;
-      if (error instanceof UnreachableError) {
-        log.warn({ node: node.id, method, path, reason: error.message }, 'a call could not be carried to its node');
+      const call = { node: node.id, method, path, reason: (error.cause as Error).message };
+      if (error.code === 'ownerUnreachable') {
+        log.warn(call, 'a call could not be carried to its node');
         return undefined;
       }
-      if (!(error instanceof OutcomeUnknownError)) throw error;
-      log.error({ node: node.id, method, path, reason: error.message }, 'a call was carried to its node, which did not answer');
-      throw kilnError('ownerSilent');
+      log.error(call, 'a call was carried to its node, which did not answer');
+      throw error;
     }
   }
 }

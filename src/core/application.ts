@@ -93,6 +93,22 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#relays;
   }
 
+  /** What viewers of an input stream watch on this node: the stream itself, where it is here, and relays of it. */
+  views(name: string): InputStream[] {
+    const own = this.stream(name);
+    const relays = [...this.#relays.values()].flatMap(({ input }) => (input.name === name ? [input] : []));
+    return own === undefined ? relays : [own, ...relays];
+  }
+
+  /**
+   * Checks that a viewer of an input stream can have a session id, as far as this node knows.
+   * @throws sessionRefused, sessionExists
+   */
+  checkSession(name: string, id: string): void {
+    for (const { kicked } of this.views(name)) if (kicked.has(id)) throw kilnError('sessionRefused', id);
+    if (this.views(name).some((view) => view.session(id) !== undefined)) throw kilnError('sessionExists', id);
+  }
+
   /**
    * Whether a source would get the name on this node.
    * @throws what `publish` does

@@ -4,7 +4,7 @@
  */
 export class Continuity {
   readonly #inherited: ReadonlyMap<string, unknown>;
-  readonly #kept = new Map<string, unknown>();
+  readonly #kept: Map<string, unknown>;
   readonly #onChange: () => void;
   #over = false;
   #taken = false;
@@ -12,6 +12,7 @@ export class Continuity {
   /** @param onChange hears that something else is kept */
   constructor(inherited: ReadonlyMap<string, unknown> = new Map(), onChange: () => void = () => {}) {
     this.#inherited = inherited;
+    this.#kept = new Map(inherited);
     this.#onChange = onChange;
   }
 
@@ -20,7 +21,7 @@ export class Continuity {
     return this.#inherited.get(key);
   }
 
-  /** What the next stream inherits. */
+  /** What the next stream inherits: until a module keeps something of its own under a key, what this one did. */
   get kept(): ReadonlyMap<string, unknown> {
     return this.#kept;
   }

@@ -3,20 +3,25 @@ import type { Flow, PublisherKind } from './counters.ts';
 
 /** One viewer of one output stream, whatever the protocol. */
 export interface Session {
-  /** Unique among the viewers of its input stream, under which the management API lists it. */
+  /** Unique among the viewers of its input stream on all nodes, under which the management API lists it. */
   readonly id: string;
   readonly kind: PublisherKind;
   readonly createdTime: number;
   readonly out: Flow;
-  /** Disconnects the viewer and keeps it out as long as its URL names this session. */
+  /** Disconnects the viewer and keeps it out of the stream, on this node, as long as its URL names this session. */
   kick(): void;
 }
 
 /** Not a step in a path: the management API could not be asked for it. */
 const NAME = /^(?!\.\.?$)[\x21-\x7e]{1,128}$/;
 
-/** Id of a new session: the name that the viewer's URL gives it in the query `session`, else a UUID. */
-export function sessionId(query: URLSearchParams): string {
+/** The name that a viewer's URL gives its session in the query `session`; undefined where it gives none that can be. */
+export function sessionName(query: URLSearchParams): string | undefined {
   const name = query.get('session');
-  return name !== null && NAME.test(name) ? name : randomUUID();
+  return name !== null && NAME.test(name) ? name : undefined;
+}
+
+/** Id of a new session: the name that the viewer's URL gives it, else a UUID. */
+export function sessionId(query: URLSearchParams): string {
+  return sessionName(query) ?? randomUUID();
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Continuity } from './continuity.ts';
 import { Counters, type ProviderKind } from './counters.ts';
+import { KickedSessions } from './kicked-sessions.ts';
 import { TrackMeter, type Measured } from './meter.ts';
 import type { Packet } from './packet.ts';
 import type { Playlist } from './playlist.ts';
@@ -166,6 +167,8 @@ export interface InputOptions {
 export class InputStream extends Stream {
   readonly source: Source;
   readonly continuity: Continuity;
+  /** Viewers who stay out, of this stream and of the one that continues it. */
+  readonly kicked: KickedSessions;
   readonly isRelay: boolean;
   readonly isPassthrough: boolean;
   readonly #isListed: boolean;
@@ -176,6 +179,7 @@ export class InputStream extends Stream {
     super(name, new Counters(parent));
     this.source = source;
     this.continuity = continuity;
+    this.kicked = new KickedSessions(continuity);
     this.isRelay = isRelay;
     this.isPassthrough = isPassthrough;
     this.#isListed = isListed;

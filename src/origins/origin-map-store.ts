@@ -2,10 +2,10 @@ import { Redis } from 'ioredis';
 import type { VirtualHostConfig } from '../config/model.ts';
 import { parseEndpoint } from '../config/values.ts';
 import { FaultLog, type Logger } from '../log.ts';
+import { ToldKeys } from './told-keys.ts';
 
-/** What origins say is forgotten when they have not said it for so long. */
-const EXPIRY_SECONDS = 10;
-const REFRESH_MS = 500;
+/** How often it is looked whether a key that another told of is free. */
+const TURN_MS = 500;
 const COMMAND_MS = 1000;
 const LONGEST_PAUSE_MS = 2000;
 /** Of lookups that wait for an answer: with more there is none. */
@@ -20,10 +20,7 @@ type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
 export class OriginMapStore {
   readonly #redis: Redis;
   readonly #faults: FaultLog;
-  /** What is told of here, by key. */
-  readonly #told = new Map<string, string>();
-  /** Keys that are to be deleted when the store can be reached, by when they have expired anyway. */
-  readonly #left = new Map<string, { readonly value: string; readonly until: number }>();
+  readonly #keys: ToldKeys;
   readonly #asked = new Map<string, Promise<string | undefined>>();
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> | undefined;
@@ -35,6 +32,11 @@ export class OriginMapStore {
       host, port, ...(redisServer.auth !== undefined && { password: redisServer.auth }),
       connectTimeout: COMMAND_MS, commandTimeout: COMMAND_MS, enableOfflineQueue: false, maxRetriesPerRequest: 1,
       retryStrategy: (times) => Math.min(times * 200, LONGEST_PAUSE_MS),
+    });
+    this.#keys = new ToldKeys(this.#redis);
+    this.#redis.on('ready', () => {
+      this.#keys.doubt();
+      this.#refresh();
     });
     this.#redis.on('error', (error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
   }
@@ -55,13 +57,11 @@ export class OriginMapStore {
 
   /** Tells that a stream is here, as long as its undo is not called. Another origin that tells so first is left alone. */
   tell(key: string, url: string): () => void {
-    this.#told.set(key, url);
-    this.#timer ??= setInterval(() => this.#refresh(), REFRESH_MS).unref();
+    this.#keys.set(key, url);
+    this.#timer ??= setInterval(() => this.#refresh(), TURN_MS).unref();
     this.#refresh();
     return () => {
-      if (this.#told.get(key) !== url) return;
-      this.#told.delete(key);
-      this.#left.set(key, { value: url, until: performance.now() + EXPIRY_SECONDS * 1000 });
+      this.#keys.delete(key, url);
       this.#refresh();
     };
   }
@@ -69,10 +69,9 @@ export class OriginMapStore {
   /** Takes back what was told. Idempotent. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    for (const [key, value] of this.#told) this.#left.set(key, { value, until: Infinity });
-    this.#told.clear();
+    this.#keys.clear();
     await this.#turn;
-    if (this.#isReady) await this.#takeBack().catch(() => undefined);
+    if (this.#isReady) await this.#keys.turn().catch((error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
     this.#redis.disconnect();
     this.#faults.close();
   }
@@ -109,33 +108,8 @@ export class OriginMapStore {
   /** One turn at a time: one that takes long is not overtaken. */
   #refresh(): void {
     if (!this.#isReady || this.#turn !== undefined) return;
-    this.#turn = this.#takeBack().then(() => this.#tellAll()).catch((error: Error) => {
+    this.#turn = this.#keys.turn().catch((error: Error) => {
       this.#faults.count(`the store of origins: ${error.message}`);
     }).finally(() => (this.#turn = undefined));
-  }
-
-  async #tellAll(): Promise<void> {
-    const told = [...this.#told];
-    if (told.length === 0) return;
-    const present = await this.#redis.mget(told.map(([key]) => key));
-    const pipeline = this.#redis.pipeline();
-    told.forEach(([key, value], at) => {
-      if (this.#told.get(key) !== value) return;
-      if (present[at] === null) pipeline.set(key, value, 'EX', EXPIRY_SECONDS, 'NX');
-      else if (present[at] === value) pipeline.set(key, value, 'EX', EXPIRY_SECONDS);
-    });
-    await pipeline.exec();
-  }
-
-  /** What ended here is deleted, unless another origin tells of it by now. */
-  async #takeBack(): Promise<void> {
-    const now = performance.now();
-    for (const [key, { until }] of this.#left) if (until < now || this.#told.has(key)) this.#left.delete(key);
-    const left = [...this.#left];
-    if (left.length === 0) return;
-    const present = await this.#redis.mget(left.map(([key]) => key));
-    const own = left.flatMap(([key, { value }], at) => (present[at] === value ? [key] : []));
-    if (own.length > 0) await this.#redis.del(...own);
-    for (const [key] of left) this.#left.delete(key);
   }
 }

@@ -1,4 +1,5 @@
-import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import type { Cluster, NodeIdentity, PeerRequest, PeerResponse } from '#cluster';
+import { tryNode } from './ask-node.ts';
 
 const TIMEOUT_MS = 5000;
 
@@ -22,19 +23,15 @@ export class OtherNodes {
   }
 
   /** Asks every node that lives. Never rejects for want of an answer. */
-  ask(request: PeerRequest): Promise<Reply[]> {
+  ask(request: PeerRequest, timeoutMs = TIMEOUT_MS): Promise<Reply[]> {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id, state }) => id !== self.id && state !== 'lost');
-    return Promise.all(others.map((node) => this.#ask(node, request)));
+    return Promise.all(others.map(async (node) => ({ node, response: await this.askOne(node, request, timeoutMs) })));
   }
 
-  async #ask(node: NodeIdentity, request: PeerRequest): Promise<Reply> {
-    try {
-      return { node, response: await this.#cluster.forward(node, request, TIMEOUT_MS) };
-    } catch (error) {
-      if (!(error instanceof UnreachableError || error instanceof OutcomeUnknownError)) throw error;
-      return { node, response: undefined };
-    }
+  /** Asks one node. @returns undefined when there is no answer */
+  askOne(node: NodeIdentity, request: PeerRequest, timeoutMs = TIMEOUT_MS): Promise<PeerResponse | undefined> {
+    return tryNode(this.#cluster, node, request, timeoutMs);
   }
 }
 

@@ -1,8 +1,14 @@
+import { setImmediate } from 'node:timers/promises';
 import { joinKey, type Cluster, type NodeIdentity, type Owner, type OwnerChange } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
+import { MissMemory } from './miss-memory.ts';
 import { readMeta, streamKey, streamOfKey, STREAMS, type StreamMeta, type StreamName } from './stream-key.ts';
+
+/** How long the cluster is not asked again where an output stream is that nobody had, and of how many that is known. */
+const MISSED_MS = 300;
+const MAX_MISSED = 10_000;
 
 /** Where an output stream is that another node has. */
 export interface Location {
@@ -35,8 +41,11 @@ export class StreamDirectory {
   readonly #cluster: Cluster;
   readonly #registry: Registry;
   readonly #entries = new Map<string, Entry>();
+  /** By virtual host, by application, by key. */
+  readonly #byApplication = new Map<string, Map<string, Map<string, Entry>>>();
   /** By application and output stream: the key of the input stream. */
   readonly #outputs = new Map<string, string>();
+  readonly #misses = new MissMemory({ stepMs: MISSED_MS, longestMs: MISSED_MS, max: MAX_MISSED });
   readonly #listeners = new Set<(name: StreamName) => void>();
   readonly #unwatch: () => void;
 
@@ -55,23 +64,24 @@ export class StreamDirectory {
     };
   }
 
-  /** Where another node has an output stream; undefined when none has. Asks the cluster before it says so. */
+  /**
+   * Where another node has an output stream; undefined when none has. Asks the cluster before it says so, but for what
+   * was asked for a moment ago: that is heard of when it comes.
+   */
   async locate(application: Application, output: string): Promise<Location | undefined> {
     const found = this.known(application, output);
-    if (found !== undefined) return found;
-    const owners = await this.#cluster.list(joinKey(STREAMS, application.vhost.name, application.name));
-    for (const [key, owner] of owners) {
-      const meta = readMeta(owner.meta);
-      const has = meta?.outputs.includes(output) && !this.#isSelf(owner) && meta.generation >= application.generation;
-      if (has) return { owner, input: streamOfKey(key).stream };
-    }
-    return undefined;
+    const path = joinKey(application.vhost.name, application.name, output);
+    if (found !== undefined || this.#misses.has(path)) return found;
+    await this.#catchUp();
+    const now = this.known(application, output);
+    if (now === undefined) this.#misses.add(path);
+    return now;
   }
 
   /** The same as far as this node has heard, without asking. */
   known({ vhost, name: app }: Application, output: string): Location | undefined {
     const entry = this.#entries.get(this.#outputs.get(joinKey(vhost.name, app, output)) ?? '');
-    if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry.name, entry.meta)) return undefined;
+    if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry)) return undefined;
     return { owner: entry.owner, input: entry.name.stream };
   }
 
@@ -85,32 +95,30 @@ export class StreamDirectory {
   async ownerOf(name: StreamName): Promise<StreamOwner | undefined> {
     const owner = await this.#cluster.ownerOf(streamKey(name));
     const meta = readMeta(owner?.meta);
-    if (owner === undefined || meta === undefined || this.#isPast(name, meta)) return undefined;
+    if (owner === undefined || meta === undefined || this.#isPast({ name, meta })) return undefined;
     return { node: owner, isSelf: this.#isSelf(owner), live: meta.live };
   }
 
   /** Names of the live input streams of an application that other nodes have. */
-  async elsewhere({ vhost, name: app, generation }: Application): Promise<string[]> {
-    const owners = await this.#cluster.list(joinKey(STREAMS, vhost.name, app));
-    return [...owners].flatMap(([key, owner]) => {
-      const meta = readMeta(owner.meta);
-      const live = meta?.live && !this.#isSelf(owner) && meta.generation >= generation;
-      return live ? [streamOfKey(key).stream] : [];
-    });
+  async elsewhere({ vhost, name: app }: Application): Promise<string[]> {
+    await this.#catchUp();
+    const entries = [...(this.#byApplication.get(vhost.name)?.get(app)?.values() ?? [])];
+    return entries.filter((entry) => entry.meta.live && !this.#isSelf(entry.owner) && !this.#isPast(entry)).map(({ name }) => name.stream);
   }
 
   /** Output streams that other nodes have in a virtual host, as far as this one has heard. */
   *remoteOutputs(vhost: string): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
-    for (const { name, owner, meta } of this.#entries.values()) {
-      if (name.vhost !== vhost || this.#isSelf(owner) || this.#isPast(name, meta)) continue;
-      for (const output of meta.outputs) yield { app: name.app, output, location: { owner, input: name.stream } };
+    for (const [app, entries] of this.#byApplication.get(vhost) ?? []) {
+      for (const { name, owner, meta } of entries.values()) {
+        if (this.#isSelf(owner) || this.#isPast({ name, meta })) continue;
+        for (const output of meta.outputs) yield { app, output, location: { owner, input: name.stream } };
+      }
     }
   }
 
   /** Whether any node has a stream of an application, live or about to be. */
   inUse(vhost: string, app: string): boolean {
-    for (const { name } of this.#entries.values()) if (name.vhost === vhost && name.app === app) return true;
-    return false;
+    return this.#byApplication.get(vhost)?.has(app) === true;
   }
 
   /** Follows no more. */
@@ -119,9 +127,16 @@ export class StreamDirectory {
   }
 
   /** Of an application that was restarted or made anew since: its node is about to end it. */
-  #isPast({ vhost, app }: StreamName, { generation }: StreamMeta): boolean {
-    const application = this.#registry.vhosts.get(vhost)?.applications.get(app);
-    return application !== undefined && generation < application.generation;
+  #isPast({ name, meta }: Pick<Entry, 'name' | 'meta'>): boolean {
+    const application = this.#registry.vhosts.get(name.vhost)?.applications.get(name.app);
+    return application !== undefined && meta.generation < application.generation;
+  }
+
+  /** Hears everything that happened before it was called. Of many calls at once one is made. */
+  async #catchUp(): Promise<void> {
+    await this.#cluster.ownerOf(STREAMS);
+    // who watches is told in the turn after this node has heard
+    await setImmediate();
   }
 
   #isSelf({ id, incarnation }: NodeIdentity): boolean {
@@ -146,6 +161,8 @@ export class StreamDirectory {
   #enter(key: string, entry: Entry): void {
     const { name, meta } = entry;
     this.#entries.set(key, entry);
+    const vhost = getOrAdd(this.#byApplication, name.vhost);
+    getOrAdd(vhost, name.app).set(key, entry);
     for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
   }
 
@@ -153,8 +170,14 @@ export class StreamDirectory {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
+    const { vhost, app } = entry.name;
+    const ofVhost = this.#byApplication.get(vhost);
+    const ofApp = ofVhost?.get(app);
+    ofApp?.delete(key);
+    if (ofApp?.size === 0) ofVhost?.delete(app);
+    if (ofVhost?.size === 0) this.#byApplication.delete(vhost);
     for (const output of entry.meta.outputs) {
-      const path = joinKey(entry.name.vhost, entry.name.app, output);
+      const path = joinKey(vhost, app, output);
       if (this.#outputs.get(path) === key) this.#outputs.delete(path);
     }
   }
@@ -182,6 +205,12 @@ export class StreamDirectory {
       if (!(error instanceof KilnError)) throw error;
     }
   }
+}
+
+function getOrAdd<T>(maps: Map<string, Map<string, T>>, key: string): Map<string, T> {
+  const present = maps.get(key) ?? new Map<string, T>();
+  maps.set(key, present);
+  return present;
 }
 
 function isSame(one: Entry | undefined, other: Entry | undefined): boolean {

@@ -12,8 +12,6 @@ const StreamMeta = Type.Object({
   generation: Type.Number(),
   /** Names of its output streams, that viewers ask for. */
   outputs: Type.Array(Type.String()),
-  /** What modules keep for the stream that continues it, by key. */
-  kept: Type.Record(Type.String(), Type.Unknown()),
 });
 export type StreamMeta = Static<typeof StreamMeta>;
 
@@ -36,6 +34,12 @@ export function streamKey({ vhost, app, stream }: StreamName): string {
 export function streamOfKey(key: string): StreamName {
   const [, vhost = '', app = '', stream = ''] = splitKey(key);
   return { vhost, app, stream };
+}
+
+/** What modules keep for the stream that continues it, by key: nothing in what a node of another version may have left. */
+export function readKept(inherited: Json | undefined): Map<string, unknown> {
+  const isRecord = typeof inherited === 'object' && inherited !== null && !Array.isArray(inherited);
+  return new Map(isRecord ? Object.entries(inherited) : []);
 }
 
 /** undefined for what a node of another version may have left. */

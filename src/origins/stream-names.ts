@@ -5,7 +5,7 @@ import type { Registry } from '../core/registry.ts';
 import type { InputStream, OutputStream, Source } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readMeta, streamKey, type StreamMeta } from './stream-key.ts';
+import { readKept, streamKey, type StreamMeta } from './stream-key.ts';
 import { ToldLease } from './told-lease.ts';
 
 /** How long a stream can be continued after its end. */
@@ -59,10 +59,9 @@ export class StreamNames {
     const created = Date.now();
     const { generation } = application;
     const live = options.isListed === true;
-    const lease = await this.#claim(key, { live, created, generation, outputs: [], kept: {} }, options);
-    const inherited = new Map(Object.entries(readMeta(lease.inherited)?.kept ?? {}));
+    const lease = await this.#claim(key, { live, created, generation, outputs: [] }, options);
     let claim: NameClaim | undefined;
-    const continuity = new Continuity(inherited, () => claim?.tell());
+    const continuity = new Continuity(readKept(lease.inherited), () => claim?.keep());
     try {
       const input = application.publish(name, source, { ...options, continuity });
       claim = new NameClaim(input, lease, { created, generation }, this.#log);
@@ -106,7 +105,8 @@ class NameClaim {
 
   constructor(input: InputStream, lease: Lease, facts: Pick<StreamMeta, 'created' | 'generation'>, log: Logger) {
     this.#input = input;
-    this.#lease = new ToldLease(lease, () => this.#meta as Json, log);
+    const kept = (): Json => Object.fromEntries(input.continuity.kept) as Json;
+    this.#lease = new ToldLease(lease, { meta: () => this.#meta as Json, kept }, log);
     this.#facts = facts;
     const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
@@ -125,12 +125,14 @@ class NameClaim {
     this.#lease.tell();
   }
 
+  /** Keeps what the stream that continues it is to have. */
+  keep(): void {
+    this.#lease.keep();
+  }
+
   get #meta(): StreamMeta {
-    const { listed, outputs, continuity, closed } = this.#input;
+    const { listed, outputs, closed } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
-    return {
-      ...this.#facts, live: listed && !closed,
-      outputs: announced.map(({ name }) => name), kept: Object.fromEntries(continuity.kept),
-    };
+    return { ...this.#facts, live: listed && !closed, outputs: announced.map(({ name }) => name) };
   }
 }

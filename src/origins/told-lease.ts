@@ -1,21 +1,27 @@
 import { LostError, UnavailableError, type Json, type Lease } from '#cluster';
 import type { Logger } from '../log.ts';
 
-/** A lease whose meta follows what it is made of. */
+/** What a lease follows; asked when it is told. */
+export interface ToldFacts {
+  /** What others are to know now. */
+  readonly meta?: () => Json;
+  /** What the next holder is to inherit. */
+  readonly kept?: () => Json;
+}
+
+/** A lease whose meta, and what it keeps, follow what they are made of. */
 export class ToldLease {
   readonly #lease: Lease;
-  readonly #meta: () => Json;
   readonly #log: Logger;
-  /** Something changed since it was told last. */
-  #changed = false;
-  #isTelling = false;
+  readonly #meta: Follower;
+  readonly #kept: Follower;
   #released = false;
 
-  /** @param meta what others are to know now */
-  constructor(lease: Lease, meta: () => Json, log: Logger) {
+  constructor(lease: Lease, { meta, kept }: ToldFacts, log: Logger) {
     this.#lease = lease;
-    this.#meta = meta;
     this.#log = log;
+    this.#meta = new Follower(() => this.#bring(async () => meta && lease.update(meta())));
+    this.#kept = new Follower(() => this.#bring(async () => kept && lease.keep(kept())));
   }
 
   get valid(): boolean {
@@ -24,34 +30,62 @@ export class ToldLease {
 
   /** Tells the cluster how it is now; of several changes at once the last counts. */
   tell(): void {
-    this.#changed = true;
-    if (!this.#isTelling) void this.#tellAll();
+    this.#meta.follow();
+  }
+
+  /** Keeps for the next holder what is to be kept now; of several changes at once the last counts. */
+  keep(): void {
+    this.#kept.follow();
   }
 
   /** Neither waits for the other: who claims the key next finds it free, and what was kept last. Idempotent. */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
-    if (this.#changed) void this.#update();
+    for (const follower of [this.#meta, this.#kept]) follower.close();
     await this.#lease.release();
   }
 
-  async #tellAll(): Promise<void> {
-    this.#isTelling = true;
-    while (this.#changed && !this.#released) {
-      this.#changed = false;
-      await this.#update();
-    }
-    this.#isTelling = false;
-  }
-
-  async #update(): Promise<void> {
+  async #bring(step: () => Promise<void>): Promise<void> {
     try {
-      await this.#lease.update(this.#meta());
+      await step();
     } catch (error) {
       // it is told with the next renewal; and who has the lease hears of a loss
-      if (!(error instanceof UnavailableError || error instanceof LostError)) throw error;
-      this.#log.debug({ key: this.#lease.key, reason: error.message }, 'a claim could not be brought up to date');
+      const isExpected = error instanceof UnavailableError || error instanceof LostError;
+      this.#log[isExpected ? 'debug' : 'error']({ key: this.#lease.key, err: error }, 'a claim could not be brought up to date');
     }
+  }
+}
+
+/** Repeats a step after every change, one at a time. */
+class Follower {
+  readonly #step: () => Promise<void>;
+  /** Something changed since the last step began. */
+  #changed = false;
+  #isRunning = false;
+  #closed = false;
+
+  constructor(step: () => Promise<void>) {
+    this.#step = step;
+  }
+
+  follow(): void {
+    this.#changed = true;
+    if (!this.#isRunning) void this.#run();
+  }
+
+  /** Begins the last step at once, whether or not one is under way. */
+  close(): void {
+    this.#closed = true;
+    if (this.#changed) void this.#step();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#changed && !this.#closed) {
+      this.#changed = false;
+      await this.#step();
+    }
+    this.#isRunning = false;
   }
 }

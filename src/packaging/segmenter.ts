@@ -30,10 +30,15 @@ export interface Past {
   readonly discontinuities: number;
   /** By track id: the next version of an initialization. */
   readonly inits: ReadonlyMap<number, number>;
+  /**
+   * Segments in front of the first that may have been told of: nobody knows. They stand in the playlist as gaps, for
+   * players to find the way from what they know to what follows.
+   */
+  readonly gaps: number;
 }
 
 /** How far the segments of a stream have come. */
-export interface Progress extends Past {
+export interface Progress extends Omit<Past, 'gaps'> {
   /** Media sequence number of the newest segment, that may be growing. */
   readonly msn: number;
 }
@@ -236,11 +241,15 @@ export class Segmenter {
     this.#shift = shiftFor(time);
     this.#anchor = { wall: Date.now(), media: presentation(packet) };
     // whoever played what was there before finds another timeline
+    const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
     const discontinuities = this.#discontinuities + 1;
     const { frameSeconds: slack } = packager;
     const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#anchor };
     this.#cut = { msn: this.#firstMsn, ...common };
-    for (const one of this.#packagers.values()) one.start(this.#cut, this.#shift);
+    for (const one of this.#packagers.values()) {
+      if (gaps > 0) one.lead(this.#cut, gaps, this.#targetDuration);
+      one.start(this.#cut, this.#shift);
+    }
     return true;
   }
 

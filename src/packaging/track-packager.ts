@@ -138,6 +138,17 @@ export class TrackPackager {
     return (this.window.open?.bytes ?? 0) + this.#builder.bytes;
   }
 
+  /** Puts gaps in front of what a cut begins, each so many seconds long. */
+  lead({ msn, discontinuities, anchor, time }: Cut, gaps: number, seconds: number): void {
+    this.window.lead(gaps);
+    for (let before = gaps; before > 0; before--) {
+      const segment = new Segment(msn - before, this.#init, false, wallClock(anchor, time - before * seconds));
+      segment.duration = seconds;
+      this.window.start(segment, discontinuities - 1);
+      this.window.complete();
+    }
+  }
+
   /** Begins the first segment, also after `finish`. */
   start(cut: Cut, shift: number): void {
     const again = this.#begun;

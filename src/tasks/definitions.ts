@@ -8,6 +8,9 @@ const TEMPLATE = '*';
 /** Which tasks there are, in the configuration that all nodes share. */
 export class TaskDefinitions {
   readonly #config: Cluster['config'];
+  /** Names by kind and application, and of which entries: these never change, others come in their place. */
+  #index: ReadonlyMap<string, readonly TaskName[]> = new Map();
+  #indexed: ReadonlyMap<string, ConfigEntry> | undefined;
 
   constructor(config: Cluster['config']) {
     this.#config = config;
@@ -27,8 +30,13 @@ export class TaskDefinitions {
   }
 
   /** Names of those of one kind in an application. */
-  in(kind: string, { vhost, name }: Application): TaskName[] {
-    return [...this.names()].filter((task) => task.kind === kind && task.vhost === vhost.name && task.app === name);
+  in(kind: string, { vhost, name }: Application): readonly TaskName[] {
+    const entries = this.#config.entries();
+    if (entries !== this.#indexed) {
+      this.#index = Map.groupBy(this.names(), (task) => joinKey(task.kind, task.vhost, task.app));
+      this.#indexed = entries;
+    }
+    return this.#index.get(joinKey(kind, vhost.name, name)) ?? [];
   }
 
   /** @throws ConflictError when there is one, UnavailableError, StorageError */

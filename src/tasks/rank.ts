@@ -1,12 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { NodeRow } from '#cluster';
+import type { Cluster, NodeRow } from '#cluster';
+import type { TaskDefinition } from './definition.ts';
 
 /** Loads that differ by less are the same: or all would go to whoever is a little less busy. */
 const LOAD_STEP = 0.2;
 
 /** Whether a node takes tasks. */
-export function isAble({ state, full }: NodeRow): boolean {
+function isAble({ state, full }: NodeRow): boolean {
   return state === 'ready' && !full;
+}
+
+/**
+ * The other nodes that a task can be handed over to: they certainly have its application, which is stored, or of the same
+ * Server.xml as here.
+ */
+export function heirs({ self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] }, { stored }: TaskDefinition): NodeRow[] {
+  const own = nodes.find(({ id }) => id === self.id)?.info.configHash;
+  return nodes.filter((node) => node.id !== self.id && isAble(node) && (stored || node.info.configHash === own));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { UnavailableError, type Cluster, type Owner } from '#cluster';
+import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -6,13 +7,15 @@ import type { StreamDirectory } from '../origins/stream-directory.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { TaskEnd, type TaskKind } from './kind.ts';
-import { isAble, ranked } from './rank.ts';
+import { heirs, ranked } from './rank.ts';
 import { Tenure } from './tenure.ts';
 
 /** How much later than the one before it each node of the ranking claims a task that nobody has. */
 const STEP_MS = 300;
 /** After a claim that could not be made. */
 const AGAIN_MS = 1000;
+/** The longest pause after claims that could not be made use of. */
+const LONGEST_PAUSE_MS = 30_000;
 
 export interface SeatOptions {
   readonly cluster: Cluster;
@@ -36,6 +39,8 @@ export class Seat {
   /** Since when nobody has it, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
   #vacantSince: number | undefined;
   #notBefore = 0;
+  /** After a claim that this node could not make use of, others have a try. */
+  readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -71,6 +76,8 @@ export class Seat {
    * @throws UnavailableError
    */
   async begin(definition: TaskDefinition): Promise<Tenure | undefined> {
+    // what was deleted is about to end
+    if (this.#tenure?.isNew === false && this.#options.definitions.get(this.name) === undefined) await this.#tenure.over;
     if (this.#tenure !== undefined || this.#claiming) return undefined;
     return await this.#claim(definition, true);
   }
@@ -92,9 +99,7 @@ export class Seat {
       this.#follow(tenure, kind.follows(definition.spec));
       return;
     }
-    const { self, draining } = cluster;
-    const others = cluster.nodes().some((node) => node.id !== self.id && isAble(node));
-    if (draining && others) void tenure.stop(new TaskEnd('handedOver', 'the node is drained'));
+    if (cluster.draining && heirs({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0) void tenure.stop(new TaskEnd('handedOver', 'the node is drained'));
   }
 
   /** A task goes where its stream is; as long as that is nowhere, it stays. */
@@ -104,7 +109,7 @@ export class Seat {
     void this.#options.directory.locate(application, stream).then((location) => {
       if (location === undefined || application.outputs.has(stream)) return;
       void tenure.stop(new TaskEnd('handedOver', 'its stream is on another node'));
-    });
+    }).catch((error: unknown) => this.#fault(error));
   }
 
   /** Nobody has it: this node claims it when its turn has come. */
@@ -138,20 +143,21 @@ export class Seat {
   }
 
   async #claim(definition: TaskDefinition, isNew: boolean): Promise<Tenure | undefined> {
-    const { cluster, kind, definitions, log } = this.#options;
+    const { cluster, kind, definitions } = this.#options;
     this.#claiming = true;
     try {
       const claim = await cluster.claim(this.#key, null, { silence: 'stop', keepMs: kind.keepMs });
       if ('owner' in claim) return undefined;
       const { lease } = claim;
+      // who deletes the definition looks for claims afterwards: one of both finds what the other did
+      if (!isNew) await cluster.config.sync();
       if (this.#closed || (definitions.get(this.name) === undefined) !== isNew) {
         void lease.release();
         return undefined;
       }
       const tenure = new Tenure({ ...this.#options, name: this.name, definition, lease, isNew });
       this.#tenure = tenure;
-      if (!isNew) log.info({ ...this.name, fence: lease.fence }, 'this node runs a task');
-      void tenure.over.then(() => this.#left());
+      void tenure.over.then(() => this.#left(tenure));
       return tenure;
     } catch (error) {
       this.#notBefore = performance.now() + AGAIN_MS;
@@ -161,9 +167,11 @@ export class Seat {
     }
   }
 
-  #left(): void {
+  #left({ hasBegun }: Tenure): void {
     this.#tenure = undefined;
     this.#vacantSince = undefined;
+    if (hasBegun) this.#backOff.reset();
+    else this.#notBefore = performance.now() + STEP_MS + this.#backOff.next();
     // the claims that are known here still tell of this one
     this.consider();
   }

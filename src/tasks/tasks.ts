@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, type Cluster, type Json } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
@@ -11,6 +12,9 @@ import { Seat } from './seat.ts';
 
 /** Changes of nodes and of streams are looked for so often. */
 const TICK_MS = 500;
+/** How long the end of a task that was deleted is waited for, and how often it is looked for. */
+const ENDS_MS = 5000;
+const LOOK_MS = 50;
 
 export interface TasksOptions {
   readonly cluster: Cluster;
@@ -80,7 +84,9 @@ export class Tasks {
    * @throws TaskExistsError, UnavailableError, StorageError, TaskEnd when it was ended or did not start in time, and what it failed for: then there is nothing left of it
    */
   async create(name: TaskName, spec: Json, { persistent, withinMs }: TaskCreation): Promise<void> {
-    const { registry } = this.#options;
+    const { cluster, registry } = this.#options;
+    // one that was deleted elsewhere a moment ago may be known yet
+    if (this.definitions.get(name) !== undefined) await cluster.config.sync();
     if (this.definitions.get(name) !== undefined) throw exists(name);
     const definition = { spec, persistent, stored: registry.vhosts.get(name.vhost)?.isStatic === false };
     const tenure = await this.#seat(name)?.begin(definition);
@@ -105,14 +111,16 @@ export class Tasks {
   }
 
   /**
-   * Deletes a task, wherever it runs.
+   * Deletes a task, wherever it runs: it does not run any more, unless its node does not hear of that within a few seconds.
    * @returns false when there is none
    * @throws UnavailableError, StorageError, ConflictError
    */
   async remove(name: TaskName): Promise<boolean> {
+    const key = taskKey(name);
     const was = await this.definitions.remove(name);
-    this.#seats.get(taskKey(name))?.consider();
-    await this.#seats.get(taskKey(name))?.over;
+    this.#seats.get(key)?.consider();
+    await this.#seats.get(key)?.over;
+    if (was) await this.#untilEnded(name);
     return was;
   }
 
@@ -122,6 +130,16 @@ export class Tasks {
     const seats = [...this.#seats.values()];
     this.#seats.clear();
     await Promise.all(seats.map((seat) => seat.close()));
+  }
+
+  async #untilEnded(name: TaskName): Promise<void> {
+    const { cluster } = this.#options;
+    const end = performance.now() + ENDS_MS;
+    // another may be made anew meanwhile; where the store cannot be reached, what was known last does not end
+    while (cluster.state === 'connected' && this.definitions.get(name) === undefined && performance.now() < end) {
+      if ((await cluster.ownerOf(taskKey(name))) === undefined) return;
+      await delay(LOOK_MS);
+    }
   }
 
   #considerAll(application?: Application): void {

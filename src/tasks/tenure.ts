@@ -29,7 +29,7 @@ export interface TenureOptions {
 
 /** This node's ownership of a task: runs it, again when it failed, until it is over or somebody else's. */
 export class Tenure {
-  /** Resolves when the lease is given back. */
+  /** Resolves when the lease is given back. Never rejects. */
   readonly over: Promise<void>;
   /** Resolves when the task works; rejects with what a new one failed for. */
   readonly started: Promise<void>;
@@ -39,6 +39,7 @@ export class Tenure {
   readonly #start = Promise.withResolvers<void>();
   #definition: TaskDefinition;
   #isNew: boolean;
+  #hasBegun = false;
   /** There is nothing more to do but to delete the definition. */
   #isOver = false;
   #progress: Json | undefined;
@@ -52,18 +53,23 @@ export class Tenure {
     this.#definition = definition;
     this.#isNew = isNew;
     this.#progress = lease.inherited;
-    this.#told = new ToldLease(lease, () => this.#progress ?? null, log);
+    this.#told = new ToldLease(lease, { kept: () => this.#progress ?? null }, log);
     this.started = this.#start.promise;
     this.started.catch(() => undefined);
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
-    this.over = this.#hold();
+    this.over = this.#hold().catch((error: unknown) => log.error({ ...options.name, err: error }, 'a task ended by a fault'));
   }
 
   /** It has no definition yet. */
   get isNew(): boolean {
     return this.#isNew;
+  }
+
+  /** False until this node has its application, as when there is no room for that. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** It is defined now, or differently: another spec begins a new run. */
@@ -133,6 +139,7 @@ export class Tenure {
       this.#end = new TaskEnd('handedOver', 'this node does not have its application');
       return false;
     }
+    this.#begin();
     const onClose = (): void => this.#run.abort(new TaskEnd('applicationClosed', 'the application was closed'));
     application.once('close', onClose);
     try {
@@ -146,6 +153,13 @@ export class Tenure {
     const end = signal.reason as TaskEnd;
     if (end.reason === 'applicationClosed') return this.#isNew || !definition.persistent;
     return false;
+  }
+
+  #begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { log, name, lease } = this.#options;
+    if (!this.#isNew) log.info({ ...name, fence: lease.fence }, 'this node runs a task');
   }
 
   #task({ spec, persistent }: TaskDefinition, application: Application, signal: AbortSignal): Task {
@@ -162,7 +176,7 @@ export class Tenure {
       },
       keep: (progress) => {
         this.#progress = progress;
-        this.#told.tell();
+        this.#told.keep();
       },
       started: () => this.#start.resolve(),
     };

@@ -1,23 +1,18 @@
 import { joinKey, splitKey, type PeerRequest, type PeerResponse } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import type { OtherNodes } from '../origins/other-nodes.ts';
+import { peerRequest, type OtherNodes } from '../origins/other-nodes.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
+import { readNames, SingleStreams, type StreamPath } from './single-streams.ts';
 import { listStreams, MAX_LISTED, type LiveStream, type PlayablePublisher, type StreamList } from './streams.ts';
 
 const PREFIX = '/live/';
 /** How long what other nodes said is good for whoever asks next. */
 const FRESH_MS = 1000;
 
-/** One stream of a virtual host. */
-interface Only {
-  readonly app: string;
-  readonly stream: string;
-}
-
-interface Asked {
-  readonly answer: Promise<readonly LiveStream[]>;
+interface Told {
+  readonly streams: Promise<readonly LiveStream[]>;
   readonly at: number;
 }
 
@@ -31,53 +26,70 @@ export interface LiveStreamsOptions {
 /** What is live on any node, as anybody may see it. */
 export class LiveStreams {
   readonly #options: LiveStreamsOptions;
-  readonly #asked = new Map<string, Asked>();
+  readonly #singles: SingleStreams;
+  /** What all other nodes have, by the publishers that it is played by. */
+  readonly #told = new WeakMap<VirtualHost, Map<string, Told>>();
 
   constructor(options: LiveStreamsOptions) {
     this.#options = options;
+    this.#singles = new SingleStreams(options.others, PREFIX);
     options.calls.add(PREFIX, async (request) => this.#answer(request));
   }
 
-  /** The live streams of a virtual host, or of one name of it, that can be played by `serves`. */
-  async list(vhost: VirtualHost, serves: readonly PlayablePublisher[], only?: Only): Promise<StreamList> {
-    const own = listStreams(vhost, serves, only);
-    if (own.restricted || !this.#isElsewhere(vhost, only)) return own;
-    const streams = joined([...own.streams, ...(await this.#elsewhere(vhost, serves, only))]);
+  /** The live streams of a virtual host that can be played by `serves`, with their viewers on all nodes. */
+  async list(vhost: VirtualHost, serves: readonly PlayablePublisher[]): Promise<StreamList> {
+    const own = listStreams(vhost, serves);
+    if (own.restricted) return own;
+    const elsewhere = await this.#elsewhere(vhost, serves);
+    if (elsewhere.length === 0) return own;
+    const streams = joined([...own.streams, ...elsewhere]);
     return { ...own, streams: streams.slice(0, MAX_LISTED), more: own.more || streams.length > MAX_LISTED };
   }
 
-  #isElsewhere(vhost: VirtualHost, only: Only | undefined): boolean {
-    for (const { app, output } of this.#options.directory.remoteOutputs(vhost.name)) {
-      if (only === undefined || (only.app === app && only.stream === output)) return true;
-    }
-    return false;
+  /**
+   * The same of one name. Its viewers are those that its owner and this node count: of those that other nodes send it to
+   * by WebRTC, neither knows.
+   */
+  async one(vhost: VirtualHost, serves: readonly PlayablePublisher[], only: StreamPath): Promise<StreamList> {
+    const own = listStreams(vhost, serves, only);
+    const application = vhost.applications.get(only.app);
+    if (own.restricted || application === undefined || application.outputs.has(only.stream)) return own;
+    const owner = this.#options.directory.known(application, only.stream)?.owner;
+    const live = owner && (await this.#singles.get({ owner, vhost: vhost.name, serves }, only));
+    return live === undefined ? own : { ...own, streams: joined([...own.streams, live]) };
   }
 
-  #elsewhere(vhost: VirtualHost, serves: readonly PlayablePublisher[], only: Only | undefined): Promise<readonly LiveStream[]> {
-    const key = joinKey(vhost.name, serves.join(), ...(only === undefined ? [] : [only.app, only.stream]));
+  #elsewhere(vhost: VirtualHost, serves: readonly PlayablePublisher[]): Promise<readonly LiveStream[]> {
+    const told = this.#told.get(vhost) ?? new Map<string, Told>();
+    this.#told.set(vhost, told);
+    const key = serves.join();
     const now = performance.now();
-    for (const [other, { at }] of this.#asked) if (now - at > FRESH_MS) this.#asked.delete(other);
-    const known = this.#asked.get(key);
-    if (known !== undefined) return known.answer;
-    const answer = this.#ask(key);
-    this.#asked.set(key, { answer, at: now });
-    return answer;
+    const last = told.get(key);
+    if (last !== undefined && now - last.at <= FRESH_MS) return last.streams;
+    const streams = this.#ask(vhost, key);
+    told.set(key, { streams, at: now });
+    return streams;
   }
 
-  async #ask(key: string): Promise<readonly LiveStream[]> {
-    const replies = await this.#options.others.ask({ method: 'GET', path: `${PREFIX}${key}`, headers: {}, body: Buffer.alloc(0) });
+  async #ask({ name }: VirtualHost, serves: string): Promise<readonly LiveStream[]> {
+    if (this.#options.directory.remoteOutputs(name).next().done) return [];
+    const replies = await this.#options.others.ask(peerRequest('GET', `${PREFIX}${joinKey(name, serves)}`));
     return replies.flatMap(({ response }) =>
       response?.status === 200 ? (JSON.parse(response.body.toString()) as StreamList).streams : []);
   }
 
-  #answer({ path }: PeerRequest): PeerResponse {
-    const [name = '', serves = '', app, stream] = splitKey(path.slice(PREFIX.length));
+  #answer({ method, path, body }: PeerRequest): PeerResponse {
+    const [name = '', serves = ''] = splitKey(path.slice(PREFIX.length));
     const vhost = this.#options.registry.vhosts.get(name);
     if (vhost === undefined) return { status: 404, headers: {}, body: Buffer.alloc(0) };
-    const only = app === undefined || stream === undefined ? undefined : { app, stream };
-    const list = listStreams(vhost, serves.split(',') as PlayablePublisher[], only);
+    const publishers = serves.split(',') as PlayablePublisher[];
+    const list = method === 'POST' ? namedStreams(vhost, publishers, readNames(body)) : listStreams(vhost, publishers);
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(list)) };
   }
+}
+
+function namedStreams(vhost: VirtualHost, serves: readonly PlayablePublisher[], names: readonly StreamPath[]): Pick<StreamList, 'streams'> {
+  return { streams: names.flatMap((only) => listStreams(vhost, serves, only).streams) };
 }
 
 /** Each stream once, with the viewers that it has on all nodes. */

@@ -70,9 +70,8 @@ export function pagesRoutes({ registry, live, serves }: PagesOptions): FastifyPl
       if (vhost === undefined) return notFound(request, reply);
       const { app: application, stream } = request.query;
       const named = typeof application === 'string' && typeof stream === 'string';
-      const only = named ? { app: application, stream } : undefined;
       reply.header('cache-control', 'no-store');
-      return live.list(vhost, serves, only);
+      return named ? live.one(vhost, serves, { app: application, stream }) : live.list(vhost, serves);
     });
 
     app.get<{ Params: { '*': string } }>('/-/assets/*', async (request, reply) => {

@@ -2,6 +2,7 @@ import Fastify from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Application } from '../../src/core/application.ts';
+import { Flow } from '../../src/core/counters.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
 import { aloneWith } from '../support/alone.ts';
@@ -99,6 +100,30 @@ test('a kicked WebRTC player is disconnected and stays out under its name', asyn
   t.deepEqual((await call('DELETE', path)).body as unknown, MISSING);
   t.is((await whep('&session=%23a%2Fb%3F%25')).status, 403);
   t.is((await whep()).status, 201);
+});
+
+test('viewers behind a relay of the stream on its own node are listed once and kicked with the others of their name', async (t) => {
+  const { application, call, list, whep, input } = await start(t);
+  const relay = application.relay('s', 'before', { type: 'Ovt', kind: 'ovt' });
+  const other = application.relay('another', 'another', { type: 'Ovt', kind: 'ovt' });
+  const kicked: string[] = [];
+  for (const [output, id] of [[relay, 'relayed'], [relay, 'both'], [other, 'elsewhere']] as const) {
+    const leave = output.addSession({ id, kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {
+      kicked.push(id);
+      leave();
+    } });
+  }
+  t.is((await whep('&session=both')).status, 409);
+  const leaveOwn = [...input.outputs.values()][0]?.addSession({ id: 'both', kind: 'ovt', createdTime: 0, out: new Flow(0), kick: () => leaveOwn?.() });
+  t.deepEqual((await list()).sort(), ['both', 'relayed']);
+  t.is((await call('GET', `${STATISTICS}/relayed`)).status, 200);
+  t.is((await call('GET', `${STATISTICS}/elsewhere`)).status, 404);
+  for (const id of ['both', 'relayed']) t.is((await call('DELETE', `${SESSIONS}/${id}`)).status, 200);
+  t.deepEqual(kicked, ['both', 'relayed']);
+  t.deepEqual(await list(), []);
+  for (const id of ['both', 'relayed']) t.is((await whep(`&session=${id}`)).status, 403);
+  t.is((await call('DELETE', `${SESSIONS}/elsewhere`)).status, 404);
+  t.is((await whep('&session=elsewhere')).status, 201);
 });
 
 test('a kicked LL-HLS player gets 401 on its next request, others go on', async (t) => {

@@ -60,6 +60,10 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
 
   await t.throwsAsync(watch(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  t.deepEqual((await raw.keys('*kept:*')).filter((key) => key.includes('none')), [], 'what never was is not kept');
+  t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
   const owner = await until('who pulls it', async () => {
     const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
     return rows.find(({ streams }) => streams > 0)?.id;
@@ -96,13 +100,13 @@ test('origins tell each other of their streams in a Redis, and pull what they ha
   const second = await PictureClient.publish(two, 'src');
   t.teardown(() => second.close());
   await two.liveStream('src');
-  const viewer = await watch(t, edge.ovtUrl('src'));
+  const viewer = await until('it is pulled', () => watch(t, edge.ovtUrl('src')).catch(() => undefined));
   await flows(viewer);
   t.is((await edge.stream('src')).body.response.input.sourceUrl, one.ovtUrl('src'));
   t.is(await raw.get('app/src'), one.ovtUrl('src'), 'neither the candidate nor who pulls it takes its place');
   await t.throwsAsync(watch(t, edge.ovtUrl('none')), { message: /404/ });
   await raw.set('app/foreign', two.ovtUrl('src'));
-  await flows(await watch(t, edge.ovtUrl('foreign')));
+  await flows(await until('it is pulled', () => watch(t, edge.ovtUrl('foreign')).catch(() => undefined)));
 
   await redis.kill();
   await redis.run();

@@ -123,6 +123,17 @@ test('a stream goes on from another URL when its origin dies or is silent, is en
   await until('it is pulled from the other', async () => (await url()) === two.url('src'));
   await untilFlowing(a, ['many']);
   one.kiln.signal('SIGCONT');
+  await until('the first has it again', async () => (await one.kiln.stream('src')).status === 200);
+  const [owner] = Object.entries(await counts(a)).find(([, count]) => count > 0) ?? [];
+  t.is((await a.api(`/v1/cluster/nodes/${owner}:drain`, 'POST')).status, 200);
+  await until('it is handed over', async () => {
+    const now = await counts(a);
+    return now[owner as string] === 0 && sum(now) === 1;
+  });
+  await untilFlowing(a, ['many']);
+  t.is(await url(), two.url('src'), 'it goes on from where it came from');
+  t.is((await a.api(`/v1/cluster/nodes/${owner}:undrain`, 'POST')).status, 200);
+  await until('both take streams', async () => [...(await nodesOf(a)).values()].every(({ state }) => state === 'ready'));
   const unused = await pull(b, 'unused', [two.url('src')], { relay: true, unusedStreamDeletionTimeoutMs: 1000 });
   t.is(unused.status, 201);
   await until('it is gone', async () => !(await list(a)).includes('unused'));

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
+import { OriginMapStore } from '../../src/origins/origin-map-store.ts';
 import { OriginMaps } from '../../src/origins/origin-maps.ts';
 import { goLive, VIDEO } from '../support/live.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -20,6 +21,13 @@ function open(redis: { readonly port: number }, auth?: string) {
   const log = pino({ level: 'silent' });
   const maps = new OriginMaps({ registry, ovtPort: 9000, isFromStore: (input) => fromStore.has(input), log });
   return { registry, maps, fromStore, application: registry.vhost('v').application('app') };
+}
+
+type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
+
+/** How often Redis was given each command. */
+async function commands(raw: Redis): Promise<Record<string, number>> {
+  return Object.fromEntries([...(await raw.info('commandstats')).matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]));
 }
 
 const URL = 'ovt://[::1]:9000/app/s';
@@ -93,4 +101,34 @@ test('a thousand questions at once for one stream are one', async (t) => {
   const before = await gets();
   await Promise.all(Array.from({ length: 1000 }, () => maps.find(application.vhost, 'app', 'none')));
   t.is(await gets(), before + 1);
+});
+
+test('thousands of streams are told of with few commands, and candidates with one for many', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis({ port: redis.port });
+  raw.on('error', () => {});
+  t.teardown(() => raw.disconnect());
+  const stores = [1, 2].map(() => new OriginMapStore({ redisServer: { host: `127.0.0.1:${redis.port}` }, originHostName: 'h' } as StoreConfig, pino({ level: 'silent' })));
+  t.teardown(() => Promise.all(stores.map((store) => store.close())));
+  const [one, two] = stores as [OriginMapStore, OriginMapStore];
+  const COUNT = 5000;
+  const undos = Array.from({ length: COUNT }, (_, n) => one.tell(`app/${n}`, 'ovt://one'));
+  await until('all are told', async () => (await raw.dbsize()) === COUNT);
+  await until('and known to be', async () => (await commands(raw)).set === COUNT);
+  await raw.config('RESETSTAT');
+  Array.from({ length: COUNT }, (_, n) => two.tell(`app/${n}`, 'ovt://two'));
+  await until('they are refreshed', async () => ((await commands(raw)).expire ?? 0) >= 2 * COUNT);
+  const { mget = 0, eval: evals = 0, set = 0 } = await commands(raw);
+  t.is(set, 0, 'nothing is written that is there');
+  t.true(evals >= 50 && evals < 200, `${evals}`);
+  t.true(mget < 1000, `${mget}`);
+  t.is(await raw.get('app/7'), 'ovt://one');
+  await raw.set('app/7', 'ovt://thief');
+  await raw.lpush('app/list', 'no string');
+  for (const undo of undos) undo();
+  await until('the other tells of all', async () => (await raw.mget(Array.from({ length: COUNT }, (_, n) => `app/${n}`))).filter((value) => value === 'ovt://two').length === COUNT - 1);
+  t.is(await raw.get('app/7'), 'ovt://thief');
+  two.tell('app/list', 'ovt://two');
+  await raw.flushdb();
+  await until('what Redis lost is told again', async () => (await raw.dbsize()) === COUNT + 1);
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
+import { ConfigCopy } from '../../cluster/config-copy.ts';
 import { ConflictError, type Change, type Cluster, type Json } from '#cluster';
 import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -165,4 +166,59 @@ test('a node that starts without Redis has what it knew, and follows when it com
   await until('connected', () => again.state === 'connected');
   await change(again, 'x', 2);
   t.false(again.config.stale);
+});
+
+test('removing much at once looks through the configuration once, in few steps', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await openNode(t, 'a', { url: redis.url });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const keys = Array.from({ length: 400 }, (_, n) => `tasks/${n}`);
+  await node.config.write(keys.map((key) => put(key, 1)));
+  await raw.config('RESETSTAT');
+  await node.config.write(keys.map((key) => ({ key, seen: node.config.entries().get(key)?.revision ?? 0 })));
+  t.is(node.config.entries().size, 0);
+  const stats = await raw.info('commandstats');
+  const calls = (command: string): number => Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  t.is(calls('hkeys'), 1);
+  for (const command of ['hdel', 'zadd', 'zrem', 'zcard']) t.true(calls(command) < 100, `${command}: ${calls(command)}`);
+});
+
+test.serial('a disk that takes its time holds up nobody, and is given the last state, not each', async (t) => {
+  const redis = await RedisServer.start(t);
+  const file = join(folder(t), 'config.json');
+  const disk = Promise.withResolvers<void>();
+  const saved: number[] = [];
+  const { save } = ConfigCopy.prototype;
+  ConfigCopy.prototype.save = async function (state) {
+    await disk.promise;
+    saved.push(state.revision);
+    await save.call(this, state);
+  };
+  t.teardown(() => (ConfigCopy.prototype.save = save));
+  const a = await openNode(t, 'a', { url: redis.url }, { file });
+  const b = await openNode(t, 'b', { url: redis.url });
+  const claim = await a.claim('k', 1, { silence: 'stop' });
+  const heard: string[] = [];
+  a.config.listen((keys) => void heard.push(...keys));
+  for (let n = 0; n < 50; n++) {
+    await b.config.write([put(`x/${n}`, n)]);
+    await a.config.sync();
+    t.is(heard.at(-1), `x/${n}`);
+  }
+  const beats = async () => (await b.claim('k', 2, { silence: 'stop' })) && b.nodes().find(({ id }) => id === 'a')?.silentMs;
+  const since = performance.now();
+  await until('longer than a lease lasts', async () => {
+    const silent = await beats();
+    t.true(silent === undefined || silent < TIMING.ttl);
+    return performance.now() - since > 1.5 * TIMING.ttl;
+  });
+  t.is((await a.ownerOf('k'))?.id, 'a');
+  t.true('lease' in claim && claim.lease.valid);
+  t.deepEqual(saved, []);
+  disk.resolve();
+  await a.close();
+  t.is(saved.at(-1), 50);
+  t.true(saved.length <= 3, `${saved.length} saves`);
+  t.is(JSON.parse(readFileSync(file, 'utf8')).revision, 50);
 });

@@ -97,6 +97,7 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
   const redis = { sentinels: ports.map((port) => `redis://127.0.0.1:${port}`), master: 'mymaster' };
   const [a, b] = await Promise.all([openNode(t, 'a', redis), openNode(t, 'b', redis)]);
   await works(t, a, b);
+  t.deepEqual(a.stores(), [{ host: '127.0.0.1', port: masterPort }], 'the master, not the sentinels');
   const claim = await a.claim('held', 1, { silence: 'continue' });
   await master.kill();
   await until('degraded', () => a.state === 'degraded');
@@ -105,6 +106,7 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
     const written = await Promise.all([a, b].map((node) => node.claim(`after/${node.self.id}`, 1, STOP).catch(() => undefined)));
     return written.every((claimed) => claimed !== undefined);
   });
+  t.true(a.stores().length === 1 && a.stores()[0]?.port !== masterPort);
   t.true('lease' in claim && !claim.lease.signal.aborted);
   await until('held as before', () => 'lease' in claim && claim.lease.valid);
 });
@@ -125,7 +127,9 @@ test('Redis Cluster: every key is in one slot', async (t) => {
   await until('the cluster is there', async () =>
     (await Promise.all(clients.map((client) => client.call('CLUSTER', 'INFO')))).every((text) => String(text).includes('cluster_state:ok') && String(text).includes('cluster_known_nodes:3')));
   const redis = { cluster: ports.map((port) => `redis://127.0.0.1:${port}`) };
-  await works(t, await openNode(t, 'a', redis), await openNode(t, 'b', { cluster: redis.cluster.slice(1) }));
+  const b = await openNode(t, 'b', { cluster: redis.cluster.slice(1) });
+  await works(t, await openNode(t, 'a', redis), b);
+  t.deepEqual(b.stores().map(({ port }) => port).toSorted(), ports.toSorted(), 'those that it was not told of, too');
   const keys = (await Promise.all(clients.map((client) => client.keys('*')))).filter((list) => list.length > 0);
   t.is(keys.length, 1);
 });

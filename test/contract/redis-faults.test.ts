@@ -46,7 +46,8 @@ test('a Redis that comes back empty gets everything back: claims from their hold
   const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
   await a.config.write([{ key: 'kept', value: { n: 1 }, seen: 0 }, { key: 'gone', value: 1, seen: 0 }]);
   await a.config.write([{ key: 'gone', seen: a.config.entries().get('gone')?.revision ?? 0 }]);
-  const pushed = leaseOf(await a.claim('s/pushed', 'meta', CONTINUE));
+  const pushed = leaseOf(await a.claim('s/pushed', 'meta', { ...CONTINUE, keepMs: 60_000 }));
+  await pushed.keep('for the next');
   const pulled = leaseOf(await b.claim('s/pulled', 'meta', STOP));
   const before = { pushed: pushed.fence, pulled: pulled.fence };
   await redis.kill();
@@ -70,6 +71,8 @@ test('a Redis that comes back empty gets everything back: claims from their hold
   const late = await openNode(t, 'late', { url: redis.url });
   t.deepEqual([...late.config.entries().keys()].sort(), ['kept', 'new']);
   t.deepEqual([...(await late.list('s')).keys()].sort(), ['s/pulled', 's/pushed']);
+  await pushed.release();
+  t.is(leaseOf(await late.claim('s/pushed', 'meta', STOP)).inherited, 'for the next');
 });
 
 test('a Redis that comes back with what it had goes on', async (t) => {
@@ -259,6 +262,91 @@ test('in a Redis that came back empty nobody gets what another has held, though 
   await until('held as before', () => pushed.valid);
   for (const claim of await Promise.all(rivals)) t.is('owner' in claim && claim.owner.id, 'a');
   t.false(pushed.signal.aborted);
+});
+
+test('what a holder keeps while Redis is away is there for the next; a claim whose answer is late loses nothing of it', async (t) => {
+  const { redis, nodes: [a, b] } = await open(t, ['a', 'b'], true);
+  const keeping = { ...CONTINUE, keepMs: 60_000 };
+  const first = leaseOf(await a.claim('k', 1, keeping));
+  redis.pause();
+  await t.throwsAsync(first.keep('written meanwhile'), { instanceOf: UnavailableError });
+  redis.resume();
+  await until('renewed', () => first.valid && a.state === 'connected');
+  await until('kept', async () => {
+    const raw = new Redis(redis.url);
+    const kept = await raw.get('{kiln:test}:kept:k');
+    raw.disconnect();
+    return kept !== null;
+  });
+  await first.release();
+  redis.pause();
+  await t.throwsAsync(b.claim('k', 2, { ...STOP, keepMs: 60_000 }), { instanceOf: UnavailableError });
+  redis.resume();
+  const next = await until('the late claim is given up', async () => {
+    const claim = await a.claim('k', 3, STOP).catch(() => undefined);
+    return claim !== undefined && 'lease' in claim && claim.lease;
+  });
+  t.is(next.inherited, 'written meanwhile');
+});
+
+test('what is malformed in Redis is passed over and told of; everything else goes on', async (t) => {
+  const redis = await RedisServer.start(t);
+  const faults: string[] = [];
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { onFault: ({ message }) => faults.push(message) }))) as [Cluster, Cluster];
+  await seeEachOther([a, b]);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const key = (name: string): string => `{kiln:test}:${name}`;
+  const { owners } = mirrored(a, '');
+  await a.config.write([{ key: 'x', value: 1, seen: 0 }]);
+  const held = leaseOf(await a.claim('held', 1, STOP));
+  for (const [at, bad] of ['', 'text', '1 {', '1 2 3 4 5 {'].entries()) {
+    await raw.hset(key('nodes'), `bad${at}`, bad);
+    await raw.zadd(key('nodes:heard'), Date.now(), `bad${at}`);
+    await raw.hset(key('claims'), `bad${at}`, bad);
+    await raw.zadd(key('claims:expiry'), Date.now() + 3_600_000, `bad${at}`);
+    await raw.zadd(key('claims:log'), await raw.incr(key('claims:revision')), `bad${at}`);
+    await raw.hset(key('config'), at === 0 ? 'x' : `bad${at}`, bad || '1 {');
+    await raw.zadd(key('config:log'), await raw.incr(key('config:revision')), at === 0 ? 'x' : `bad${at}`);
+  }
+  await b.config.write([{ key: 'y', value: 2, seen: 0 }]);
+  await a.config.sync();
+  t.deepEqual([...a.config.entries()].map(([name, { value }]) => [name, value]), [['x', 1], ['y', 2]]);
+  leaseOf(await b.claim('new', 2, STOP));
+  await until('it is heard of', () => owners.has('new'));
+  t.deepEqual([...(await a.list('')).keys()].sort(), ['held', 'new']);
+  await t.throwsAsync(a.claim('bad1', 1, STOP), { instanceOf: UnavailableError });
+  const since = performance.now();
+  await until('longer than a lease lasts', () => performance.now() - since > 1.5 * TIMING.ttl);
+  t.true(held.valid && a.state === 'connected' && b.state === 'connected');
+  t.deepEqual(a.nodes().map(({ id, state }) => [id, state]).sort(), [['a', 'ready'], ['b', 'ready']]);
+  const late = await openNode(t, 'late', { url: redis.url });
+  t.deepEqual([...late.config.entries().keys()], ['y']);
+  t.true(faults.some((message) => message.includes('malformed')), String(faults));
+});
+
+test('a clock of Redis that is set frees nothing that is held', async (t) => {
+  const redis = await RedisServer.start(t);
+  const timing = { ...TIMING, ttl: 6000 };
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing }))) as [Cluster, Cluster];
+  await seeEachOther([a, b]);
+  const lease = leaseOf(await a.claim('k', 1, STOP));
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  for (const jump of [60_000, -60_000, 3_600_000]) {
+    // as if the clock had gone so far since the last script
+    await raw.hincrby('{kiln:test}:clock', 'wall', -jump);
+    t.like(await b.claim('k', 2, STOP), { owner: { id: 'a' } });
+    t.true([...(await b.list('')).keys()].includes('k'));
+    const since = performance.now();
+    await until('both were heard of again', () => performance.now() - since > 3 * TIMING.beat);
+    t.deepEqual(b.nodes().map(({ state }) => state), ['ready', 'ready']);
+    t.true(lease.valid);
+  }
+  const { silentMs = Infinity } = b.nodes().find(({ id }) => id === 'a') ?? {};
+  t.true(silentMs < TIMING.ttl, 'time goes on as before');
+  await lease.release();
+  leaseOf(await b.claim('k', 2, STOP));
 });
 
 test('a key that is taken from a node that does not hear of it begins when that one has ended', async (t) => {

@@ -2,7 +2,7 @@ import test from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, StatsRow } from '#cluster';
 import { Random } from '../soak/random.ts';
-import { openNode } from '../support/cluster.ts';
+import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -106,6 +106,32 @@ test('sums that were given up while their node was away come back whole, and tho
   });
   const kept = (await a.stats(['kept'])).get('kept');
   t.like(kept, { counters: { bytes: 127 }, gauges: { viewers: 2 }, own: { counters: { bytes: 120 }, gauges: { viewers: 1 } } });
+});
+
+test('a thousand rows of a node that left go in steps, also when it is back before they are gone', async (t) => {
+  const redis = await RedisServer.start(t);
+  // beats are rare: what is left after the first step stays for a while
+  const timing = { ...TIMING, beat: 2000, ttl: 6000 };
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [Cluster, Cluster];
+  const rows = (count: number, viewers: number): StatsRow[] =>
+    Array.from({ length: count }, (_, at) => ({ ...row(1, viewers), key: `row ${at}` }));
+  const keys = rows(1000, 0).map(({ key }) => key);
+  const total = async (): Promise<number> => [...(await b.stats(keys)).values()].reduce((sum, { gauges }) => sum + (gauges.viewers ?? 0), 0);
+  await a.reportStats(rows(1000, 3));
+  await b.reportStats(rows(10, 1));
+  t.is(await total(), 3010);
+  await a.close();
+  const left = await total();
+  t.true(left > 10 && left < 3010, `${left} after one step`);
+  const again = await openNode(t, 'a', { url: redis.url }, { timing });
+  await again.reportStats(rows(500, 2));
+  await until('what it had before is gone', async () => (await total()) === 1010);
+  await until('it is all told', async () => {
+    await again.reportStats(rows(400, 5));
+    return (await total()) === 2010;
+  });
+  await again.reportStats([]);
+  t.is(await total(), 10);
 });
 
 test('of a thousand rows only what changed is told, in steps that are over soon', async (t) => {

@@ -65,18 +65,55 @@ export function contract(name: string, open: Open): void {
     t.true(taken.valid);
   });
 
-  clause('meta is seen everywhere as soon as it is written, and kept for the next holder for a while', 2, async (t, [a, b]) => {
-    const first = leaseOf(await (a as Cluster).claim('k', { next: 1 }, { ...STOP, keepMs: 60_000 }));
-    t.is(first.inherited, undefined);
-    await first.update({ next: 2, text: 'ü "quoted" \n line' });
+  clause('meta is seen everywhere as soon as it is written', 2, async (t, [a, b]) => {
+    const lease = leaseOf(await (a as Cluster).claim('k', { next: 1 }, STOP));
+    await lease.update({ next: 2, text: 'ü "quoted" \n line' });
     t.deepEqual((await (b as Cluster).ownerOf('k'))?.meta, { next: 2, text: 'ü "quoted" \n line' });
+  });
+
+  clause('what a holder keeps is for the next, until that one keeps something else; nobody is told of it', 2, async (t, [a, b]) => {
+    const keeping = { ...STOP, keepMs: 60_000 };
+    const { calls } = mirrored(b as Cluster, 'k');
+    const first = leaseOf(await (a as Cluster).claim('k', 'meta', keeping));
+    t.is(first.inherited, undefined);
+    await until('it is told', () => calls.flat().length === 1);
+    await first.keep({ next: 1 });
+    await first.keep({ next: 2, text: 'ü "quoted" \n line' });
+    t.is((await (b as Cluster).ownerOf('k'))?.meta, 'meta');
     await first.release();
-    const second = leaseOf(await (b as Cluster).claim('k', null, STOP));
-    t.deepEqual(second.inherited, { next: 2, text: 'ü "quoted" \n line' });
-    await second.release();
-    const plain = leaseOf(await (a as Cluster).claim('other', 'not kept', STOP));
+    const holders = [];
+    for (const [index, client] of [b, a, b].entries()) {
+      const lease = leaseOf(await (client as Cluster).claim('k', { empty: index }, keeping));
+      holders.push(lease.inherited);
+      await lease.update('changed');
+      await lease.release();
+    }
+    t.deepEqual(holders, Array.from({ length: 3 }, () => ({ next: 2, text: 'ü "quoted" \n line' })));
+    await until('all are told', () => calls.flat().at(-1)?.owner === undefined);
+    t.true(calls.flat().every(({ owner }) => !JSON.stringify(owner ?? null).includes('next')));
+    const taken = leaseOf(await (a as Cluster).claim('k', null, keeping));
+    await taken.keep('of the last');
+    const taking = leaseOf(await (b as Cluster).claim('k', null, { ...keeping, take: true }));
+    t.is(taking.inherited, 'of the last');
+    await t.throwsAsync(taken.keep('too late'), { instanceOf: LostError });
+    await taking.release();
+    t.is(leaseOf(await (a as Cluster).claim('k', null, keeping)).inherited, 'of the last');
+  });
+
+  clause('what is kept is gone when its time is over, and at once where none was asked for', 2, async (t, [a, b]) => {
+    const plain = leaseOf(await (a as Cluster).claim('plain', null, STOP));
+    await plain.keep('not kept');
     await plain.release();
-    t.is(leaseOf(await (b as Cluster).claim('other', null, STOP)).inherited, undefined);
+    t.is(leaseOf(await (b as Cluster).claim('plain', null, STOP)).inherited, undefined);
+    const short = leaseOf(await (a as Cluster).claim('short', null, { ...STOP, keepMs: 20 }));
+    await short.keep('for a while');
+    await short.release();
+    await until('forgotten', async () => {
+      await delay(40);
+      const next = leaseOf(await (b as Cluster).claim('short', null, STOP));
+      await next.release();
+      return next.inherited === undefined;
+    });
   });
 
   clause('lists are of a path, by names and not by letters', 2, async (t, [a, b]) => {
@@ -165,6 +202,21 @@ export function contract(name: string, open: Open): void {
     await config.write([{ key: 'v', seen: config.entries().get('v')?.revision ?? 0 }]);
     await (b as Cluster).config.sync();
     t.deepEqual([...(b as Cluster).config.entries().keys()], ['vv']);
+  });
+
+  clause('changes of one write are made in their order, many removals at once as one by one', 2, async (t, [a, b]) => {
+    const { config } = a as Cluster;
+    const [reader, made] = [(b as Cluster).config, (key: string) => ({ key, value: 'made', seen: 0 })];
+    await config.write([made('v'), made('v/old'), made('w'), made('other'), made('%23/x')]);
+    const seen = (key: string): number => config.entries().get(key)?.revision ?? 0;
+    await config.write([made('v/early'), made('u/early'), { key: 'v', seen: seen('v') }, { key: 'u', seen: 0 }, made('v/late'), { key: 'w', seen: seen('w') }]);
+    await reader.sync();
+    t.deepEqual([...reader.entries().keys()].sort(), ['%23/x', 'other', 'v/late']);
+    const many = Array.from({ length: 3000 }, (_, n) => `%23/x/${n}`);
+    await config.write(many.map(made));
+    await config.write(many.slice(1).map((key) => ({ key, seen: seen(key) })));
+    await reader.sync();
+    t.deepEqual([...reader.entries().keys()].sort(), ['%23/x', '%23/x/0', 'other', 'v/late']);
   });
 
   clause('listeners hear of every change, their own node\'s too, and sync waits for them', 2, async (t, [a, b]) => {

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import type { Cluster } from '#cluster';
+import { taskKey, type TaskName } from '../../src/tasks/definition.ts';
+import { ranked } from '../../src/tasks/rank.ts';
 import { TaskExistsError } from '../../src/tasks/tasks.ts';
+import { createVhost } from '../support/api.ts';
 import { openNode, TIMING } from '../support/cluster.ts';
 import { fakeName, FakeKind, openTasks } from '../support/fake-task.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -78,7 +81,6 @@ test('a task is begun where it is created, once, and runs elsewhere when its nod
   t.deepEqual(runner('one', a, b), [a]);
   await t.throwsAsync(b.tasks.create(fakeName('one'), { does: 'wait' }, KEPT), { instanceOf: TaskExistsError });
   const fence = a.kind.running.get('one')?.fence ?? 0;
-  await until('progress is kept', async () => (await b.cluster.ownerOf('task/fake/default/app/one'))?.meta === 1);
   await a.tasks.close();
   const task = await until('b has it', () => b.kind.running.get('one'));
   t.is(a.kind.running.size, 0);
@@ -141,6 +143,49 @@ test('a drained node hands its tasks over, with little between; a node that has 
   await b.cluster.undrain('a');
   await until('ready again', () => !a.cluster.draining);
   t.is(b.kind.running.size + c.kind.running.size, 20, 'they stay');
+});
+
+test('a node that has the application of a task, but no room for it, leaves it to others', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
+  await sees(2, a, b);
+  for (const { registry } of [a, b]) createVhost(registry, { name: 'wide', host: { names: ['wide'] }, applications: [{ name: '*', type: 'live' }] });
+  const names = Array.from({ length: 100 }, (_, n) => ({ ...fakeName(`t${n}`), vhost: 'wide', app: 'wanted' }));
+  const name = names.find((candidate) => ranked(taskKey(candidate), a.cluster.nodes())[0] === 'a') as TaskName;
+  for (let n = 0; n < 1000; n++) {
+    a.registry.vhost('wide').demandApplication(`a${n}`).publish('s', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+  }
+  await b.tasks.definitions.create(name, { spec: { does: 'wait' }, persistent: true, stored: false });
+  await until('the other runs it', () => b.kind.running.has(name.id));
+  t.is(a.kind.running.size, 0);
+});
+
+test('a drained node keeps what no other certainly has the application of', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
+  const describe = ({ cluster }: Node, configHash: string) => cluster.describe({ load: 0, full: false, info: { configHash } });
+  describe(a, 'one');
+  describe(b, 'other');
+  await until('they are known', () => a.cluster.nodes().length === 2 && a.cluster.nodes().every(({ info }) => info.configHash !== undefined));
+  await a.tasks.create(fakeName('one'), { does: 'wait' }, KEPT);
+  await a.cluster.drain('a');
+  await until('it drains', () => a.cluster.draining);
+  t.is(runner('one', a, b)[0], a);
+  t.is(a.kind.running.get('one')?.signal.aborted, false);
+  describe(b, 'one');
+  await until('it is handed over', () => b.kind.running.has('one'));
+});
+
+test('a task that was deleted on another node than its own does not run any more', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
+  await sees(2, a, b);
+  for (let n = 0; n < 10; n++) {
+    await a.tasks.create(fakeName('one'), { does: 'wait' }, KEPT);
+    await until('b knows it', () => b.tasks.definitions.get(fakeName('one')) !== undefined);
+    t.true(await b.tasks.remove(fakeName('one')));
+    t.is(a.kind.running.size, 0);
+  }
 });
 
 test('a task that follows a stream runs where that is', async (t) => {

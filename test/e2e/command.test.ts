@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -9,10 +9,13 @@ import { freePorts } from '../support/ports.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
+/** Whom no folder lets in by his rights: root is let in everywhere. */
+const NOBODY = process.getuid?.() === 0 ? 65534 : undefined;
+
 /** Runs the server's command until it ends by itself. */
-function run(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}, uid?: number) {
   return new Promise<{ code: number | string | null | undefined; stdout: string; stderr: string }>((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env } }, (error, stdout, stderr) => {
+    execFile(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env }, uid }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : error.code, stdout, stderr });
     });
   });
@@ -80,6 +83,18 @@ test('a missing file is a wrong configuration', async (t) => {
   const { code, stderr } = await run(['--config', '/nowhere/Server.xml']);
   t.is(code, 2);
   t.true(stderr.includes('/nowhere/Server.xml'));
+});
+
+test('a storage that cannot be written ends the start with one line that names it', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-readonly-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
+  await chmod(folder, 0o555);
+  const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' }, NOBODY);
+  t.is(code, 1);
+  t.regex(stderr, /^Kiln could not start: \/.*config\.json: EACCES.*\n$/);
 });
 
 test('a port in use ends the start with an error that names it, and leaves nothing running', async (t) => {

@@ -23,7 +23,7 @@ function nodes(t: ExecutionContext) {
     const registry = new Registry();
     addVhost(registry);
     let take: PeerStreamHandler = () => {};
-    const calls = new PeerCalls({ serve: (_handler, streams) => (take = streams ?? take) });
+    const calls = new PeerCalls({ serve: (_handler, streams) => (take = streams ?? take) }, silent);
     const source = new RelaySource({ registry, calls, log: silent });
     owners.set(id, { registry, take: (stream, path, from) => take(stream, path, from) });
     t.teardown(() => {
@@ -114,27 +114,33 @@ test('every codec passes as it is, with names, languages and playlists', async (
   t.deepEqual([source.sessions.size, source.counters.publishers.ovt, source.counters.out.totalBytes, output.input.counters.in.totalBytes], [0, 0, 0, 0]);
 });
 
-test('a relay begins with what came since the last key frame, and wakes what waits for viewers', async (t) => {
+test('the first relay of a stream begins with its next key frame, the next with what came since; it wakes what waits for viewers', async (t) => {
   const { far, application, relays } = nodes(t);
-  const media = await h264({ seconds: 1, gop: 15 });
+  const media = await h264({ seconds: 2, gop: 15 });
   const source = announce(goLive(far, 'app', 'talk', [media.track]), far);
   let watched = false;
   source.on('viewers', () => (watched = source.watched));
   const packets = packetsOf(media);
-  for (const packet of packets.slice(0, 20)) source.write(packet);
-  const received: Packet[] = [];
-  application.vhost.registry.on('output', (output) => output.read({ packet: (packet) => void received.push(packet) }));
-  const [output, same] = await Promise.all([opened(relays, application), opened(relays, application)]);
-  t.is(output, same);
+  const write = (from: number, to: number): void => packets.slice(from, to).forEach((packet) => source.write(packet));
+  const received: Packet[][] = [];
+  application.vhost.registry.on('output', (output) => received.push(record(output)));
+  const came = (relay: number, from: number, to: number) =>
+    until(`frames up to ${to}`, () => received[relay]?.length === to - from).then(() =>
+      t.deepEqual(received[relay]?.map(({ data }) => data), packets.slice(from, to).map(({ data }) => data)));
+  write(0, 20);
+  const [first, same] = await Promise.all([opened(relays, application), opened(relays, application)]);
+  t.is(first, same);
   t.true(watched);
-  await until('what was kept', () => received.length === 5);
-  t.true(received[0]?.key);
-  source.write(packets[20] as Packet);
-  await until('what follows', () => received.length === 6);
-  t.deepEqual(received.map(({ data }) => data), packets.slice(15, 21).map(({ data }) => data));
-  output.input.close('over');
+  write(20, 34);
+  await came(0, 30, 34);
+  first.input.close('over');
   await until('nobody watches over there', () => !source.watched);
   t.is(application.output('talk'), undefined);
+  write(34, 37);
+  await opened(relays, application);
+  await came(1, 30, 37);
+  write(37, 40);
+  await came(1, 30, 40);
 });
 
 test('it goes on with another owner, on the same times, and its viewers stay', async (t) => {

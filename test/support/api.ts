@@ -3,8 +3,8 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../src/access/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
-import { RelayedSessions } from '../../src/api/relayed-sessions.ts';
 import { StreamOwners } from '../../src/api/stream-owner.ts';
+import { StreamSessions } from '../../src/api/stream-sessions.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
@@ -98,13 +98,13 @@ export async function apiOptions(
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
-  const [calls, others] = [new PeerCalls(cluster), new OtherNodes(cluster)];
+  const [calls, others] = [new PeerCalls(cluster, log), new OtherNodes(cluster)];
   const tasks = new Tasks({ cluster, registry, directory, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
   return {
     registry, cluster, directory, dynamic,
     pulls: new PulledStreams({ cluster, registry, directory, tasks, calls, log }),
-    relayed: new RelayedSessions(registry, others, calls),
+    sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, directory, names, log }),
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,

@@ -8,7 +8,9 @@ import { readConfig } from '../../src/config/read.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
+import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { SessionNames } from '../../src/origins/session-names.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
 import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
@@ -49,8 +51,9 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
-  const calls = new PeerCalls(cluster);
-  const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, log, tokenKey: Buffer.alloc(32, 7) });
+  const calls = new PeerCalls(cluster, log);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others: new OtherNodes(cluster), calls, log });
+  const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) });
   const app = Fastify();
   await app.register(publisher.routes);
   t.teardown(async () => {

@@ -18,8 +18,9 @@ export class Origin {
     return origin;
   }
 
-  async publish(stream: string): Promise<void> {
-    this.#streams.set(stream, await PictureClient.publish(this.kiln, stream));
+  /** @param gop of how many frames one is a key frame */
+  async publish(stream: string, gop?: number): Promise<void> {
+    this.#streams.set(stream, await PictureClient.publish(this.kiln, stream, undefined, undefined, gop));
     await this.kiln.liveStream(stream);
   }
 

@@ -7,6 +7,7 @@ import { Registry } from '../../src/core/registry.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OvtClient, type OvtClientOptions, type OvtConnection, type OvtSink } from '../../src/providers/ovt/client.ts';
 import { OvtServer } from '../../src/publishers/ovt/server.ts';
+import { aloneWith } from './alone.ts';
 import { addVhost, type VhostShape } from './live.ts';
 
 export const silent = pino({ level: 'silent' });
@@ -37,6 +38,7 @@ export async function startOvt(setup: OvtSetup = {}) {
     registry, log, host: '127.0.0.1', port: 0,
     networks: setup.networks ?? networks(['127.0.0.0', 8]),
     find: setup.find ?? (async () => undefined),
+    sessionNames: (await aloneWith(registry)).sessionNames,
   });
   return {
     registry, server, lines,

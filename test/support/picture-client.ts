@@ -10,9 +10,10 @@ export class PictureClient {
   readonly client: RtmpClient;
   readonly #end: () => void;
 
-  private constructor(client: RtmpClient) {
+  private constructor(client: RtmpClient, gop: number) {
     this.client = client;
-    const { config, frames } = h264();
+    const { config, frames: [key, ...others] } = h264();
+    const frames = Array.from({ length: gop }, (_, n) => (n === 0 ? key : others[0]) as Buffer);
     client.metadata({ videocodecid: 7, width: 640, height: 360 });
     client.video(config, 0);
     const units = frames.map((body, at) => ({ time: at * FRAME_MS, body }));
@@ -20,9 +21,12 @@ export class PictureClient {
     client.socket.once('close', this.#end);
   }
 
-  /** @throws when the server refuses */
-  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app', host?: string): Promise<PictureClient> {
-    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }));
+  /**
+   * @param gop of how many frames one is a key frame
+   * @throws when the server refuses
+   */
+  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app', host?: string, gop = 2): Promise<PictureClient> {
+    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }), gop);
   }
 
   get ended(): boolean {

@@ -41,9 +41,9 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     },
     iceServers,
   };
-  const { cluster, calls } = await aloneWith(registry);
+  const { cluster, calls, sessionNames } = await aloneWith(registry);
   const publisher = await WebrtcPublisher.create({
-    registry, bind, find: async () => undefined, neighbours: new WhepNeighbours(cluster, calls),
+    registry, bind, find: async () => undefined, neighbours: new WhepNeighbours(cluster, calls), sessionNames,
     log: createLogger(process.env.KILN_TEST_LOG ?? 'silent'),
   });
   const app = Fastify({ forceCloseConnections: true });

@@ -15,8 +15,11 @@ local function restore()
     redis.call('DEL', P .. 'config', P .. 'config:log', P .. 'config:gone', P .. 'config:floor')
     local entries = redis.call('HGETALL', P .. 'staged')
     for at = 1, #entries, 2 do
-      redis.call('HSET', P .. 'config', entries[at], entries[at + 1])
-      redis.call('ZADD', P .. 'config:log', string.match(entries[at + 1], '^%S+'), entries[at])
+      local revision = string.match(entries[at + 1], '^%d+')
+      if revision then
+        redis.call('HSET', P .. 'config', entries[at], entries[at + 1])
+        redis.call('ZADD', P .. 'config:log', revision, entries[at])
+      end
     end
     redis.call('SET', P .. 'config:revision', epoch[2])
   end
@@ -70,7 +73,8 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', wh
   for _, set in ipairs({ 'nodes', 'nodes:drain', 'stats:seq' }) do redis.call('HDEL', P .. set, lost) end
   redis.call('ZREM', P .. 'nodes:heard', lost)
 end
-for _, row in ipairs(redis.call('ZRANGEBYSCORE', P .. 'stats:orphans', '-inf', whole(now))) do
+withdraw_left()
+for _, row in ipairs(redis.call('ZRANGEBYSCORE', P .. 'stats:orphans', '-inf', whole(now), 'LIMIT', 0, MOST_AT_ONCE)) do
   redis.call('DEL', P .. 'stats:row:' .. row)
   redis.call('ZREM', P .. 'stats:orphans', row)
 end

@@ -1,6 +1,8 @@
 local key, token, node, incarnation, meta = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ttl, floor, keep = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local take, before, slack = ARGV[9] == '1', ARGV[10], tonumber(ARGV[11])
+-- of a claim that is made anew: what it has kept or inherited
+local kept = ARGV[12]
 
 -- In a Redis that has lost its claims those come first whose lease is valid; then, when no other can be valid any more,
 -- those that were cut off; then all.
@@ -15,7 +17,8 @@ local left = tonumber(redis.call('ZSCORE', P .. 'claims:expiry', key) or '0') - 
 local number = fence(floor)
 local inherited = redis.call('GET', P .. 'kept:' .. key)
 put_claim(key, table.concat({ whole(number), token, node, incarnation, whole(keep), meta }, ' '), ttl)
-keep_meta(key, meta, keep, ttl)
+if kept ~= '' and keep > 0 then redis.call('SET', P .. 'kept:' .. key, kept) end
+hold_kept(key, keep, ttl)
 local lease = { 'lease', whole(number), inherited or '' }
 if present and token_of(present) ~= token then
   -- who had it may act on it until its own time is over, or until it says that it does not any more

@@ -6,8 +6,7 @@ for at = 2, #ARGV, 2 do
   local record = redis.call('HGET', P .. 'claims', key)
   if record and token_of(record) == token then
     redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
-    local keep = tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)'))
-    if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep + ttl)) end
+    hold_kept(key, keep_of(record), ttl)
     results[#results + 1] = 1
   else
     results[#results + 1] = claimed(key) or 0

@@ -13,6 +13,8 @@ local counted = tonumber(redis.call('HGET', P .. 'stats:seq', node) or '0') >= s
 
 -- Makes the row one of this node's. Returns whether its sums have what this life of the node counted before.
 local function join(name, key)
+  -- its gauges of before it was lost are in the sums yet
+  if redis.call('SREM', P .. 'stats:left:' .. node, name) == 1 then withdraw_row(node, name) end
   if redis.call('SADD', P .. 'stats:of:' .. node, name) == 1 then
     redis.call('HINCRBY', key, 'nodes', 1)
     redis.call('ZREM', P .. 'stats:orphans', name)
@@ -61,7 +63,7 @@ for _, row in ipairs(rows) do
     put(changes, asked[from + 2], sum)
     if sum > tonumber(known[from + 3] or '-inf') then
       put(changes, asked[from + 3], sum)
-      put(changes, 't:' .. gauges[at], now)
+      put(changes, 't:' .. gauges[at], wall)
     end
     from = from + 3
   end

@@ -14,22 +14,50 @@ for at = 3, #ARGV, 4 do
   if present ~= tonumber(ARGV[at + 1]) then return { 'conflict', ARGV[at], whole(present) } end
 end
 
-local revision = redis.call('INCR', P .. 'config:revision')
+-- One pass over the configuration for all removed paths together, and few commands for thousands of keys: nobody else
+-- is served meanwhile. Changes count in their order: what comes after a removal is there.
+local removed_at = {}
 for at = 3, #ARGV, 4 do
-  local key, value = ARGV[at], ARGV[at + 3]
-  if ARGV[at + 2] == '1' then
-    redis.call('HSET', P .. 'config', key, whole(revision) .. ' ' .. value)
-    mark('config', key, revision, true)
+  if ARGV[at + 2] ~= '1' then removed_at[ARGV[at]] = at end
+end
+
+-- The last change that removes a key or a path above it; 0 when none does.
+local function removal_of(key)
+  local last = removed_at[key] or 0
+  local slash = string.find(key, '/', 1, true)
+  while slash do
+    last = math.max(last, removed_at[string.sub(key, 1, slash - 1)] or 0)
+    slash = string.find(key, '/', slash + 1, true)
+  end
+  return last
+end
+
+local revision = redis.call('INCR', P .. 'config:revision')
+local put, present, entries, gone, dropped = {}, {}, {}, {}, {}
+for at = 3, #ARGV, 4 do
+  local key = ARGV[at]
+  -- listeners hear of a removal, too, where there was nothing
+  if ARGV[at + 2] ~= '1' or removal_of(key) > at then
+    gone[#gone + 1] = key
   else
-    -- listeners hear of it, too, where there was nothing
-    mark('config', key, revision, false)
-    for _, other in ipairs(redis.call('HKEYS', P .. 'config')) do
-      if other == key or string.sub(other, 1, #key + 1) == key .. '/' then
-        redis.call('HDEL', P .. 'config', other)
-        mark('config', other, revision, false)
-      end
+    put[key] = true
+    present[#present + 1] = key
+    entries[#entries + 1] = key
+    entries[#entries + 1] = whole(revision) .. ' ' .. ARGV[at + 3]
+  end
+end
+if next(removed_at) then
+  for _, key in ipairs(redis.call('HKEYS', P .. 'config')) do
+    if not put[key] and removal_of(key) > 0 then
+      gone[#gone + 1] = key
+      dropped[#dropped + 1] = key
     end
   end
 end
+
+in_parts('HDEL', P .. 'config', dropped)
+in_parts('HSET', P .. 'config', entries)
+mark('config', gone, revision, false)
+mark('config', present, revision, true)
 tell('config')
 return { 'written', whole(revision) }

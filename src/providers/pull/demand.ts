@@ -5,6 +5,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { MissMemory } from '../../origins/miss-memory.ts';
 import type { OriginMaps } from '../../origins/origin-maps.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { PullError } from './error.ts';
@@ -12,11 +13,11 @@ import { matchOrigin, storeOrder } from './origin-match.ts';
 import type { PulledStreams } from './pulled-streams.ts';
 import type { PullOrder } from './spec.ts';
 
-/** Names that are looked for at once; whoever asks for another gets none. */
+/** Names that are looked for at once, in all and in one virtual host; whoever asks for another gets none. */
 const MAX_ASKED = 200;
-/** How long a name that no origin has is not asked for again, and how many of those are known. */
-const MISSING_MS = 1000;
-const MAX_MISSING = 10_000;
+const MAX_ASKED_OF_VHOST = 50;
+/** How long a name that no origin has is not asked for again: the longer, the more often. */
+const MISSING = { stepMs: 1000, longestMs: 10_000, max: 10_000 };
 /** How long a stream that is pulled here or elsewhere may take to be there for viewers. */
 const APPEARS_MS = 5000;
 /** Who is to pull it has its name by then. */
@@ -35,8 +36,9 @@ export interface DemandOptions {
 export class Demand {
   readonly #options: DemandOptions;
   readonly #asked = new Map<string, Promise<boolean>>();
-  /** Names that no origin has, and until when that is believed; the oldest first. */
-  readonly #missing = new Map<string, number>();
+  /** How many of them each virtual host has. */
+  readonly #askedOf = new Map<VirtualHost, number>();
+  readonly #missing = new MissMemory(MISSING);
 
   constructor(options: DemandOptions) {
     this.#options = options;
@@ -51,11 +53,16 @@ export class Demand {
     const key = joinKey(application.vhost.name, application.name, name);
     const present = this.#asked.get(key);
     if (present !== undefined) return present;
-    if (!this.#mayBe(application.vhost, name) || this.#isMissing(key) || this.#asked.size >= MAX_ASKED) return Promise.resolve(false);
+    const { vhost } = application;
+    const asked = this.#askedOf.get(vhost) ?? 0;
+    const mayAsk = asked < MAX_ASKED_OF_VHOST && this.#asked.size < MAX_ASKED;
+    if (!mayAsk || !this.#mayBe(vhost, name) || this.#missing.has(key)) return Promise.resolve(false);
+    this.#askedOf.set(vhost, asked + 1);
     const answer = this.#bring(application, name, query).then((found) => {
-      if (!found) this.#setMissing(key);
+      if (found) this.#missing.delete(key);
+      else this.#missing.add(key);
       return found;
-    }).finally(() => this.#asked.delete(key));
+    }).finally(() => this.#answered(key, vhost));
     this.#asked.set(key, answer);
     return answer;
   };
@@ -68,8 +75,9 @@ export class Demand {
     if (!this.#mayBe(vhost, name)) return undefined;
     const key = joinKey(vhost.name, app, name);
     const matched = matchOrigin(vhost.config.origins, app, name, new URLSearchParams()) !== undefined;
-    if (!matched && (this.#isMissing(key) || (await this.#options.maps.find(vhost, app, name)) === undefined)) {
-      this.#setMissing(key);
+    if (!matched && this.#missing.has(key)) return undefined;
+    if (!matched && (await this.#options.maps.find(vhost, app, name)) === undefined) {
+      this.#missing.add(key);
       return undefined;
     }
     try {
@@ -126,16 +134,10 @@ export class Demand {
     }
   }
 
-  #setMissing(key: string): void {
-    if (this.#missing.size >= MAX_MISSING) this.#missing.delete(this.#missing.keys().next().value as string);
-    this.#missing.set(key, performance.now() + MISSING_MS);
-  }
-
-  #isMissing(key: string): boolean {
-    const until = this.#missing.get(key);
-    if (until === undefined) return false;
-    if (performance.now() < until) return true;
-    this.#missing.delete(key);
-    return false;
+  #answered(key: string, vhost: VirtualHost): void {
+    this.#asked.delete(key);
+    const left = (this.#askedOf.get(vhost) ?? 1) - 1;
+    if (left > 0) this.#askedOf.set(vhost, left);
+    else this.#askedOf.delete(vhost);
   }
 }

@@ -1,30 +1,20 @@
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NodeRow } from '#cluster';
+import type { NodeRow, StoreAddress } from '#cluster';
+import { canonical, isLoopback, isUnpullable } from './address.ts';
 import { PullError } from './error.ts';
 
 const LOOKUP_MS = 3000;
-
-/** Addresses that are of a link, of everybody or of nobody: no origin is there. */
-const UNPULLABLE = new BlockList();
-for (const [network, prefix] of [['0.0.0.0', 8], ['169.254.0.0', 16], ['224.0.0.0', 4], ['240.0.0.0', 4]] as const) {
-  UNPULLABLE.addSubnet(network, prefix, 'ipv4');
-}
-for (const [network, prefix] of [['fe80::', 10], ['ff00::', 8]] as const) UNPULLABLE.addSubnet(network, prefix, 'ipv6');
-UNPULLABLE.addAddress('::', 'ipv6');
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
+/** Stands for every address of this machine. */
+const HERE = 'here';
 
 export interface PullGuardOptions {
   readonly nodes: () => readonly NodeRow[];
-  /** TCP ports of this server and its store, but for those that streams are pulled from. */
+  /** TCP ports that this server, and others like it, have for something else than to be pulled from. */
   readonly ports: ReadonlySet<number>;
-  /** Hosts on which these ports are out of bounds, besides this machine and the other nodes. */
-  readonly hosts: ReadonlySet<string>;
+  /** Servers of the cluster's store. */
+  readonly stores: () => readonly StoreAddress[];
 }
 
 /** Keeps pulls from what strangers must not reach through this server: the cluster's own ports, and its links. */
@@ -38,19 +28,28 @@ export class PullGuard {
   /**
    * The addresses of a host that may be connected to, in the order of preference. What is connected to is one of them,
    * and not what the name says a moment later.
-   * @throws PullError when there is none
+   * @throws PullError when there is none, also when it cannot be found out what is out of bounds
    */
   async addresses(host: string, port: number): Promise<string[]> {
-    const nodes = this.#options.nodes().map(addressOf);
-    const isOwnPort = this.#options.ports.has(port) || nodes.some((node) => node?.port === port);
-    const found = await resolve(host);
-    const own = new Set([...this.#options.hosts, ...nodes.flatMap((node) => node?.host ?? []), ...interfaces()]);
-    const allowed = found.filter((address) => {
-      if (contains(UNPULLABLE, address)) return false;
-      return !isOwnPort || !(contains(LOOPBACK, address) || own.has(address) || own.has(host));
-    });
+    const local = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []));
+    const machine = (address: string): string => {
+      const plain = canonical(address);
+      return isLoopback(plain) || local.has(plain) ? HERE : plain;
+    };
+    const [found, ...others] = await Promise.all([host, ...this.#forbiddenHosts(port)].map(resolve));
+    const forbidden = new Set(others.flat().map(machine));
+    if (this.#options.ports.has(port)) forbidden.add(HERE);
+    const allowed = (found as string[]).filter((address) => !isUnpullable(canonical(address)) && !forbidden.has(machine(address)));
     if (allowed.length === 0) throw new PullError(`nothing is pulled from ${host}:${port}`);
     return allowed;
+  }
+
+  /** Names and addresses of the machines on which a port is out of bounds, but for this one. */
+  #forbiddenHosts(port: number): string[] {
+    const { nodes, ports, stores } = this.#options;
+    const servers = nodes().flatMap(({ address }) => (address === undefined ? [] : new URL(address)));
+    const ofNodes = servers.filter((server) => Number(server.port) === port || ports.has(port)).map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
+    return [...new Set([...ofNodes, ...stores().filter((store) => store.port === port).map((store) => store.host)])];
   }
 }
 
@@ -63,19 +62,5 @@ async function resolve(host: string): Promise<string[]> {
   timer.abort();
   if (answer === undefined) throw new PullError(`${host} cannot be resolved in time`);
   if (answer instanceof Error) throw new PullError(`${host} cannot be resolved: ${answer.message}`);
-  return answer.map(({ address }) => address.replace(/^::ffff:(?=\d+\.)/i, ''));
-}
-
-function contains(list: BlockList, address: string): boolean {
-  return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
-}
-
-function addressOf({ address }: NodeRow): { readonly host: string; readonly port: number } | undefined {
-  if (address === undefined) return undefined;
-  const { hostname, port } = new URL(address);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
-}
-
-function interfaces(): string[] {
-  return Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => address) ?? []);
+  return answer.map(({ address }) => address);
 }

@@ -1,14 +1,22 @@
+import Type from 'typebox';
+import Value from 'typebox/value';
+import type { Json } from '#cluster';
 import type { Source, InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
 import { TaskEnd, type Task, type TaskKind } from '../../tasks/kind.ts';
 import { pause } from '../../tasks/pause.ts';
+import { LocalClock } from '../ovt/local-clock.ts';
 import { PullError } from './error.ts';
+import { firstSource, type FirstSource } from './first-source.ts';
 import { Pull } from './pull.ts';
 import { readSpec, type PullSpec } from './spec.ts';
-import type { OpenSource } from './source.ts';
+import type { OpenSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
+
+/** What a run leaves to the next: a stream goes on from the URL that it played from. */
+const Progress = Type.Object({ url: Type.String() });
 
 export const PULL = 'pull';
 
@@ -25,7 +33,7 @@ export interface PullKindOptions {
 /** Pulled streams as tasks: the id is the name of the stream. */
 export class PullKind implements TaskKind {
   readonly name = PULL;
-  readonly keepMs = 0;
+  readonly keepMs = 30_000;
   readonly #options: PullKindOptions;
   readonly #fromStore = new WeakSet<InputStream>();
 
@@ -41,7 +49,7 @@ export class PullKind implements TaskKind {
   async run(task: Task): Promise<void> {
     const spec = readSpec(task.spec);
     if (spec === undefined) throw new PullError('the definition cannot be read');
-    const { application, persistent, isNew, name } = task;
+    const { application, persistent, isNew, name, signal } = task;
     const log = this.#options.log.child({ stream: `${application.internalName}/${name.id}` });
     // it tells of itself what is so when it is asked
     let pull: Pull | undefined;
@@ -53,7 +61,14 @@ export class PullKind implements TaskKind {
       },
       connection: () => pull?.connection,
     };
-    const input = await this.#publish(task, source, spec);
+    const clock = new LocalClock();
+    const open = (url: string) => this.#options.open(url, sourceOptions(spec, clock, log));
+    // what no origin has claims no name: strangers may ask for anything
+    const begin: Pick<FirstSource, 'at'> & Partial<FirstSource> = isNew ? await firstSource(spec, open, signal) : { at: Math.max(0, spec.urls.indexOf(playedUrl(task.progress) ?? '')) };
+    const input = await this.#publish(task, source, spec).catch((error: unknown) => {
+      begin.source?.close();
+      throw error;
+    });
     if (input === undefined) return;
     if (spec.isFromStore) this.#fromStore.add(input);
     const stop = new AbortController();
@@ -62,7 +77,11 @@ export class PullKind implements TaskKind {
     if (task.signal.aborted) end();
     input.once('close', end);
     const use = persistent || spec.unusedMs === 0 ? undefined : new UseWatch(input, spec.unusedMs, end);
-    pull = new Pull({ application, input, spec, persistent, isNew, open: this.#options.open, log, signal: stop.signal, onStarted: task.started });
+    const onPlays = (url: string): void => {
+      task.keep({ url });
+      task.started();
+    };
+    pull = new Pull({ application, input, spec, persistent, isNew, begin, open, log, signal: stop.signal, onPlays });
     try {
       await pull.run();
       if (persistent && !task.signal.aborted) throw new PullError('its stream was ended');
@@ -97,6 +116,15 @@ export class PullKind implements TaskKind {
     }
   }
 
+}
+
+function sourceOptions({ noInputFailoverMs }: PullSpec, clock: LocalClock, log: Logger): SourceOptions {
+  return { clock, silenceMs: noInputFailoverMs || undefined, log };
+}
+
+/** Which URL the run before played last. */
+function playedUrl(progress: Json | undefined): string | undefined {
+  return Value.Check(Progress, progress) ? progress.url : undefined;
 }
 
 /** What goes on elsewhere can be continued there; the rest ends for good. */

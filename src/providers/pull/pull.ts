@@ -2,14 +2,14 @@ import { BackOff } from '../../core/back-off.ts';
 import type { Application } from '../../core/application.ts';
 import type { InputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
-import { LocalClock } from '../ovt/local-clock.ts';
 import { pause } from '../../tasks/pause.ts';
 import { PullError, shownUrl } from './error.ts';
 import { Passthrough } from './passthrough.ts';
 import type { PullSpec } from './spec.ts';
-import type { OpenSource, PullSource } from './source.ts';
+import type { PullSource } from './source.ts';
 
-const LONGEST_PAUSE_MS = 5000;
+/** The longest pause between rounds through the URLs, in milliseconds. */
+export const LONGEST_PAUSE_MS = 5000;
 /** After a connection that has lasted so long the next may come at once. */
 const LASTING_MS = 5000;
 /** An origin that plays tells its tracks within this. */
@@ -22,12 +22,15 @@ export interface PullOptions {
   readonly persistent: boolean;
   /** What fails at first is a failure, however persistent it is to be. */
   readonly isNew: boolean;
-  readonly open: OpenSource;
+  /** Connects to the origin of a URL, as OpenSource does. */
+  readonly open: (url: string) => Promise<PullSource>;
   readonly log: Logger;
   /** Aborts when it must end. */
   readonly signal: AbortSignal;
-  /** It plays, for the first time. */
-  readonly onStarted: () => void;
+  /** The URL to begin with, by its place in the list, and a connection to it if there is one already. */
+  readonly begin: { readonly at: number; readonly source?: PullSource };
+  /** A URL plays, for the first time or after another connection. */
+  readonly onPlays: (url: string) => void;
 }
 
 /** How one connection went. */
@@ -42,10 +45,9 @@ interface Outcome {
 /** Pulls one stream: from the first URL that has it, and when that ends from the next. */
 export class Pull {
   readonly #options: PullOptions;
-  readonly #clock = new LocalClock();
   readonly #passthrough: Passthrough | undefined;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
-  #at = 0;
+  #at: number;
   /** Attempts since it played. */
   #failures = 0;
   /** Attempts since it played for a while. */
@@ -54,8 +56,9 @@ export class Pull {
   #source: PullSource | undefined;
 
   constructor(options: PullOptions) {
-    const { application, input, spec } = options;
+    const { application, input, spec, begin } = options;
     this.#options = options;
+    this.#at = begin.at;
     if (spec.relay) this.#passthrough = new Passthrough(application, input);
   }
 
@@ -73,11 +76,12 @@ export class Pull {
    * @throws PullError when a new one never played
    */
   async run(): Promise<void> {
-    const { spec: { urls }, signal, log, isNew } = this.#options;
-    let first: PullSource | undefined;
+    const { spec: { urls }, signal, log, isNew, begin } = this.#options;
+    let ready = begin.source;
     while (!signal.aborted) {
-      const outcome = await this.#play(first);
-      first = outcome.first;
+      const outcome = await this.#play(ready);
+      const { first } = outcome;
+      ready = first;
       if (signal.aborted) break;
       if (first !== undefined) {
         this.#at = 0;
@@ -95,7 +99,7 @@ export class Pull {
       this.#at = (this.#at + 1) % urls.length;
       if (this.#attempts % urls.length === 0) await pause(this.#backOff.next(), signal);
     }
-    first?.close();
+    ready?.close();
   }
 
   #count({ played }: Outcome): void {
@@ -116,7 +120,7 @@ export class Pull {
 
   /** @param ready a connection to the URL that there is already */
   async #play(ready: PullSource | undefined): Promise<Outcome> {
-    const { signal, spec } = this.#options;
+    const { signal, spec, onPlays } = this.#options;
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
     const onAbort = (): void => end({ reason: 'it was ended' });
     signal.addEventListener('abort', onAbort, { once: true });
@@ -129,7 +133,9 @@ export class Pull {
       this.#source = source;
       const sink = this.#sink(() => {
         clearTimeout(late);
-        playedSince ??= performance.now();
+        if (playedSince !== undefined) return;
+        playedSince = performance.now();
+        onPlays(this.url);
       }, (reason) => end({ reason }));
       // whatever comes first: nothing is waited for when it was ended meanwhile
       await Promise.race([source?.play(sink), ended]);
@@ -149,18 +155,16 @@ export class Pull {
 
   /** @returns undefined when it is over before the origin answers. @throws Error */
   async #open(url: string, over: Promise<Outcome>): Promise<PullSource | undefined> {
-    const { spec, open, log } = this.#options;
-    const opening = open(url, { clock: this.#clock, silenceMs: spec.noInputFailoverMs || undefined, log });
+    const opening = this.#options.open(url);
     const source = await Promise.race([opening, over.then(() => undefined)]);
     if (source === undefined) void opening.then((late) => late.close(), () => undefined);
     return source;
   }
 
   #sink(onTracks: () => void, onEnd: (reason: string) => void): Parameters<PullSource['play']>[0] {
-    const { input, onStarted } = this.#options;
+    const { input } = this.#options;
     return {
       tracks: (tracks, playlists) => {
-        onTracks();
         input.setTracks(tracks);
         try {
           this.#passthrough?.set(tracks, playlists);
@@ -168,9 +172,8 @@ export class Pull {
           onEnd((error as Error).message);
           return;
         }
-        if (this.#started) return;
         this.#started = true;
-        onStarted();
+        onTracks();
       },
       packet: (packet) => input.write(packet),
       received: (bytes) => input.counters.received(bytes),

@@ -3,9 +3,11 @@ import type { Cluster } from '#cluster';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
+import { sessionName } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
+import type { SessionNames } from '../../origins/session-names.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { CrossDomainRules } from '../http/cors.ts';
 import type { PlayedStream } from './answer.ts';
@@ -13,6 +15,7 @@ import { OwnStreams } from './own-streams.ts';
 import { answerNodes } from './remote/answers.ts';
 import { RemoteStreams } from './remote/streams.ts';
 import { llhlsRoutes } from './routes.ts';
+import type { LlhlsStream } from './stream.ts';
 import { SessionTokens } from './token.ts';
 
 export interface LlhlsPublisherOptions {
@@ -20,6 +23,7 @@ export interface LlhlsPublisherOptions {
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  readonly sessionNames: SessionNames;
   /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
   readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
   readonly log: Logger;
@@ -46,9 +50,10 @@ export class LlhlsPublisher {
     this.#own = new OwnStreams({ directory, tokens, log });
     this.#remote = new RemoteStreams({ cluster, directory, tokens, log });
     registry.on('output', this.#attach);
-    answerNodes(calls, ({ vhost, app, stream }) => {
+    answerNodes(calls, ({ vhost, app, stream, what, query }) => {
       const application = registry.vhosts.get(vhost)?.applications.get(app);
-      return application && this.#own.find(application, stream);
+      const own = application && this.#own.find(application, stream);
+      return own && what === 'master' ? this.#named(own, application, stream, query) : own;
     });
     this.routes = llhlsRoutes({
       registry,
@@ -67,11 +72,23 @@ export class LlhlsPublisher {
   /** @param query of a request for a master playlist */
   #find(application: Application, name: string, query: URLSearchParams | undefined): PlayedStream | undefined | Promise<PlayedStream | undefined> {
     const own = this.#own.find(application, name);
-    if (own?.interrupted === false) return own;
+    if (own?.interrupted === false) return query === undefined ? own : this.#named(own, application, name, query);
     const remote = this.#remote.find(application, name);
     // what is only kept, in case that its publisher returns, may be had from an origin
     const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
     return search ? this.#search(application, name, query) : (remote ?? own);
+  }
+
+  /**
+   * A stream for a player that may name its session, which viewers by other publishers may have on other nodes.
+   * @throws sessionExists
+   */
+  #named(own: LlhlsStream, application: Application, name: string, query: URLSearchParams): LlhlsStream | Promise<LlhlsStream> {
+    const output = application.outputs.get(name);
+    const id = own.config.originMode ? undefined : sessionName(query);
+    // whom this node knows it goes on with, or refuses, by itself
+    if (output === undefined || id === undefined || output.input.session(id) !== undefined || output.input.kicked.has(id)) return own;
+    return this.#options.sessionNames.take(application, output, id).then(() => own);
   }
 
   async #search(application: Application, name: string, query: URLSearchParams | undefined): Promise<PlayedStream | undefined> {

@@ -24,8 +24,10 @@ const Kept = Type.Object({
 });
 export type Kept = Static<typeof Kept>;
 
-/** Segments that a node may have put out, and initializations, that time does not account for. */
+/** Segments that a node may have begun, and initializations, that time does not account for. */
 const MARGIN = 3;
+/** Beyond that players have given up, or begin anew. */
+const MAX_GAPS = 100;
 /** Sessions that were thrown out and stay out when another node goes on with the stream. */
 const MAX_KICKED = 50;
 
@@ -57,6 +59,11 @@ export function nextOf(kept: Kept, now: number): { readonly msn: number; readonl
   const ahead = complete ? 0 : MARGIN + since;
   return {
     msn: msn + 1 + ahead,
-    past: { discontinuities, inits: new Map(inits.map(([id, version]) => [id, version + ahead])) },
+    past: {
+      discontinuities,
+      inits: new Map(inits.map(([id, version]) => [id, version + ahead])),
+      // the one that was growing, too: what players have of it is all there is
+      gaps: complete ? 0 : Math.min(1 + ahead, MAX_GAPS),
+    },
   };
 }

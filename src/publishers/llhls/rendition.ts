@@ -54,9 +54,10 @@ export class Rendition implements Chunklist {
 
   /** Something has come: whoever waits for it is told. */
   advance(): void {
+    if (this.position === undefined && !this.started) return;
     const { partTarget, window } = this.packager;
-    const newest = window.kept.at(-1);
-    const { open } = window;
+    const { kept, open } = window;
+    const newest = this.position?.newest !== undefined || kept.some(({ gap }) => !gap) ? kept.at(-1) : undefined;
     this.position = {
       ...(newest !== undefined && { newest: { msn: newest.msn, parts: newest.parts.length } }),
       ...(open !== undefined && open.parts.length > 0 && { open: { msn: open.msn, parts: open.parts.length } }),

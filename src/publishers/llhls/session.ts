@@ -1,4 +1,5 @@
 import { Flow } from '../../core/counters.ts';
+import { RecentSet } from '../../core/recent-set.ts';
 import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
@@ -47,14 +48,14 @@ export class Players {
   #output: OutputStream | undefined;
   readonly #tokens: SessionTokens;
   readonly #players = new Map<string, Player>();
-  readonly #kicked: Set<string>;
+  readonly #kicked: RecentSet<string>;
   /** Called when a player was thrown out. */
   onKick: () => void = () => {};
 
   /** @param kicked ids of players that were thrown out before */
   constructor(tokens: SessionTokens, kicked: Iterable<string> = []) {
     this.#tokens = tokens;
-    this.#kicked = new Set(kicked);
+    this.#kicked = new RecentSet(MAX_KICKED, kicked);
   }
 
   /** Ids of players that were thrown out. */
@@ -79,7 +80,7 @@ export class Players {
    * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
    */
   issue(id: string): string {
-    if (this.#kicked.has(id)) throw kilnError('playlistSessionRefused');
+    if (this.#isKicked(id)) throw kilnError('playlistSessionRefused');
     if (this.#present(id) === 'elsewhere') throw kilnError('sessionExists', id);
     return this.#tokens.issue(id);
   }
@@ -92,7 +93,7 @@ export class Players {
   /** Whether the player of a token was thrown out. */
   hasKicked(token: string): boolean {
     const claims = this.#tokens.verify(token);
-    return claims !== undefined && this.#kicked.has(claims.id);
+    return claims !== undefined && this.#isKicked(claims.id);
   }
 
   /**
@@ -106,7 +107,7 @@ export class Players {
       return known;
     }
     const claims = this.#tokens.verify(token);
-    if (claims === undefined || this.#kicked.has(claims.id)) return undefined;
+    if (claims === undefined || this.#isKicked(claims.id)) return undefined;
     const present = this.#present(claims.id);
     if (present === 'elsewhere') return undefined;
     if (present !== undefined) {
@@ -132,9 +133,14 @@ export class Players {
     return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
   }
 
+  /** Whoever threw it out, and from whatever publisher. */
+  #isKicked(id: string): boolean {
+    return this.#kicked.has(id) || this.#output?.input.kicked.has(id) === true;
+  }
+
   #kick({ token, id }: Player): void {
     this.#kicked.add(id);
-    if (this.#kicked.size > MAX_KICKED) this.#kicked.delete(this.#kicked.values().next().value as string);
+    this.#output?.input.kicked.add(id);
     this.#end(token);
     this.onKick();
   }

@@ -1,12 +1,10 @@
 import { Flow } from '../../core/counters.ts';
-import { sessionId, type Session } from '../../core/session.ts';
+import { sessionId, sessionName, type Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
+import type { SessionNames } from '../../origins/session-names.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';
 import type { Account, Found, OvtSession } from './session.ts';
-
-/** Names of sessions that were thrown out of a stream, the oldest forgotten first. */
-const MAX_KICKED = 1000;
 
 class Player implements Session, Account {
   readonly kind = 'ovt';
@@ -33,25 +31,26 @@ class Player implements Session, Account {
 
 /** Lists and counts the players of OVT. */
 export class Accounts {
-  readonly #kicked = new WeakMap<OutputStream, Set<string>>();
+  readonly #names: SessionNames;
+
+  constructor(names: SessionNames) {
+    this.#names = names;
+  }
 
   /** @throws sessionRefused, sessionExists, tooManyConnections */
-  open({ application, output }: Found, { query }: OvtUrl, session: OvtSession): Account {
+  async open({ application, output }: Found, { query }: OvtUrl, session: OvtSession): Promise<Account> {
     const id = sessionId(query);
-    if (this.#kicked.get(output)?.has(id)) throw kilnError('sessionRefused', id);
-    if (output.input.session(id) !== undefined) throw kilnError('sessionExists', id);
+    application.checkSession(output.input.name, id);
+    if (sessionName(query) !== undefined) {
+      await this.#names.take(application, output, id);
+      // another player of this node may have come in between
+      application.checkSession(output.input.name, id);
+    }
     const limit = application.config.publishers.ovt?.maxConnection ?? 0;
     if (limit > 0 && application.counters.publishers.ovt >= limit) throw kilnError('tooManyConnections', limit);
     return new Player(id, output, () => {
-      this.#keepOut(output, id);
+      output.input.kicked.add(id);
       session.close('it was ended by the server');
     });
-  }
-
-  #keepOut(output: OutputStream, id: string): void {
-    const kicked = this.#kicked.get(output) ?? new Set();
-    this.#kicked.set(output, kicked);
-    kicked.add(id);
-    if (kicked.size > MAX_KICKED) kicked.delete(kicked.values().next().value as string);
   }
 }

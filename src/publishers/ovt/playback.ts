@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { GopCache } from '../../core/gop-cache.ts';
+import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Consumer, Reader } from '../../core/reader.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -14,7 +15,7 @@ export interface PlaybackOptions {
   readonly forms: WireForms;
   /** Which of the stream's tracks are sent. */
   readonly select: (tracks: readonly Track[]) => readonly Track[];
-  /** What is sent first: from the last key frame on. */
+  /** What is sent first, from the last key frame on. Of video that it has none of the next key frame is waited for. */
   readonly start?: GopCache;
   /** What follows is of other tracks than what came before. */
   readonly onTracks: (tracks: readonly Track[]) => void;
@@ -44,6 +45,7 @@ export class Playback implements Consumer {
   readonly #onDrain = (): void => this.#resume();
   /** By id of the track. */
   readonly #forms = new Map<number, Form>();
+  readonly #gate = new KeyGate();
   #selected: readonly Track[];
   #stalledSince: number | undefined;
   /** The receiver is still to be told of other tracks. */
@@ -55,7 +57,7 @@ export class Playback implements Consumer {
     this.#options = options;
     this.#writer = new FrameWriter(options.session);
     this.#selected = options.select(output.tracks);
-    options.start?.replay((packet) => this.#send(packet));
+    if (options.start !== undefined) this.#begin(options.start);
     this.#reader = output.read(this);
     output.on('tracks', this.#onTracks);
     stream.on('drain', this.#onDrain);
@@ -63,7 +65,7 @@ export class Playback implements Consumer {
 
   packet(packet: Packet): boolean {
     if (this.#changed && this.#output.tracks.includes(packet.track)) this.#tell();
-    this.#send(packet);
+    if (!this.#gate.waits || this.#gate.passes(packet)) this.#send(packet);
     const keepsUp = this.#stream.writableLength <= MAX_UNSENT_BYTES;
     if (!keepsUp) this.#stalledSince ??= performance.now();
     return keepsUp;
@@ -94,6 +96,13 @@ export class Playback implements Consumer {
   close(reason: string): void {
     this.stop();
     this.#options.onEnd(reason);
+  }
+
+  #begin(start: GopCache): void {
+    for (const track of this.#selected) this.#gate.lose({ track });
+    start.replay((packet) => {
+      if (this.#gate.passes(packet)) this.#send(packet);
+    });
   }
 
   #send(packet: Packet): void {

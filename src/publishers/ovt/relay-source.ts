@@ -1,10 +1,11 @@
 import type { Duplex } from 'node:stream';
 import type { NodeIdentity } from '#cluster';
 import type { Registry } from '../../core/registry.ts';
+import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import { readRelayPath, RELAY_PREFIX } from '../../origins/relay-path.ts';
-import { OvtSession, type Found } from './session.ts';
+import { OvtSession, type Account, type Found } from './session.ts';
 import { StartCaches } from './start-caches.ts';
 
 export interface RelaySourceOptions {
@@ -43,10 +44,15 @@ export class RelaySource {
       keepAlive: true,
       find: async () => found,
       start: (output) => this.#caches.of(output),
-      admit: ({ output }) => ({ sent: () => {}, leave: output.addRelay() }),
+      admit: ({ output }) => this.#admit(output),
       onClose: () => this.#sessions.delete(session),
     });
     this.#sessions.add(session);
+  }
+
+  #admit(output: OutputStream): Account {
+    const leaves = [this.#caches.hold(output), output.addRelay()];
+    return { sent: () => {}, leave: () => leaves.forEach((leave) => leave()) };
   }
 
   /** Of this node's own: a relay is not relayed again. */

@@ -5,6 +5,7 @@ import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
+import type { SessionNames } from '../../origins/session-names.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';
 import { SessionTable } from '../../protocols/session-table.ts';
 import { includes, listenTcp, type TcpListener } from '../../protocols/tcp.ts';
@@ -22,6 +23,7 @@ export interface OvtServerOptions {
   readonly networks: BlockList;
   /** Finds what is not here. */
   readonly find: FindOutput;
+  readonly sessionNames: SessionNames;
 }
 
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
@@ -32,7 +34,7 @@ export class OvtServer {
   readonly #options: OvtServerOptions;
   readonly #log: Logger;
   readonly #faults: FaultLog;
-  readonly #accounts = new Accounts();
+  readonly #accounts: Accounts;
   readonly #sessions = new SessionTable<OvtSession>(LIMITS);
   #listener: TcpListener | undefined;
   #lastId = 0;
@@ -49,6 +51,7 @@ export class OvtServer {
     this.#options = options;
     this.#log = options.log.child({ module: 'ovt' });
     this.#faults = new FaultLog(this.#log);
+    this.#accounts = new Accounts(options.sessionNames);
   }
 
   get port(): number {

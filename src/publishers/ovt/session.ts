@@ -36,7 +36,7 @@ export interface OvtSessionOptions {
   /** What a stream is started from; undefined: with its next packet. */
   readonly start?: (output: OutputStream) => GopCache | undefined;
   /** Counts who plays; @throws KilnError when the client is refused. Absent where nobody is counted. */
-  readonly admit?: (found: Found, url: OvtUrl, session: OvtSession) => Account;
+  readonly admit?: (found: Found, url: OvtUrl, session: OvtSession) => Account | Promise<Account>;
   /** While it plays, something is sent every second, whatever there is of the stream. */
   readonly keepAlive?: boolean;
   readonly onPlaying?: () => void;
@@ -151,7 +151,9 @@ export class OvtSession {
       const { url, found, offer } = await this.#find(target);
       if (this.#closed) return;
       if (this.#playback !== undefined) return this.close('asked to play twice', 'warn');
-      this.#account = this.#options.admit?.(found, url, this);
+      const account = await this.#options.admit?.(found, url, this);
+      if (this.#closed) return account?.leave();
+      this.#account = account;
       this.#respond({ id, application, code: 200, message: 'ok' });
       this.#play(offer);
     },

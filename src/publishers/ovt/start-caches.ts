@@ -5,40 +5,134 @@ import type { OutputStream } from '../../core/stream.ts';
 
 /** Longer groups of pictures are begun with their next key frame. */
 const LIMITS = { bytes: 8 * 1024 * 1024, seconds: 10 };
+/** Of all streams of the node, looked at once a second. */
+const MAX_BYTES = 256 * 1024 * 1024;
+const CHECK_MS = 1000;
+/** How long the next relay of a stream is waited for behind the last. */
+const KEPT_MS = 10_000;
 
-/** Of every output stream of this node what a relay on another node starts from: everything from the last key frame on. */
+/**
+ * What a relay on another node starts from: everything of an output stream from its last key frame on. It is kept of
+ * streams that are relayed, or were a while ago, and of those that continue such a one; who else is the first begins with
+ * the next key frame.
+ */
 export class StartCaches {
+  readonly #caches = new Map<OutputStream, StartCache>();
   readonly #registry: Registry;
-  readonly #caches = new Map<OutputStream, GopCache>();
-  readonly #attach = (output: OutputStream): void => this.#add(output);
+  /** The relays of the stream before are about to come. */
+  readonly #attach = (output: OutputStream): void => {
+    if (output.input.continuity.inherited(keyOf(output)) === true) this.hold(output)();
+  };
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(registry: Registry) {
     this.#registry = registry;
     registry.on('output', this.#attach);
   }
 
+  /** What is kept of a stream. */
   of(output: OutputStream): GopCache | undefined {
-    return this.#caches.get(output);
+    return this.#caches.get(output)?.packets;
+  }
+
+  /** A relay of a stream has come; call the answer, once, when it has gone. */
+  hold(output: OutputStream): () => void {
+    const cache = this.#caches.get(output) ?? this.#begin(output);
+    cache.hold();
+    return () => cache.release();
   }
 
   /** Idempotent. */
   close(): void {
     this.#registry.off('output', this.#attach);
-    this.#caches.clear();
+    for (const cache of [...this.#caches.values()]) cache.close();
   }
 
-  #add(output: OutputStream): void {
-    if (output.closed || output.input.isRelay) return;
-    let reader: Reader | undefined;
-    // what was there of other tracks cannot be told of any more
-    const begin = (): void => {
-      reader?.close();
-      const cache = new GopCache(LIMITS);
-      this.#caches.set(output, cache);
-      reader = output.read(cache);
-    };
-    begin();
-    output.on('tracks', begin);
-    output.once('close', () => this.#caches.delete(output));
+  #begin(output: OutputStream): StartCache {
+    const cache = new StartCache(output, () => {
+      this.#caches.delete(output);
+      if (this.#caches.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    });
+    this.#caches.set(output, cache);
+    this.#timer ??= setInterval(() => this.#shed(), CHECK_MS).unref();
+    return cache;
   }
+
+  /** Streams that nobody relays any more go first, then those that were begun first. */
+  #shed(): void {
+    let bytes = 0;
+    for (const { packets } of this.#caches.values()) bytes += packets.bytes;
+    if (bytes <= MAX_BYTES) return;
+    for (const cache of [...this.#caches.values()].sort((one, other) => Number(one.held) - Number(other.held))) {
+      bytes -= cache.packets.bytes;
+      cache.close();
+      if (bytes <= MAX_BYTES) return;
+    }
+  }
+}
+
+/** Of one output stream. */
+class StartCache {
+  readonly #output: OutputStream;
+  readonly #onClose: () => void;
+  #packets = new GopCache(LIMITS);
+  #reader: Reader;
+  #relays = 0;
+  #late: NodeJS.Timeout | undefined;
+  #closed = false;
+  /** What was there of other tracks cannot be told of any more. */
+  readonly #onTracks = (): void => {
+    this.#reader.close();
+    this.#packets = new GopCache(LIMITS);
+    this.#reader = this.#output.read(this.#packets);
+  };
+  readonly #onEnd = (): void => this.close();
+
+  constructor(output: OutputStream, onClose: () => void) {
+    this.#output = output;
+    this.#onClose = onClose;
+    this.#reader = output.read(this.#packets);
+    output.on('tracks', this.#onTracks).once('close', this.#onEnd);
+    output.input.continuity.keep(keyOf(output), true);
+  }
+
+  get packets(): GopCache {
+    return this.#packets;
+  }
+
+  get held(): boolean {
+    return this.#relays > 0;
+  }
+
+  hold(): void {
+    this.#relays++;
+    clearTimeout(this.#late);
+  }
+
+  release(): void {
+    this.#relays--;
+    if (!this.held && !this.#closed) this.#late = setTimeout(() => this.#expire(), KEPT_MS).unref();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearTimeout(this.#late);
+    this.#reader.close();
+    this.#output.off('tracks', this.#onTracks).off('close', this.#onEnd);
+    this.#onClose();
+  }
+
+  #expire(): void {
+    this.#output.input.continuity.keep(keyOf(this.#output), false);
+    this.close();
+  }
+}
+
+/** Under which a stream keeps for the one that continues it that an output of it is relayed. */
+function keyOf({ name }: OutputStream): string {
+  return `relayed/${name}`;
 }

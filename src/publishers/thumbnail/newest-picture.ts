@@ -15,6 +15,13 @@ const FORMATS = new Map<string, readonly [codec: ImageCodec, type: string]>([
 /** The pictures that a publisher keeps, by output stream. */
 export type PicturesOf = ReadonlyMap<OutputStream, Pictures>;
 
+/** What a file extension names: codec and MIME type. @throws thumbnailExtension */
+export function formatOf(extension: string): readonly [codec: ImageCodec, type: string] {
+  const format = FORMATS.get(extension);
+  if (format === undefined) throw kilnError('thumbnailExtension');
+  return format;
+}
+
 export interface FoundPicture {
   readonly output: OutputStream;
   /** MIME type. */
@@ -24,20 +31,16 @@ export interface FoundPicture {
 
 /**
  * The newest picture of an output stream of this node, in the format that a file extension names.
- * @throws thumbnailStreamNotFound, thumbnailNotStarted, thumbnailExtension, thumbnailMissing, tooManyConnections
+ * @throws thumbnailStreamNotFound, thumbnailNotStarted, thumbnailExtension, thumbnailMissing
  */
 export function newestPicture(all: PicturesOf, application: Application, stream: string, extension: string): FoundPicture {
   const output = application.outputs.get(stream);
   if (output === undefined) throw kilnError('thumbnailStreamNotFound');
   const pictures = all.get(output);
   if (pictures === undefined) throw kilnError('thumbnailNotStarted');
-  const format = FORMATS.get(extension);
-  if (format === undefined) throw kilnError('thumbnailExtension');
-  const [codec, type] = format;
+  const [codec, type] = formatOf(extension);
   if (output.resting) output.emit('wanted');
   const picture = pictures.newest(codec);
   if (picture === undefined) throw kilnError('thumbnailMissing');
-  const limit = application.config.publishers.thumbnail?.maxConnection ?? 0;
-  if (limit > 0 && application.counters.publishers.thumbnail >= limit) throw kilnError('tooManyConnections', limit);
   return { output, type, picture };
 }

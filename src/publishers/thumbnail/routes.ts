@@ -1,11 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { checkAccess } from '../../access/gate.ts';
 import type { Application } from '../../core/application.ts';
+import type { Counters } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../http/cors.ts';
 import { answerError } from '../http/error.ts';
-import { cacheControl, respond } from '../http/respond.ts';
+import { cacheControl, respond, type Answer } from '../http/respond.ts';
 import type { PicturesElsewhere } from './elsewhere.ts';
 import { newestPicture, type PicturesOf } from './newest-picture.ts';
 
@@ -56,7 +57,7 @@ function find({ registry }: Gallery, request: Request): Application | undefined 
   return application?.config.publishers.thumbnail === undefined ? undefined : application;
 }
 
-/** @throws what `newestPicture` does, accessDenied */
+/** @throws what `newestPicture` does, accessDenied, tooManyConnections */
 async function serve(gallery: Gallery, request: Request, reply: FastifyReply): Promise<void> {
   const application = find(gallery, request);
   const { stream, extension } = request.params;
@@ -67,11 +68,18 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
   const elsewhere = application.outputs.has(stream) ? undefined : await gallery.elsewhere.ask(application, stream, extension);
   if (elsewhere !== undefined) {
     const { status, headers, body } = elsewhere;
-    respond(reply, { status, headers, body: [body] });
+    if (status === 200) send(application, application.counters, reply, headers, body);
+    else respond(reply, { status, headers, body: [body] });
     return;
   }
   const { output, type, picture } = newestPicture(gallery.pictures, application, stream, extension);
-  // a request is a connection as long as its answer is on the way: there is no session
-  reply.raw.once('close', output.counters.viewer('thumbnail'));
-  respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) => output.counters.sent(bytes));
+  send(application, output.counters, reply, { 'content-type': type }, picture);
+}
+
+/** A request is a connection as long as its answer is on the way: there is no session. @throws tooManyConnections */
+function send({ config, counters: { publishers } }: Application, counters: Counters, reply: FastifyReply, headers: Answer['headers'], picture: Buffer): void {
+  const limit = config.publishers.thumbnail?.maxConnection ?? 0;
+  if (limit > 0 && publishers.thumbnail >= limit) throw kilnError('tooManyConnections', limit);
+  reply.raw.once('close', counters.viewer('thumbnail'));
+  respond(reply, { status: 200, headers, body: [picture] }, (bytes) => counters.sent(bytes));
 }

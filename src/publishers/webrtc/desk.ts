@@ -3,9 +3,10 @@ import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Transport } from '../../config/values.ts';
 import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
-import { sessionId } from '../../core/session.ts';
+import { sessionId, sessionName } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
+import type { SessionNames } from '../../origins/session-names.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
 import type { Selection } from './selection.ts';
 import { WebrtcSession, type Agreement } from './session.ts';
@@ -41,6 +42,7 @@ export interface ViewerDeskOptions {
   readonly registry: Registry;
   /** What is not on this node. */
   readonly find: FindOutput;
+  readonly sessionNames: SessionNames;
   readonly pool: WorkerPool;
   readonly defaultTransport: WebrtcBindConfig['iceCandidates']['defaultTransport'];
   readonly publishers: ReadonlyMap<OutputStream, StreamPublisher>;
@@ -61,7 +63,7 @@ export class ViewerDesk {
    * sessionExists, sessionRefused, tooManyConnections
    */
   async admit({ hostName, app, stream, playlist, query, client }: ViewRequest): Promise<Admission> {
-    const { registry, publishers, find } = this.#options;
+    const { registry, publishers, find, sessionNames } = this.#options;
     const vhost = registry.resolve(hostName);
     if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
     checkAccess(vhost, 'publishers', 'webrtc');
@@ -73,6 +75,7 @@ export class ViewerDesk {
     if (publisher === undefined) throw kilnError('streamNotLive', streamName);
     const id = sessionId(query);
     publisher.admit(id);
+    if (sessionName(query) !== undefined) await sessionNames.take(application, publisher.stream, id);
     return {
       publisher,
       choices: publisher.choices(playlist),

@@ -5,6 +5,7 @@ import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
+import type { SessionNames } from '../../origins/session-names.ts';
 import { WorkerPool } from '../../webrtc/worker-pool.ts';
 import { ViewerDesk } from './desk.ts';
 import { SignallingConnection } from './signalling.ts';
@@ -18,6 +19,7 @@ export interface WebrtcPublisherOptions {
   /** What is not on this node. */
   readonly find: FindOutput;
   readonly neighbours: WhepNeighbours;
+  readonly sessionNames: SessionNames;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;
   /** What applications without CrossDomains of their own have; without it everybody may play from everywhere. */
@@ -37,13 +39,13 @@ export class WebrtcPublisher {
   readonly #upgrades: Upgrades;
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  private constructor({ registry, find, neighbours, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
+  private constructor({ registry, find, neighbours, sessionNames, bind, log, crossDomains }: WebrtcPublisherOptions, pool: WorkerPool) {
     this.pool = pool;
     this.#registry = registry;
     this.#log = log;
     const { iceServers } = bind;
     const { defaultTransport } = bind.iceCandidates;
-    const desk = new ViewerDesk({ registry, find, pool, defaultTransport, publishers: this.#streams });
+    const desk = new ViewerDesk({ registry, find, sessionNames, pool, defaultTransport, publishers: this.#streams });
     this.#upgrades = new Upgrades((socket, view) => {
       new SignallingConnection({ socket, view, desk, iceServers, log });
     });

@@ -212,7 +212,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   kick(): void {
-    this.#publisher.refuse(this.id);
+    this.stream.input.kicked.add(this.id);
     this.close('the viewer was disconnected by the management API');
   }
 

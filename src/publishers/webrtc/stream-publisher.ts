@@ -8,9 +8,6 @@ import { DEFAULT_PLAYLIST, defaultPlaylist, expectedTracks, isPlayable, selectio
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 
-/** Names of ended sessions that are remembered as refused, per stream. */
-const MAX_REFUSED = 1000;
-
 /** WebRTC's side of one output stream: its playlist, its RTP feed and its viewers. */
 export class StreamPublisher {
   readonly stream: OutputStream;
@@ -19,7 +16,6 @@ export class StreamPublisher {
   readonly feed: StreamFeed;
   readonly sessions = new Set<WebrtcSession>();
   readonly #log: Logger;
-  readonly #refused = new Set<string>();
   #warned = false;
   #closed = false;
 
@@ -52,12 +48,11 @@ export class StreamPublisher {
   }
 
   /**
-   * Checks that a viewer can be admitted under a session id.
+   * Checks that a viewer can be admitted under a session id, as far as this node knows.
    * @throws sessionRefused, sessionExists, tooManyConnections
    */
   admit(id: string): void {
-    if (this.#refused.has(id)) throw kilnError('sessionRefused', id);
-    if (this.stream.input.session(id) !== undefined) throw kilnError('sessionExists', id);
+    this.application.checkSession(this.stream.input.name, id);
     const { maxConnection } = this.config;
     if (maxConnection > 0 && this.application.counters.publishers.webrtc >= maxConnection) {
       throw kilnError('tooManyConnections', maxConnection);
@@ -76,12 +71,6 @@ export class StreamPublisher {
       this.sessions.delete(session);
       undo();
     };
-  }
-
-  /** Keeps a session out by its name from now on. */
-  refuse(id: string): void {
-    this.#refused.add(id);
-    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.values().next().value as string);
   }
 
   /** Called once a second: counts what was sent, ends sessions that never connected. */

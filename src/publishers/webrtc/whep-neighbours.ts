@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
-import { KilnError, kilnError } from '../../errors.ts';
+import Type, { type Static } from 'typebox';
+import type { Cluster } from '#cluster';
+import { KilnError, kilnError, type ErrorCode } from '../../errors.ts';
+import { askNode } from '../../origins/ask-node.ts';
+import { readJson } from '../../origins/json.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 
 const PREFIX = '/whep/';
@@ -18,14 +21,19 @@ export interface ResourceRequest {
   readonly body: string | undefined;
 }
 
-export interface ResourceAnswer {
-  readonly status: number;
-  readonly headers: { readonly [name: string]: string };
-  readonly body: string;
-}
+const ResourceAnswer = Type.Object({
+  status: Type.Integer({ minimum: 200, maximum: 599 }),
+  headers: Type.Record(Type.String(), Type.String()),
+  body: Type.String(),
+});
+export type ResourceAnswer = Static<typeof ResourceAnswer>;
 
-/** What a node answers another: the error of this table, by its parts, where there is no answer. */
-type Reply = ResourceAnswer | { readonly error: Pick<KilnError, 'code' | 'status' | 'message'> };
+/** What a node answers another: the error of `src/errors.ts`, by its parts, where there is no answer. */
+const Reply = Type.Union([
+  ResourceAnswer,
+  Type.Object({ error: Type.Object({ code: Type.String(), status: Type.Integer({ minimum: 400, maximum: 599 }), message: Type.String() }) }),
+]);
+type Reply = Static<typeof Reply>;
 
 /**
  * Finds the node of a WHEP session: its path names the life of the node that has it, so that a later request may
@@ -66,19 +74,11 @@ export class WhepNeighbours {
     const incarnation = request.key.slice(request.key.indexOf('.') + 1);
     const node = this.#cluster.nodes().find((row) => row.incarnation === incarnation);
     if (incarnation === self.incarnation || node === undefined) return undefined;
-    const { body } = await this.#forward(node, { method: 'POST', path: PREFIX, headers: {}, body: Buffer.from(JSON.stringify(request)) });
-    const reply = JSON.parse(body.toString()) as Reply;
-    if ('error' in reply) throw new KilnError(reply.error.code, reply.error.status, reply.error.message);
+    const call = { method: 'POST', path: PREFIX, headers: {}, body: Buffer.from(JSON.stringify(request)) };
+    const { status, body } = await askNode(this.#cluster, node, call, TIMEOUT_MS);
+    const reply = status === 200 ? readJson(Reply, body) : undefined;
+    if (reply === undefined) throw kilnError('ownerSilent');
+    if ('error' in reply) throw new KilnError(reply.error.code as ErrorCode, reply.error.status, reply.error.message);
     return reply;
-  }
-
-  async #forward(node: NodeIdentity, request: PeerRequest): Promise<PeerResponse> {
-    try {
-      return await this.#cluster.forward(node, request, TIMEOUT_MS);
-    } catch (error) {
-      if (error instanceof UnreachableError) throw kilnError('ownerUnreachable');
-      if (error instanceof OutcomeUnknownError) throw kilnError('ownerSilent');
-      throw error;
-    }
   }
 }

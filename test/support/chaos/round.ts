@@ -9,6 +9,8 @@ const MOST_FAULTS = 5;
 const APART_MS = 1500;
 const LONGEST_MS = 7000;
 const AGREED_WITHIN_MS = 60_000;
+/** What each node tells of itself once a second is told one after the other: a stream that moved is in two, or none. */
+const TOLD_WITHIN_MS = 3000;
 /** What a node counted is with the others by then. */
 const REPORTED_MS = 1500;
 
@@ -64,7 +66,7 @@ async function agreed(cluster: ChaosCluster, what: string): Promise<void> {
       problems = names.filter((_, at) => (now[at] ?? 0) <= (before[at] ?? 0)).map((name) => `nothing comes in of ${name}`);
       return problems.length === 0;
     });
-    await until('all agree still', sound, 1);
+    await until('all agree still', sound, TOLD_WITHIN_MS);
   } catch (error) {
     throw new Error(`after ${what}: ${(error as Error).message}: ${problems.slice(0, 8).join('; ')}`, { cause: error });
   }

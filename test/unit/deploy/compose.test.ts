@@ -1,3 +1,4 @@
+import { BlockList } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { configOf, documents, icePorts, LEAST, read, STOP_S } from './support.ts';
 
@@ -9,11 +10,21 @@ interface Service {
   readonly read_only: boolean;
   readonly volumes: readonly string[];
   readonly networks: { readonly nodes: { readonly ipv4_address: string } };
+  readonly user?: string;
+  readonly command?: readonly string[];
 }
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: object;
+  readonly networks: { readonly nodes: { readonly ipam: { readonly config: readonly [AddressPool] } } };
+}
+
+interface AddressPool {
+  readonly subnet: string;
+  readonly gateway?: string;
+  /** Where addresses come from that nobody asked for. */
+  readonly ip_range?: string;
 }
 
 /** `${NAME:-default}` and `${NAME:?why}` as compose fills them in; what has no default is given. */
@@ -28,6 +39,13 @@ function published(ports: string): string[] {
   const [, first = '', last = first, inner, protocol = 'tcp'] = /^(\d+)(?:-(\d+))?:([\d-]+)(?:\/(\w+))?$/.exec(ports) ?? [];
   if (inner !== (first === last ? first : `${first}-${last}`)) return [];
   return Array.from({ length: Number(last) - Number(first) + 1 }, (_, index) => `${Number(first) + index}/${protocol}`);
+}
+
+function contains(network: string, address: string): boolean {
+  const [base = '', prefix] = network.split('/');
+  const list = new BlockList();
+  list.addSubnet(base, Number(prefix));
+  return list.check(address);
 }
 
 test('each node has what config/cluster.xml asks for, and media ports of its own', async (t) => {
@@ -66,6 +84,24 @@ test('the balancer finds the nodes by their names, and is where clients are', as
   t.true(servers.every(([, name = '']) => name in services));
   const listens = [...text.matchAll(/"\$\{KILN_LISTEN_\w+-:(\d+)\}"/g)].map(([, port]) => `${port}/tcp`);
   t.deepEqual(services.balancer?.ports.flatMap(published).sort(), listens.sort());
+});
+
+test("nobody else gets the balancer's address, which the nodes believe", (t) => {
+  const { services, networks } = load(t);
+  const balancer = services.balancer?.networks.nodes.ipv4_address ?? '';
+  const [{ subnet, gateway, ip_range: others = subnet }] = networks.nodes.ipam.config;
+  t.true(contains(subnet, balancer));
+  t.true(contains(subnet, others.split('/')[0] ?? ''));
+  t.false(contains(others, balancer));
+  t.not(gateway, undefined, 'else Docker chooses one');
+  t.not(gateway, balancer);
+  t.false(contains(others, gateway ?? ''));
+});
+
+test('Redis has no rights: a shell instead of the entrypoint does not give them up', (t) => {
+  const { user, command } = load(t).services.redis ?? {};
+  t.is(command?.[0], 'sh');
+  t.is(user, 'redis');
 });
 
 test('no secret has a value', (t) => {

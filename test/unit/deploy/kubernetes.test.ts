@@ -33,6 +33,7 @@ interface Manifest {
     readonly selector: Labels & { readonly matchLabels: Labels };
     readonly ports: readonly { readonly targetPort: string }[];
     readonly clusterIP?: string;
+    readonly publishNotReadyAddresses?: boolean;
     readonly scaleTargetRef: object;
     readonly template: {
       readonly metadata: { readonly labels: Labels };
@@ -113,6 +114,8 @@ test('services, autoscaler and disruption budget mean these pods', (t) => {
     t.deepEqual({ ...spec.selector } as Labels, labels);
     t.true(spec.ports.every(({ targetPort }) => names.has(targetPort)), metadata.name);
   }
+  const evenDrained = services.filter(({ spec }) => spec.publishNotReadyAddresses === true).map(({ metadata }) => metadata.name);
+  t.deepEqual(evenDrained.sort(), ['kiln-api', 'kiln-nodes'], 'with every pod drained, the call that ends it is taken');
   t.deepEqual(only('HorizontalPodAutoscaler').spec.scaleTargetRef, {
     apiVersion: set.apiVersion, kind: set.kind, name: set.metadata.name,
   });

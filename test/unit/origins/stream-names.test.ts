@@ -80,6 +80,24 @@ test('a stream inherits what the one before it kept, unless that was ended on pu
   t.is(third.continuity.inherited('module'), undefined);
 });
 
+test('a stream that ends before it kept anything leaves what it inherited to the next', async (t) => {
+  const { application, names, meta } = await open();
+  const first = await names.publish(application, 'live', SOURCE, REFUSING);
+  first.continuity.keep('module', { number: 1 });
+  first.continuity.keep('other', 'text');
+  t.deepEqual(Object.keys((await meta()) ?? {}).sort(), ['created', 'generation', 'live', 'outputs'], 'only who continues it hears of it');
+  first.close('the publisher left');
+  const second = await names.publish(application, 'live', SOURCE, REFUSING);
+  second.setTracks([videoTrack()]);
+  second.close('it left before its first segment');
+  const third = await names.publish(application, 'live', SOURCE, REFUSING);
+  t.deepEqual(third.continuity.inherited('module'), { number: 1 });
+  third.continuity.keep('module', { number: 2 });
+  third.close('it left');
+  const fourth = await names.publish(application, 'live', SOURCE, REFUSING);
+  t.deepEqual([...fourth.continuity.kept], [['module', { number: 2 }], ['other', 'text']]);
+});
+
 test('the directory knows what other nodes tell, and whose it is', async (t) => {
   const { application, names, directory, registry } = await open();
   const input = await names.publish(application, 'live', SOURCE, REFUSING);

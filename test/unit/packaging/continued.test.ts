@@ -76,7 +76,7 @@ test('a stream that continues another begins where that one tells, and never at 
   first.push(media(5.2));
   const { msn, discontinuities, inits } = first.segmenter.progress;
   t.deepEqual([...inits], [[0, 1], [1, 1]]);
-  const next = start([VIDEO, AUDIO], { firstMsn: msn + 1, past: { discontinuities, inits } });
+  const next = start([VIDEO, AUDIO], { firstMsn: msn + 1, past: { discontinuities, inits, gaps: 0 } });
   t.is(next.segmenter.progress.msn, msn, 'also when nothing has come yet');
   t.is(next.segmenter.progress.discontinuities, discontinuities);
   next.push(media(2.5));
@@ -84,4 +84,18 @@ test('a stream that continues another begins where that one tells, and never at 
   t.is(next.packager(0).window.discontinuitySequence, 1);
   t.is(next.segments(0)[0]?.init.version, 1);
   t.deepEqual([...next.segmenter.progress.inits], [[0, 2], [1, 2]]);
+});
+
+test('numbers that may have been told of are gaps in front of it, before the discontinuity', (t) => {
+  const past = { discontinuities: 4, inits: new Map([[0, 2], [1, 2]]), gaps: 3 };
+  const { push, segments, packager } = start([VIDEO, AUDIO], { firstMsn: 10, past });
+  push(media(4.5));
+  const wanted = [[7, false, true], [8, false, true], [9, false, true], [10, true, false], [11, false, false], [12, false, false]];
+  for (const id of [0, 1]) {
+    t.deepEqual(shape(segments(id)), wanted);
+    t.is(packager(id).window.discontinuitySequence, 4);
+    t.deepEqual(segments(id).slice(0, 3).map(({ duration }) => duration), [2, 2, 2]);
+  }
+  const clocks = segments(0).map(({ wallClock }) => wallClock);
+  t.deepEqual(clocks, clocks.toSorted((one, other) => one - other));
 });

@@ -6,15 +6,15 @@ import { markOf } from '../position.ts';
 import type { LlhlsStream } from '../stream.ts';
 import {
   ERROR_HEADER, FORMS, HELD_MS, KIND_HEADER, PREFIX, read, readPath, Report, TYPE_HEADER, type Asked, type ChunklistState,
-  type MasterState, type StreamPath, type Verdict,
+  type MasterState, type Verdict,
 } from './wire.ts';
 
 /** For how long a segment that was put together for a node is kept for the others: they ask when it has just come. */
 const JOINED_MS = 10_000;
 const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
 
-/** Finds a stream of this node. */
-export type StreamHere = (path: StreamPath) => LlhlsStream | undefined;
+/** Finds a stream of this node. @throws sessionExists for the name of a session that a viewer elsewhere has */
+export type StreamHere = (asked: Asked) => LlhlsStream | undefined | Promise<LlhlsStream | undefined>;
 
 /** Answers other nodes for the streams of this one. */
 export function answerNodes(calls: PeerCalls, find: StreamHere): void {
@@ -30,7 +30,7 @@ export function answerNodes(calls: PeerCalls, find: StreamHere): void {
 
 async function answer(find: StreamHere, { path, body }: PeerRequest): Promise<PeerResponse> {
   const asked = readPath(path);
-  const stream = find(asked);
+  const stream = await find(asked);
   if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
   switch (asked.what) {
     case 'master':

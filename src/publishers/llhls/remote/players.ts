@@ -1,3 +1,4 @@
+import { RecentSet } from '../../../core/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer.ts';
 import type { SessionTokens } from '../token.ts';
@@ -59,7 +60,7 @@ export interface RemotePlayersOptions {
 export class RemotePlayers {
   readonly #options: RemotePlayersOptions;
   readonly #players = new Map<string, RemotePlayer>();
-  readonly #kicked = new Set<string>();
+  readonly #kicked = new RecentSet<string>(MAX_KICKED);
   /** Until when, by the monotonic clock. */
   readonly #refused = new Map<string, number>();
   #uncountedBytes = 0;
@@ -171,13 +172,8 @@ export class RemotePlayers {
     player.known = verdict === 'counted' || verdict === 'uncounted';
     if (player.known) return;
     this.#players.delete(player.token);
-    if (verdict === 'kicked') this.#keepOut(player.token);
+    if (verdict === 'kicked') this.#kicked.add(player.token);
     if (verdict === 'refused') this.#refuse(player.token);
-  }
-
-  #keepOut(token: string): void {
-    this.#kicked.add(token);
-    if (this.#kicked.size > MAX_KICKED) this.#kicked.delete(this.#kicked.values().next().value as string);
   }
 
   #refuse(token: string): void {

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import test from 'ava';
 import type { NodeRow } from '#cluster';
 import { PullGuard } from '../../../../src/providers/pull/guard.ts';
@@ -5,7 +6,10 @@ import { PullGuard } from '../../../../src/providers/pull/guard.ts';
 const node: NodeRow = {
   id: 'b', incarnation: 'x', load: 0, full: false, info: {}, address: 'http://192.0.2.7:7000', state: 'ready', uptimeMs: 0, silentMs: 0,
 };
-const guard = new PullGuard({ nodes: () => [node], ports: new Set([8081, 6379]), hosts: new Set(['192.0.2.9']) });
+const named: NodeRow = { ...node, id: 'c', address: 'http://localhost:7001' };
+const guard = new PullGuard({
+  nodes: () => [node, named], ports: new Set([8081]), stores: () => [{ host: '192.0.2.9', port: 6379 }, { host: 'localhost', port: 6380 }],
+});
 const refused = { name: 'PullError', message: /nothing is pulled from/ };
 
 test('link-local, unspecified and multicast addresses are never pulled from, in any form', async (t) => {
@@ -17,11 +21,31 @@ test('link-local, unspecified and multicast addresses are never pulled from, in 
 
 test('the ports of the cluster are out of bounds on its own machines, and only there', async (t) => {
   for (const [host, port] of [
-    ['127.0.0.1', 8081], ['127.9.9.9', 6379], ['::1', 8081], ['localhost', 8081], ['::ffff:127.0.0.1', 8081],
-    ['192.0.2.7', 7000], ['192.0.2.7', 8081], ['127.0.0.1', 7000], ['192.0.2.9', 6379],
+    ['127.0.0.1', 8081], ['127.9.9.9', 6380], ['::1', 8081], ['localhost', 8081], ['::ffff:127.0.0.1', 8081],
+    ['192.0.2.7', 7000], ['192.0.2.7', 8081], ['192.0.2.9', 6379],
   ] as const) await t.throwsAsync(guard.addresses(host, port), refused, `${host} ${port}`);
   t.deepEqual(await guard.addresses('192.0.2.7', 9000), ['192.0.2.7']);
   t.deepEqual(await guard.addresses('192.0.2.1', 8081), ['192.0.2.1']);
   t.deepEqual(await guard.addresses('127.0.0.1', 9000), ['127.0.0.1']);
   t.true((await guard.addresses('localhost', 9000)).length > 0);
+});
+
+test('what is out of bounds is so in every form of its address, and by every name', async (t) => {
+  const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []).filter(({ internal }) => !internal);
+  for (const [host, port] of [
+    ['::ffff:192.0.2.7', 7000], ['::ffff:c000:207', 7000], ['0:0:0:0:0:FFFF:C000:0207', 7000], ['::192.0.2.7', 7000],
+    ['64:ff9b::c000:207', 7000], ['::ffff:c000:209', 6379], ['::ffff:7f00:1', 8081],
+    ['127.0.0.1', 7001], ['127.0.0.1', 6380], ['::1', 6380], ['0:0:0:0:0:0:0:1', 7001], ['::ffff:a9fe:a9fe', 9000],
+    ...own.flatMap(({ address }) => [[address, 8081], [address, 7001], [address, 6380]] as const),
+  ] as const) await t.throwsAsync(guard.addresses(host, port), refused, `${host} ${port}`);
+});
+
+test('a port is out of bounds only where it is what must not be reached', async (t) => {
+  t.deepEqual(await guard.addresses('192.0.2.7', 6379), ['192.0.2.7']);
+  t.deepEqual(await guard.addresses('192.0.2.9', 7000), ['192.0.2.9']);
+  t.deepEqual(await guard.addresses('127.0.0.1', 7000), ['127.0.0.1']);
+  t.deepEqual(await guard.addresses('::ffff:c000:207', 9000), ['::ffff:c000:207']);
+  const unknown = new PullGuard({ nodes: () => [], ports: new Set(), stores: () => [{ host: 'name.invalid', port: 6379 }] });
+  await t.throwsAsync(unknown.addresses('192.0.2.1', 6379), { name: 'PullError' });
+  t.deepEqual(await unknown.addresses('192.0.2.1', 6380), ['192.0.2.1']);
 });

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { Registry } from '../../../../src/core/registry.ts';
+import { firstSource } from '../../../../src/providers/pull/first-source.ts';
 import { Pull, type PullOptions } from '../../../../src/providers/pull/pull.ts';
 import type { PullSource, SourceSink } from '../../../../src/providers/pull/source.ts';
 import type { PullSpec } from '../../../../src/providers/pull/spec.ts';
@@ -51,23 +52,23 @@ function begin(t: ExecutionContext, spec: Partial<PullSpec>, options: Partial<Pu
   const origins = new Origins();
   for (const url of up) origins.up.add(url);
   const stop = new AbortController();
-  let started = 0;
+  const played: string[] = [];
   const pull = new Pull({
     application, input, spec: { ...SPEC, ...spec }, persistent: false, isNew: false, open: origins.open,
-    log: pino({ level: 'silent' }), signal: stop.signal, onStarted: () => void (started += 1), ...options,
+    log: pino({ level: 'silent' }), signal: stop.signal, begin: { at: 0 }, onPlays: (url) => void played.push(url), ...options,
   });
   t.teardown(() => stop.abort());
   const run = pull.run();
   run.catch(() => undefined);
-  return { application, input, origins, stop, pull, run, started: () => started };
+  return { application, input, origins, stop, pull, run, played };
 }
 
 const plays = (origins: Origins, url: string) => until(`${url} plays`, () => origins.playing.has(url));
 
 test('a relay is put out as the origin tells, under its own name', async (t) => {
-  const { application, input, origins, started } = begin(t, {}, {}, ['ovt://one/a/s']);
+  const { application, input, origins, played } = begin(t, {}, {}, ['ovt://one/a/s']);
   await plays(origins, 'ovt://one/a/s');
-  t.is(started(), 1);
+  t.deepEqual(played, ['ovt://one/a/s']);
   const output = application.outputs.get('s');
   t.deepEqual(output?.tracks.map(({ codec }) => codec), ['H264', 'AAC']);
   t.like(output?.playlist('origin'), PLAYLIST);
@@ -81,7 +82,7 @@ test('a relay is put out as the origin tells, under its own name', async (t) => 
 
 test('URLs are tried in order; when one ends the next goes on with the same stream', async (t) => {
   const urls = ['ovt://one/a/s', 'ovt://two/a/s', 'ovt://three/a/s'];
-  const { input, origins, run, started, application } = begin(t, { urls }, {}, urls.slice(1));
+  const { input, origins, run, played, application } = begin(t, { urls }, {}, urls.slice(1));
   await plays(origins, 'ovt://two/a/s');
   t.deepEqual(origins.opened, urls.slice(0, 2));
   const output = application.outputs.get('s');
@@ -90,10 +91,35 @@ test('URLs are tried in order; when one ends the next goes on with the same stre
   await plays(origins, 'ovt://three/a/s');
   t.not(input.tracks[0], before, 'another track object: a discontinuity');
   t.is(application.outputs.get('s'), output);
-  t.is(started(), 1);
+  t.deepEqual(played, urls.slice(1));
   origins.end('ovt://three/a/s');
   await run;
   t.deepEqual(origins.opened, [...urls, 'ovt://one/a/s', 'ovt://two/a/s'], 'each of the others once more');
+});
+
+test('a stream that goes on begins with the URL that it came from, and has the others after it', async (t) => {
+  const urls = ['ovt://one/a/s', 'ovt://two/a/s', 'ovt://three/a/s'];
+  const { origins } = begin(t, { urls }, { begin: { at: 1 } }, [urls[0] as string]);
+  await plays(origins, 'ovt://one/a/s');
+  t.deepEqual(origins.opened, ['ovt://two/a/s', 'ovt://three/a/s', 'ovt://one/a/s']);
+});
+
+test('an origin for a new stream is looked for in rounds, and left when nobody waits any more', async (t) => {
+  const urls = ['ovt://one/a/s', 'ovt://two/a/s'];
+  const origins = new Origins();
+  const stop = new AbortController();
+  await t.throwsAsync(firstSource({ ...SPEC, urls, retryCount: 2 }, origins.open, stop.signal), { name: 'PullError', message: 'ovt://two/a/s is down' });
+  t.deepEqual(origins.opened, [...urls, ...urls]);
+  origins.up.add('ovt://two/a/s');
+  t.is((await firstSource({ ...SPEC, urls }, origins.open, stop.signal)).at, 1);
+  const late = Promise.withResolvers<PullSource>();
+  let closed = false;
+  const waiting = firstSource(SPEC, () => late.promise, stop.signal);
+  stop.abort();
+  await t.throwsAsync(waiting, { name: 'PullError' });
+  late.resolve({ connection: undefined, play: async () => {}, close: () => (closed = true) });
+  await until('it is closed', () => closed);
+  t.true(closed);
 });
 
 test('retryCount: rounds through the URLs before it is given up', async (t) => {

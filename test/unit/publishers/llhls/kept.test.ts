@@ -11,7 +11,7 @@ test('what is kept is small JSON, and read again says where to go on', (t) => {
   const read = readKept(JSON.parse(JSON.stringify(kept)));
   t.deepEqual(read, kept);
   if (read === undefined) return t.fail();
-  t.deepEqual(nextOf(read, AT + 20_000), { msn: 8, past: { discontinuities: 2, inits: new Map([[0, 1], [1, 3]]) } });
+  t.deepEqual(nextOf(read, AT + 20_000), { msn: 8, past: { discontinuities: 2, inits: new Map([[0, 1], [1, 3]]), gaps: 0 } });
   t.true(JSON.stringify(toKept('AbCdEfGh', PROGRESS, COMPLETE, Array.from({ length: 9999 }, () => 'x'.repeat(128)))).length < 10_000);
 });
 
@@ -21,6 +21,7 @@ test('a node that died may have been ahead of what it kept', (t) => {
   const { msn, past } = nextOf(kept, AT);
   t.true(msn > PROGRESS.msn + 1);
   t.true((past.inits.get(0) ?? 0) > 1);
+  t.is(msn - past.gaps, PROGRESS.msn, 'players find the way from what they know');
 });
 
 test('a node that could not keep anything for a while, and died, was as far ahead as that lasted', (t) => {
@@ -29,6 +30,8 @@ test('a node that could not keep anything for a while, and died, was as far ahea
   const { msn, past } = nextOf(kept, AT + 20_000);
   t.true(msn > PROGRESS.msn + 10);
   t.true((past.inits.get(1) ?? 0) > 3 + 10);
+  t.is(msn - past.gaps, PROGRESS.msn);
+  t.true(nextOf(kept, AT + 1e12).past.gaps <= 100, 'nobody counts the segments of years');
   t.is(nextOf(kept, AT - 60_000).msn, nextOf(kept, AT).msn, 'the clock of another node may be behind');
 });
 

@@ -33,9 +33,9 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     ],
     ...vhost,
   });
-  const { cluster, directory, calls, live } = await aloneWith(registry);
-  const publisher = new ThumbnailPublisher({ registry, cluster, directory, calls, crossDomains });
-  const llhls = new LlhlsPublisher({ registry, cluster, directory, calls, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32) });
+  const { cluster, others, directory, calls, sessionNames, live } = await aloneWith(registry);
+  const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
+  const llhls = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32) });
   const app = Fastify();
   for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })]) await app.register(routes);
   t.teardown(async () => {

@@ -1,0 +1,153 @@
+import type { EventEmitter } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { coalesced } from '../coalesce.ts';
+import { UnavailableError } from '../errors.ts';
+import type { ClusterEvents, ClusterState } from '../types.ts';
+import { parseChanges, type TableReply } from './changes.ts';
+import type { ClaimTable } from './claim-table.ts';
+import type { RedisConfig } from './config.ts';
+import type { Connection } from './connection.ts';
+import type { Leases } from './leases.ts';
+import type { Beat, Nodes } from './nodes.ts';
+import { SCRIPTS } from './scripts.ts';
+import type { Timing } from './timing.ts';
+
+type PullReply = [epoch: string, open: number, claims: TableReply, config: TableReply];
+
+export interface HeartbeatOptions {
+  readonly connection: Connection;
+  readonly timing: Timing;
+  readonly events: EventEmitter<ClusterEvents>;
+  readonly nodes: Nodes;
+  readonly leases: Leases;
+  readonly table: ClaimTable;
+  readonly config: RedisConfig;
+  /** Redis cannot be reached, and something is valid that would not be any more soon. */
+  readonly onAtStake: () => void;
+  readonly onFault: (error: Error) => void;
+}
+
+/** What happens every second: this node is heard of, hears what changed, and renews what it holds. */
+export class Heartbeat {
+  /** Brings what changed in Redis; calls at once share a run. @throws UnavailableError */
+  readonly pull = coalesced(() => this.#pullNow());
+  readonly #options: HeartbeatOptions;
+  #state: ClusterState = 'degraded';
+  #draining = false;
+  /** Life of Redis, and whether it has everything that it should have. */
+  #epoch = 0;
+  #open = false;
+  #replaced = false;
+  /** How often the connection was lost. */
+  #downs = 0;
+  #closed = false;
+  #pause = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  get state(): ClusterState {
+    return this.#state;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Does not wait for the next second. */
+  wake(): void {
+    this.#pause.abort();
+  }
+
+  /** The connection is lost. */
+  down(): void {
+    this.#downs += 1;
+    this.#setState('degraded');
+  }
+
+  /** Resolves when the last beat is over. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // before the connection is there a beat would only tell that it is not
+    await this.#rest(this.#options.timing.command);
+    while (!this.#closed) {
+      this.#pause = new AbortController();
+      await this.#beat();
+      await this.#rest(this.#options.timing.beat);
+    }
+  }
+
+  async #rest(forMs: number): Promise<void> {
+    await delay(forMs, undefined, { signal: this.#pause.signal }).catch(() => undefined);
+  }
+
+  async #beat(): Promise<void> {
+    const { connection, nodes, config, leases, onAtStake, onFault } = this.#options;
+    const downs = this.#downs;
+    try {
+      connection.probe();
+      const beat = await nodes.beat(config.position);
+      // before anything that takes its time
+      await leases.renew();
+      await this.#follow(beat);
+      // the connection may be gone since it was answered
+      if (!this.#closed && downs === this.#downs) this.#setState('connected');
+    } catch (error) {
+      this.#setState('degraded');
+      onFault(error as Error);
+      if (error instanceof UnavailableError && !this.#closed && leases.atStake) onAtStake();
+    }
+  }
+
+  async #follow(beat: Beat): Promise<void> {
+    const { events, config, table } = this.#options;
+    if (beat.replaced && !this.#replaced) events.emit('replaced');
+    this.#replaced = beat.replaced;
+    if (beat.wanted) await config.offer(beat.epoch);
+    const moved = beat.epoch !== this.#epoch || beat.open !== this.#open || this.#state === 'degraded' ||
+      beat.claimsRevision !== table.revision || beat.configRevision !== config.position.revision;
+    if (this.#state === 'degraded') table.forget();
+    if (moved) await this.pull();
+    this.#followDrain();
+  }
+
+  #followDrain(): void {
+    const { draining } = this.#options.nodes;
+    if (draining === this.#draining) return;
+    this.#draining = draining;
+    this.#options.events.emit('drain', draining);
+  }
+
+  async #pullNow(): Promise<void> {
+    const { connection, config, table } = this.#options;
+    const { epoch, revision } = config.position;
+    const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision]);
+    const [id, open, claims, entries] = reply as PullReply;
+    this.#epoch = Number(id);
+    this.#open = open === 1;
+    table.apply(parseChanges(claims), this.#open);
+    if (this.#open) config.apply(this.#epoch, parseChanges(entries));
+  }
+
+  #setState(state: ClusterState): void {
+    // that the connection ends with the node is nothing to tell
+    if (state === this.#state || this.#closed) return;
+    this.#state = state;
+    this.#options.events.emit('state', state);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Cluster } from '#cluster';
+import type { ServerConfig } from './config/model.ts';
+import type { FindOutput } from './core/find-output.ts';
+import type { Registry } from './core/registry.ts';
+import type { Logger } from './log.ts';
+import { OtherNodes } from './origins/other-nodes.ts';
+import { PeerCalls } from './origins/peer-calls.ts';
+import { SessionNames } from './origins/session-names.ts';
+import { StreamDirectory } from './origins/stream-directory.ts';
+import { StreamNames } from './origins/stream-names.ts';
+import { Relays } from './providers/ovt/relays.ts';
+import { openPulling } from './pulling.ts';
+import { Tasks } from './tasks/tasks.ts';
+
+export interface NeighboursOptions {
+  readonly config: ServerConfig;
+  readonly registry: Registry;
+  readonly cluster: Cluster;
+  readonly log: Logger;
+}
+
+export type Neighbours = ReturnType<typeof openNeighbours>;
+
+/** What this node has to do with the others: who has which stream, what they ask, and what comes here from elsewhere. */
+export function openNeighbours({ config, registry, cluster, log }: NeighboursOptions) {
+  const names = new StreamNames({ cluster, registry, log });
+  const directory = new StreamDirectory({ cluster, registry });
+  const calls = new PeerCalls(cluster, log);
+  const others = new OtherNodes(cluster);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
+  const relays = new Relays({ cluster, directory, log });
+  const tasks = new Tasks({ cluster, registry, directory, log });
+  const { pulls, maps, demand } = openPulling({ config, registry, cluster, names, directory, calls, tasks, log });
+  registry.demand = demand.application;
+  const find: FindOutput = async (application, name, query) => {
+    const relay = await relays.find(application, name);
+    if (relay !== undefined || !(await demand.bring(application, name, query))) return relay;
+    // of nodes that are asked at once one pulls, and the others relay it
+    return application.outputs.get(name) ?? relays.find(application, name);
+  };
+  return {
+    cluster, names, sessionNames, directory, calls, others, tasks, pulls, find, bring: demand.bring,
+    /** In the order in which they were opened; `tasks` end before them. */
+    parts: [names, sessionNames, directory, relays, maps, calls],
+  };
+}

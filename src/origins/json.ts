@@ -1,0 +1,17 @@
+import type { Static, TSchema } from 'typebox';
+import Value from 'typebox/value';
+
+/** What another node tells as JSON; undefined for what is none, or not of this schema. */
+export function readJson<S extends TSchema>(schema: S, body: Buffer): Static<S> | undefined {
+  const value = parse(body);
+  return Value.Check(schema, value) ? value : undefined;
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import { joinKey, splitKey, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import type { Application } from '../core/application.ts';
+import type { Registry } from '../core/registry.ts';
+import type { OutputStream } from '../core/stream.ts';
+import { KilnError, kilnError } from '../errors.ts';
+import { FaultLog, type Logger } from '../log.ts';
+import { tryNode } from './ask-node.ts';
+import { peerRequest, type OtherNodes } from './other-nodes.ts';
+import type { PeerCalls } from './peer-calls.ts';
+import type { StreamDirectory } from './stream-directory.ts';
+
+const PREFIX = '/session-names/';
+/** What other nodes may take to say whether they have a session, and the owner of its stream to say whether it may come in. */
+const OTHERS_MS = 1500;
+const OWNER_MS = 3000;
+/** How long a node may take from being told that a viewer may come in until it has the viewer. */
+const GRANTED_MS = OWNER_MS;
+const MAX_GRANTS = 10_000;
+
+export interface SessionNamesOptions {
+  readonly registry: Registry;
+  readonly cluster: Pick<Cluster, 'self' | 'forward'>;
+  readonly directory: Pick<StreamDirectory, 'known'>;
+  readonly others: OtherNodes;
+  readonly calls: PeerCalls;
+  readonly log: Logger;
+}
+
+interface Grant {
+  /** Incarnation of the node that the viewer is on. */
+  readonly node: string;
+  /** By the monotonic clock. */
+  readonly until: number;
+}
+
+/**
+ * Lets each name that URLs give to sessions be there once for a stream on all nodes, and keeps out whom any of them was
+ * told to end. The node that has the stream decides, one after the other; a node with a relay of it asks there.
+ */
+export class SessionNames {
+  readonly #options: SessionNamesOptions;
+  readonly #faults: FaultLog;
+  /** Names that were given a moment ago, whose viewers need not be there yet. The oldest come first. */
+  readonly #grants = new Map<string, Grant>();
+
+  constructor(options: SessionNamesOptions) {
+    this.#options = options;
+    this.#faults = new FaultLog(options.log);
+    options.calls.add(PREFIX, (request, from) => this.#answer(request, from));
+  }
+
+  /**
+   * Asks whether a viewer of this node may have a name. When the node that has the stream does not answer, it may, as far
+   * as this one knows: who calls has checked that, and checks it again.
+   * @throws sessionRefused, sessionExists
+   */
+  async take(application: Application, { name: output, input }: OutputStream, id: string): Promise<void> {
+    const { cluster, directory } = this.#options;
+    if (application.stream(input.name) !== undefined) return this.#grant(application, input.name, id, cluster.self);
+    const location = directory.known(application, output);
+    // its publisher is away
+    if (location === undefined) return;
+    const path = PREFIX + joinKey(application.vhost.name, application.name, input.name, id);
+    const answer = await tryNode(cluster, location.owner, peerRequest('PUT', path), OWNER_MS);
+    if (answer?.status === 403) throw kilnError('sessionRefused', id);
+    if (answer?.status === 409) throw kilnError('sessionExists', id);
+    if (answer?.status !== 200) this.#faults.count(`node ${location.owner.id} does not tell whether the names of sessions are free: they pass`);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#faults.close();
+  }
+
+  /** @throws sessionRefused, sessionExists */
+  async #grant(application: Application, stream: string, id: string, { incarnation }: NodeIdentity): Promise<void> {
+    application.checkSession(stream, id);
+    const key = joinKey(application.vhost.name, application.name, stream, id);
+    const now = performance.now();
+    const held = this.#grants.get(key);
+    // a node that asks again knows itself whether its viewer came in
+    if (held !== undefined && held.until > now && held.node !== incarnation) throw kilnError('sessionExists', id);
+    const grant = { node: incarnation, until: now + GRANTED_MS };
+    this.#remember(key, grant);
+    const replies = await this.#options.others.ask(peerRequest('GET', PREFIX + key), OTHERS_MS);
+    if (replies.some(({ response }) => response?.status === 200)) {
+      if (this.#grants.get(key) === grant) this.#grants.delete(key);
+      throw kilnError('sessionExists', id);
+    }
+    // who was ended in between, or came in by another publisher
+    application.checkSession(stream, id);
+  }
+
+  #remember(key: string, grant: Grant): void {
+    this.#grants.delete(key);
+    this.#grants.set(key, grant);
+    const now = performance.now();
+    for (const [oldest, { until }] of this.#grants) {
+      if (until > now && this.#grants.size <= MAX_GRANTS) return;
+      this.#grants.delete(oldest);
+    }
+  }
+
+  async #answer({ method, path }: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
+    const [vhost = '', app = '', stream = '', id = ''] = splitKey(path.slice(PREFIX.length));
+    const application = this.#options.registry.vhosts.get(vhost)?.applications.get(app);
+    if (application === undefined) return status(404);
+    if (method === 'GET') return status(application.views(stream).some((view) => view.session(id) !== undefined) ? 200 : 404);
+    if (application.stream(stream) === undefined) return status(404);
+    try {
+      await this.#grant(application, stream, id, from);
+      return status(200);
+    } catch (error) {
+      if (error instanceof KilnError) return status(error.status);
+      throw error;
+    }
+  }
+}
+
+function status(code: number): PeerResponse {
+  return { status: code, headers: {}, body: Buffer.alloc(0) };
+}

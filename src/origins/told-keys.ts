@@ -1,0 +1,131 @@
+import type { Redis } from 'ioredis';
+
+/** What origins say is forgotten when they have not said it for so long. */
+const EXPIRY_SECONDS = 10;
+const REFRESH_MS = 3000;
+/** Keys in one command: others wait for Redis meanwhile. */
+const BATCH = 200;
+
+/** For each key: 1 when it has its value, which stays for another while. What is no string is another's. */
+const REFRESH = `local results = {}
+for at, key in ipairs(KEYS) do
+  local own = redis.pcall('GET', key) == ARGV[at + 1]
+  results[at] = own and redis.call('EXPIRE', key, ARGV[1]) or 0
+end
+return results`;
+
+/** Deletes the keys that have their value. */
+const TAKE_BACK = `for at, key in ipairs(KEYS) do
+  if redis.pcall('GET', key) == ARGV[at] then redis.call('DEL', key) end
+end
+return 1`;
+
+type Pair = readonly [key: string, value: string];
+
+interface Told {
+  readonly value: string;
+  /** Redis had it when it was last looked for; else another tells of the key, or nobody yet. */
+  isOwn: boolean;
+}
+
+/**
+ * The keys that one origin tells of, each as long as no other told it first. What is in Redis is kept from expiring now
+ * and then; what is not is looked for at every turn.
+ */
+export class ToldKeys {
+  readonly #redis: Redis;
+  readonly #told = new Map<string, Told>();
+  /** What is to be deleted when Redis can be reached, by when it has expired anyway. */
+  readonly #left = new Map<string, { readonly value: string; readonly until: number }>();
+  #refreshedAt = -Infinity;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  set(key: string, value: string): void {
+    this.#told.set(key, { value, isOwn: false });
+  }
+
+  /** Tells of a key no more, unless it has another value by now. */
+  delete(key: string, value: string): void {
+    if (this.#told.get(key)?.value !== value) return;
+    this.#told.delete(key);
+    this.#left.set(key, { value, until: performance.now() + EXPIRY_SECONDS * 1000 });
+  }
+
+  /** Tells of nothing any more. */
+  clear(): void {
+    for (const [key, { value }] of [...this.#told]) this.delete(key, value);
+  }
+
+  /** Redis may have lost what it had. */
+  doubt(): void {
+    this.#refreshedAt = -Infinity;
+  }
+
+  /** Brings to Redis what changed, and what has its time. @throws Error when that fails */
+  async turn(): Promise<void> {
+    await this.#takeBack();
+    await this.#refresh();
+    await this.#candidates();
+  }
+
+  /** What ended here is deleted, unless another origin tells of it by now. */
+  async #takeBack(): Promise<void> {
+    const now = performance.now();
+    for (const [key, { until }] of this.#left) if (until < now || this.#told.has(key)) this.#left.delete(key);
+    for (const batch of batches([...this.#left].map(([key, { value }]): Pair => [key, value]))) {
+      await this.#redis.eval(TAKE_BACK, batch.length, ...keysOf(batch), ...valuesOf(batch));
+      for (const [key] of batch) this.#left.delete(key);
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#refreshedAt < REFRESH_MS) return;
+    for (const batch of batches(this.#pairs(true))) {
+      const results = (await this.#redis.eval(REFRESH, batch.length, ...keysOf(batch), EXPIRY_SECONDS, ...valuesOf(batch))) as number[];
+      batch.forEach((pair, at) => this.#mark(pair, results[at] === 1));
+    }
+    this.#refreshedAt = now;
+  }
+
+  /** Who told it first is left alone; whoever is next takes the place. */
+  async #candidates(): Promise<void> {
+    for (const batch of batches(this.#pairs(false))) {
+      const present = await this.#redis.mget(keysOf(batch));
+      const free = batch.filter((pair, at) => {
+        if (present[at] === pair[1]) this.doubt();
+        this.#mark(pair, present[at] === pair[1]);
+        return present[at] === null && this.#told.get(pair[0])?.value === pair[1];
+      });
+      if (free.length === 0) continue;
+      const pipeline = this.#redis.pipeline();
+      for (const [key, value] of free) pipeline.set(key, value, 'EX', EXPIRY_SECONDS, 'NX');
+      const replies = (await pipeline.exec()) ?? [];
+      free.forEach((pair, at) => this.#mark(pair, replies[at]?.[1] === 'OK'));
+    }
+  }
+
+  #pairs(isOwn: boolean): Pair[] {
+    return [...this.#told].filter(([, told]) => told.isOwn === isOwn).map(([key, { value }]) => [key, value]);
+  }
+
+  #mark([key, value]: Pair, isOwn: boolean): void {
+    const told = this.#told.get(key);
+    if (told?.value === value) told.isOwn = isOwn;
+  }
+}
+
+function keysOf(pairs: readonly Pair[]): string[] {
+  return pairs.map(([key]) => key);
+}
+
+function valuesOf(pairs: readonly Pair[]): string[] {
+  return pairs.map(([, value]) => value);
+}
+
+function* batches(pairs: readonly Pair[]): IterableIterator<readonly Pair[]> {
+  for (let at = 0; at < pairs.length; at += BATCH) yield pairs.slice(at, at + BATCH);
+}

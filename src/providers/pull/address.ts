@@ -1,0 +1,54 @@
+import { BlockList, isIPv6 } from 'node:net';
+
+/** Addresses that are of a link, of everybody or of nobody: no origin is there. */
+const UNPULLABLE = new BlockList();
+for (const [network, prefix] of [['0.0.0.0', 8], ['169.254.0.0', 16], ['224.0.0.0', 4], ['240.0.0.0', 4]] as const) {
+  UNPULLABLE.addSubnet(network, prefix, 'ipv4');
+}
+for (const [network, prefix] of [['fe80::', 10], ['ff00::', 8]] as const) UNPULLABLE.addSubnet(network, prefix, 'ipv6');
+UNPULLABLE.addAddress('::', 'ipv6');
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** IPv6 prefixes of 96 bits, in front of an IPv4 address: mapped (RFC 4291, 2.5.5), and through NAT64 (RFC 6052, 2.1). */
+const AROUND_IPV4 = ['0:0:0:0:0:0', '0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'];
+/** Below `::` only these are no IPv4 addresses: unspecified and loopback. */
+const SMALL = 1;
+
+/** An address in the one form that others are compared with: what leads to the same IPv4 address is that one. */
+export function canonical(address: string): string {
+  if (!isIPv6(address)) return address;
+  const groups = groupsOf(address);
+  const [high = 0, low = 0] = groups.slice(6);
+  const prefix = groups.slice(0, 6).map((group) => group.toString(16)).join(':');
+  const isIpv4 = AROUND_IPV4.includes(prefix) && !(prefix === AROUND_IPV4[0] && high === 0 && low <= SMALL);
+  if (isIpv4) return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+  return hostOf(address);
+}
+
+/** @param address a canonical one */
+export function isUnpullable(address: string): boolean {
+  return contains(UNPULLABLE, address);
+}
+
+/** @param address a canonical one */
+export function isLoopback(address: string): boolean {
+  return contains(LOOPBACK, address);
+}
+
+function contains(list: BlockList, address: string): boolean {
+  return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+}
+
+/** As RFC 5952 writes it, without its zone. */
+function hostOf(address: string): string {
+  return new URL(`http://[${address.replace(/%.*/, '')}]/`).hostname.slice(1, -1);
+}
+
+function groupsOf(address: string): number[] {
+  const [head = [], tail = []] = hostOf(address).split('::').map((part) => part.split(':').filter((group) => group !== ''));
+  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => '0');
+  return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
+}

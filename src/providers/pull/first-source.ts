@@ -1,0 +1,48 @@
+import { BackOff } from '../../core/back-off.ts';
+import { pause } from '../../tasks/pause.ts';
+import { PullError } from './error.ts';
+import { LONGEST_PAUSE_MS } from './pull.ts';
+import type { PullSource } from './source.ts';
+import type { PullSpec } from './spec.ts';
+
+/** An origin that has a stream, and which URL of the stream's list is its. */
+export interface FirstSource {
+  readonly at: number;
+  readonly source: PullSource;
+}
+
+/**
+ * Looks for an origin that has a stream, in as many rounds through its URLs as there may be.
+ * @throws PullError why the last one does not have it, or that the signal aborted
+ */
+export async function firstSource(
+  { urls, retryCount }: PullSpec, open: (url: string) => Promise<PullSource>, signal: AbortSignal,
+): Promise<FirstSource> {
+  const backOff = new BackOff(LONGEST_PAUSE_MS);
+  const tries = urls.length * Math.max(1, retryCount);
+  let reason = '';
+  for (let attempt = 0; attempt < tries && !signal.aborted; attempt++) {
+    const at = attempt % urls.length;
+    if (attempt > 0 && at === 0) await pause(backOff.next(), signal);
+    try {
+      return { at, source: await unlessAborted(open(urls[at] as string), signal) };
+    } catch (error) {
+      reason = (error as Error).message;
+    }
+  }
+  throw new PullError(signal.aborted ? 'it was ended' : reason);
+}
+
+async function unlessAborted(opening: Promise<PullSource>, signal: AbortSignal): Promise<PullSource> {
+  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
+  const onAbort = (): void => resolve(undefined);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const source = signal.aborted ? undefined : await Promise.race([opening, aborted]);
+    if (source !== undefined) return source;
+    void opening.then((late) => late.close(), () => undefined);
+    throw new PullError('it was ended');
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

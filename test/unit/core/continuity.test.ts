@@ -1,0 +1,24 @@
+import test from 'ava';
+import { Continuity } from '../../../src/core/continuity.ts';
+
+test('what a stream inherits is kept on, until a module keeps something of its own', (t) => {
+  let changes = 0;
+  const continuity = new Continuity(new Map([['a', 1], ['b', 2]]), () => changes++);
+  t.deepEqual([...continuity.kept], [['a', 1], ['b', 2]]);
+  t.is(changes, 0);
+  continuity.keep('a', 'own');
+  t.is(changes, 1);
+  t.deepEqual([...continuity.kept], [['a', 'own'], ['b', 2]]);
+  t.is(continuity.inherited('a'), 1);
+});
+
+test('nothing is kept of what ended for good', (t) => {
+  const told: unknown[][] = [];
+  const continuity: Continuity = new Continuity(new Map([['a', 1]]), () => told.push([...continuity.kept]));
+  continuity.end({ taken: true });
+  t.deepEqual(told, [[]]);
+  t.true(continuity.over && continuity.taken);
+  continuity.keep('a', 2);
+  t.is(continuity.kept.size, 0);
+  t.is(continuity.inherited('a'), 1);
+});
