@@ -18,6 +18,7 @@ import { llhlsRoutes } from './routes.ts';
 import type { LlhlsStream } from './stream.ts';
 import { SessionTokens } from './token.ts';
 
+/** What LL-HLS is served with. */
 export interface LlhlsPublisherOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'forward'>;

@@ -22,6 +22,7 @@ const Kept = Type.Object({
   /** Sessions that were thrown out, as far as they are remembered. */
   kicked: Type.Array(Type.String({ maxLength: 128 })),
 });
+/** See its schema. */
 export type Kept = Static<typeof Kept>;
 
 /** Segments that a node may have begun, and initializations, that time does not account for. */

@@ -24,6 +24,7 @@ import { renditionsOf, variants } from './variants.ts';
 
 const TICK_MS = 500;
 
+/** What a stream of this node is served with. */
 export interface LlhlsStreamOptions {
   readonly output: OutputStream;
   readonly application: Application;

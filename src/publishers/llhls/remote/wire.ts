@@ -8,8 +8,9 @@ import { kilnError } from '../../../errors.ts';
 export const PREFIX = '/llhls/';
 /** Of an answer that is an error: its name in the table of errors. */
 export const ERROR_HEADER = 'llhls-error';
-/** Of an answer with media. */
+/** Of an answer with media: part, segment or init. */
 export const KIND_HEADER = 'llhls-kind';
+/** The same: video or audio. */
 export const TYPE_HEADER = 'llhls-type';
 /** How long a call for what comes next in a chunklist is held, if nothing does: players give up after 10 seconds. */
 export const HELD_MS = 8000;
