@@ -140,6 +140,7 @@ export class TrackPackager {
 
   /** Puts gaps in front of what a cut begins, each so many seconds long. */
   lead({ msn, discontinuities, anchor, time }: Cut, gaps: number, seconds: number): void {
+    this.window.lead(gaps);
     for (let before = gaps; before > 0; before--) {
       const segment = new Segment(msn - before, this.#init, false, wallClock(anchor, time - before * seconds));
       segment.duration = seconds;

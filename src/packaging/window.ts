@@ -22,6 +22,8 @@ export class Window extends EventEmitter<WindowEvents> {
   #open: Segment | undefined;
   #bytes = 0;
   #listedFrom = 0;
+  /** Of the listed ones, how many lead to the first that has media. */
+  #leading = 0;
   #discontinuities = 0;
 
   /** @param count complete segments in a playlist */
@@ -49,6 +51,11 @@ export class Window extends EventEmitter<WindowEvents> {
   /** Discontinuities in front of the playlist's segments that stand in it no more, or never did (EXT-X-DISCONTINUITY-SEQUENCE). */
   get discontinuitySequence(): number {
     return this.#discontinuities;
+  }
+
+  /** The first segments, so many, are gaps that lead players to what comes: they are listed until that fills the playlist. */
+  lead(count: number): void {
+    this.#leading = count;
   }
 
   /** Bytes of media held. */
@@ -85,7 +92,7 @@ export class Window extends EventEmitter<WindowEvents> {
     segment.complete = true;
     this.#open = undefined;
     this.#complete.push(segment);
-    while (this.#complete.length - this.#listedFrom > this.#count) this.#unlist();
+    while (this.#complete.length - this.#listedFrom - this.#leading > this.#count) this.#unlist();
     while (this.#listedFrom > GRACE_SEGMENTS || (this.#bytes > this.#maxBytes && this.#complete.length > 1)) {
       this.#evict();
     }
@@ -93,6 +100,7 @@ export class Window extends EventEmitter<WindowEvents> {
   }
 
   #unlist(): void {
+    this.#leading = Math.max(0, this.#leading - 1);
     const gone = this.#complete[this.#listedFrom++] as Segment;
     if (gone.discontinuity) this.#discontinuities++;
   }

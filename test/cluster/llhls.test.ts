@@ -114,9 +114,11 @@ test.serial('published to one node, played from the others: by hls.js, by a play
     Promise.all(nodes.map(async (node) => Buffer.from(await (await fetch(node.httpUrl(path))).arrayBuffer())));
   for (const path of await chunklists(c)) {
     const { msn } = parseChunklist(await (await fetch(a.httpUrl(path))).text());
-    const lists = await bytesOf(`${path}?_HLS_msn=${msn + 1}`);
-    const [own = ''] = lists.map(String);
-    for (const list of lists) t.is(list.toString(), own);
+    // between two answers the next part may come
+    const own = await until('all nodes tell the same', async () => {
+      const [first, ...others] = (await bytesOf(`${path}?_HLS_msn=${msn + 1}`)).map(String);
+      return others.every((other) => other === first) && first;
+    });
     for (const [, name = ''] of own.matchAll(/^(seg_.*)$/gm)) {
       const [first, ...rest] = await bytesOf(`${path.slice(0, path.lastIndexOf('/'))}/${name}`);
       t.true((first?.length ?? 0) > 0);
@@ -124,7 +126,8 @@ test.serial('published to one node, played from the others: by hls.js, by a play
     }
   }
   t.deepEqual(await page.evaluate('faults'), []);
-  t.true(Number(await page.evaluate('hls.latency')) < 5);
+  // on a busy machine it may have to catch up first
+  await page.waitForFunction('hls.latency < 5', undefined, WITHIN);
 });
 
 test.serial('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {

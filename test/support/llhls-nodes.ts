@@ -41,6 +41,13 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
     asked.push(request.path);
     return forward(to, request, timeoutMs);
   };
+  const serve = cluster.serve.bind(cluster);
+  const over = Promise.withResolvers<void>();
+  let silent = false;
+  cluster.serve = (handler, streams) => serve(async (request, from) => {
+    if (silent) await over.promise;
+    return await handler(request, from);
+  }, streams);
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
@@ -50,6 +57,7 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const app = Fastify();
   await app.register(publisher.routes);
   t.teardown(async () => {
+    over.resolve();
     registry.close('the test is over');
     publisher.close();
     directory.close();
@@ -60,6 +68,10 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
     id, registry, application, cluster, directory, publisher, app,
     /** Paths of the calls that it made to others. */
     asked,
+    /** From now on it takes calls of others and does not answer them. */
+    silence: () => {
+      silent = true;
+    },
     get: (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers }),
     children: async (master = '/app/stream/llhls.m3u8') => {
       const { body } = await app.inject(master);

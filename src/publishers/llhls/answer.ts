@@ -12,6 +12,7 @@ export interface Media {
 /** What is told to who asks for a file; `starting`: there is nothing to tell yet. */
 export type FileAnswer = Media | { readonly kind: 'chunklist'; readonly text: Text } | typeof STARTING;
 
+/** There is nothing to tell yet. */
 export const STARTING = { kind: 'starting' } as const;
 
 /** Registers what is to happen when the client leaves. */

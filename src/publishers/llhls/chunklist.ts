@@ -15,18 +15,22 @@ export interface Chunklist {
   /** Its publisher has gone, and may return. */
   readonly interrupted: boolean;
   text(form: ChunklistForm): Text | Promise<Text>;
-  /** @throws tooManyWaiting */
-  wait(ready: () => boolean, onLeft: OnLeft): Promise<Outcome>;
+  /**
+   * @param since when the request came, in milliseconds since the epoch: it has waited for so long already
+   * @throws tooManyWaiting
+   */
+  wait(ready: () => boolean, onLeft: OnLeft, since: number): Promise<Outcome>;
 }
 
 /**
  * The chunklist that a player asks for, when it is there (RFC 8216bis 6.2.5.2). While the publisher is away players get
  * the one that they know: they ask again, where an error would make them give up.
+ * @param since when the request came, in milliseconds since the epoch
  * @throws playlistDirective, playlistOverdue, streamInterrupted, fileNotFound, tooManyWaiting
  */
-export function answerChunklist(of: Chunklist, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+export function answerChunklist(of: Chunklist, directives: Directives, hold: Hold, since = Date.now()): FileAnswer | Promise<FileAnswer> {
   const { position } = of;
-  if (position === undefined) return of.continues ? answerBegun(of, directives, hold) : STARTING;
+  if (position === undefined) return of.continues ? answerBegun(of, directives, hold, since) : STARTING;
   const { part, skip, legacy } = directives;
   // many players take a playlist without a complete segment for an empty one
   const msn = directives.msn ?? (position.newest === undefined ? position.open?.msn : undefined);
@@ -35,14 +39,14 @@ export function answerChunklist(of: Chunklist, directives: Directives, hold: Hol
   if (msn === undefined || has(position, msn, wanted)) return answer(of, form);
   if (tooFar(position, msn, part)) throw kilnError('playlistDirective', 'too far ahead');
   const ready = (): boolean => of.position !== undefined && has(of.position, msn, wanted);
-  return hold((onLeft) => of.wait(ready, onLeft)).then((outcome) => {
+  return hold((onLeft) => of.wait(ready, onLeft, since)).then((outcome) => {
     if (outcome === 'ready' || (outcome === 'overdue' && of.interrupted)) return answer(of, form);
     throw outcome === 'overdue' ? kilnError('playlistOverdue') : kilnError('fileNotFound');
   });
 }
 
-async function answerBegun(of: Chunklist, directives: Directives, hold: Hold): Promise<FileAnswer> {
-  const outcome = await hold((onLeft) => of.wait(() => of.position !== undefined, onLeft));
+async function answerBegun(of: Chunklist, directives: Directives, hold: Hold, since: number): Promise<FileAnswer> {
+  const outcome = await hold((onLeft) => of.wait(() => of.position !== undefined, onLeft, since));
   if (outcome === 'gone') throw kilnError('fileNotFound');
   if (of.position === undefined) throw kilnError('streamInterrupted');
   return await answerChunklist(of, directives, hold);

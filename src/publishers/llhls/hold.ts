@@ -10,14 +10,19 @@ const heldOn = new WeakMap<Socket, number>();
 /** Holds one request, until its client leaves or too many of its connection are held. */
 export function holdOn(reply: FastifyReply): Hold {
   return (wait, most = MAX_HELD) => {
-    const { socket } = reply.request.raw;
+    const { raw, request: { raw: { socket } } } = reply;
     const held = heldOn.get(socket) ?? 0;
     if (held >= most) throw kilnError('tooManyWaiting');
-    const waiting = wait((cancel) => reply.raw.once('close', cancel));
+    const waiting = wait((cancel) => (raw.destroyed ? cancel() : raw.once('close', cancel)));
     heldOn.set(socket, held + 1);
     return waiting.finally(() => heldOn.set(socket, (heldOn.get(socket) ?? 1) - 1));
   };
 }
 
-/** For those who ask on behalf of many. */
-export const holdAny: Hold = (wait) => wait(() => {});
+/** Holds requests of those who ask on behalf of many, for as long as they say. @param timeoutMs of each */
+export function holdFor(timeoutMs: number): Hold {
+  return (wait) => {
+    let timer: NodeJS.Timeout | undefined;
+    return wait((cancel) => (timer = setTimeout(cancel, timeoutMs))).finally(() => clearTimeout(timer));
+  };
+}

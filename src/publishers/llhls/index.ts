@@ -18,6 +18,7 @@ import { llhlsRoutes } from './routes.ts';
 import type { LlhlsStream } from './stream.ts';
 import { SessionTokens } from './token.ts';
 
+/** What LL-HLS is served with. */
 export interface LlhlsPublisherOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'forward'>;
@@ -48,7 +49,7 @@ export class LlhlsPublisher {
     const tokens = ({ internalName }: Application, name: string) => new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
     this.#own = new OwnStreams({ directory, tokens, log });
-    this.#remote = new RemoteStreams({ cluster, directory, tokens });
+    this.#remote = new RemoteStreams({ cluster, directory, tokens, log });
     registry.on('output', this.#attach);
     answerNodes(calls, ({ vhost, app, stream, what, query }) => {
       const application = registry.vhosts.get(vhost)?.applications.get(app);

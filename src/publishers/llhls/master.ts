@@ -9,6 +9,7 @@ import { renditionsOf, type Variant } from './variants.ts';
 const UNKNOWN_BANDWIDTH = 1_000_000;
 const UNKNOWN_FRAMERATE = 30;
 
+/** What a master playlist is made of. */
 export interface MasterOptions {
   readonly output: OutputStream;
   /** Seconds. */

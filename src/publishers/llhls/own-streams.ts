@@ -8,6 +8,7 @@ import { addDefaultPlaylist } from './default-playlist.ts';
 import { LlhlsStream } from './stream.ts';
 import type { SessionTokens } from './token.ts';
 
+/** What streams of this node are served with. */
 export interface OwnStreamsOptions {
   readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
   readonly tokens: (application: Application, name: string) => SessionTokens;

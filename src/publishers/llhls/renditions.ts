@@ -20,6 +20,7 @@ const FIRST_SEGMENT_SECONDS = 1;
 /** Of all streams, so that of two playlists of one name the later one has the greater. */
 let editions = 0;
 
+/** What the renditions of a stream are made with. */
 export interface RenditionsOptions {
   readonly config: LlhlsPublisherConfig;
   /** In the names of all files. */

@@ -90,6 +90,12 @@ export class Players {
     return this.#players.has(token);
   }
 
+  /** Whether the player of a token was thrown out. */
+  hasKicked(token: string): boolean {
+    const claims = this.#tokens.verify(token);
+    return claims !== undefined && this.#isKicked(claims.id);
+  }
+
   /**
    * The player behind a token; `uncounted` beyond the limit of what is remembered, undefined for
    * a token that is wrong, or whose player was thrown out, or whose name another viewer has by now.

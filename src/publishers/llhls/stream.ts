@@ -24,6 +24,7 @@ import { renditionsOf, variants } from './variants.ts';
 
 const TICK_MS = 500;
 
+/** What a stream of this node is served with. */
 export interface LlhlsStreamOptions {
   readonly output: OutputStream;
   readonly application: Application;
@@ -63,7 +64,7 @@ export class LlhlsStream implements PlayedStream {
     this.renditions = new Renditions({
       config,
       streamKey: config.originMode ? nameHash(output.name) : this.run,
-      next: before && nextOf(before),
+      next: before && nextOf(before, Date.now()),
       onProgress: () => this.#keep(),
       log,
       faults: this.#faults,
@@ -161,6 +162,11 @@ export class LlhlsStream implements PlayedStream {
     return player === 'uncounted' ? undefined : player;
   }
 
+  /** Whether the player of a token was thrown out: it does not come in again. */
+  hasKicked(token: string): boolean {
+    return this.#players.hasKicked(token);
+  }
+
   sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
     this.#output.counters.sent(bytes, now);
     viewer?.sent(bytes, now);
@@ -188,8 +194,8 @@ export class LlhlsStream implements PlayedStream {
   #hinted(name: string, rendition: Rendition, hold: Hold): Promise<Media> {
     const decided = (): boolean => this.#resource(name)?.kind !== 'hint';
     return hold((onLeft) => rendition.wait(decided, onLeft)).then((outcome) => {
-      if (outcome === 'overdue') throw kilnError('playlistOverdue');
       const resource = this.#resource(name);
+      if (outcome === 'overdue' || resource?.kind === 'hint') throw kilnError('playlistOverdue');
       if (resource?.kind !== 'part') throw kilnError('fileNotFound');
       return resource;
     });
@@ -203,7 +209,8 @@ export class LlhlsStream implements PlayedStream {
 
   /** Tells what who continues the stream has to know; of segments, when one has begun. */
   #keep(complete = false): void {
-    const kept = toKept(this.run, this.renditions.progress, complete, this.#players.kicked);
+    const { config: { segmentDuration }, renditions: { progress } } = this;
+    const kept = toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
     if (kept === undefined || (this.#kept !== undefined && !isNews(kept, this.#kept))) return;
     this.#kept = kept;
     const { name, input: { continuity } } = this.#output;

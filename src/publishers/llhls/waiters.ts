@@ -13,6 +13,7 @@ interface Waiter {
 /** Requests that are held until a part or segment exists. The owner bounds their number. */
 export class Waiters {
   readonly #waiters = new Set<Waiter>();
+  #closed: Outcome | undefined;
 
   get size(): number {
     return this.#waiters.size;
@@ -23,6 +24,7 @@ export class Waiters {
    * @param onCancel takes a function that ends the wait, as `gone`, when the client leaves
    */
   wait(ready: () => boolean, timeoutMs: number, onCancel: (cancel: () => void) => void): Promise<Outcome> {
+    if (this.#closed !== undefined) return Promise.resolve(this.#closed);
     return new Promise((resolve) => {
       const waiter: Waiter = {
         ready,
@@ -42,6 +44,7 @@ export class Waiters {
     for (const waiter of this.#waiters) if (waiter.ready()) waiter.settle('ready');
   }
 
+  /** @param now milliseconds since the epoch */
   expire(now: number): void {
     for (const waiter of this.#waiters) if (waiter.deadline <= now) waiter.settle('overdue');
   }
@@ -51,8 +54,9 @@ export class Waiters {
     for (const waiter of this.#waiters) waiter.deadline = Math.min(waiter.deadline, until);
   }
 
-  /** Nothing will come any more, or not here. */
+  /** Nothing will come any more, or not here: whoever waits, and whoever comes to wait, is told so. */
   close(outcome: Outcome = 'gone'): void {
-    for (const waiter of this.#waiters) waiter.settle(outcome);
+    this.#closed ??= outcome;
+    for (const waiter of this.#waiters) waiter.settle(this.#closed);
   }
 }

@@ -99,3 +99,20 @@ test('numbers that may have been told of are gaps in front of it, before the dis
   const clocks = segments(0).map(({ wallClock }) => wallClock);
   t.deepEqual(clocks, clocks.toSorted((one, other) => one - other));
 });
+
+test('more gaps than a playlist has segments are listed until the playlist is full without them', (t) => {
+  const { push, segmenter } = start([VIDEO, AUDIO], {
+    segmentCount: 3, firstMsn: 30, past: { discontinuities: 0, inits: new Map(), gaps: 12 },
+  });
+  for (let to = 0.5; to < 30; to += 0.5) {
+    push(media(to, to - 0.5));
+    for (const { window } of segmenter.packagers.values()) {
+      const real = window.listed.filter(({ gap }) => !gap).length;
+      const numbers = window.listed.map(({ msn }) => msn);
+      t.deepEqual(numbers, numbers.map((_, index) => (numbers[0] as number) + index));
+      if (real < 3) t.is(numbers[0] ?? 18, 18);
+      t.is(numbers.length, numbers[0] === 18 ? 12 + real : real);
+      t.true(real <= 3);
+    }
+  }
+});

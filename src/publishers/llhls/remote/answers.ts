@@ -1,7 +1,7 @@
 import type { PeerRequest, PeerResponse } from '#cluster';
 import { KilnError, kilnError } from '../../../errors.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
-import { holdAny } from '../hold.ts';
+import { holdFor } from '../hold.ts';
 import { markOf } from '../position.ts';
 import type { LlhlsStream } from '../stream.ts';
 import {
@@ -9,9 +9,11 @@ import {
   type MasterState, type Verdict,
 } from './wire.ts';
 
+/** For how long a segment that was put together for a node is kept for the others: they ask when it has just come. */
+const JOINED_MS = 10_000;
 const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
 
-/** @throws sessionExists for the name of a session that a viewer elsewhere has */
+/** Finds a stream of this node. @throws sessionExists for the name of a session that a viewer elsewhere has */
 export type StreamHere = (asked: Asked) => LlhlsStream | undefined | Promise<LlhlsStream | undefined>;
 
 /** Answers other nodes for the streams of this one. */
@@ -36,7 +38,7 @@ async function answer(find: StreamHere, { path, body }: PeerRequest): Promise<Pe
     case 'chunklist':
       return await chunklist(stream, asked);
     case 'media':
-      return await media(stream, asked.file);
+      return await media(stream, asked);
     case 'sessions':
       return content({ players: count(stream, read(Report, body)) });
     default:
@@ -60,7 +62,7 @@ async function chunklist(stream: LlhlsStream, { app, stream: name, file, query }
   if (rendition === undefined) throw kilnError('fileNotFound');
   const after = query.get('after');
   const changed = (): boolean => rendition.position !== undefined && markOf(rendition.position) !== after;
-  const hold = Math.min(Number(query.get('hold')), HELD_MS);
+  const hold = holdOf(query);
   if (hold > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
     await rendition.waiters.wait(changed, hold, () => {});
   }
@@ -76,16 +78,33 @@ async function chunklist(stream: LlhlsStream, { app, stream: name, file, query }
   return content(state);
 }
 
-async function media(stream: LlhlsStream, file: string): Promise<PeerResponse> {
-  const found = file.endsWith('.m4s') ? await stream.file(file, NO_DIRECTIVES, holdAny) : undefined;
+/** A part that was hinted at is held as long as the query's `hold`. */
+async function media(stream: LlhlsStream, { file, query }: Asked): Promise<PeerResponse> {
+  const found = file.endsWith('.m4s') ? await stream.file(file, NO_DIRECTIVES, holdFor(holdOf(query))) : undefined;
   if (found === undefined || found.kind === 'starting' || found.kind === 'chunklist') throw kilnError('fileNotFound');
   const { kind, type, body } = found;
-  const [only] = body;
-  return {
-    status: 200,
-    headers: { [KIND_HEADER]: kind, [TYPE_HEADER]: type },
-    body: body.length === 1 && only !== undefined ? only : Buffer.concat(body),
-  };
+  return { status: 200, headers: { [KIND_HEADER]: kind, [TYPE_HEADER]: type }, body: joined(body) };
+}
+
+/** By the parts of a segment. */
+const known = new WeakMap<readonly Buffer[], Buffer>();
+
+/** A file in one piece: made once for all nodes that ask for it at about the same time. */
+function joined(parts: readonly Buffer[]): Buffer {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  let whole = known.get(parts);
+  if (whole === undefined) {
+    known.set(parts, (whole = Buffer.concat(parts)));
+    setTimeout(() => known.delete(parts), JOINED_MS).unref();
+  }
+  return whole;
+}
+
+/** Milliseconds that a call may be held. */
+function holdOf(query: URLSearchParams): number {
+  const hold = Number(query.get('hold'));
+  return hold > 0 ? Math.min(hold, HELD_MS) : 0;
 }
 
 /** Counts the players of another node. */
@@ -99,7 +118,8 @@ function count(stream: LlhlsStream, { players, bytes }: Report): Verdict[] {
       return viewer === undefined ? 'uncounted' : 'counted';
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      return error.code === 'tooManyConnections' ? 'full' : 'refused';
+      if (error.code === 'tooManyConnections') return 'full';
+      return stream.hasKicked(token) ? 'kicked' : 'refused';
     }
   });
 }

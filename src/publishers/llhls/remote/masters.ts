@@ -1,6 +1,6 @@
 import { kilnError } from '../../../errors.ts';
-import { AwayError } from './link.ts';
-import type { MasterState } from './wire.ts';
+import { AwayError, type OwnerLink } from './link.ts';
+import { MasterState, read } from './wire.ts';
 
 const MAX_MASTERS = 64;
 
@@ -9,14 +9,16 @@ const MAX_MASTERS = 64;
  * and name no session: the owner says whether there is room, and whether a name is free.
  */
 export class RemoteMasters {
-  readonly #load: (file: string, session: string | undefined) => Promise<MasterState | undefined>;
+  readonly #link: OwnerLink;
+  readonly #onRun: (run: string) => void;
   readonly #asked = new Map<string, Promise<MasterState | undefined>>();
   /** The last ones, for when nobody answers. */
   readonly #known = new Map<string, MasterState>();
 
-  /** @param load asks the owner; @throws AwayError when nobody answers */
-  constructor(load: (file: string, session: string | undefined) => Promise<MasterState | undefined>) {
-    this.#load = load;
+  /** @param onRun called with the run of the stream that the owner tells of */
+  constructor(link: OwnerLink, onRun: (run: string) => void) {
+    this.#link = link;
+    this.#onRun = onRun;
   }
 
   /**
@@ -34,6 +36,7 @@ export class RemoteMasters {
     }
   }
 
+  /** What is known is of another stream. */
   clear(): void {
     this.#known.clear();
   }
@@ -49,8 +52,12 @@ export class RemoteMasters {
   }
 
   async #loadNoted(file: string, session: string | undefined): Promise<MasterState | undefined> {
-    const state = await this.#load(file, session);
-    if (state !== undefined && (this.#known.size < MAX_MASTERS || this.#known.has(file))) {
+    const query = session === undefined ? undefined : new URLSearchParams({ session });
+    const { status, body } = await this.#link.ask({ what: 'master', file, query });
+    if (status === 201) return undefined;
+    const state = read(MasterState, body);
+    this.#onRun(state.run);
+    if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {
       const { run, template } = state;
       this.#known.set(file, { run, template });
     }

@@ -6,8 +6,12 @@ import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 
 /** Players beyond this are served and not counted: what strangers make this node remember is bounded. */
 const MAX_PLAYERS = 50_000;
-/** Tokens that the owner has refused, the oldest forgotten first: it is asked again then. */
+/** Tokens of players that were thrown out, the oldest forgotten first: the owner is asked again then. */
+const MAX_KICKED = 10_000;
+/** The same for tokens that are refused, as while another viewer has the name. */
 const MAX_REFUSED = 10_000;
+/** For so long the owner is not asked again about those. */
+const REFUSED_MS = 1000;
 const REPORT_MS = 1000;
 /** A player that was silent for so long is asked about again when it comes back. */
 const FORGET_MS = 30_000;
@@ -38,13 +42,14 @@ class RemotePlayer implements Viewer {
   }
 }
 
+/** What players of a stream are let in by. */
 export interface RemotePlayersOptions {
   readonly tokens: SessionTokens;
   /** Of the application, for all nodes. */
   readonly maxConnection: number;
   /** Nobody answers for the stream, as far as is known. */
   readonly isAway: () => boolean;
-  /** Tells the owner; undefined when nobody answers for the stream, for whatever reason. */
+  /** Tells the owner; undefined when nobody answers for the stream, for whatever reason. It never throws. */
   readonly report: (report: Report) => Promise<readonly Verdict[] | undefined>;
 }
 
@@ -55,7 +60,9 @@ export interface RemotePlayersOptions {
 export class RemotePlayers {
   readonly #options: RemotePlayersOptions;
   readonly #players = new Map<string, RemotePlayer>();
-  readonly #refused = new RecentSet<string>(MAX_REFUSED);
+  readonly #kicked = new RecentSet<string>(MAX_KICKED);
+  /** Until when, by the monotonic clock. */
+  readonly #refused = new Map<string, number>();
   #uncountedBytes = 0;
   #reportedAt = 0;
   /** The report that is on its way, and the one behind it. */
@@ -76,7 +83,7 @@ export class RemotePlayers {
       present.see();
       return present;
     }
-    if (this.#refused.has(token) || this.#options.tokens.verify(token) === undefined) throw kilnError('playlistSessionRefused');
+    if (this.#isRefused(token) || this.#options.tokens.verify(token) === undefined) throw kilnError('playlistSessionRefused');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
     const player = present ?? this.#remember(token);
     if (!this.#options.isAway()) return this.#introduce(player);
@@ -94,6 +101,10 @@ export class RemotePlayers {
     for (const [token, { lastSeen, changed }] of this.#players) {
       if (!changed && lastSeen < now - FORGET_MS) this.#players.delete(token);
     }
+    for (const [token, until] of this.#refused) {
+      if (until > now) break;
+      this.#refused.delete(token);
+    }
     if (this.#sending === undefined && now - this.#reportedAt >= REPORT_MS && this.#hasNews()) void this.#report();
   }
 
@@ -107,7 +118,7 @@ export class RemotePlayers {
     const { token } = player;
     player.changed = true;
     const outcome = await this.#reportNext().then(() => this.#players.get(token));
-    if (this.#refused.has(token)) throw kilnError('playlistSessionRefused');
+    if (this.#isRefused(token)) throw kilnError('playlistSessionRefused');
     if (outcome === undefined) throw kilnError('tooManyConnections', this.#options.maxConnection);
     return outcome;
   }
@@ -115,10 +126,13 @@ export class RemotePlayers {
   /** A report that begins after this call. */
   #reportNext(): Promise<void> {
     if (this.#sending === undefined) return this.#report();
-    this.#next ??= this.#sending.then(() => {
-      this.#next = undefined;
-      return this.#report();
-    });
+    if (this.#next === undefined) {
+      const report = (): Promise<void> => {
+        this.#next = undefined;
+        return this.#report();
+      };
+      this.#next = this.#sending.then(report, report);
+    }
     return this.#next;
   }
 
@@ -158,7 +172,18 @@ export class RemotePlayers {
     player.known = verdict === 'counted' || verdict === 'uncounted';
     if (player.known) return;
     this.#players.delete(player.token);
-    if (verdict === 'refused') this.#refused.add(player.token);
+    if (verdict === 'kicked') this.#kicked.add(player.token);
+    if (verdict === 'refused') this.#refuse(player.token);
+  }
+
+  #refuse(token: string): void {
+    this.#refused.delete(token);
+    this.#refused.set(token, performance.now() + REFUSED_MS);
+    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.keys().next().value as string);
+  }
+
+  #isRefused(token: string): boolean {
+    return this.#kicked.has(token) || (this.#refused.get(token) ?? 0) > performance.now();
   }
 
   #hasNews(): boolean {

@@ -1,5 +1,6 @@
 import type { Cluster } from '#cluster';
 import type { Application } from '../../../core/application.ts';
+import type { Logger } from '../../../log.ts';
 import type { Location, StreamDirectory } from '../../../origins/stream-directory.ts';
 import type { StreamName } from '../../../origins/stream-key.ts';
 import type { SessionTokens } from '../token.ts';
@@ -11,10 +12,12 @@ const MAX_CACHE_BYTES = 256 * 1024 * 1024;
 /** What nobody has asked for in so long is forgotten. */
 const IDLE_MS = 60_000;
 
+/** What streams of other nodes are played with. */
 export interface RemoteStreamsOptions {
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly tokens: (application: Application, name: string) => SessionTokens;
+  readonly log: Logger;
 }
 
 /** Streams of other nodes that are played here. */
@@ -61,9 +64,10 @@ export class RemoteStreams {
   #open(application: Application, name: string, { owner }: Location): RemoteStream | undefined {
     const config = application.config.publishers.llhls;
     if (config === undefined || application.closed) return undefined;
-    const { cluster, directory, tokens } = this.#options;
+    const { cluster, directory, tokens, log } = this.#options;
     const stream = new RemoteStream({
       cluster, directory, application, config, name, owner, cache: this.#cache, tokens: tokens(application, name),
+      log: log.child({ publisher: 'llhls', stream: `${application.internalName}/${name}` }),
     });
     let streams = this.#streams.get(application);
     if (streams === undefined) {

@@ -8,36 +8,42 @@ import { kilnError } from '../../../errors.ts';
 export const PREFIX = '/llhls/';
 /** Of an answer that is an error: its name in the table of errors. */
 export const ERROR_HEADER = 'llhls-error';
-/** Of an answer with media. */
+/** Of an answer with media: part, segment or init. */
 export const KIND_HEADER = 'llhls-kind';
+/** The same: video or audio. */
 export const TYPE_HEADER = 'llhls-type';
 /** How long a call for what comes next in a chunklist is held, if nothing does: players give up after 10 seconds. */
 export const HELD_MS = 8000;
 /** Players in one report. */
 export const MAX_REPORTED = 1000;
 
+/** Of a chunklist, as a call's `forms` names them. */
 export const FORMS: readonly ChunklistForm[] = ['full', 'delta', 'legacy'];
 
 /** `sessions` has no file. */
 export type Wanted = 'master' | 'chunklist' | 'media' | 'sessions';
 
+/** An output stream, by the names of what it is in. */
 export interface StreamPath {
   readonly vhost: string;
   readonly app: string;
   readonly stream: string;
 }
 
+/** A call, as its path tells. */
 export interface Asked extends StreamPath {
   readonly what: string;
   readonly file: string;
   readonly query: URLSearchParams;
 }
 
-export function pathOf({ vhost, app, stream }: StreamPath, what: Wanted, file: string, query?: URLSearchParams): string {
+/** The path of a call. */
+export function pathOf({ vhost, app, stream }: StreamPath, what: Wanted, file: string, query: URLSearchParams): string {
   const path = `${PREFIX}${joinKey(vhost, app, stream, what, file)}`;
-  return query === undefined ? path : `${path}?${query}`;
+  return query.size === 0 ? path : `${path}?${query}`;
 }
 
+/** What a call asks for; names that are missing are empty. */
 export function readPath(path: string): Asked {
   const [names = '', query] = path.slice(PREFIX.length).split('?', 2);
   const [vhost = '', app = '', stream = '', what = '', file = ''] = splitKey(names);
@@ -60,10 +66,12 @@ export const ChunklistState = Type.Object({
     full: Type.Optional(Type.String()), delta: Type.Optional(Type.String()), legacy: Type.Optional(Type.String()),
   }),
 });
+/** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
 
 /** A master playlist for whoever may come, and the token of the session that was named. */
 export const MasterState = Type.Object({ run: Type.String(), template: Type.String(), token: Type.Optional(Type.String()) });
+/** See its schema. */
 export type MasterState = Static<typeof MasterState>;
 
 /** Players that a node serves: token, bytes since the last report, milliseconds since it was seen. */
@@ -74,16 +82,19 @@ export const Report = Type.Object({
   /** Of those who are not counted. */
   bytes: Type.Number({ minimum: 0 }),
 });
+/** See its schema. */
 export type Report = Static<typeof Report>;
 
-const Verdict = Type.Union([Type.Literal('counted'), Type.Literal('uncounted'), Type.Literal('refused'), Type.Literal('full')]);
-/** What a player is to its stream. */
+const Verdict = Type.Union([
+  Type.Literal('counted'), Type.Literal('uncounted'), Type.Literal('kicked'), Type.Literal('refused'), Type.Literal('full'),
+]);
+/** What a player is to its stream; `refused`: now, as while another viewer has its name. */
 export type Verdict = Static<typeof Verdict>;
 
 /** About the players of a report, in order. */
 export const Verdicts = Type.Object({ players: Type.Array(Verdict) });
 
-/** @throws streamInterrupted for what a node of another version may send */
+/** What a call or an answer brings. @throws streamInterrupted for what a node of another version may send */
 export function read<S extends TSchema>(schema: S, body: Buffer): Static<S> {
   const value = parse(body);
   if (!Value.Check(schema, value)) throw kilnError('streamInterrupted');

@@ -58,6 +58,24 @@ test('every file of a stream is the same on every node, with the same headers', 
   for (const path of ['/app/nobody/llhls.m3u8', '/app/stream/other.m3u8', '/app/stream/other.m4s', '/app/stream/chunklist_0_video_x_llhls.m3u8']) await same(path);
 });
 
+test('the legacy form is the one of the owner, whatever is asked for at the same time', async (t) => {
+  const { a, b, advance } = await live(t);
+  advance(5.2);
+  const url = (await b.children())[1] as string;
+  const legacy = `${url}?_HLS_legacy=YES`;
+  const [, , together] = await Promise.all([b.get(url), b.get(`${url}?_HLS_skip=YES`), b.get(legacy)]);
+  t.is(together?.body, (await a.get(legacy)).body);
+  const other = (await b.children())[0] as string;
+  const newest = Math.max(...uris((await b.get(other)).body, /^seg_\d+_(\d+)_/gm).map(Number));
+  const before = b.asked.length;
+  const next = b.get(`${other}?_HLS_msn=${newest + 1}`);
+  await until('it waits', () => b.asked.length > before);
+  const old = b.get(`${other}?_HLS_legacy=YES&_HLS_msn=${newest + 1}`);
+  advance(9.2);
+  t.regex((await next).body, /#EXT-X-PART:/);
+  t.is((await old).body, (await a.get(`${other}?_HLS_legacy=YES`)).body);
+});
+
 test('media is fetched once for a node, however many ask and however often', async (t) => {
   const { b, advance } = await live(t);
   advance(7.1);

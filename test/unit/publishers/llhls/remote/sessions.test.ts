@@ -109,6 +109,17 @@ test('the name of a session is one for all nodes', async (t) => {
   t.is((await c.get(`${MASTER}?session=another`)).statusCode, 200);
 });
 
+test('a token whose name another viewer has is good again when that one has left', async (t) => {
+  const { a, b, output } = await live(t);
+  const [url = ''] = await b.children(`${MASTER}?session=somebody`);
+  const other = a.application.addOutput(output.input, 'other');
+  const leave = other.addSession({ id: 'somebody', kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {} });
+  t.is((await b.get(url)).statusCode, 401);
+  leave();
+  t.is((await a.get(url)).statusCode, 200);
+  await until('so it is here', async () => (await b.get(url)).statusCode === 200);
+});
+
 test('players who come at once are told of at once, in few calls; what they take is told once a second', async (t) => {
   const { b, output } = await live(t);
   const urls = await Promise.all(Array.from({ length: 100 }, async () => (await b.children())[0] as string));

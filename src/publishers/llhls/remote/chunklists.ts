@@ -1,0 +1,113 @@
+import { kilnError } from '../../../errors.ts';
+import type { Logger } from '../../../log.ts';
+import type { FileAnswer, Hold } from '../answer.ts';
+import { answerChunklist } from '../chunklist.ts';
+import type { Directives } from '../directives.ts';
+import { MAX_WAITING, type Outcome } from '../waiters.ts';
+import type { OwnerLink } from './link.ts';
+import { RemoteRendition, type RemoteContext } from './rendition.ts';
+import { ChunklistState, read } from './wire.ts';
+
+/** Of one stream. */
+const MAX_RENDITIONS = 256;
+/** Of one connection: caches in front of players ask for many at once. */
+const MAX_LOADED_BY_ONE = 64;
+
+/** What chunklists are loaded by. */
+export interface RemoteChunklistsOptions {
+  readonly link: OwnerLink;
+  /** Called with the run of the stream that the owner tells of. */
+  readonly onRun: (run: string) => void;
+  readonly log: Logger;
+}
+
+/** The chunklists of a stream that another node has, by name: those that the owner has told of. */
+export class RemoteChunklists implements RemoteContext {
+  readonly link: OwnerLink;
+  readonly #options: RemoteChunklistsOptions;
+  readonly #renditions = new Map<string, RemoteRendition>();
+  /** Names that the owner is being asked about: anybody can invent some. */
+  readonly #candidates = new Map<string, RemoteRendition>();
+  #ended = false;
+
+  constructor(options: RemoteChunklistsOptions) {
+    this.#options = options;
+    this.link = options.link;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** @throws as PlayedStream.file */
+  answer(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+    const since = Date.now();
+    const known = this.#renditions.get(name);
+    const rendition = known ?? this.#candidate(name);
+    const refreshed = rendition.refresh(directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full');
+    if (refreshed === undefined) return answerChunklist(rendition, directives, hold, since);
+    const loaded = known === undefined ? this.#admit(name, rendition, refreshed) : refreshed;
+    return hold(() => loaded, MAX_LOADED_BY_ONE).then(() => {
+      if (this.#ended && rendition.position === undefined) throw kilnError('streamInterrupted');
+      return answerChunklist(rendition, directives, hold, since);
+    });
+  }
+
+  async load(file: string, query: URLSearchParams, holdMs: number): Promise<ChunklistState | undefined> {
+    const { status, body } = await this.link.ask({ what: 'chunklist', file, query, holdMs });
+    if (status === 201) return undefined;
+    const state = read(ChunklistState, body);
+    this.#options.onRun(state.run);
+    return state;
+  }
+
+  countWaiting(): void {
+    let waiting = 0;
+    for (const { waiters } of this.#renditions.values()) waiting += waiters.size;
+    if (waiting >= MAX_WAITING) throw kilnError('tooManyWaiting');
+  }
+
+  drop(name: string, rendition: RemoteRendition): void {
+    if (this.#renditions.get(name) === rendition) this.#renditions.delete(name);
+  }
+
+  onFault(error: unknown): void {
+    this.#options.log.error({ err: error }, 'a chunklist of another node cannot be loaded');
+  }
+
+  /** Nobody has the stream now: who waits is not kept for long. */
+  interrupt(): void {
+    for (const rendition of this.#renditions.values()) rendition.interrupt();
+  }
+
+  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
+  expire(now: number): void {
+    for (const { waiters } of this.#renditions.values()) waiters.expire(now);
+  }
+
+  /** Ends every wait, those of requests that are on their way to one included. Idempotent. */
+  close(outcome: Outcome): void {
+    this.#ended = true;
+    for (const { waiters } of [...this.#renditions.values(), ...this.#candidates.values()]) waiters.close(outcome);
+  }
+
+  #candidate(name: string): RemoteRendition {
+    let candidate = this.#candidates.get(name);
+    if (candidate === undefined) {
+      if (this.#candidates.size >= MAX_RENDITIONS) throw kilnError('tooManyWaiting');
+      this.#candidates.set(name, (candidate = new RemoteRendition(name, this)));
+    }
+    return candidate;
+  }
+
+  async #admit(name: string, rendition: RemoteRendition, loaded: Promise<void>): Promise<void> {
+    try {
+      await loaded;
+    } finally {
+      if (this.#candidates.get(name) === rendition) this.#candidates.delete(name);
+    }
+    if (rendition.position === undefined || this.#renditions.get(name) === rendition) return;
+    if (this.#renditions.size >= MAX_RENDITIONS) throw kilnError('tooManyWaiting');
+    this.#renditions.set(name, rendition);
+  }
+}
