@@ -179,3 +179,18 @@ test.serial('the process that has a stream is killed, its publisher goes to anot
   for (const page of pages) await goesOn(t, page);
   t.is((await fetch(c.httpUrl(before))).status, 200);
 });
+
+test.serial('the process that has a stream stands still: who plays elsewhere is answered before players give up', async (t) => {
+  const [a, b, c] = await startNodes(t);
+  await publish(t, a);
+  const [, picture] = await chunklists(b);
+  const get = (query = '') => fetch(b.httpUrl(picture + query), { signal: AbortSignal.timeout(10_000) });
+  const { msn } = parseChunklist(await (await get()).text());
+  a.signal('SIGSTOP');
+  t.teardown(() => a.signal('SIGCONT'));
+  for (let request = 0; request < 5; request++) {
+    for (const { status } of await Promise.all([get(), get(`?_HLS_msn=${msn + 1}`)])) t.is(status, 200);
+  }
+  await publish(t, c);
+  await until('it goes on', async () => (await (await get()).text()).includes('#EXT-X-DISCONTINUITY\n'));
+});
