@@ -1,7 +1,7 @@
 import type { Cluster, Json, NodeRow } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
-import { LoadMeter, type OwnLoad } from './own-load.ts';
+import { LoadMeter } from './own-load.ts';
 
 const EVERY_MS = 1000;
 
@@ -42,7 +42,7 @@ export class NodeReport {
       version, addresses, streams: streams(registry), sessions: registry.counters.totalConnections,
       ...(configHash !== undefined && { configHash }),
     };
-    cluster.describe({ ...(await this.#measure()), info });
+    cluster.describe({ load: await this.#measure(), full: false, info });
     this.#compare(cluster.nodes(), configHash);
   }
 
@@ -50,12 +50,12 @@ export class NodeReport {
     clearInterval(this.#timer);
   }
 
-  async #measure(): Promise<OwnLoad> {
+  async #measure(): Promise<number> {
     try {
       return await this.#meter.measure();
     } catch (err) {
       this.#options.log.warn({ err }, 'how busy this node is cannot be measured');
-      return { load: 1, full: false };
+      return 1;
     }
   }
 

@@ -3,31 +3,20 @@ import { availableParallelism } from 'node:os';
 
 /** What /proc counts CPU time in: the same on every Linux. */
 const TICKS_PER_SECOND = 100;
-/** Event loops above this are busy, and are no more below that. */
-const BUSY = 0.9;
-const CALM = 0.8;
-/** How many reports in a row a busy one makes a node full. */
-const REPORTS = 5;
 
-/** How busy a node is by its own doing: others on the same machine are not counted. */
-export interface OwnLoad {
-  /** 0 idle to 1 busy: the busier of the event loop and of what this process and its children use of all cores. */
-  readonly load: number;
-  /** The event loop, which carries the media, is at its end. */
-  readonly full: boolean;
-}
-
-/** Measures a node between one call and the next. */
+/** Measures how busy a node is by its own doing: others on the same machine are not counted. */
 export class LoadMeter {
-  readonly #saturation = new Saturation();
   #utilization = performance.eventLoopUtilization();
   #at = performance.now();
   #own = ownSeconds();
   /** CPU seconds of each child so far, by process; undefined before the first call. */
   #children: ReadonlyMap<string, number> | undefined;
 
-  /** Of the time since the last call. */
-  async measure(): Promise<OwnLoad> {
+  /**
+   * Since the last call: the busier of the event loop and of what this process and its children use of all cores.
+   * @returns 0 idle to 1 busy
+   */
+  async measure(): Promise<number> {
     const children = await childSeconds();
     const [before, at, own, known] = [this.#utilization, this.#at, this.#own, this.#children];
     this.#utilization = performance.eventLoopUtilization();
@@ -38,19 +27,7 @@ export class LoadMeter {
     const ofChildren = known === undefined ? [] : [...children].map(([pid, seconds]) => Math.max(0, seconds - (known.get(pid) ?? 0)));
     const used = ofChildren.reduce((sum, seconds) => sum + seconds, this.#own - own);
     const share = used / Math.max(0.001, (this.#at - at) / 1000) / availableParallelism();
-    return { load: Math.round(Math.min(1, Math.max(utilization, share)) * 100) / 100, full: this.#saturation.add(utilization) };
-  }
-}
-
-/** Whether an event loop stays busy: a burst is none, and what goes up and down about the limit does not flicker. */
-export class Saturation {
-  #busy = 0;
-
-  /** @param utilization 0 to 1, since the last one. @returns whether it is too much by now */
-  add(utilization: number): boolean {
-    if (utilization > BUSY) this.#busy = Math.min(REPORTS, this.#busy + 1);
-    else if (utilization < CALM || this.#busy < REPORTS) this.#busy = 0;
-    return this.#busy === REPORTS;
+    return Math.round(Math.min(1, Math.max(utilization, share)) * 100) / 100;
   }
 }
 
