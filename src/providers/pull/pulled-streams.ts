@@ -47,7 +47,7 @@ export class PulledStreams {
 
   /**
    * Pulls a stream, on the node that has the least to do. Resolves when it plays.
-   * @throws streamExists, clusterUnavailable, storageFailed, ownerUnreachable, ownerSilent, nodeDraining; PullError when no URL has it
+   * @throws streamExists, clusterUnavailable, changeUnknown, storageFailed, ownerUnreachable, ownerSilent, nodeDraining; PullError when no URL has it
    */
   async create(application: Application, name: string, order: PullOrder): Promise<void> {
     const { cluster, directory } = this.#options;
@@ -78,7 +78,7 @@ export class PulledStreams {
   /**
    * Ends a pulled stream for good, wherever it is.
    * @returns false when there is none of that name
-   * @throws clusterUnavailable, storageFailed
+   * @throws clusterUnavailable, changeUnknown, storageFailed
    */
   async remove({ vhost, name: app }: Application, id: string): Promise<boolean> {
     try {
@@ -147,6 +147,7 @@ export class PulledStreams {
 /** A failure as clients are told of it, and those that are no failures as they are. */
 function told(error: unknown): unknown {
   if (error instanceof TaskExistsError) return kilnError('streamExists');
+  if (error instanceof UnavailableError && error.mayBeDone) return kilnError('changeUnknown');
   if (error instanceof UnavailableError || error instanceof ConflictError) return kilnError('clusterUnavailable');
   if (error instanceof StorageError) return kilnError('storageFailed');
   return error instanceof TaskEnd ? new PullError(error.message) : error;
