@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 
 /** What /proc counts CPU time in: the same on every Linux. */
@@ -38,8 +38,10 @@ function ownSeconds(): number {
 
 /** Of the processes that this one has started, media workers and encoders; of none where there is no /proc. */
 async function childSeconds(): Promise<Map<string, number>> {
-  const pids = await readProc(`/proc/self/task/${process.pid}/children`);
-  const times = await Promise.all(pids.split(' ').filter(Boolean).map(async (pid) => [pid, await readProc(`/proc/${pid}/stat`)] as const));
+  // each is listed with the thread that has started it
+  const threads = await readdir('/proc/self/task').catch(() => []);
+  const lists = await Promise.all(threads.map((thread) => readProc(`/proc/self/task/${thread}/children`)));
+  const times = await Promise.all(lists.join(' ').split(' ').filter(Boolean).map(async (pid) => [pid, await readProc(`/proc/${pid}/stat`)] as const));
   // one may have ended meanwhile
   return new Map(times.filter(([, stat]) => stat !== '').map(([pid, stat]) => {
     // proc(5): the fields after the name, which is in brackets and may have any; utime and stime are the 14th and 15th
