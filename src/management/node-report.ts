@@ -27,22 +27,21 @@ export class NodeReport {
   readonly #meter = new LoadMeter();
   /** Nodes that were told of, with the life and the hash that they had. */
   #told: ReadonlySet<string> = new Set();
-  readonly #timer = setInterval(() => void this.tell(), EVERY_MS).unref();
+  readonly #timer = setInterval(() => this.tell(), EVERY_MS).unref();
 
   constructor(options: NodeReportOptions) {
     this.#options = options;
-    void this.tell();
+    this.tell();
   }
 
-  /** Never rejects. */
-  async tell(): Promise<void> {
+  tell(): void {
     const { cluster, registry, facts } = this.#options;
     const { version, addresses, configHash } = facts;
     const info: { [key: string]: Json } = {
       version, addresses, streams: streams(registry), sessions: registry.counters.totalConnections,
       ...(configHash !== undefined && { configHash }),
     };
-    cluster.describe({ load: await this.#measure(), full: false, info });
+    cluster.describe({ load: this.#measure(), full: false, info });
     this.#compare(cluster.nodes(), configHash);
   }
 
@@ -50,9 +49,9 @@ export class NodeReport {
     clearInterval(this.#timer);
   }
 
-  async #measure(): Promise<number> {
+  #measure(): number {
     try {
-      return await this.#meter.measure();
+      return this.#meter.measure();
     } catch (err) {
       this.#options.log.warn({ err }, 'how busy this node is cannot be measured');
       return 1;

@@ -10,7 +10,8 @@ import { residentBytes } from '../support/load/usage.ts';
 import { freePorts } from '../support/ports.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
+/** What `npm start` runs. */
+const START = join(import.meta.dirname, '../../deploy/start');
 const STARTS = 5;
 const EVERY_MS = 3;
 const IDLE_MS = 2000;
@@ -27,12 +28,12 @@ export const start: Measurement = {
     const bareTimes: number[] = [];
     const memory: number[] = [];
     for (let i = 0; i < STARTS; i++) {
-      const server = await timed([MAIN, '--config', file], rtmp);
+      const server = await timed(START, ['--config', file], rtmp);
       times.push(server.ms);
       await delay(IDLE_MS);
       memory.push(residentBytes(server.pid) / MIB);
       await server.stop();
-      const node = await timed(['-e', `require('node:net').createServer().listen(${bare}, '127.0.0.1')`], bare);
+      const node = await timed(process.execPath, ['-e', `require('node:net').createServer().listen(${bare}, '127.0.0.1')`], bare);
       bareTimes.push(node.ms);
       await node.stop();
     }
@@ -50,9 +51,9 @@ export const start: Measurement = {
   },
 };
 
-async function timed(args: readonly string[], port: number) {
+async function timed(program: string, args: readonly string[], port: number) {
   const begin = performance.now();
-  const child = spawn(process.execPath, args, { stdio: 'ignore', env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN } });
+  const child = spawn(program, args, { stdio: 'ignore', env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN } });
   while (!(await accepts(port))) await delay(EVERY_MS);
   const ms = performance.now() - begin;
   return {
