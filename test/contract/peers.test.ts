@@ -223,9 +223,9 @@ test('who is refused a stream is gone, though it does not leave', async (t) => {
     await once(socket, 'end');
     // what the other end has given up answers with a reset
     await until('it is closed over there', () => !socket.writable || (socket.write('still here'), ends.length > 0));
+    t.true(socket.destroyed || ends.length > 0);
     ends.length = 0;
   }
-  t.pass();
 });
 
 test('what is signed and of another shape harms nobody', async (t) => {

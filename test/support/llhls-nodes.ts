@@ -2,10 +2,6 @@ import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
-import { VirtualHost } from '../../src/config/elements/vhost.ts';
-import type { VirtualHostConfig } from '../../src/config/model.ts';
-import { readConfig } from '../../src/config/read.ts';
-import { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -15,7 +11,7 @@ import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
 import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
 import { openNode } from './cluster.ts';
-import type { LlhlsSetup } from './llhls.ts';
+import { llhlsRegistry, type LlhlsSetup } from './llhls.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from './packets.ts';
 import type { RedisServer } from './redis.ts';
 import { until } from './until.ts';
@@ -24,15 +20,8 @@ export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 
 /** A node of a cluster in this process: streams, LL-HLS behind HTTP that does not listen, real calls to the others. */
 export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id: string, setup: LlhlsSetup = {}) {
-  const reading = readConfig(VirtualHost, {
-    name: 'default',
-    host: { names: ['*'] },
-    applications: [{ name: 'app', type: 'live', publishers: { llhls: setup.llhls ?? {} } }],
-    ...setup.vhost,
-  });
-  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
-  const registry = new Registry();
-  const application = registry.createVhost(reading.config as VirtualHostConfig, true).application('app');
+  const { registry, vhost } = llhlsRegistry(setup);
+  const application = vhost.application('app');
   const cluster = await openNode(t, id, { url: redis.url });
   const forward = cluster.forward.bind(cluster);
   const asked: string[] = [];

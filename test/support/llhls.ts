@@ -19,8 +19,8 @@ export interface LlhlsSetup {
   readonly playlists?: readonly Playlist[];
 }
 
-/** One application `app` with LL-HLS behind HTTP that does not listen yet. */
-export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
+/** One virtual host, with one application `app` that has LL-HLS. */
+export function llhlsRegistry(setup: LlhlsSetup) {
   const reading = readConfig(VirtualHost, {
     name: 'default',
     host: { names: ['*'] },
@@ -29,7 +29,12 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   });
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const registry = new Registry();
-  const vhost = registry.createVhost(reading.config as VirtualHostConfig, true);
+  return { registry, vhost: registry.createVhost(reading.config as VirtualHostConfig, true) };
+}
+
+/** One application `app` with LL-HLS behind HTTP that does not listen yet. */
+export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
+  const { registry, vhost } = llhlsRegistry(setup);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const publisher = new LlhlsPublisher({ registry, ...(await aloneWith(registry)), log, tokenKey: Buffer.alloc(32, 7) });
