@@ -5,6 +5,7 @@ import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
 import { createLogger, LOG_LEVELS } from './log.ts';
+import { SrtError } from './protocols/srt/error.ts';
 import { Server } from './server.ts';
 import { summary, wantsColor } from './summary.ts';
 import { readVersion } from './version.ts';
@@ -99,7 +100,7 @@ const onReplaced = (): void => {
 };
 const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: NodeJS.ErrnoException) => {
   // What the system refuses, such as a port in use or a folder that cannot be written, needs no stack to be understood.
-  if (error.syscall !== undefined || error instanceof StorageError) process.stderr.write(`Kiln could not start: ${error.message}\n`);
+  if (error.syscall !== undefined || error instanceof StorageError || error instanceof SrtError) process.stderr.write(`Kiln could not start: ${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
   process.exit(EXIT_FAILED);
 });

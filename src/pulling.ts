@@ -1,17 +1,21 @@
 import type { Cluster, StoreAddress } from '#cluster';
 import type { ServerConfig } from './config/model.ts';
-import { tcpPorts } from './config/ports.ts';
+import { ownPorts } from './config/ports.ts';
+import { hostFromUrl } from './config/values.ts';
 import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
+import { blockList } from './networks.ts';
 import { OriginMaps } from './origins/origin-maps.ts';
 import type { PeerCalls } from './origins/peer-calls.ts';
 import type { StreamDirectory } from './origins/stream-directory.ts';
 import type { StreamNames } from './origins/stream-names.ts';
 import { Demand } from './providers/pull/demand.ts';
-import { PullGuard } from './providers/pull/guard.ts';
+import { PullGuard, type PullGuardOptions } from './providers/pull/guard.ts';
 import { PullKind } from './providers/pull/kind.ts';
 import { ovtSource } from './providers/pull/ovt-source.ts';
 import { PulledStreams } from './providers/pull/pulled-streams.ts';
+import { bySchemes } from './providers/pull/schemes.ts';
+import { rtspSource } from './providers/rtsp-pull/source.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface PullingOptions {
@@ -29,9 +33,13 @@ export interface PullingOptions {
 export function openPulling({ config, registry, cluster, names, directory, calls, tasks, log }: PullingOptions) {
   const configured = configuredStores(config);
   const guard = new PullGuard({
-    nodes: () => cluster.nodes(), ports: ownPorts(config), stores: () => [...configured, ...cluster.stores()],
+    nodes: () => cluster.nodes(),
+    ports: closedPorts(config),
+    stores: () => [...configured, ...cluster.stores()],
+    networks: blockList(config.modules.pull?.networks),
   });
-  const kind = new PullKind({ names, open: ovtSource(guard), log });
+  const rtsp = rtspSource(guard);
+  const kind = new PullKind({ names, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
   tasks.add(kind);
   const pulls = new PulledStreams({ cluster, registry, directory, tasks, calls, log });
   const ovtPort = config.bind.publishers.ovt?.port;
@@ -40,12 +48,12 @@ export function openPulling({ config, registry, cluster, names, directory, calls
   return { pulls, maps, demand };
 }
 
-/** TCP ports of this server, but for the one that streams are pulled from. */
-function ownPorts(config: ServerConfig): Set<number> {
-  const ports = new Set(tcpPorts(config));
+/** The ports of this server, but for the one that streams are pulled from. */
+function closedPorts(config: ServerConfig): PullGuardOptions['ports'] {
+  const tcp = new Set(ownPorts(config, 'tcp'));
   const { ovt } = config.bind.publishers;
-  if (ovt?.port !== undefined) ports.delete(ovt.port);
-  return ports;
+  if (ovt?.port !== undefined) tcp.delete(ovt.port);
+  return { tcp, udp: new Set(ownPorts(config, 'udp')) };
 }
 
 /** Where Server.xml says that the store is, or who knows where. */
@@ -56,5 +64,5 @@ function configuredStores({ cluster }: ServerConfig): StoreAddress[] {
 
 function endpointOf(url: string): StoreAddress {
   const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 6379 : Number(port) };
+  return { host: hostFromUrl(hostname), port: port === '' ? 6379 : Number(port) };
 }

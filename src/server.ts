@@ -1,38 +1,26 @@
-import { createHmac, randomBytes } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
-import { apiRoutes } from './api/app.ts';
-import { PeerApi } from './api/peer.ts';
-import { StreamOwners } from './api/stream-owner.ts';
-import { StreamSessions } from './api/stream-sessions.ts';
 import type { ServerConfig } from './config/model.ts';
-import type { IceCandidate } from './config/values.ts';
-import type { FindOutput } from './core/find-output.ts';
 import { Registry } from './core/registry.ts';
+import type { DoorContext, OpenDoors } from './doors.ts';
 import { emptied } from './drain.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
-import { DynamicConfig } from './management/dynamic-config.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
 import { blockList } from './networks.ts';
-import type { SessionNames } from './origins/session-names.ts';
-import type { StreamNames } from './origins/stream-names.ts';
+import { openApi, type ApiContext } from './open-api.ts';
+import { PROVIDERS } from './open-providers.ts';
+import { PUBLISHERS } from './open-publishers.ts';
+import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
-import { RtmpServer } from './providers/rtmp/server.ts';
-import { LlhlsPublisher } from './publishers/llhls/index.ts';
-import { RelaySource } from './publishers/ovt/relay-source.ts';
-import { OvtServer } from './publishers/ovt/server.ts';
-import { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
-import { WebrtcPublisher } from './publishers/webrtc/index.ts';
-import { WhepNeighbours } from './publishers/webrtc/whep-neighbours.ts';
-import { SharedStatistics } from './stats/shared-statistics.ts';
-import { clientAddresses, type Addresses, type HttpPorts } from './summary.ts';
+import { clientAddresses, type Addresses } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
+import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
@@ -60,7 +48,6 @@ export class Server {
   readonly #config: ServerConfig;
   readonly #options: ServerOptions;
   readonly #certificates: CertificateStore;
-  readonly #inventory: CodecInventory;
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #ports: Part[] = [];
@@ -92,7 +79,6 @@ export class Server {
     this.#config = config;
     this.#options = options;
     this.#certificates = new CertificateStore(options);
-    this.#inventory = new CodecInventory(options);
   }
 
   /** Where the parts listen. */
@@ -122,9 +108,9 @@ export class Server {
 
   async #start(): Promise<void> {
     const { registry } = this;
-    const { log, folder } = this.#options;
-    const { bind, modules, virtualHosts, defaults: { crossDomains } } = this.#config;
-    const inventory = this.#inventory;
+    const { version, log, folder } = this.#options;
+    const { modules, virtualHosts } = this.#config;
+    const inventory = new CodecInventory(this.#options);
     registry.on('input', (input, application) => {
       input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
       if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
@@ -141,52 +127,28 @@ export class Server {
     }
     const cluster = await this.#joinCluster();
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
-    const { names, sessionNames, directory, calls, others, tasks, find, bring } = neighbours;
+    const { directory, tasks } = neighbours;
     this.#providers.push(tasks);
     this.#parts.push(...neighbours.parts);
-    const live = new LiveStreams({ registry, directory, others, calls });
-    if (this.#config.cluster !== undefined) this.#publishers.push(new RelaySource({ registry, calls, log }));
     if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
-    const { webrtc, thumbnail } = bind.publishers;
-    const llhls = modules.llhls.enable ? bind.publishers.llhls : undefined;
-    const ports = new PortTable();
-    if (llhls !== undefined) {
-      const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, bring, log, tokenKey: this.#tokenKey(), crossDomains });
-      this.#publishers.push(publisher);
-      ports.add(llhls, publisher.routes, 'llhls');
-    }
+    const webrtc = await openWebrtcMedia(this.#config, neighbours, log);
     if (webrtc !== undefined) {
-      const publisher = await WebrtcPublisher.create({ registry, find, neighbours: new WhepNeighbours(cluster, calls), sessionNames, bind: webrtc, log, crossDomains });
-      this.#publishers.push(publisher);
-      ports.add(webrtc.signalling, publisher.routes, 'webrtc');
-      this.#addresses = { ...this.#addresses, ice: webrtc.iceCandidates.iceCandidate.map(portsOf) };
+      this.#publishers.push(webrtc.signalling);
+      this.#parts.push(webrtc.pool);
     }
-    if (thumbnail !== undefined) {
-      const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
-      this.#publishers.push(publisher);
-      ports.add(thumbnail, publisher.routes);
-    }
-    for (const { port, secure, routes, serves } of ports.list()) {
-      const certificates = secure ? this.#certificates : undefined;
-      await this.#listenHttp(port, [...routes, pagesRoutes({ registry, live, serves })], certificates);
-    }
-    await this.#startOvt(find, sessionNames);
-    await this.#startApi(neighbours);
-    await this.#startRtmp(names);
+    const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
+    const ports = new PortTable();
+    await this.#open(PUBLISHERS, doors, this.#publishers, ports);
+    await this.#startApi({ ...doors, codecs: inventory, version, folder });
+    // publishers are let in last: whatever they bring finds its viewers' side complete
+    await this.#open(PROVIDERS, doors, this.#providers, ports);
+    await this.#startHttp(ports, neighbours, webrtc);
     tasks.start();
-    this.#addresses = {
-      ...this.#addresses,
-      ...(llhls !== undefined && { llhls: pair(llhls) }),
-      ...(webrtc !== undefined && { webrtc: pair(webrtc.signalling) }),
-    };
-    if (ports.list().some(({ secure }) => secure) && this.#certificates.initial === undefined) {
-      log.warn('no virtual host has a certificate: TLS ports of publishers refuse every connection until one has');
-    }
     this.#parts.push(new NodeReport({
       cluster, registry, log,
       facts: {
-        version: this.#options.version.version,
+        version: version.version,
         addresses: clientAddresses(this.#config, this.#addresses),
         configHash: configHash(this.#config),
       },
@@ -194,22 +156,28 @@ export class Server {
     this.#unready = undefined;
   }
 
-  async #startOvt(find: FindOutput, sessionNames: SessionNames): Promise<void> {
-    const { bind: { publishers: { ovt } }, ip, modules } = this.#config;
-    if (ovt?.port === undefined) return;
-    for (const host of ip) {
-      this.#publishers.push(await OvtServer.listen({
-        registry: this.registry,
-        find,
-        sessionNames,
-        log: this.#options.log,
-        host,
-        port: ovt.port,
-        proxyNetworks: blockList(modules.proxyProtocol?.networks),
-        networks: blockList(ovt.networks),
-      }));
+  async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {
+    for (const open of doors) {
+      for await (const { part, addresses, http } of open(context)) {
+        parts.push(part);
+        this.#addresses = { ...this.#addresses, ...addresses };
+        if (http !== undefined) ports.add(http);
+      }
     }
-    this.#addresses = { ...this.#addresses, ovt: ovt.port };
+  }
+
+  async #startHttp(ports: PortTable, { directory, others, calls }: Neighbours, webrtc: WebrtcMedia | undefined): Promise<void> {
+    const { registry } = this;
+    const live = new LiveStreams({ registry, directory, others, calls });
+    for (const { port, secure, routes, serves, entrances } of ports.list()) {
+      const certificates = secure ? this.#certificates : undefined;
+      const peers = Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
+      await this.#listenHttp(port, [...routes, ...peers, pagesRoutes({ registry, live, serves })], certificates);
+    }
+    const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
+    if (hasTls && this.#certificates.initial === undefined) {
+      this.#options.log.warn('no virtual host has a certificate: TLS ports refuse every connection until one has');
+    }
   }
 
   async #joinCluster(): Promise<Cluster> {
@@ -240,61 +208,13 @@ export class Server {
     return { ready: true };
   }
 
-  /** What session tokens are made with: the same on all nodes of a cluster, and another at each start of one alone. */
-  #tokenKey(): Buffer {
-    const { cluster } = this.#config;
-    return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update('LL-HLS sessions').digest();
-  }
-
-  async #startApi({ cluster, names, directory, calls, others, pulls }: Neighbours): Promise<void> {
-    const { registry } = this;
-    const { log, version } = this.#options;
-    const dynamic = new DynamicConfig({ registry, cluster, certificates: this.#certificates, log });
-    this.#parts.push(dynamic);
-    await dynamic.restore();
-    const { managers, bind, defaults, modules } = this.#config;
-    const { api } = bind.managers;
-    const own = new CertificateStore(this.#options);
-    const { host } = managers ?? {};
-    const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
-    await reloadApi?.();
-    const isAlone = this.#config.cluster === undefined;
-    const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
-    if (shared !== undefined) this.#parts.push(shared);
-    const resources = {
-      registry, version, cluster, directory, pulls, dynamic, shared, codecs: this.#inventory,
-      certificates: { vhosts: this.#certificates, reloadApi },
-      sessions: new StreamSessions(registry, others, calls),
-    };
-    if (!isAlone) this.#parts.push(await PeerApi.open(resources, calls, log));
-    if (managers === undefined || api === undefined) return;
-    const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
-    const config = { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable };
-    const owners = new StreamOwners({ registry, cluster, names, directory, log });
-    const routes = [apiRoutes({ ...resources, others: isAlone ? undefined : others, config, owners })];
-    if (api.port !== undefined) await this.#listenHttp(api.port, routes);
-    if (api.tlsPort !== undefined) await this.#listenHttp(api.tlsPort, routes, own);
-    this.#addresses = { ...this.#addresses, api: pair(api) };
-  }
-
-  /** Publishers are let in last: whatever they bring finds its viewers' side complete. */
-  async #startRtmp(names: StreamNames): Promise<void> {
-    const { bind, ip, modules } = this.#config;
-    const port = bind.providers.rtmp?.port;
-    if (port === undefined) return;
-    for (const host of ip) {
-      const rtmp = await RtmpServer.listen({
-        registry: this.registry,
-        names,
-        log: this.#options.log,
-        host,
-        port,
-        proxyNetworks: blockList(modules.proxyProtocol?.networks),
-        extended: modules.ertmp.enable,
-      });
-      this.#providers.push(rtmp);
-    }
-    this.#addresses = { ...this.#addresses, rtmp: port };
+  async #startApi(context: ApiContext): Promise<void> {
+    const door = await openApi(context, this.#parts);
+    if (door === undefined) return;
+    const { ports, routes, certificates } = door;
+    if (ports.port !== undefined) await this.#listenHttp(ports.port, [routes]);
+    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [routes], certificates);
+    this.#addresses = { ...this.#addresses, api: ports };
   }
 
   /** @param certificates makes it a TLS port */
@@ -327,20 +247,4 @@ export class Server {
     await closeAll(this.#parts);
     await this.#cluster?.close();
   }
-}
-
-interface Part {
-  close(): Promise<void> | void;
-}
-
-async function closeAll(parts: readonly Part[]): Promise<void> {
-  await Promise.all(parts.map((part) => part.close()));
-}
-
-function pair({ port, tlsPort }: HttpPorts): HttpPorts {
-  return { port, tlsPort };
-}
-
-function portsOf({ first, last, protocol }: IceCandidate): string {
-  return first === last ? `${first}/${protocol}` : `${first}-${last}/${protocol}`;
 }

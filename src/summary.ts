@@ -1,21 +1,35 @@
 import type { ServerConfig } from './config/model.ts';
-import { hostInUrl } from './config/values.ts';
+import { udpUrl, type UdpPorts } from './config/udp-ports.ts';
+import { hostInUrl, type PortRange } from './config/values.ts';
 
-/** The ports of an HTTP listener, as it got them; absent: not listening. */
-export interface HttpPorts {
+/** A plain port and one with TLS; absent: not listening. */
+export interface PortPair {
   readonly port?: number;
   readonly tlsPort?: number;
 }
 
+/** The ports of what tells more than them. */
+export function portsOf({ port, tlsPort }: PortPair): PortPair {
+  return { port, tlsPort };
+}
+
 /** Where the modules listen; absent: off. */
 export interface Addresses {
-  readonly rtmp?: number;
-  readonly llhls?: HttpPorts;
-  readonly webrtc?: HttpPorts;
+  readonly rtmp?: PortPair;
+  readonly llhls?: PortPair;
+  readonly hls?: PortPair;
+  readonly webrtc?: PortPair;
+  /** Where publishers over WebRTC signal. */
+  readonly whip?: PortPair;
   readonly ovt?: number;
+  /** Where SRT is published to, and where it is played from. */
+  readonly srt?: readonly PortRange[];
+  readonly srtPlay?: readonly PortRange[];
+  /** Where MPEG-TS comes in over UDP. */
+  readonly mpegts?: readonly UdpPorts[];
   /** ICE candidates, as `port/protocol`. */
   readonly ice: readonly string[];
-  readonly api?: HttpPorts;
+  readonly api?: PortPair;
 }
 
 export interface SummaryOptions {
@@ -66,6 +80,7 @@ export function summary(config: ServerConfig, addresses: Addresses, options: Sum
 const YOUR_STREAM = 'mystream';
 
 interface Example {
+  readonly vhost: string;
   readonly host: string;
   readonly app: string;
   readonly stream: string;
@@ -76,6 +91,7 @@ function example(config: ServerConfig, demo: SummaryOptions['demo']): Example {
   const [vhost] = config.virtualHosts;
   const application = vhost?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp !== undefined);
   return {
+    vhost: vhost?.name ?? 'default',
     host: hostOf(config, vhost?.host.names),
     app: demo?.app ?? application?.name ?? 'app',
     stream: demo?.stream ?? YOUR_STREAM,
@@ -99,29 +115,36 @@ function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): 
 }
 
 /** Where clients reach a node: URLs by module, of the address that it advertises in a cluster. */
-export function clientAddresses(config: ServerConfig, { rtmp, llhls, webrtc, ovt, api }: Addresses): Record<string, string[]> {
+export function clientAddresses(config: ServerConfig, addresses: Addresses): Record<string, string[]> {
+  const { rtmp, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, api, whip } = addresses;
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
-  const urls = (scheme: 'http' | 'ws', ports: HttpPorts | undefined): string[] =>
+  const urls = (scheme: 'http' | 'ws', ports: PortPair | undefined): string[] =>
     [url(scheme, host, ports && { port: ports.port }), url(scheme, host, ports && { tlsPort: ports.tlsPort })]
       .filter((one) => one !== undefined);
   return {
-    ...(rtmp !== undefined && { rtmp: [`rtmp://${host}:${rtmp}`] }),
+    ...(rtmp !== undefined && { rtmp: rtmpOrigins(rtmp, host, true) }),
+    ...(mpegts !== undefined && { mpegts: mpegts.map((ports) => udpUrl(ports, host)) }),
     ...(llhls !== undefined && { llhls: urls('http', llhls) }),
+    ...(hls !== undefined && { hls: urls('http', hls) }),
     ...(webrtc !== undefined && { webrtc: urls('ws', webrtc) }),
+    ...(whip !== undefined && { whip: urls('http', whip) }),
     ...(ovt !== undefined && { ovt: [`ovt://${host}:${ovt}`] }),
+    ...(srt !== undefined && { srt: srt.map(({ first }) => `srt://${host}:${first}`) }),
+    ...(srtPlay !== undefined && { srtPlay: srtPlay.map(({ first }) => `srt://${host}:${first}`) }),
     ...(api !== undefined && { api: urls('http', api) }),
   };
 }
 
 function watchRows(addresses: Addresses, names: Example): Row[] {
-  const { llhls, webrtc, ovt, ice } = addresses;
+  const { llhls, hls, webrtc, ovt, srtPlay, ice } = addresses;
   const page = pageUrl(addresses, names);
-  if (page === undefined) return [];
-  const path = new URL(page).pathname;
-  const rows: Row[] = [['Page', page, `${new URL('/', page)} lists what is live`]];
+  const path = `/${encodeURIComponent(names.app)}/${encodeURIComponent(names.stream)}`;
+  const rows: Row[] = page === undefined ? [] : [['Page', page, `${new URL('/', page)} lists what is live`]];
   const playlists = url('http', names.host, llhls);
   if (playlists !== undefined) rows.push(['LL-HLS', `${playlists}${path}/llhls.m3u8`]);
+  const segments = url('http', names.host, hls);
+  if (segments !== undefined) rows.push(['HLS', `${segments}${path}/ts:playlist.m3u8`, 'MPEG-TS']);
   const signalling = url('http', names.host, webrtc);
   if (signalling !== undefined) {
     rows.push(['WebRTC', `${signalling}${path}?direction=whep`, 'WHEP']);
@@ -129,24 +152,51 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
     if (ice.length > 0) rows.push(['', `media on ${ice.join(', ')}`]);
   }
   if (ovt !== undefined) rows.push(['OVT', `ovt://${names.host}:${ovt}${path}`, 'for edges']);
-  return [...rows, ...secureRows([llhls, webrtc], names.host)];
+  return [...rows, ...srtRows(srtPlay, names), ...secureRows([llhls, hls, webrtc], names.host)];
+}
+
+function srtRows(ports: readonly PortRange[] = [], { vhost, host, app, stream }: Example): Row[] {
+  const [port] = ports;
+  return port === undefined ? [] : [['SRT', `srt://${host}:${port.first}?streamid=${[vhost, app, stream].map(encodeURIComponent).join('/')}`]];
 }
 
 /** The secure ports beside plain ones, which the other rows tell of. */
-function secureRows(all: readonly (HttpPorts | undefined)[], host: string): Row[] {
+function secureRows(all: readonly (PortPair | undefined)[], host: string): Row[] {
   const beside = all.flatMap((ports) => (ports?.port === undefined ? [] : [ports.tlsPort ?? []].flat()));
   const origins = [...new Set(beside)].map((tlsPort) => url('http', host, { tlsPort }));
   return origins.length === 0 ? [] : [['TLS', origins.join(', '), 'the same, encrypted']];
 }
 
-function publishRows({ rtmp }: Addresses, { host, app, stream }: Example): Row[] {
-  if (rtmp === undefined) return [];
-  const server = `rtmp://${host}${rtmp === 1935 ? '' : `:${rtmp}`}/${encodeURIComponent(app)}`;
+function publishRows({ rtmp = {}, srt, mpegts = [], whip }: Addresses, names: Example): Row[] {
   return [
-    ['RTMP', `${server}/${stream}`],
+    ...rtmpRows(rtmp, names),
+    ...whipRows(whip, names),
+    ...srtRows(srt, names),
+    ...mpegts.map((ports): Row => ['MPEG-TS', udpUrl(ports, names.host), 'each port a stream of Providers/MPEGTS/StreamMap']),
+  ];
+}
+
+function whipRows(whip: PortPair | undefined, { host, app, stream }: Example): Row[] {
+  const endpoint = url('http', host, whip);
+  return endpoint === undefined ? [] : [['WHIP', `${endpoint}/${encodeURIComponent(app)}/${stream}?direction=whip`]];
+}
+
+function rtmpRows(rtmp: PortPair, { host, app, stream }: Example): Row[] {
+  const [server, ...secure] = rtmpOrigins(rtmp, host).map((origin) => `${origin}/${encodeURIComponent(app)}`);
+  if (server === undefined) return [];
+  return [
+    [server.startsWith('rtmps') ? 'RTMPS' : 'RTMP', `${server}/${stream}`],
+    ...secure.map((one): Row => ['RTMPS', `${one}/${stream}`]),
     ['OBS', `Service: Custom, Server: ${server}, Stream Key: ${stream}`],
     ['', 'for the least delay: keyframe interval 1 s, tune zerolatency, no B-frames'],
   ];
+}
+
+/** The plain one first. @param full names the port also where it is the usual one */
+function rtmpOrigins({ port, tlsPort }: PortPair, host: string, full = false): string[] {
+  const origin = (scheme: string, number: number | undefined, usual: number): string[] =>
+    number === undefined ? [] : [`${scheme}://${host}${number === usual && !full ? '' : `:${number}`}`];
+  return [...origin('rtmp', port, 1935), ...origin('rtmps', tlsPort, 443)];
 }
 
 function manageRows({ api }: Addresses, host: string, token: string | undefined): Row[] {
@@ -161,7 +211,7 @@ function manageRows({ api }: Addresses, host: string, token: string | undefined)
 }
 
 /** Origin of a listener: the plain port where there is one, else the secure one. */
-function url(scheme: 'http' | 'ws', host: string, ports: HttpPorts | undefined): string | undefined {
+function url(scheme: 'http' | 'ws', host: string, ports: PortPair | undefined): string | undefined {
   if (ports?.port !== undefined) return `${scheme}://${host}${ports.port === 80 ? '' : `:${ports.port}`}`;
   if (ports?.tlsPort !== undefined) return `${scheme}s://${host}${ports.tlsPort === 443 ? '' : `:${ports.tlsPort}`}`;
   return undefined;

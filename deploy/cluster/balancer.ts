@@ -1,7 +1,7 @@
 import { hostInUrl } from '../../src/config/values.ts';
 import type { NodePorts } from './ports.ts';
 
-type Ports = Pick<NodePorts, 'rtmp' | 'http' | 'api'>;
+type Ports = Pick<NodePorts, 'rtmp' | 'http' | 'ovt' | 'api'>;
 
 const SERVER = /^ *server node-(\d+) /;
 
@@ -23,7 +23,7 @@ export function balancerEnvironment(
 ): Record<string, string> {
   const at = (port: number): string => `${hostInUrl(address)}:${port}`;
   const environment: Record<string, string> = {};
-  for (const name of ['rtmp', 'http', 'api'] as const) {
+  for (const name of ['rtmp', 'http', 'ovt', 'api'] as const) {
     const key = name.toUpperCase();
     environment[`KILN_LISTEN_${key}`] = at(balancer[name]);
     nodes.forEach((ports, index) => (environment[`KILN_NODE_${index + 1}_${key}`] = at(ports[name])));

@@ -15,19 +15,22 @@ export interface LocalClusterOptions {
   /** Of this machine: what nodes and balancer listen on. */
   readonly address: string;
   readonly ports: ClusterPorts;
+  /** A relay, too. */
+  readonly turn: boolean;
   /** Access token of the API. */
   readonly token: string;
   readonly say: (text: string) => void;
-  /** Without it nothing goes on: redis-server or haproxy has ended. */
+  /** Without it nothing goes on: redis-server, haproxy or turnserver has ended. */
   readonly onBroken: () => void;
 }
 
-/** A Redis, nodes and a balancer on this machine, with their files in a folder that goes with them. */
+/** A Redis, nodes and a balancer, with a relay where one is wanted, on this machine, with their files in a folder that goes with them. */
 export class LocalCluster {
   readonly folder = mkdtempSync(join(tmpdir(), 'kiln-cluster-'));
   readonly #options: LocalClusterOptions;
   readonly #secret = randomBytes(16).toString('hex');
   readonly #password = randomBytes(16).toString('hex');
+  readonly #turnSecret = randomBytes(16).toString('hex');
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #nodes: Program[] = [];
   readonly #servers: Program[] = [];
@@ -50,6 +53,7 @@ export class LocalCluster {
     const lines = [`port ${ports.redis}`, 'bind 127.0.0.1', `dir ${this.folder}`, 'save ""', `requirepass ${this.#password}`];
     writeFileSync(redisConfig, lines.join('\n'), { mode: 0o600 });
     await this.#serve('redis-server', redis, [redisConfig]).ready(() => accepts(ports.redis));
+    if (this.#options.turn) await this.#startRelay();
     await Promise.all(ports.nodes.map((_, index) => this.#startNode(index)));
     const balancer = join(this.folder, 'haproxy.cfg');
     writeFileSync(balancer, balancerConfig(readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8'), ports.nodes.length));
@@ -87,6 +91,15 @@ export class LocalCluster {
     return program;
   }
 
+  async #startRelay(): Promise<void> {
+    const { address, ports: { turn } } = this.#options;
+    findProgram('turnserver');
+    const env = {
+      KILN_TURN_SECRET: this.#turnSecret, KILN_TURN_PEERS: address, KILN_TURN_ADDRESS: address, KILN_TURN_PORT: String(turn),
+    };
+    await this.#serve('turnserver', join(ROOT, 'deploy/coturn/start'), ['--allow-loopback-peers'], env).ready(() => accepts(turn, address));
+  }
+
   async #startNode(index: number): Promise<void> {
     const ports = this.#options.ports.nodes[index] as NodePorts;
     const name = `node-${index + 1}`;
@@ -114,14 +127,16 @@ export class LocalCluster {
     this.#timers.add(timer);
   }
 
-  #environment(name: string, { rtmp, http, api, node, ice }: NodePorts): Record<string, string> {
+  #environment(name: string, { rtmp, http, ovt, srt, srtPlay, api, node, ice }: NodePorts): Record<string, string> {
     const { address, ports, token } = this.#options;
     return {
       KILN_ACCESS_TOKEN: token, KILN_CLUSTER_SECRET: this.#secret,
       KILN_REDIS_URL: `redis://127.0.0.1:${ports.redis}`, KILN_REDIS_PASSWORD: this.#password,
       KILN_NODE_ID: name, KILN_IP: address, KILN_ADVERTISE_ADDRESS: address, KILN_ICE_ADDRESS: address,
+      KILN_TURN: `${hostInUrl(address)}:${ports.turn}`, KILN_TURN_SECRET: this.#options.turn ? this.#turnSecret : '',
       KILN_PROXY_NETWORKS: address, KILN_FORWARDED_NETWORKS: address,
-      KILN_RTMP_PORT: String(rtmp), KILN_HTTP_PORT: String(http), KILN_API_PORT: String(api),
+      KILN_RTMP_PORT: String(rtmp), KILN_HTTP_PORT: String(http), KILN_OVT_PORT: String(ovt),
+      KILN_SRT_PORT: String(srt), KILN_SRT_PLAY_PORT: String(srtPlay), KILN_API_PORT: String(api),
       KILN_NODE_PORT: String(node), KILN_ICE_PORTS: String(ice), KILN_STORAGE: join(this.folder, name),
     };
   }
@@ -131,9 +146,9 @@ export class LocalCluster {
   }
 }
 
-function accepts(port: number): Promise<boolean> {
+function accepts(port: number, address = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
+    const socket = connect(port, address, () => {
       socket.destroy();
       resolve(true);
     }).once('error', () => resolve(false));

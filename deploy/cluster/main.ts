@@ -14,6 +14,7 @@ const USAGE = `Redis, nodes of Kiln and HAProxy on this machine, with a test pat
 
   nodes               how many, 1 to 9 (default 3)
   --address ADDRESS   of this machine, to listen on and to be reached at (default 127.0.0.1)
+  --turn              also coturn, a relay (TURN) for players that ask for transport=relay
   --free-ports        any free ports instead of the usual ones
   --help              print this and exit
 
@@ -31,6 +32,7 @@ function readArguments() {
       allowPositionals: true,
       options: {
         address: { type: 'string', default: '127.0.0.1' },
+        turn: { type: 'boolean', default: false },
         'free-ports': { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -56,10 +58,10 @@ if (options.help) {
   say(USAGE);
   process.exit(0);
 }
-const { address, count } = options;
+const { address, count, turn } = options;
 const token = process.env.KILN_ACCESS_TOKEN || `kiln:${randomBytes(16).toString('hex')}`;
 const ports = options['free-ports'] ? await freePorts(count) : fixedPorts(count);
-const cluster = new LocalCluster({ address, ports, token, say: (text) => say(`  ${text}`), onBroken: () => void stop(EXIT_FAILED) });
+const cluster = new LocalCluster({ address, ports, turn, token, say: (text) => say(`  ${text}`), onBroken: () => void stop(EXIT_FAILED) });
 let demo: Demo | undefined;
 let stopping = false;
 let lastSignal = -Infinity;
@@ -107,7 +109,10 @@ function told(): string {
     List     ${page}/
     Publish  ${origin('rtmp', balancer.rtmp)}/app/mystream
     API      ${api}
-    Token    ${token}
+    Token    ${token}${turn ? `\n    Relay    ${hostInUrl(address)}:${ports.turn}, for ${origin('ws', balancer.http)}/app/demo?transport=relay` : ''}
+
+    SRT      of each node: ${origin('srt', nodes[0]?.srt ?? 0)}?streamid=default/app/mystream
+             to play:      ${origin('srt', nodes[0]?.srtPlay ?? 0)}?streamid=default/app/demo
 
     Nodes
 ${rows.join('\n')}

@@ -1,4 +1,5 @@
-import type { Connection, InputStream, OutputStream } from '../core/stream.ts';
+import type { Connection } from '../core/source.ts';
+import type { InputStream, OutputStream } from '../core/stream.ts';
 import { localTime } from '../stats/local-time.ts';
 import { trackInfo, tracksInfo } from '../stats/track-info.ts';
 import type { ConnectionInfo, OutputInfo, StreamInfo } from './stream-schema.ts';

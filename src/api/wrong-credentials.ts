@@ -1,12 +1,10 @@
-import { isIPv6 } from 'node:net';
-import { canonicalAddress } from '../protocols/proxy-protocol.ts';
+import { clientOf } from '../protocols/client-of.ts';
 
 /** Wrong credentials that a client may have in a row, and how often one more. */
 const BURST = 20;
 const REFILL_MS = 5000;
 /** Clients that are remembered, the one that was quiet longest forgotten first. */
 const MAX_CLIENTS = 10_000;
-const MAX_KEY = 64;
 
 interface Bucket {
   /** When all of its tokens are there again. */
@@ -24,8 +22,7 @@ export interface Count {
 }
 
 /**
- * How many wrong credentials came from whom: a bucket of tokens for each client, by address, in IPv6 by /64,
- * which is what one customer has.
+ * How many wrong credentials came from whom: a bucket of tokens for each client, as `clientOf` tells them apart.
  *
  * Only wrong credentials are counted, and only they are refused. Whoever has the right one passes however many
  * wrong ones came from the same address: behind a NAT or a balancer that hides its clients a bad neighbour would
@@ -58,17 +55,4 @@ export class WrongCredentials {
     bucket.exceeded = true;
     return { waitMs, isNews };
   }
-}
-
-function clientOf(address: string): string {
-  // a proxy may tell of a client in words of its own
-  if (!isIPv6(address)) return address.slice(0, MAX_KEY);
-  const [unscoped = ''] = address.split('%');
-  const canonical = canonicalAddress(unscoped);
-  if (!isIPv6(canonical)) return canonical;
-  const [head = '', tail] = canonical.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':');
-  while (groups.length + rest.length < 8) groups.push('0');
-  return `${[...groups, ...rest].slice(0, 4).join(':')}::/64`;
 }

@@ -23,6 +23,16 @@ const CHECKSUM_BYTES = 2;
 const MAX_FRAME_LENGTH = 0x1fff;
 const VARIABLE_BITRATE = 0x7ff;
 
+/** Bytes of the frame whose header is at `at`; 0 where none is, undefined when less than a header is left. */
+export function adtsBytes(data: Buffer, at: number): number | undefined {
+  if (at + HEADER_BYTES > data.length) return undefined;
+  const flags = data[at + 1] as number;
+  // layer 0, in which a checksum or none does not matter
+  if (data[at] !== 0xff || (flags & 0xf6) !== 0xf0 || SAMPLERATES[((data[at + 2] as number) >> 2) & 15] === undefined) return 0;
+  const bytes = (data.readUIntBE(at + 3, 3) >> 5) & MAX_FRAME_LENGTH;
+  return bytes < ((flags & 1) === 0 ? HEADER_BYTES + CHECKSUM_BYTES : HEADER_BYTES) ? 0 : bytes;
+}
+
 /**
  * Reads the header that `data` begins with.
  * @throws BitstreamError
@@ -63,6 +73,13 @@ export function* adtsFrames(data: Buffer): IterableIterator<{ header: AdtsHeader
   }
 }
 
+/** Bytes of a raw frame with its header. @throws BitstreamError when ADTS cannot tell so many */
+export function adtsLength(payloadLength: number): number {
+  const length = payloadLength + HEADER_BYTES;
+  if (length > MAX_FRAME_LENGTH) throw new BitstreamError('ADTS cannot carry this AAC frame');
+  return length;
+}
+
 /**
  * The 7 bytes in front of one raw frame.
  * @public
@@ -75,9 +92,9 @@ export function buildAdtsHeader(
 ): Buffer {
   const { objectType, samplerate, channelConfiguration } = format;
   const rate = SAMPLERATES.indexOf(samplerate);
-  const length = payloadLength + HEADER_BYTES;
-  if (objectType < 1 || objectType > 4 || rate < 0 || channelConfiguration > 7 || length > MAX_FRAME_LENGTH) {
-    throw new BitstreamError('ADTS cannot carry this AAC frame');
+  const length = adtsLength(payloadLength);
+  if (objectType < 1 || objectType > 4 || rate < 0 || channelConfiguration > 7) {
+    throw new BitstreamError('ADTS cannot carry AAC of this kind');
   }
   return Buffer.of(
     0xff,

@@ -40,28 +40,30 @@ const SCALABLE = 6;
  */
 export function parseAudioSpecificConfig(config: Buffer): AacConfig {
   const reader = new BitReader(config);
+  const told = readAudioSpecificConfig(reader);
+  if (told.sbr || reader.bitsLeft < 16 || reader.read(11) !== SYNC_SBR || readObjectType(reader) !== SBR || !reader.flag()) return told;
+  const outputSamplerate = readSamplerate(reader);
+  const ps = reader.bitsLeft >= 12 && reader.read(11) === SYNC_PS && reader.flag();
+  return { ...told, sbr: true, ps, outputSamplerate, outputChannels: ps && told.channels === 1 ? 2 : told.channels };
+}
+
+/**
+ * Reads an AudioSpecificConfig in the midst of other bits, and goes on behind it: SBR and PS behind a sync word, which
+ * only the end of the data tells, are not looked for.
+ * @throws BitstreamError, also for object types that are not AAC
+ */
+export function readAudioSpecificConfig(reader: BitReader): AacConfig {
   let objectType = readObjectType(reader);
   const samplerate = readSamplerate(reader);
   const channelConfiguration = reader.read(4);
-  let extensionRate = samplerate;
-  let ps = objectType === PS;
-  let sbr = ps || objectType === SBR;
-  if (sbr) {
-    extensionRate = readSamplerate(reader);
-    objectType = readObjectType(reader);
-  }
+  const ps = objectType === PS;
+  const sbr = ps || objectType === SBR;
+  const outputSamplerate = sbr ? readSamplerate(reader) : samplerate;
+  if (sbr) objectType = readObjectType(reader);
   if (!GENERAL_AUDIO.has(objectType)) throw new BitstreamError(`audio object type ${objectType} is not AAC`);
   const general = readGeneralAudio(reader, objectType, channelConfiguration);
-  if (!sbr && reader.bitsLeft >= 16 && reader.read(11) === SYNC_SBR && readObjectType(reader) === SBR) {
-    sbr = reader.flag();
-    if (sbr) {
-      extensionRate = readSamplerate(reader);
-      if (reader.bitsLeft >= 12 && reader.read(11) === SYNC_PS) ps = reader.flag();
-    }
-  }
   return {
-    objectType, samplerate, channelConfiguration, ...general, sbr, ps,
-    outputSamplerate: extensionRate,
+    objectType, samplerate, channelConfiguration, ...general, sbr, ps, outputSamplerate,
     outputChannels: ps && general.channels === 1 ? 2 : general.channels,
   };
 }

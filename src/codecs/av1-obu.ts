@@ -13,6 +13,9 @@ export const OBU = Object.freeze({
   padding: 15,
 });
 
+/** A temporal unit has a few hundred at most, one for each tile of each layer. */
+export const MAX_OBUS = 8192;
+
 export interface Obu {
   readonly type: number;
   /** False when the OBU runs to the end of the data without telling its size. */
@@ -27,7 +30,9 @@ export interface Obu {
  * @throws BitstreamError
  */
 export function* obus(data: Buffer): IterableIterator<Obu> {
+  let count = 0;
   for (let at = 0; at < data.length; ) {
+    if (++count > MAX_OBUS) throw new BitstreamError(`more than ${MAX_OBUS} OBUs`);
     const header = data[at] as number;
     if ((header & 0x80) !== 0) throw new BitstreamError('the forbidden bit of an OBU is set');
     const hasSize = (header & 2) !== 0;

@@ -1,7 +1,13 @@
-/** Bytes from outside that are not what their format says they are. */
+/**
+ * Bytes from outside that are not what their format says they are. It has no stack: whoever sends such bytes could have
+ * one made for every few of them, and it costs more than all the rest.
+ */
 export class BitstreamError extends Error {
   constructor(message: string) {
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = limit;
     this.name = 'BitstreamError';
   }
 }

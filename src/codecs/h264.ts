@@ -38,16 +38,17 @@ export function isParameterSet(nal: Buffer): boolean {
 /**
  * Whether decoding can start at an access unit of 4-byte length-prefixed NAL units: an IDR picture,
  * or an intra picture behind a recovery point that recovers at once (open GOP). A gradual refresh,
- * which shows a whole picture only frames later, is none.
+ * which shows a whole picture only frames later, is none unless it is asked for.
+ * @param gradual where a gradual refresh begins counts as well
  * @throws BitstreamError when the unit is malformed up to its first slice
  */
-export function isKeyAccessUnit(data: Buffer): boolean {
-  let recovers = false;
+export function isKeyAccessUnit(data: Buffer, gradual = false): boolean {
+  let recovery: number | undefined;
   for (const nal of nalUnits(data)) {
     const type = nalType(nal);
     if (isKeyNal(nal)) return true;
-    if (type === NAL.slice || type === NAL.partitionA) return recovers && isIntraSlice(nal);
-    if (type === NAL.sei && recoversAtOnce(nal)) recovers = true;
+    if (type === NAL.slice || type === NAL.partitionA) return recovery === 0 ? isIntraSlice(nal) : gradual && recovery !== undefined;
+    if (type === NAL.sei) recovery ??= recoveryFrames(nal);
   }
   return false;
 }
@@ -75,8 +76,11 @@ function isIntraSlice(nal: Buffer): boolean {
   return type === 2 || type === 4;
 }
 
-/** SEI messages: H.264 7.3.2.3.1; recovery point: D.1.8. One that is cut off tells nothing. */
-function recoversAtOnce(nal: Buffer): boolean {
+/**
+ * How many frames behind a recovery point pictures are whole (SEI messages: H.264 7.3.2.3.1; recovery point: D.1.8).
+ * One that is cut off tells nothing.
+ */
+function recoveryFrames(nal: Buffer): number | undefined {
   const data = unescapeNal(nal);
   let at = 1;
   // the last byte holds the trailing bits: a message needs two more
@@ -90,9 +94,9 @@ function recoversAtOnce(nal: Buffer): boolean {
     size += data[at++] ?? 0;
     if (type === RECOVERY_POINT) {
       const frames = new BitReader(data.subarray(at, at + size));
-      return tolerant(() => frames.ue()) === 0;
+      return tolerant(() => frames.ue());
     }
     at += size;
   }
-  return false;
+  return undefined;
 }

@@ -3,6 +3,9 @@ import { BitstreamError } from './bits.ts';
 const START_CODE = Buffer.of(0, 0, 1);
 const EMULATION_PREVENTION = Buffer.of(0, 0, 3);
 
+/** A picture has a few, or some thousand where each fits into a packet; empty ones by the million would cost seconds. */
+export const MAX_NALS = 8192;
+
 export type LengthSize = 1 | 2 | 3 | 4;
 
 /** What an ingest adapter does with a NAL unit. */
@@ -30,8 +33,9 @@ export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIte
 /**
  * The NAL units of an Annex B byte stream, as slices, without the zero bytes around them.
  * Bytes in front of the first start code are left out.
+ * @throws BitstreamError when there are more than `most`
  */
-export function splitAnnexB(data: Buffer): Buffer[] {
+export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
   const nals: Buffer[] = [];
   let code = data.indexOf(START_CODE);
   while (code >= 0) {
@@ -39,7 +43,9 @@ export function splitAnnexB(data: Buffer): Buffer[] {
     code = data.indexOf(START_CODE, start);
     let end = code < 0 ? data.length : code;
     while (end > start && data[end - 1] === 0) end--;
-    if (end > start) nals.push(data.subarray(start, end));
+    if (end === start) continue;
+    if (nals.length === most) throw new BitstreamError(`more than ${most} NAL units in a picture`);
+    nals.push(data.subarray(start, end));
   }
   return nals;
 }
@@ -96,7 +102,7 @@ export function unescapeNal(nal: Buffer): Buffer {
  * Brings a length-prefixed access unit into the canonical form. The bytes stay where they are when
  * what must leave is at the ends and lengths are in 4 bytes, as nearly always; else they are copied once.
  * Disposable units (access unit delimiters, filler) leave when that costs no copy of its own.
- * @throws BitstreamError when a length points past the end
+ * @throws BitstreamError when a length points past the end, or there are more than any picture has
  */
 export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (nal: Buffer) => NalRole): CanonicalUnit {
   const parameterSets: Buffer[] = [];
@@ -105,7 +111,9 @@ export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (na
   let last = 0;
   let holes = false;
   let pending = false;
+  let count = 0;
   for (let at = 0; at < data.length; ) {
+    if (++count > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a picture`);
     const end = nalEnd(data, at, lengthSize);
     const nal = data.subarray(at + lengthSize, end);
     const kind = nal.length === 0 ? 'empty' : role(nal);

@@ -30,6 +30,12 @@ export type ImageEncodeConfig = OutputProfileConfig['encodes']['images'][number]
 type Providers = ApplicationConfig['providers'];
 type Publishers = ApplicationConfig['publishers'];
 export type RtmpProviderConfig = NonNullable<Providers['rtmp']>;
+export type MpegtsProviderConfig = NonNullable<Providers['mpegts']>;
+export type WebrtcProviderConfig = NonNullable<Providers['webrtc']>;
+export type SrtProviderConfig = NonNullable<Providers['srt']>;
+/** What LL-HLS has as well. */
+export type HlsPublisherConfig = NonNullable<Publishers['hls']>;
 export type LlhlsPublisherConfig = NonNullable<Publishers['llhls']>;
 export type WebrtcPublisherConfig = NonNullable<Publishers['webrtc']>;
 export type WebrtcBindConfig = NonNullable<BindConfig['publishers']['webrtc']>;
+export type SrtBindConfig = NonNullable<BindConfig['publishers']['srt']>;

@@ -1,4 +1,4 @@
-import type { ApplicationConfig, ServerConfig, VirtualHostConfig } from './model.ts';
+import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
 /** Where a module is configured: in any of the places that are named, what makes it so. */
 interface Places {
@@ -19,16 +19,14 @@ const provider = (name: keyof ServerConfig['bind']['providers']): Places => ({
   application: ({ providers }) => providers[name],
 });
 
-const publisher = (name: 'hls' | 'srt'): Places => ({
-  server: ({ bind }) => bind.publishers[name],
-  application: ({ publishers }) => publishers[name],
-});
-
 type Hls = NonNullable<ApplicationConfig['publishers']['hls']>;
 
 const hlsOption = (test: (hls: Hls) => unknown): Places => ({
   application: ({ publishers: { llhls, hls } }) => (llhls && test(llhls)) || (hls && test(hls)),
 });
+
+const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
+  webrtc !== undefined && webrtc.iceCandidates.tcpRelay.length > 0 && webrtc.iceCandidates.tcpRelaySecret === undefined;
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
 const CLOSED = 'is not available: the providers and publishers that it enables refuse every client';
@@ -37,26 +35,19 @@ const CLOSED = 'is not available: the providers and publishers that it enables r
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
   ['SignedPolicy', { vhost: ({ signedPolicy }) => signedPolicy }, CLOSED],
   ['AdmissionWebhooks', { vhost: ({ admissionWebhooks }) => admissionWebhooks }, CLOSED],
-  ['SRT provider', provider('srt')],
-  ['MPEGTS provider', provider('mpegts')],
   ['RTSP provider', provider('rtsp')],
-  ['WebRTC provider', provider('webrtc')],
-  ['RTSPPull provider', { application: ({ providers }) => providers.rtspPull }],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
-  ['HLS publisher', publisher('hls')],
-  ['SRT publisher', publisher('srt')],
   ['FILE publisher', { application: ({ publishers }) => publishers.file }],
   ['Push publisher', { application: ({ publishers }) => publishers.push }],
   ['EventGenerator', { application: ({ eventGenerator, providers }) =>
     eventGenerator?.enable || providers.rtmp?.eventGenerator }],
-  ['PassthroughOutputProfile', { application: ({ providers }) => providers.rtmp?.passthroughOutputProfile }],
-  ['DelayBufferTimeMs', { application: ({ publishers: { llhls, webrtc } }) =>
-    llhls?.delayBufferTimeMs || webrtc?.delayBufferTimeMs }],
-  ['JitterBuffer', { application: ({ publishers }) => publishers.webrtc?.jitterBuffer }],
+  ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
+  ['MaxConnection of all Publishers together', { application: ({ publishers }) => publishers.maxConnection }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],
-  ['TcpRelay', { server: ({ bind }) => bind.publishers.webrtc?.iceCandidates.tcpRelay.length }],
+  ['TcpRelay', { server: ({ bind: { providers, publishers } }) =>
+    lacksSecret(providers.webrtc) || lacksSecret(publishers.webrtc) }, 'is told to nobody: it takes a TcpRelaySecret, which the relay knows, too'],
   ['Subtitles', { application: ({ subtitles }) => subtitles?.enable }],
   ['STT', { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.stt?.enable }],
   ['DVR', hlsOption(({ dvr }) => dvr?.enable)],

@@ -1,10 +1,11 @@
-import type { BindConfig, ServerConfig, WebrtcBindConfig } from './model.ts';
+import type { ServerConfig, WebrtcBindConfig } from './model.ts';
 import { elementPath } from './names.ts';
 import type { Path, Problem } from './resolve.ts';
 import { Server } from './elements/server.ts';
-import type { PortRange, Transport } from './values.ts';
+import { overlap, type UdpPorts } from './udp-ports.ts';
+import type { Transport } from './values.ts';
 
-interface Listener extends PortRange {
+interface Listener extends UdpPorts {
   readonly path: Path;
   readonly transport: Transport;
   /** Listeners that name the same kind may listen on one port together. */
@@ -27,28 +28,28 @@ export function portProblems(config: ServerConfig): Problem[] {
   return problems;
 }
 
-/** Every TCP port that this server listens on. */
-export function tcpPorts(config: ServerConfig): number[] {
-  return [...listeners(config)].filter(({ transport }) => transport === 'tcp').flatMap(({ first, last }) =>
+/** Every port of one transport that this server listens on. */
+export function ownPorts(config: ServerConfig, wanted: Transport): number[] {
+  return [...listeners(config)].filter(({ transport }) => transport === wanted).flatMap(({ first, last }) =>
     Array.from({ length: last - first + 1 }, (_, index) => first + index));
 }
 
 function conflict(one: Listener, other: Listener): boolean {
-  if (one.transport !== other.transport || one.last < other.first || other.last < one.first) return false;
+  if (one.transport !== other.transport || !overlap(one, other)) return false;
   return one.shared === undefined || one.shared !== other.shared;
 }
 
 function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   const { managers, providers, publishers } = bind;
-  yield* http(['bind', 'managers', 'api'], managers.api, false);
-  yield* tcp(['bind', 'providers', 'rtmp'], providers.rtmp);
+  yield* secured(['bind', 'managers', 'api'], managers.api);
+  yield* secured(['bind', 'providers', 'rtmp'], providers.rtmp);
   yield* tcp(['bind', 'providers', 'rtsp'], providers.rtsp);
   yield* udp(['bind', 'providers', 'srt'], providers.srt);
   yield* udp(['bind', 'providers', 'mpegts'], providers.mpegts);
   yield* webrtc(['bind', 'providers', 'webrtc'], providers.webrtc);
   yield* tcp(['bind', 'publishers', 'ovt'], publishers.ovt);
   for (const name of ['llhls', 'hls', 'thumbnail'] as const) {
-    yield* http(['bind', 'publishers', name], publishers[name], true);
+    yield* http(['bind', 'publishers', name], publishers[name]);
   }
   yield* webrtc(['bind', 'publishers', 'webrtc'], publishers.webrtc);
   yield* udp(['bind', 'publishers', 'srt'], publishers.srt);
@@ -60,30 +61,37 @@ function* tcp(path: Path, bind: { readonly port?: number } | undefined): Iterabl
   yield { path: [...path, 'port'], transport: 'tcp', first: bind.port, last: bind.port };
 }
 
-function* udp(path: Path, bind: { readonly port?: readonly PortRange[] } | undefined): Iterable<Listener> {
+function* udp(path: Path, bind: { readonly port?: readonly UdpPorts[] } | undefined): Iterable<Listener> {
   for (const range of bind?.port ?? []) yield { path: [...path, 'port'], transport: 'udp', ...range };
 }
 
-type Http = NonNullable<BindConfig['managers']['api']>;
+interface SecuredPorts {
+  readonly port?: number;
+  readonly tlsPort?: number;
+}
 
-function* http(path: Path, bind: Http | undefined, sharing: boolean): Iterable<Listener> {
-  for (const [key, kind] of [['port', 'http'], ['tlsPort', 'https']] as const) {
-    const port = bind?.[key];
-    if (port === undefined) continue;
-    const listener: Listener = { path: [...path, key], transport: 'tcp', first: port, last: port };
-    yield sharing ? { ...listener, shared: kind } : listener;
+function* secured(path: Path, bind: SecuredPorts = {}): Iterable<Listener> {
+  for (const key of ['port', 'tlsPort'] as const) {
+    const port = bind[key];
+    if (port !== undefined) yield { path: [...path, key], transport: 'tcp', first: port, last: port };
   }
+}
+
+function* http(path: Path, bind: SecuredPorts | undefined): Iterable<Listener> {
+  for (const listener of secured(path, bind)) yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'http' : 'https' };
 }
 
 function* webrtc(path: Path, bind: WebrtcBindConfig | undefined): Iterable<Listener> {
   if (bind === undefined) return;
-  yield* http([...path, 'signalling'], bind.signalling, true);
+  yield* http([...path, 'signalling'], bind.signalling);
   const { iceCandidate, tcpRelay } = bind.iceCandidates;
   for (const [index, { protocol, first, last }] of iceCandidate.entries()) {
     const at = [...path, 'iceCandidates', 'iceCandidate', index];
     yield { path: at, transport: protocol, first, last, shared: 'ice' };
   }
-  for (const [index, { port }] of tcpRelay.entries()) {
+  for (const [index, { host, port }] of tcpRelay.entries()) {
+    // a relay elsewhere has its own ports
+    if (host !== '*') continue;
     const at = [...path, 'iceCandidates', 'tcpRelay', index];
     yield { path: at, transport: 'tcp', first: port, last: port, shared: 'ice' };
   }

@@ -1,13 +1,13 @@
 import type { Fail } from './blocks.ts';
 
-/** Items of a list must differ in the text under `key`. */
+/** Items of a list must differ in the text, or the number, under `key`. */
 export function unique<K extends string>(
-  items: readonly Readonly<Record<K, string>>[],
+  items: readonly Readonly<Record<K, string | number>>[],
   key: K,
   path: readonly string[],
   fail: Fail,
 ): void {
-  const seen = new Set<string>();
+  const seen = new Set<string | number>();
   items.forEach((item, index) => {
     if (seen.has(item[key])) fail([...path, index, key], `"${item[key]}" is given twice`);
     seen.add(item[key]);

@@ -68,6 +68,11 @@ export function hostInUrl(host: string): string {
   return isIPv6(host) ? `[${host}]` : host;
 }
 
+/** A host of a URL without the brackets around IPv6 addresses. */
+export function hostFromUrl(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
+
 function splitHost(text: string): [host: string, rest: string] | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(.+)$/.exec(text);
   if (match === null) return undefined;
@@ -126,4 +131,9 @@ export function parseBitrate(given: unknown): number | undefined {
 export function parseUrl(text: string, schemes: readonly string[]): string | undefined {
   if (!URL.canParse(text)) return undefined;
   return schemes.includes(new URL(text).protocol.slice(0, -1)) ? text : undefined;
+}
+
+/** A STUN or TURN server (RFC 7064, RFC 7065), kept as it was written. */
+export function parseIceUrl(text: string): string | undefined {
+  return /^(?:stuns?|turns?):(?:\[[\da-f:.]+\]|[^\s/?#:[\]]+)(?::\d{1,5})?(?:\?transport=\w+)?$/i.test(text) ? text : undefined;
 }

@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { ApplicationConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
 import { Counters } from './counters.ts';
-import { InputStream, type InputOptions, type OutputStream, type Source } from './stream.ts';
+import type { Source } from './source.ts';
+import { InputStream, type InputOptions, type OutputStream } from './stream.ts';
 import type { VirtualHost } from './vhost.ts';
 
 export interface PublishOptions extends Omit<InputOptions, 'isRelay'> {

@@ -4,6 +4,16 @@ const RESERVED = /[/\\:?#%]/;
 /** Control and format characters, lone surrogates, and what Unicode has not assigned. */
 const INVISIBLE = /\p{C}/u;
 
+/** Of the name of a stream, in bytes, which is that of a file. */
+const MAX_STREAM_BYTES = 255;
+/** URL paths, the management API and file names must be able to carry it. */
+const STREAM = /^(?!\.{1,2}$)[^\p{Cc}/:?#]+$/u;
+
+/** Whether a publisher can call its stream so. */
+export function isStreamName(name: string): boolean {
+  return STREAM.test(name) && Buffer.byteLength(name) <= MAX_STREAM_BYTES;
+}
+
 /** Why a virtual host, application or output profile cannot be called so; undefined when it can. */
 export function nameObjection(name: string): string | undefined {
   if (name === '') return 'is empty';

@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { Continuity } from './continuity.ts';
-import { Counters, type ProviderKind } from './counters.ts';
+import { Counters } from './counters.ts';
 import { KickedSessions } from './kicked-sessions.ts';
 import { TrackMeter, type Measured } from './meter.ts';
 import type { Packet } from './packet.ts';
 import type { Playlist } from './playlist.ts';
 import { Reader, type Consumer, type ReaderLimits } from './reader.ts';
 import type { Session } from './session.ts';
+import type { Source } from './source.ts';
 import type { Track } from './track.ts';
 
 interface StreamEvents {
@@ -15,6 +16,8 @@ interface StreamEvents {
   close: [reason: string];
   /** Of an output stream: a viewer came or went, or a relay. */
   viewers: [count: number];
+  /** Of an input stream: somebody reads who can begin only at a key frame, or goes on only there. */
+  keyWanted: [];
   /** Of an output stream that rests: somebody is about to watch. */
   wanted: [];
   /** A reader's consumer threw: it is detached, writer and other readers go on. */
@@ -100,8 +103,12 @@ export class Stream extends EventEmitter<StreamEvents> {
       return reader;
     }
     this.#readers = [...this.#readers, reader];
+    this.wantKey();
     return reader;
   }
+
+  /** A key frame is needed before the next one is due: a source that can be asked for one is. Every new reader needs one. */
+  wantKey(): void {}
 
   /** Ends what hangs on the stream and every reader. Idempotent. */
   close(reason: string): void {
@@ -127,29 +134,6 @@ export class Stream extends EventEmitter<StreamEvents> {
   #detach(gone: Reader): void {
     this.#readers = this.#readers.filter((reader) => reader !== gone);
   }
-}
-
-/** `sourceType` of the management API. */
-export type SourceType =
-  | 'WebRTC' | 'Ovt' | 'Rtmp' | 'RtmpPull' | 'Rtsp' | 'RtspPull' | 'Transcoder' | 'SRT' | 'MPEGTS'
-  | 'Scheduled' | 'Multiplex' | 'File' | 'Unknown';
-
-/** The socket of a sender as the management API shows it: local is this server's side. */
-export interface Connection {
-  readonly transport: 'UDP' | 'TCP' | 'SRT' | 'TURN';
-  readonly protocol: 'UDP' | 'TCP' | 'SRT';
-  readonly localAddress?: string;
-  readonly localPort?: number;
-  readonly remoteAddress?: string;
-  readonly remotePort?: number;
-}
-
-export interface Source {
-  readonly type: SourceType;
-  readonly kind: ProviderKind;
-  readonly url?: string;
-  /** Asked at each call of the API, for a connection can move; absent for sources without one. */
-  readonly connection?: () => Connection | undefined;
 }
 
 export interface InputOptions {
@@ -214,6 +198,10 @@ export class InputStream extends Stream {
     this.#outputs.set(name, output);
     output.once('close', () => this.#outputs.delete(name));
     return output;
+  }
+
+  override wantKey(): void {
+    this.emit('keyWanted');
   }
 
   /** Ends it for good: nothing continues it, or, where the name was `taken`, something does already. */
@@ -281,6 +269,10 @@ export class OutputStream extends Stream {
     };
     count(1);
     return () => count(-1);
+  }
+
+  override wantKey(): void {
+    this.input.wantKey();
   }
 
   addPlaylist(playlist: Playlist): void {

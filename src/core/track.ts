@@ -2,9 +2,9 @@ import type { Timebase } from './timebase.ts';
 
 /** Codec names as the management API spells them. */
 export type VideoCodec = 'H264' | 'H265' | 'AV1' | 'VP8' | 'VP9';
-export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2';
+export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2' | 'AC3' | 'EAC3' | 'PCMA' | 'PCMU';
 export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
-export type DataCodec = 'ID3v2';
+export type DataCodec = 'ID3v2' | 'SCTE35';
 export type Codec = VideoCodec | AudioCodec | ImageCodec | DataCodec;
 
 /** What makes the packets of a track that an output profile encodes. It lives as long as the track does. */
@@ -23,6 +23,8 @@ interface TrackBase {
   readonly timebase: Timebase;
   /** True on an output track whose packets are those of the input. */
   readonly bypass: boolean;
+  /** Of a bypassed output track: id of the input's. */
+  readonly source?: number;
   /** Absent on a track that is not encoded here. */
   readonly encoder?: Encoder;
   readonly language?: string;

@@ -1,3 +1,5 @@
+import { hostFromUrl } from '../config/values.ts';
+
 /**
  * Pattern of names as Server.xml writes them: `*` is any run of characters, `?` any one; case does not matter.
  * Matching takes time in proportion to the text, whatever the pattern: strangers choose the text.
@@ -16,15 +18,11 @@ export function wildcard(pattern: string, before = ''): RegExp {
  * IPv6 addresses may be there or not, on either side.
  */
 export function hostMatcher(names: readonly string[]): (host: string) => boolean {
-  const patterns = names.map((name) => wildcard(withoutBrackets(name)));
+  const patterns = names.map((name) => wildcard(hostFromUrl(name)));
   return (host) => {
-    const bare = withoutBrackets(host);
+    const bare = hostFromUrl(host);
     return patterns.some((pattern) => pattern.test(bare));
   };
-}
-
-function withoutBrackets(host: string): string {
-  return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
 }
 
 function literal(text: string): string {

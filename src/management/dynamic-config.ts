@@ -1,4 +1,4 @@
-import { ConflictError, joinKey, StorageError, UnavailableError, type Change, type Cluster, type Json } from '#cluster';
+import { joinKey, type Change, type Cluster, type ConfigStore, type Json } from '#cluster';
 import type { CertificateStore } from '../access/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
@@ -8,6 +8,7 @@ import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { removals } from '../tasks/definitions.ts';
+import { ConfigWriter } from './config-writer.ts';
 import {
   documentOf, isDocument, patched, readApplication, readProfile, readVhost, TEMPLATE, withDefaults, withProfiles, type Document,
 } from './documents.ts';
@@ -21,9 +22,6 @@ export interface DynamicConfigOptions {
   readonly log: Logger;
 }
 
-/** How often a change is made anew that another node came before, in spite of the lock. */
-const MAX_ATTEMPTS = 3;
-
 /** What one item of a batch came to. */
 export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
 
@@ -34,20 +32,20 @@ export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
  */
 export class DynamicConfig {
   readonly #registry: Registry;
-  readonly #cluster: Pick<Cluster, 'config' | 'withLock'>;
+  readonly #store: ConfigStore;
+  readonly #writer: ConfigWriter;
   readonly #certificates: CertificateStore;
   readonly #log: Logger;
   readonly #stored: StoredConfig;
   readonly #ignore = (ignored: readonly string[]): void =>
     this.#log.warn({ ignored }, 'a configuration object of the management API has what has no effect');
-  /** Changes of this node go one after the other: it contends for locks with other nodes only. */
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor({ registry, cluster, certificates, log }: DynamicConfigOptions) {
     this.#registry = registry;
-    this.#cluster = cluster;
+    this.#store = cluster.config;
     this.#certificates = certificates;
     this.#log = log.child({ module: 'management' });
+    this.#writer = new ConfigWriter(cluster, this.#log);
     this.#stored = new StoredConfig({ registry, store: cluster.config, certificates, log: this.#log });
   }
 
@@ -58,12 +56,12 @@ export class DynamicConfig {
 
   /** Resolves when the registry has every change that was answered before the call, on any node. */
   sync(): Promise<void> {
-    return this.#cluster.config.sync();
+    return this.#store.sync();
   }
 
   /** What others have changed cannot be known now, and nothing can be changed. */
   get stale(): boolean {
-    return this.#cluster.config.stale;
+    return this.#store.stale;
   }
 
   /** Follows no more. */
@@ -87,10 +85,10 @@ export class DynamicConfig {
 
   /** @throws vhostNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteVhost(name: string): Promise<void> {
-    return this.#change(name, async () => {
+    return this.#writer.change(name, async () => {
       this.#writable(name);
       const key = joinKey(name);
-      await this.#write([{ key, seen: this.#revision(key) }, ...removals(this.#cluster.config, name)]);
+      await this.#writer.write([{ key, seen: this.#writer.revision(key) }, ...removals(this.#store, name)]);
     });
   }
 
@@ -113,7 +111,7 @@ export class DynamicConfig {
    * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed, clusterUnavailable
    */
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
-    return this.#change(vhost, async () => {
+    return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       await this.#replace(vhost, readApplication(patched(documentOf(config), read()), this.#ignore));
       return this.#registry.vhost(vhost).application(name);
@@ -122,11 +120,11 @@ export class DynamicConfig {
 
   /** @throws vhostNotFound, applicationNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteApplication(vhost: string, name: string): Promise<void> {
-    return this.#change(vhost, async () => {
+    return this.#writer.change(vhost, async () => {
       this.#writable(vhost).application(name);
       const key = joinKey(vhost, name);
       // one made on demand is not stored, but closed on every node that hears that it is no more
-      await this.#write([{ key, seen: this.#revision(key) }, ...removals(this.#cluster.config, vhost, name)]);
+      await this.#writer.write([{ key, seen: this.#writer.revision(key) }, ...removals(this.#store, vhost, name)]);
     });
   }
 
@@ -135,7 +133,7 @@ export class DynamicConfig {
    * @throws vhostNotFound, applicationNotFound, vhostReadOnly, and before anything is added valueMissing, configInvalid
    */
   createProfiles(vhost: string, name: string, read: () => readonly unknown[]): Promise<Outcome<OutputProfileConfig>[]> {
-    return this.#change(vhost, async () => {
+    return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = read().map((profile) => readProfile(profile, this.#ignore));
       const all = [...config.outputProfiles.outputProfile];
@@ -155,7 +153,7 @@ export class DynamicConfig {
    * configInvalid, storageFailed, clusterUnavailable
    */
   replaceProfile(vhost: string, name: string, profile: string, read: () => Document): Promise<OutputProfileConfig> {
-    return this.#change(vhost, async () => {
+    return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = config.outputProfiles.outputProfile;
       if (!profiles.some((present) => present.name === profile)) throw profileNotFound(vhost, name, profile);
@@ -169,7 +167,7 @@ export class DynamicConfig {
 
   /** @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, storageFailed, clusterUnavailable */
   deleteProfile(vhost: string, name: string, profile: string): Promise<void> {
-    return this.#change(vhost, async () => {
+    return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = config.outputProfiles.outputProfile;
       const left = profiles.filter((present) => present.name !== profile);
@@ -179,16 +177,16 @@ export class DynamicConfig {
   }
 
   #createVhost(config: VirtualHostConfig): Promise<VirtualHost> {
-    return this.#change(config.name, async () => {
+    return this.#writer.change(config.name, async () => {
       const key = joinKey(config.name);
       // stored is also what cannot be made here
-      if (this.#registry.vhosts.has(config.name) || this.#revision(key) > 0) throw kilnError('vhostExists', config.name);
+      if (this.#registry.vhosts.has(config.name) || this.#writer.revision(key) > 0) throw kilnError('vhostExists', config.name);
       const { applications, ...vhost } = documentOf(config);
       await this.#checkCertificate(config);
       const documents = (applications ?? []) as Document[];
       const template = documents.filter(({ name }) => name === TEMPLATE);
       const stored = { ...vhost, ...(template.length > 0 && { applications: template }) };
-      await this.#write([
+      await this.#writer.write([
         { key, value: stored as Json, seen: 0 },
         ...config.applications
           .filter(({ name }) => name !== TEMPLATE)
@@ -209,10 +207,10 @@ export class DynamicConfig {
   }
 
   #createApplication(vhost: string, config: ApplicationConfig): Promise<Application> {
-    return this.#change(vhost, async () => {
+    return this.#writer.change(vhost, async () => {
       const made = this.#writable(vhost).applications.has(config.name);
-      if (made || this.#revision(joinKey(vhost, config.name)) > 0) throw kilnError('applicationExists', vhost, config.name);
-      await this.#write([create(vhost, config)]);
+      if (made || this.#writer.revision(joinKey(vhost, config.name)) > 0) throw kilnError('applicationExists', vhost, config.name);
+      await this.#writer.write([create(vhost, config)]);
       return this.#registry.vhost(vhost).application(config.name);
     });
   }
@@ -224,11 +222,7 @@ export class DynamicConfig {
   /** Stores an application's new configuration, which restarts it. One made on demand is an ordinary one from then on. */
   async #replace(vhost: string, config: ApplicationConfig): Promise<void> {
     const key = joinKey(vhost, config.name);
-    await this.#write([{ key, value: documentOf(config) as Json, seen: this.#revision(key) }]);
-  }
-
-  #revision(key: string): number {
-    return this.#cluster.config.entries().get(key)?.revision ?? 0;
+    await this.#writer.write([{ key, value: documentOf(config) as Json, seen: this.#writer.revision(key) }]);
   }
 
   /** @throws vhostNotFound, vhostReadOnly */
@@ -236,56 +230,6 @@ export class DynamicConfig {
     const vhost = this.#registry.vhost(name);
     if (vhost.isStatic) throw kilnError('vhostReadOnly', name);
     return vhost;
-  }
-
-  /**
-   * Runs a change of a virtual host on what all nodes have of it by then, while no other is made of it.
-   * @throws clusterUnavailable when nothing was changed, changeUnknown when that is not known
-   */
-  #change<T>(vhost: string, change: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(() => this.#attempt(vhost, change));
-    this.#last = turn.catch(() => undefined);
-    return turn;
-  }
-
-  async #attempt<T>(vhost: string, change: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      let begun = false;
-      try {
-        this.#requireStore();
-        return await this.#cluster.withLock(joinKey('config', vhost), async () => {
-          begun = true;
-          await this.sync();
-          this.#requireStore();
-          return await change();
-        });
-      } catch (error) {
-        if (begun && error instanceof ConflictError && attempt < MAX_ATTEMPTS) continue;
-        if (!(error instanceof ConflictError || error instanceof UnavailableError)) throw error;
-        this.#log.warn({ reason: error.message }, 'a change by the management API could not be made');
-        throw kilnError(error instanceof UnavailableError && error.mayBeDone ? 'changeUnknown' : 'clusterUnavailable');
-      }
-    }
-  }
-
-  #requireStore(): void {
-    if (this.stale) throw kilnError('clusterUnavailable');
-  }
-
-  /**
-   * Stores, and waits until the registry has it.
-   * @throws storageFailed, ConflictError, UnavailableError; changeUnknown when it is stored but cannot be read back
-   */
-  async #write(changes: readonly Change[]): Promise<void> {
-    try {
-      await this.#cluster.config.write(changes);
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error;
-      this.#log.error({ err: error }, 'a change by the management API could not be stored');
-      throw kilnError('storageFailed');
-    }
-    await this.sync();
-    if (this.stale) throw kilnError('changeUnknown');
   }
 }
 

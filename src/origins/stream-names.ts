@@ -2,7 +2,8 @@ import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster'
 import type { Application, PublishOptions } from '../core/application.ts';
 import { Continuity } from '../core/continuity.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream, Source } from '../core/stream.ts';
+import type { Source } from '../core/source.ts';
+import type { InputStream, OutputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { readKept, streamKey, type StreamMeta } from './stream-key.ts';

@@ -8,7 +8,7 @@ const AS_RARE = 0.9;
  * have the least choice. Without a picture, the first track.
  * @param since media time, in seconds: what has brought nothing since then has gone, or has not come yet
  */
-export function electLeaders(all: readonly TrackPackager[], since: number): readonly TrackPackager[] {
+export function electLeaders<Data>(all: readonly TrackPackager<Data>[], since: number): readonly TrackPackager<Data>[] {
   const pictures = all.filter(({ track }) => track.type === 'video');
   if (pictures.length === 0) return all.slice(0, 1);
   const coming = pictures.filter(({ lastTime = -Infinity }) => lastTime >= since);
@@ -22,12 +22,12 @@ export function electLeaders(all: readonly TrackPackager[], since: number): read
  * the same frame of the others is still to come.
  * @param time of the frame, in seconds
  */
-export function isFirst(one: TrackPackager, time: number, leaders: readonly TrackPackager[]): boolean {
+export function isFirst<Data>(one: TrackPackager<Data>, time: number, leaders: readonly TrackPackager<Data>[]): boolean {
   return leaders.includes(one) && leaders.every((other) => other === one || (other.lastTime ?? -Infinity) < time + other.frameSeconds);
 }
 
 /** A source whose key frames nobody has seen yet may have rare ones, but for one beside another that is known. */
-function rarity({ keyInterval: { seconds } }: TrackPackager, all: readonly TrackPackager[]): number {
+function rarity<Data>({ keyInterval: { seconds } }: TrackPackager<Data>, all: readonly TrackPackager<Data>[]): number {
   if (seconds !== Infinity) return seconds;
   return all.some(({ track, keyInterval }) => track.bypass && keyInterval.seconds !== Infinity) ? 0 : Infinity;
 }

@@ -1,5 +1,6 @@
-import { fragment, type Sample } from '../containers/fmp4/fragment.ts';
+import type { Sample } from '../containers/fmp4/fragment.ts';
 import type { Packet } from '../core/packet.ts';
+import type { PartForm } from './part-form.ts';
 
 interface Frame {
   readonly packet: Packet;
@@ -7,9 +8,10 @@ interface Frame {
   readonly pts: number;
 }
 
-/** A part as bytes; times in ticks. */
-export interface BuiltPart {
-  readonly data: Buffer;
+/** A part in the form of its package; times in ticks. */
+export interface BuiltPart<Data> {
+  readonly data: Data;
+  readonly bytes: number;
   readonly duration: number;
   readonly independent: boolean;
 }
@@ -23,8 +25,9 @@ const MAX_BYTES = 16 * 1024 * 1024;
  * part lasts longer than predicted, the first frame of the next part takes up the difference.
  * Where it was shorter and frames are not reordered, they overlap by it. Presentation times stay exact.
  */
-export class PartBuilder {
+export class PartBuilder<Data> {
   readonly #type: 'video' | 'audio';
+  readonly #form: PartForm<Data>;
   #frames: Frame[] = [];
   #bytes = 0;
   #sequence = 0;
@@ -33,8 +36,9 @@ export class PartBuilder {
   /** Where the part before ended; undefined after a break of the timeline. */
   #cursor: number | undefined;
 
-  constructor(type: 'video' | 'audio') {
+  constructor(type: 'video' | 'audio', form: PartForm<Data>) {
     this.#type = type;
+    this.#form = form;
   }
 
   get empty(): boolean {
@@ -86,7 +90,7 @@ export class PartBuilder {
    * Makes the part and starts the next.
    * @param end ticks where its last frame ends
    */
-  build(end: number): BuiltPart {
+  build(end: number): BuiltPart<Data> {
     const frames = this.#frames;
     const first = frames[0] as Frame;
     const samples: Sample[] = [];
@@ -97,10 +101,10 @@ export class PartBuilder {
       samples.push({ duration: next - decode, compositionOffset: pts - decode, key: packet.key, data: packet.data });
       decode = next;
     }
-    const data = fragment(this.#type, ++this.#sequence, this.#start, samples);
+    const part = this.#form.part(this.#type, ++this.#sequence, this.#start, samples);
     this.#cursor = decode;
     this.#frames = [];
     this.#bytes = 0;
-    return { data, duration: decode - this.#start, independent: first.packet.key };
+    return { ...part, duration: decode - this.#start, independent: first.packet.key };
   }
 }

@@ -9,24 +9,27 @@ export interface Init {
   readonly data: Buffer;
 }
 
-export interface Part {
+/** @typeParam Data what parts are made of: bytes, or frames that can become bytes */
+export interface Part<Data = Buffer> {
   /** Position in its segment, from 0. */
   readonly index: number;
   /** Seconds. */
   readonly duration: number;
   /** Starts with a frame that decoding can start at. */
   readonly independent: boolean;
-  readonly data: Buffer;
+  readonly data: Data;
+  /** Of media that it keeps. */
+  readonly bytes: number;
 }
 
 /** A run of parts with one configuration. Growing until `complete`. */
-export class Segment {
+export class Segment<Data = Buffer> {
   /** Media sequence number. */
   readonly msn: number;
   readonly init: Init;
   /** The timeline or the configuration changed before it. */
   readonly discontinuity: boolean;
-  readonly parts: Part[] = [];
+  readonly parts: Part<Data>[] = [];
   /** Wall clock at its first presentation time, in milliseconds since the epoch. */
   wallClock: number;
   /** Seconds. */
@@ -46,9 +49,9 @@ export class Segment {
     return this.complete && this.parts.length === 0;
   }
 
-  add(part: Part): void {
+  add(part: Part<Data>): void {
     this.parts.push(part);
     this.duration += part.duration;
-    this.bytes += part.data.length;
+    this.bytes += part.bytes;
   }
 }

@@ -2,31 +2,22 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
 import { wallClock, type Cut } from './cut.ts';
-import { describe, differs } from './description.ts';
+import { differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
 import { KeyInterval } from './key-interval.ts';
 import { PartBuilder } from './part-builder.ts';
-import { fittingTarget, MIN_PART_SHARE, wholeFrames } from './part-target.ts';
+import { PartFit, type PartLimits } from './part-fit.ts';
+import type { PartForm } from './part-form.ts';
 import { Segment, type Init } from './segment.ts';
 import { Window } from './window.ts';
 
-export interface PackagerLimits {
+export interface PackagerLimits extends PartLimits {
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
-  /** Seconds that parts are to last. */
-  readonly chunkDuration: number;
-  /** Seconds that parts of the picture last, which those of the sound are to come with. */
-  readonly pictureTarget: () => number;
 }
 
 export type Finding = 'next' | 'late' | 'jump' | 'changed';
 
-/** Part of a frame by which a part may be longer than the target before it is made shorter by a frame. */
-const SLACK = 8;
-/** The same for the last frame of a part that was encoded: what is left of a faster source is not equally far apart. */
-const UNEVEN = 0.6;
-/** Share of a part by which its start may be behind the grid without its end moving on. */
-const GRID_TOLERANCE = 0.25;
 /** Times of two tracks that differ by less are the same. */
 const HAIR_SECONDS = 0.001;
 const BACK_SECONDS = 1;
@@ -35,14 +26,15 @@ const JUMP_SECONDS = 10;
 const FOLLOWING_SHARE = 0.5;
 
 /** Makes parts and segments of one track, cut where the stream's segmenter says. */
-export class TrackPackager {
-  readonly window: Window;
+export class TrackPackager<Data = Buffer> {
+  readonly window: Window<Data>;
   readonly keyInterval: KeyInterval;
-  readonly #limits: PackagerLimits;
-  readonly #builder: PartBuilder;
+  readonly #form: PartForm<Data>;
+  readonly #builder: PartBuilder<Data>;
   #track: MediaTrack;
   #init: Init;
   #durations: FrameDuration;
+  readonly #fit: PartFit;
   /** Cuts that the track has not reached, the oldest first. */
   readonly #pending: Cut[] = [];
   #current: Cut | undefined;
@@ -50,9 +42,6 @@ export class TrackPackager {
   /** Seconds added to the source's times, to keep decode times from being negative. */
   #shift = 0;
   #needKey: boolean;
-  /** Fixed with the first part. */
-  #partTarget = 0;
-  #longestPart = 0;
   /** The next frame belongs to what follows the pending cut, whatever its time. */
   #broken = false;
   /** The others have gone on without it. */
@@ -62,14 +51,15 @@ export class TrackPackager {
    * @param initVersion the next that the track's id has not had
    * @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used
    */
-  constructor(track: MediaTrack, limits: PackagerLimits, initVersion: number) {
+  constructor(track: MediaTrack, limits: PackagerLimits, form: PartForm<Data>, initVersion: number) {
     this.window = new Window(limits.segmentCount);
+    this.#form = form;
     this.keyInterval = new KeyInterval(track);
-    this.#limits = limits;
     this.#track = track;
-    this.#builder = new PartBuilder(track.type);
-    this.#init = describe(track, initVersion);
+    this.#builder = new PartBuilder(track.type, form);
+    this.#init = form.describe(track, initVersion);
     this.#durations = new FrameDuration(track);
+    this.#fit = new PartFit(limits, track, this.#durations);
     this.#needKey = track.type === 'video';
   }
 
@@ -92,15 +82,12 @@ export class TrackPackager {
 
   /** Seconds that parts are made to last. */
   get target(): number {
-    if (this.#track.type === 'audio') return this.#limits.pictureTarget();
-    return this.#partTarget || fittingTarget(this.#limits.chunkDuration, this.frameSeconds);
+    return this.#fit.target;
   }
 
   /** Seconds that no part is longer than (PART-TARGET). */
   get partTarget(): number {
-    const { target } = this;
-    const bound = this.#gridded ? Math.floor(target / this.frameSeconds + 1 - 1e-6) * this.frameSeconds : target;
-    return Math.max(bound, this.#longestPart);
+    return this.#fit.partTarget;
   }
 
   /** The others have had a discontinuity that this track has not come to. */
@@ -142,7 +129,7 @@ export class TrackPackager {
   lead({ msn, discontinuities, anchor, time }: Cut, gaps: number, seconds: number): void {
     this.window.lead(gaps);
     for (let before = gaps; before > 0; before--) {
-      const segment = new Segment(msn - before, this.#init, false, wallClock(anchor, time - before * seconds));
+      const segment = new Segment<Data>(msn - before, this.#init, false, wallClock(anchor, time - before * seconds));
       segment.duration = seconds;
       this.window.start(segment, discontinuities - 1);
       this.window.complete();
@@ -263,11 +250,10 @@ export class TrackPackager {
     const duration = this.#durations.predict(packet, this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts);
     if (!builder.empty && !this.#fits(dts, duration)) {
       // a hole, or slower frames than foreseen: the last frame lasts until this one, where it can
-      const target = this.target * den;
-      this.#closePart(dts <= builder.start + target && dts > builder.end - duration ? dts : builder.end);
+      this.#closePart(dts <= this.#fit.latestEnd(builder.start) && dts > builder.end - duration ? dts : builder.end);
     }
     this.#lastDts = packet.dts;
-    const segment = this.window.open as Segment;
+    const segment = this.window.open as Segment<Data>;
     if (segment.parts.length === 0 && builder.empty) {
       segment.wallClock = wallClock((this.#current as Cut).anchor, pts / den - this.#shift);
     }
@@ -277,41 +263,18 @@ export class TrackPackager {
 
   /** Whether the growing part may take a frame of some ticks at a decode time. */
   #fits(dts: number, duration: number): boolean {
-    const { den } = this.#track.timebase;
-    const target = this.target * den;
-    const { start, frames } = this.#builder;
-    if (!this.#gridded) {
-      const most = wholeFrames(this.target, this.frameSeconds);
-      const spare = frames === most - 1 && !this.#track.bypass ? UNEVEN : 1 / SLACK;
-      return frames < most && dts + duration - start <= target + duration * spare;
-    }
-    const begin = ((this.#current as Cut).time + this.#shift) * den;
-    const end = begin + (Math.floor((start - begin) / target + GRID_TOLERANCE) + 1) * target;
-    return dts < end - HAIR_SECONDS * den && dts + duration - start <= this.partTarget * den + 0.5;
-  }
-
-  /**
-   * Sound is cut at the first frame behind where parts of equal length end, so that its parts come with those
-   * of the picture; where its frames are too long for that, parts are as long as whole frames fit.
-   */
-  get #gridded(): boolean {
-    const { target } = this;
-    return this.#track.type === 'audio' && this.frameSeconds < target * (1 - MIN_PART_SHARE) * 0.5;
+    const begin = ((this.#current as Cut).time + this.#shift) * this.#track.timebase.den;
+    return this.#fit.fits(this.#builder, dts, duration, begin);
   }
 
   #closePart(end: number): void {
     if (this.#builder.empty) return;
     const builder = this.#builder;
-    const { den } = this.#track.timebase;
-    const most = builder.start + Math.floor(this.target * den + 1e-6);
-    // the jitter of timestamps must not make a part a hair longer than the target
-    const hair = this.#durations.estimate / SLACK;
-    const built = builder.build(!this.#gridded && end > most && end <= most + hair ? most : end);
-    const duration = built.duration / den;
-    this.#longestPart = Math.max(this.#longestPart, duration);
-    this.#partTarget ||= this.target;
+    const built = builder.build(this.#fit.endOf(builder, end));
+    const duration = built.duration / this.#track.timebase.den;
+    this.#fit.note(duration);
     const index = this.window.open?.parts.length ?? 0;
-    this.window.add({ index, duration, independent: built.independent, data: built.data });
+    this.window.add({ index, duration, independent: built.independent, data: built.data, bytes: built.bytes });
   }
 
   /** Goes to the oldest pending cut. @param next decode time of the frame that begins it, if that is there */
@@ -321,9 +284,9 @@ export class TrackPackager {
     const { den } = this.#track.timebase;
     if (!builder.empty) {
       const at = (next ?? Infinity) + this.#shift * den;
-      const target = this.target * den;
       // the last frame ends where the next begins, if that is a place where it can
-      const exact = !this.#broken && Math.abs(at - builder.end) < this.#durations.estimate && at - builder.start <= target;
+      const near = Math.abs(at - builder.end) < this.#durations.estimate;
+      const exact = !this.#broken && near && at <= this.#fit.latestEnd(builder.start);
       this.#closePart(exact ? at : builder.end);
     }
     const { open, kept } = this.window;
@@ -345,24 +308,22 @@ export class TrackPackager {
     return this.window.last !== undefined;
   }
 
-  #segment({ msn, anchor, time }: Cut, discontinuity: boolean): Segment {
-    return new Segment(msn, this.#init, discontinuity, wallClock(anchor, time));
+  #segment({ msn, anchor, time }: Cut, discontinuity: boolean): Segment<Data> {
+    return new Segment<Data>(msn, this.#init, discontinuity, wallClock(anchor, time));
   }
 
   #reconfigure(track: MediaTrack): void {
-    const changed = differs(track, this.#track);
-    const init = changed ? describe(track, this.#init.version + 1) : this.#init;
-    if (!changed) {
-      this.#track = track;
-      return;
+    if (differs(track, this.#track)) {
+      const init = this.#form.describe(track, this.#init.version + 1);
+      this.#closePart(this.#builder.end);
+      this.#init = init;
+      this.#durations = new FrameDuration(track);
+      this.#lastDts = undefined;
+      this.#needKey = track.type === 'video';
+      this.#broken = true;
     }
-    this.#closePart(this.#builder.end);
     this.#track = track;
-    this.#init = init;
-    this.#durations = new FrameDuration(track);
-    this.#lastDts = undefined;
-    this.#needKey = track.type === 'video';
-    this.#broken = true;
+    this.#fit.reconfigure(track, this.#durations);
   }
 
   #reaches({ time: wanted, slack, jump }: Cut, time: number): boolean {

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { Init, Part, Segment } from './segment.ts';
 
-interface WindowEvents {
-  part: [segment: Segment, part: Part];
-  complete: [segment: Segment];
+interface WindowEvents<Data> {
+  part: [segment: Segment<Data>, part: Part<Data>];
+  complete: [segment: Segment<Data>];
   /** Neither listed nor kept any more. */
-  evicted: [segment: Segment];
+  evicted: [segment: Segment<Data>];
   /** A segment begins that is the first to need it. */
   init: [init: Init];
 }
@@ -15,11 +15,11 @@ const GRACE_SEGMENTS = 1;
 const MAX_BYTES = 256 * 1024 * 1024;
 
 /** The segments of one track that players can ask for: a number of complete ones and the growing one. */
-export class Window extends EventEmitter<WindowEvents> {
+export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   readonly #count: number;
   readonly #maxBytes: number;
-  readonly #complete: Segment[] = [];
-  #open: Segment | undefined;
+  readonly #complete: Segment<Data>[] = [];
+  #open: Segment<Data> | undefined;
   #bytes = 0;
   #listedFrom = 0;
   /** Of the listed ones, how many lead to the first that has media. */
@@ -34,17 +34,17 @@ export class Window extends EventEmitter<WindowEvents> {
   }
 
   /** Complete segments of the playlist, oldest first. */
-  get listed(): readonly Segment[] {
+  get listed(): readonly Segment<Data>[] {
     return this.#complete.slice(this.#listedFrom);
   }
 
   /** Complete segments that are still there, listed or not, oldest first. */
-  get kept(): readonly Segment[] {
+  get kept(): readonly Segment<Data>[] {
     return this.#complete;
   }
 
   /** The growing segment; undefined before the first. */
-  get open(): Segment | undefined {
+  get open(): Segment<Data> | undefined {
     return this.#open;
   }
 
@@ -72,16 +72,16 @@ export class Window extends EventEmitter<WindowEvents> {
   }
 
   /** @param discontinuities that other tracks of the stream have had before the first segment of this one */
-  start(segment: Segment, discontinuities?: number): void {
+  start(segment: Segment<Data>, discontinuities?: number): void {
     if (discontinuities !== undefined) this.#discontinuities = discontinuities;
     this.#open = segment;
     if (this.#complete.at(-1)?.init !== segment.init) this.emit('init', segment.init);
   }
 
-  add(part: Part): void {
-    const segment = this.#open as Segment;
+  add(part: Part<Data>): void {
+    const segment = this.#open as Segment<Data>;
     segment.add(part);
-    this.#bytes += part.data.length;
+    this.#bytes += part.bytes;
     this.emit('part', segment, part);
   }
 
@@ -101,13 +101,13 @@ export class Window extends EventEmitter<WindowEvents> {
 
   #unlist(): void {
     this.#leading = Math.max(0, this.#leading - 1);
-    const gone = this.#complete[this.#listedFrom++] as Segment;
+    const gone = this.#complete[this.#listedFrom++] as Segment<Data>;
     if (gone.discontinuity) this.#discontinuities++;
   }
 
   #evict(): void {
     if (this.#listedFrom === 0) this.#unlist();
-    const gone = this.#complete.shift() as Segment;
+    const gone = this.#complete.shift() as Segment<Data>;
     this.#listedFrom--;
     this.#bytes -= gone.bytes;
     this.emit('evicted', gone);

@@ -1,19 +1,21 @@
-interface TableSession {
+/** What of a session its table knows. */
+export interface TableSession {
   close(reason: string, level?: 'warn'): void;
 }
 
 export interface SessionLimits {
   readonly sessions: number;
-  /** Those that did not get to their purpose yet; beyond it the oldest of them gives way. */
+  /** Those that did not get to their purpose yet; beyond it the oldest of the address that most of them are from gives way. */
   readonly waiting: number;
   /** Completes "too many connections wait to". */
   readonly purpose: string;
 }
 
-/** The open sessions of a TCP server. */
+/** The open sessions of a server. */
 export class SessionTable<S extends TableSession> {
   readonly #limits: SessionLimits;
-  readonly #sessions = new Set<S>();
+  /** With their addresses. */
+  readonly #sessions = new Map<S, string>();
   /** In the order they came. */
   readonly #waiting = new Set<S>();
 
@@ -31,9 +33,12 @@ export class SessionTable<S extends TableSession> {
     return this.#sessions.size < sessions ? undefined : `${sessions} are open`;
   }
 
-  /** A session waits from its beginning on. */
-  add(session: S): void {
-    this.#sessions.add(session);
+  /**
+   * A session waits from its beginning on.
+   * @param address of who came; where none are told, all count as of the same
+   */
+  add(session: S, address = ''): void {
+    this.#sessions.set(session, address);
     this.#waiting.add(session);
     if (this.#waiting.size > this.#limits.waiting) this.#dropOldestWaiting();
   }
@@ -50,11 +55,18 @@ export class SessionTable<S extends TableSession> {
   }
 
   closeAll(reason: string): void {
-    for (const session of [...this.#sessions]) session.close(reason);
+    for (const session of [...this.#sessions.keys()]) session.close(reason);
   }
 
   #dropOldestWaiting(): void {
+    const counts = new Map<string | undefined, number>();
     for (const session of this.#waiting) {
+      const address = this.#sessions.get(session);
+      counts.set(address, (counts.get(address) ?? 0) + 1);
+    }
+    const most = Math.max(...counts.values());
+    for (const session of this.#waiting) {
+      if (counts.get(this.#sessions.get(session)) !== most) continue;
       this.#waiting.delete(session);
       session.close(`too many connections wait to ${this.#limits.purpose}`, 'warn');
       return;

@@ -8,7 +8,7 @@ import type { NutStream } from '../containers/nut/format.ts';
 import { rescale, type Timebase } from '../core/timebase.ts';
 import type { AudioCodec, VideoCodec } from '../core/track.ts';
 import type { Encoding } from './encoding.ts';
-import { reorderedFrames } from './reordering.ts';
+import { reorderedFrames } from '../core/reordering.ts';
 
 interface CodecFormat {
   readonly config?: Buffer;
@@ -48,6 +48,10 @@ export function codecForm(codec: Encoding['codec'], stream: NutStream): CodecFor
     case 'OPUS':
     case 'MP3':
     case 'MP2':
+    case 'AC3':
+    case 'EAC3':
+    case 'PCMA':
+    case 'PCMU':
       return new AudioForm(codec, stream);
     case 'JPEG':
     case 'PNG':

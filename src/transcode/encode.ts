@@ -128,8 +128,8 @@ export class Encode {
       const tolerance = this.#frame / 2;
       if (item.pts < turn.from - tolerance || item.pts >= turn.until - tolerance) return;
       if (turn === this.#turns.at(-1)) this.#advance(item);
-      // what an audio encoder puts in front of the beginning
-      if (item.pts < 0 && item.pts + item.duration <= 0) return;
+      // what an audio encoder puts in front of the beginning, and what begins there: players have no time below zero
+      if (item.pts < 0) return;
     }
     if (turn === this.#turns[0]) this.#deliver(item);
     else turn.held.push(item);

@@ -1,7 +1,7 @@
-import type { Codec } from '../core/track.ts';
+import type { Codec, DataCodec } from '../core/track.ts';
 
 /** Codec names of the inventory, as the management API spells them. */
-export type InventoryCodec = Exclude<Codec, 'ID3v2'>;
+export type InventoryCodec = Exclude<Codec, DataCodec>;
 
 /** For each codec the names that ffmpeg has for it, any of which does. */
 type Names = Readonly<Partial<Record<InventoryCodec, readonly string[]>>>;
@@ -48,7 +48,10 @@ export const SOFTWARE: readonly SoftwareModule[] = [
     module: 'default',
     displayName: 'FFmpeg audio decoders',
     mediaType: 'Audio',
-    decoders: { AAC: ['aac'], MP2: ['mp2', 'mp2float'], MP3: ['mp3', 'mp3float'], OPUS: ['opus', 'libopus'] },
+    decoders: {
+      AAC: ['aac'], MP2: ['mp2', 'mp2float'], MP3: ['mp3', 'mp3float'], OPUS: ['opus', 'libopus'],
+      AC3: ['ac3'], EAC3: ['eac3'], PCMA: ['pcm_alaw'], PCMU: ['pcm_mulaw'],
+    },
   },
   { module: 'fdkaac', displayName: 'Fraunhofer FDK AAC', mediaType: 'Audio', encoders: { AAC: ['libfdk_aac'] } },
   { module: 'aac', displayName: 'FFmpeg AAC', mediaType: 'Audio', encoders: { AAC: ['aac'] } },

@@ -2,7 +2,7 @@ import { buildOpusHead, parseOpusConfig } from '../codecs/opus.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec } from '../core/track.ts';
 import { sourceFramerate } from './picture.ts';
-import { reorderedFrames } from './reordering.ts';
+import { reorderedFrames } from '../core/reordering.ts';
 
 /** Codec tags that ffmpeg knows in NUT: those of AVI and WAV, and a few of its own. */
 const TAGS: Record<VideoCodec | AudioCodec, string> = {
@@ -15,6 +15,10 @@ const TAGS: Record<VideoCodec | AudioCodec, string> = {
   OPUS: 'Opus',
   MP3: 'U\0\0\0',
   MP2: 'P\0\0\0',
+  AC3: '\0 \0\0',
+  EAC3: '\0 \0\0',
+  PCMA: '\x06\0\0\0',
+  PCMU: '\x07\0\0\0',
 };
 const NONE = Buffer.alloc(0);
 

@@ -139,7 +139,7 @@ export class ProfileOutput {
     }
     if (encoding !== undefined) return this.#encoded(planned, encoding, known);
     if (known?.planned.from === from && known.encode === undefined) return known;
-    return { planned, track: { ...from, ...place, bypass: true }, awaited: undefined };
+    return { planned, track: { ...from, id: place.id, name, source: from.id, bypass: true }, awaited: undefined };
   }
 
   #encoded(planned: PlannedTrack, encoding: Encoding, known: Entry | undefined): Entry {

@@ -4,11 +4,18 @@ import {
 } from 'node:http';
 import type { AddressInfo, BlockList, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { CertificateStore } from '../access/certificates.ts';
+import { createTlsFront } from '../access/tls-front.ts';
 import type { Logger } from '../log.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';
 import { LIMITS } from './limits.ts';
-import { createTlsFront, type TlsOptions } from './tls-front.ts';
+
+interface TlsOptions {
+  readonly certificates: CertificateStore;
+  /** Offers HTTP/2 beside HTTP/1.1. */
+  readonly http2: boolean;
+}
 
 export interface HttpPortOptions {
   /** Proxies that begin each connection with a PROXY protocol header; those in both networks may. */
@@ -115,10 +122,16 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   /** Puts TLS in front of HTTP/1.1, with HTTP/2 beside it for clients that want it. */
   function secured(handler: RequestListener, given: TlsOptions, start: typeof deliver): typeof deliver {
     const http2 = createHttp2Side(handler, log);
-    const front = createTlsFront(given, log, (socket, peer) => {
-      if (socket.alpnProtocol !== 'h2') return start(socket, peer);
-      setPeer(socket, peer);
-      http2.serve(socket);
+    const front = createTlsFront({
+      certificates: given.certificates,
+      protocols: given.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      handshakeMs: LIMITS.handshakeMs,
+      onSecure: (socket, peer) => {
+        if (socket.alpnProtocol !== 'h2') return start(socket, peer);
+        setPeer(socket, peer);
+        http2.serve(socket);
+      },
+      onFailure: (reason, peer) => log.debug({ client: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
     });
     closeFront = () => {
       front.close();

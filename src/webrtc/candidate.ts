@@ -1,4 +1,5 @@
-import type { Transport } from '../config/values.ts';
+import { isIPv4 } from 'node:net';
+import type { IceCandidate, Transport } from '../config/values.ts';
 import type { IceSocket } from './addresses.ts';
 
 export interface HostCandidate {
@@ -7,6 +8,14 @@ export interface HostCandidate {
   readonly port: number;
   readonly foundation: string;
   readonly priority: number;
+}
+
+/** How a peer is to be reached. */
+export interface Way {
+  /** The only protocol; undefined for any. */
+  readonly protocol: Transport | undefined;
+  /** Of what is listened on, what this peer is told. */
+  readonly entries: readonly IceCandidate[];
 }
 
 /** Type preferences (RFC 8445 section 5.1.2.2, RFC 6544 section 4.2): a host over TCP comes after one over UDP. */
@@ -29,6 +38,18 @@ export function hostCandidates(sockets: readonly IceSocket[]): HostCandidate[] {
     }
   }
   return candidates;
+}
+
+/** The candidates that a peer is told. */
+export function candidatesOn(candidates: readonly HostCandidate[], { protocol, entries }: Way): HostCandidate[] {
+  return candidates.filter((candidate) => {
+    const { address, port } = candidate;
+    return (protocol === undefined || candidate.protocol === protocol) && entries.some((entry) => {
+      const named = entry.address === address || entry.address === (isIPv4(address) ? '*' : '::')
+        || (entry.address === '0.0.0.0' && isIPv4(address));
+      return named && entry.protocol === candidate.protocol && (entry.first === 0 || (port >= entry.first && port <= entry.last));
+    });
+  });
 }
 
 /** The candidate-attribute of RFC 8839 section 5.1, without `a=`. */

@@ -20,6 +20,18 @@ export function senderExtensions({ bandwidthEstimation, playoutDelay }: Wanted):
   return all.filter(({ uri, direction }) => uris.has(uri) && direction === 'sendrecv');
 }
 
+const RECEIVED = new Set([
+  MID, SEND_TIME, TRANSPORT_CC,
+  'urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id',
+  'urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id',
+  'https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension',
+]);
+
+/** Header extensions of packets from publishers: what tells streams apart, and what their bandwidth estimation needs. */
+export function receiverExtensions(kind: 'video' | 'audio'): types.RtpHeaderExtension[] {
+  return all.filter((extension) => extension.kind === kind && RECEIVED.has(extension.uri) && extension.direction !== 'sendonly');
+}
+
 /** The extension with which packets ask for a playout delay. */
 export function playoutDelayExtension(): types.RtpHeaderExtensionParameters {
   const { uri, preferredId } = all.find((extension) => extension.uri === PLAYOUT_DELAY) as types.RtpHeaderExtension;

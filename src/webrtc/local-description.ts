@@ -1,11 +1,23 @@
 import type { types } from 'mediasoup';
 import { candidateLine, type HostCandidate } from './candidate.ts';
+import type { RtpCodec } from './codecs.ts';
 
 /** A media section in use: what a consumer sends. */
 export interface SendingMedia {
   readonly mid: string;
   readonly kind: 'video' | 'audio';
   readonly rtpParameters: types.RtpParameters;
+}
+
+/** A media section in use: what is taken from the peer. */
+export interface ReceivingMedia {
+  readonly mid: string;
+  readonly kind: 'video' | 'audio';
+  /** What the peer may send with, the best first. */
+  readonly accepted: readonly RtpCodec[];
+  readonly extensions: readonly { readonly id: number; readonly uri: string }[];
+  /** Qualities of one picture; empty for one stream. */
+  readonly rids: readonly string[];
 }
 
 /** A media section of the peer's offer that nothing is sent on. */
@@ -17,28 +29,28 @@ export interface UnusedMedia {
 }
 
 export interface LocalDescription {
-  /** Name in the origin line. */
-  readonly user: string;
   /** Number that tells the versions of one session's descriptions apart. */
   readonly sessionId: number;
-  /** Names the media stream to the player. */
+  /** Names the media stream. */
   readonly streamId: string;
   readonly setup: 'actpass' | 'passive' | 'active';
   readonly ice: types.IceParameters;
   readonly fingerprint: types.DtlsFingerprint;
   readonly candidates: readonly HostCandidate[];
-  readonly media: readonly (SendingMedia | UnusedMedia)[];
+  readonly media: readonly (SendingMedia | ReceivingMedia | UnusedMedia)[];
 }
 
+/** Name in the origin line. */
+const USER = 'Kiln';
 const RTP_PROTOCOL = 'UDP/TLS/RTP/SAVPF';
 
-/** Writes an offer or an answer of an ICE-lite sender that knows all its candidates. */
+/** Writes an offer or an answer of an ICE-lite end that knows all its candidates. */
 export function writeDescription(description: LocalDescription): string {
-  const { user, sessionId, ice, setup, fingerprint, media } = description;
-  const bundled = media.filter((section) => 'rtpParameters' in section || isRtp(section));
+  const { sessionId, ice, setup, fingerprint, media } = description;
+  const bundled = media.filter((section) => !('protocol' in section) || isRtp(section));
   const lines = [
     'v=0',
-    `o=${user} ${sessionId} 2 IN IP4 127.0.0.1`,
+    `o=${USER} ${sessionId} 2 IN IP4 127.0.0.1`,
     's=-',
     't=0 0',
     'a=ice-lite',
@@ -56,7 +68,8 @@ export function writeDescription(description: LocalDescription): string {
   ];
   for (const section of media) {
     if ('rtpParameters' in section) lines.push(...sendingSection(section, description, transport));
-    else lines.push(...unusedSection(section, transport));
+    else if ('accepted' in section) lines.push(...receivingSection(section, description, transport));
+    else lines.push(...unusedSection(section, description, transport));
   }
   return `${lines.join('\r\n')}\r\n`;
 }
@@ -75,31 +88,67 @@ function sendingSection(
     ...transport,
     `a=msid:${streamId} ${kind}`,
   ];
-  for (const { payloadType, mimeType, clockRate, channels = 1, parameters = {}, rtcpFeedback = [] } of codecs) {
-    const name = mimeType.slice(mimeType.indexOf('/') + 1);
-    lines.push(`a=rtpmap:${payloadType} ${name}/${clockRate}${channels > 1 ? `/${channels}` : ''}`);
-    const format = Object.entries(parameters).map(([key, value]) => `${key}=${value}`);
-    if (format.length > 0) lines.push(`a=fmtp:${payloadType} ${format.join(';')}`);
-    for (const { type, parameter } of rtcpFeedback) {
-      lines.push(`a=rtcp-fb:${payloadType} ${type}${parameter ? ` ${parameter}` : ''}`);
-    }
-  }
+  for (const codec of codecs) lines.push(...codecLines(codec));
   for (const { id, uri } of headerExtensions) lines.push(`a=extmap:${id} ${uri}`);
   for (const { ssrc, rtx } of encodings) {
     const ssrcs = rtx === undefined ? [ssrc] : [ssrc, rtx.ssrc];
     if (rtx !== undefined) lines.push(`a=ssrc-group:FID ${ssrcs.join(' ')}`);
     for (const source of ssrcs) lines.push(`a=ssrc:${source} cname:${rtcp?.cname}`);
   }
-  lines.push(...candidates.map((candidate) => `a=${candidateLine(candidate)}`), 'a=end-of-candidates');
+  return [...lines, ...candidateLines(candidates)];
+}
+
+function receivingSection(
+  { mid, kind, accepted, extensions, rids }: ReceivingMedia,
+  { candidates }: LocalDescription,
+  transport: readonly string[],
+): string[] {
+  const codecs = accepted.flatMap((codec) => [{ ...codec, rtcpFeedback: codec.feedback }, ...retransmission(codec)]);
+  return [
+    `m=${kind} 9 ${RTP_PROTOCOL} ${codecs.map(({ payloadType }) => payloadType).join(' ')}`,
+    'c=IN IP4 0.0.0.0',
+    `a=mid:${mid}`,
+    'a=recvonly',
+    ...transport,
+    ...codecs.flatMap(codecLines),
+    ...extensions.map(({ id, uri }) => `a=extmap:${id} ${uri}`),
+    ...rids.map((rid) => `a=rid:${rid} recv`),
+    ...(rids.length > 0 ? [`a=simulcast:recv ${rids.join(';')}`] : []),
+    ...candidateLines(candidates),
+  ];
+}
+
+type CodecFields = Pick<types.RtpCodecParameters, 'payloadType' | 'mimeType' | 'clockRate' | 'channels'> & {
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly rtcpFeedback?: readonly types.RtcpFeedback[];
+};
+
+function retransmission({ kind, clockRate, payloadType, rtxPayloadType }: RtpCodec): CodecFields[] {
+  if (rtxPayloadType === undefined) return [];
+  return [{ mimeType: `${kind}/rtx`, clockRate, payloadType: rtxPayloadType, parameters: { apt: payloadType } }];
+}
+
+function codecLines({ payloadType, mimeType, clockRate, channels = 1, parameters = {}, rtcpFeedback = [] }: CodecFields): string[] {
+  const name = mimeType.slice(mimeType.indexOf('/') + 1);
+  const lines = [`a=rtpmap:${payloadType} ${name}/${clockRate}${channels > 1 ? `/${channels}` : ''}`];
+  const format = Object.entries(parameters).map(([key, value]) => `${key}=${value}`);
+  if (format.length > 0) lines.push(`a=fmtp:${payloadType} ${format.join(';')}`);
+  for (const { type, parameter } of rtcpFeedback) {
+    lines.push(`a=rtcp-fb:${payloadType} ${type}${parameter ? ` ${parameter}` : ''}`);
+  }
   return lines;
 }
 
+function candidateLines(candidates: readonly HostCandidate[]): string[] {
+  return [...candidates.map((candidate) => `a=${candidateLine(candidate)}`), 'a=end-of-candidates'];
+}
+
 /** Refused with port 0, except RTP, which stays in the bundle: it may be the section that carries the transport. */
-function unusedSection(section: UnusedMedia, transport: readonly string[]): string[] {
+function unusedSection(section: UnusedMedia, { candidates }: LocalDescription, transport: readonly string[]): string[] {
   const { kind, mid, protocol, formats } = section;
   const rtp = isRtp(section);
   const lines = [`m=${kind} ${rtp ? 9 : 0} ${protocol} ${formats}`, 'c=IN IP4 0.0.0.0', `a=mid:${mid}`, 'a=inactive'];
-  return rtp ? [...lines, ...transport] : lines;
+  return rtp ? [...lines, ...transport, ...candidateLines(candidates)] : lines;
 }
 
 function isRtp({ protocol }: UnusedMedia): boolean {

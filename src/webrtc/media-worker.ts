@@ -3,12 +3,18 @@ import { createWorker } from 'mediasoup';
 import type { types } from 'mediasoup';
 import type { Transport } from '../config/values.ts';
 import type { IceSocket } from './addresses.ts';
-import { hostCandidates, type HostCandidate } from './candidate.ts';
+import { candidatesOn, hostCandidates, type HostCandidate, type Way } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
 
+/** Above what is usually configured for ICE. */
+const PIPE_PORTS = { min: 50_000, max: 59_999 };
+/** A key frame comes all at once. */
+const PIPE_BUFFER = 1024 * 1024;
 /** A worker that answers nothing for so long is hung: what is written to it piles up here. */
 const CHECK_MS = 2000;
 const SILENT_MS = 10_000;
+/** However many viewers ask a producer for key frames, it is asked no more often: each costs many times another picture. */
+const KEY_FRAME_DELAY_MS = 1000;
 
 /** One mediasoup process with its ports and its router. Everything made on it closes with it. */
 export class MediaWorker {
@@ -73,9 +79,9 @@ export class MediaWorker {
     return this.#worker.closed;
   }
 
-  /** Candidates over one protocol, or all of them. */
-  candidatesOver(protocol: Transport | undefined): HostCandidate[] {
-    return this.candidates.filter((candidate) => protocol === undefined || candidate.protocol === protocol);
+  /** Those of its candidates that a peer is told. */
+  candidatesOn(way: Way): HostCandidate[] {
+    return candidatesOn(this.candidates, way);
   }
 
   createWebRtcTransport(options: {
@@ -98,21 +104,22 @@ export class MediaWorker {
     return this.#router.createDirectTransport();
   }
 
+  /** One end of a pipe between routers of this machine. */
+  createPipeTransport(): Promise<types.PipeTransport> {
+    return this.#router.createPipeTransport({
+      listenInfo: { protocol: 'udp', ip: '127.0.0.1', portRange: PIPE_PORTS, recvBufferSize: PIPE_BUFFER, sendBufferSize: PIPE_BUFFER },
+      enableRtx: true,
+    });
+  }
+
   /**
    * Makes a producer whose consumers use exactly the payload types of `codec`. mediasoup takes them from
    * the router's codecs at the moment of the call, so one router serves every choice of payload types.
-   * @param payloadType the one that packets are sent with
+   * @param rtp how packets come in: one codec of that kind, retransmissions aside
    */
-  produce(
-    transport: types.DirectTransport,
-    codec: RtpCodec,
-    payloadType: number,
-    rtp: Pick<types.RtpParameters, 'encodings' | 'headerExtensions' | 'rtcp'>,
-  ): Promise<types.Producer> {
+  produce(transport: types.Transport, codec: RtpCodec, rtp: types.RtpParameters): Promise<types.Producer> {
     this.#router.updateMediaCodecs(mediaCodecs(codec));
-    const { kind, mimeType, clockRate, channels, parameters } = codec;
-    const sent = { mimeType, clockRate, channels, parameters: { ...parameters }, payloadType };
-    return transport.produce({ kind, rtpParameters: { ...rtp, codecs: [sent] } });
+    return transport.produce({ kind: codec.kind, rtpParameters: rtp, keyFrameRequestDelay: KEY_FRAME_DELAY_MS });
   }
 
   close(): void {

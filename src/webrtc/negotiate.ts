@@ -3,6 +3,8 @@ import type { Codec } from '../core/track.ts';
 import { canBeRtx, formatOf, isKnownFeedback, type RtpCodec } from './codecs.ts';
 import type { RemoteCodec, RemoteMedia } from './remote-description.ts';
 
+const ROUTED = ['H264', 'VP8', 'VP9', 'AV1', 'OPUS'] as const;
+
 /** Constrained baseline, which everything decodes; then the others from plain to rich. */
 const H264_PROFILES = ['42e0', '42c0', '4200', '4d', '64'];
 
@@ -27,13 +29,14 @@ export function negotiateCodec(codec: Codec, media: RemoteMedia, rtx: boolean): 
     .sort((a, b) => a.rank - b.rank);
   const chosen = offered[0]?.remote;
   if (chosen === undefined) return undefined;
-  const rtxPayloadType = rtx ? retransmissionOf(chosen, media) : undefined;
+  const retransmission = rtx ? retransmissionOf(chosen, media) : undefined;
+  const rtxPayloadType = retransmission !== undefined && canBeRtx(retransmission) ? retransmission : undefined;
   return {
     kind,
     mimeType,
     clockRate,
     ...(channels === undefined ? {} : { channels }),
-    parameters: codec === 'OPUS' ? formatOf(codec).parameters : pickParameters(chosen.parameters),
+    parameters: codec === 'OPUS' ? formatOf(codec).parameters : answeredParameters(chosen.parameters),
     payloadType: chosen.payloadType,
     ...(rtxPayloadType === undefined ? {} : { rtxPayloadType }),
     feedback: chosen.feedback.filter((feedback) => isKnownFeedback(kind, feedback)),
@@ -55,7 +58,29 @@ export function negotiateExtensions(
   );
 }
 
-function pickParameters(offered: RemoteCodec['parameters']): RtpCodec['parameters'] {
+/** The codec of a media type, in any case; undefined for one that mediasoup does not route. */
+export function codecNamed(mimeType: string): (typeof ROUTED)[number] | undefined {
+  return ROUTED.find((codec) => formatOf(codec).mimeType.toLowerCase() === mimeType.toLowerCase());
+}
+
+/**
+ * How well a peer may send with a codec of its offer: 0, and what is read less gladly after it; Infinity when it cannot
+ * be taken.
+ */
+export function rankForReceiving(codec: Codec, remote: RemoteCodec): number {
+  const { clockRate, channels = 1 } = formatOf(codec);
+  if (remote.clockRate !== clockRate || remote.channels !== channels) return Infinity;
+  if (codec !== 'H264') return rank(codec, remote);
+  // every profile is as good; single NAL units need no mode
+  return remote.parameters['packetization-mode'] === 2 ? Infinity : remote.parameters['packetization-mode'] === 1 ? 0 : 1;
+}
+
+/** The payload type with which a peer's offer sends packets of a codec again; undefined where it has none. */
+export function retransmissionOf({ payloadType }: RemoteCodec, media: RemoteMedia): number | undefined {
+  return media.codecs.find(({ name, parameters }) => name === 'rtx' && parameters.apt === payloadType)?.payloadType;
+}
+
+export function answeredParameters(offered: RemoteCodec['parameters']): RtpCodec['parameters'] {
   return Object.fromEntries(Object.entries(offered).filter(([key]) => ANSWERED_PARAMETERS.has(key)));
 }
 
@@ -71,9 +96,4 @@ function rank(codec: Codec, { parameters }: RemoteCodec): number {
   const index = H264_PROFILES.findIndex((known) => profile.startsWith(known));
   if (!/^[0-9a-f]{6}$/.test(profile) || index < 0) return Infinity;
   return index + (mode === undefined ? H264_PROFILES.length : 0);
-}
-
-function retransmissionOf({ payloadType }: RemoteCodec, media: RemoteMedia): number | undefined {
-  const found = media.codecs.find(({ name, parameters }) => name === 'rtx' && parameters.apt === payloadType);
-  return found !== undefined && canBeRtx(found.payloadType) ? found.payloadType : undefined;
 }

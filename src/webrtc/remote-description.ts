@@ -1,5 +1,5 @@
 import type { types } from 'mediasoup';
-import { parse, parseParams, type SessionDescription } from 'sdp-transform';
+import { parse, parseParams, parseSimulcastStreamList, type SessionDescription } from 'sdp-transform';
 import type { MediaDescription } from 'sdp-transform';
 
 /** An SDP that is malformed, or lacks what a media session needs. */
@@ -29,6 +29,12 @@ export interface RemoteMedia {
   readonly formats: string;
   /** The peer wants, and is able, to receive. */
   readonly receives: boolean;
+  /** The peer wants, and is able, to send. */
+  readonly sends: boolean;
+  /** Identifiers of the streams in which it sends one picture in several qualities (RFC 8853); empty for one stream. */
+  readonly rids: readonly string[];
+  /** What it sends, where it tells: SSRC, and that of its retransmissions. */
+  readonly source: { readonly ssrc: number; readonly rtxSsrc?: number } | undefined;
   readonly codecs: readonly RemoteCodec[];
   readonly extensions: readonly { readonly id: number; readonly uri: string }[];
 }
@@ -46,24 +52,24 @@ const MAX_MEDIA = 32;
 const MAX_FORMATS = 128;
 const ALGORITHMS = new Set(['sha-1', 'sha-224', 'sha-256', 'sha-384', 'sha-512']);
 const RECEIVING = new Set(['recvonly', 'sendrecv']);
+const SENDING = new Set(['sendonly', 'sendrecv']);
+/** More qualities of one picture nobody sends. */
+const MAX_RIDS = 8;
+const RID = /^[A-Za-z0-9]{1,16}$/;
 /** RFC 8285: identifiers of one-byte and two-byte header extensions. */
 const MAX_EXTENSION_ID = 255;
 
 /**
- * Reads a browser's offer or answer, as far as a sender of media needs it.
+ * Reads a peer's offer or answer, as far as media sent to it and taken from it needs it.
  * @throws SdpError
  */
 export function parseRemoteDescription(sdp: string): RemoteDescription {
   const session = parseSession(sdp);
   if (session.media.length === 0) throw new SdpError('there is no media section');
   if (session.media.length > MAX_MEDIA) throw new SdpError('there are too many media sections');
-  const mids = new Set<string>();
-  const media = session.media.map((section, index) => {
-    const parsed = parseMedia(section, session, index);
-    if (mids.has(parsed.mid)) throw new SdpError(`the mid ${parsed.mid} is used twice`);
-    mids.add(parsed.mid);
-    return parsed;
-  });
+  const media = session.media.map((section, index) => parseMedia(section, session, index));
+  demandOnce('mid', media.map(({ mid }) => mid));
+  demandOnce('SSRC', media.flatMap(({ source }) => (source === undefined ? [] : [source.ssrc, source.rtxSsrc ?? []].flat())));
   const secured = session.media.find(({ fingerprint }) => fingerprint !== undefined);
   const fingerprint = secured?.fingerprint ?? session.fingerprint;
   if (fingerprint === undefined) throw new SdpError('there is no fingerprint');
@@ -75,6 +81,12 @@ export function parseRemoteDescription(sdp: string): RemoteDescription {
     setup: parseSetup(secured?.setup ?? session.setup),
     iceUfrag: String(iceUfrag),
   };
+}
+
+/** @throws SdpError */
+function demandOnce<T>(what: string, values: readonly T[]): void {
+  const again = values.find((value, index) => values.indexOf(value) !== index);
+  if (again !== undefined) throw new SdpError(`the ${what} ${again} is used twice`);
 }
 
 function parseSession(sdp: string): SessionDescription {
@@ -110,11 +122,34 @@ function parseMedia(
     protocol: section.protocol,
     formats: String(section.payloads ?? ''),
     receives: !off && RECEIVING.has(direction),
+    sends: !off && SENDING.has(direction),
+    rids: parseRids(section),
+    source: parseSource(section),
     codecs: parseCodecs(section),
     extensions: (section.ext ?? []).flatMap(({ value, uri }) =>
       typeof value === 'number' && value >= 1 && value <= MAX_EXTENSION_ID ? [{ id: value, uri: String(uri) }] : [],
     ),
   };
+}
+
+/** Of alternatives the first, which is the preferred one. */
+function parseRids({ rids = [], simulcast }: MediaDescription): string[] {
+  const streams = [[simulcast?.dir1, simulcast?.list1], [simulcast?.dir2, simulcast?.list2]].find(([dir]) => dir === 'send')?.[1];
+  if (streams === undefined) return [];
+  const declared = new Set(rids.filter(({ direction }) => direction === 'send').map(({ id }) => String(id)));
+  const found = parseSimulcastStreamList(String(streams)).flatMap((choices) => choices.slice(0, 1).map(({ scid }) => String(scid)));
+  return [...new Set(found)].filter((rid) => declared.has(rid) && RID.test(rid)).slice(0, MAX_RIDS);
+}
+
+function parseSource({ ssrcs = [], ssrcGroups = [] }: MediaDescription): RemoteMedia['source'] {
+  const pair = ssrcGroups.find(({ semantics }) => semantics === 'FID')?.ssrcs.split(' ').map(Number);
+  const [ssrc, rtxSsrc] = pair ?? [Number(ssrcs[0]?.id)];
+  if (!isSsrc(ssrc)) return undefined;
+  return { ssrc, ...(isSsrc(rtxSsrc) && { rtxSsrc }) };
+}
+
+function isSsrc(value: number | undefined): value is number {
+  return value !== undefined && Number.isInteger(value) && value > 0 && value < 2 ** 32;
 }
 
 function parseCodecs(section: MediaDescription): RemoteCodec[] {

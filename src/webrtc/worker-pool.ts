@@ -1,16 +1,14 @@
 import { availableParallelism } from 'node:os';
 import type { WebrtcBindConfig } from '../config/model.ts';
-import type { Transport } from '../config/values.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { iceSockets, localAddresses, workerCount } from './addresses.ts';
 import { listenToMediasoup } from './log.ts';
+import type { Way } from './candidate.ts';
 import { MediaWorker } from './media-worker.ts';
 
-type IceConfig = Pick<
-  WebrtcBindConfig['iceCandidates'],
-  'iceCandidate' | 'enableLinkLocalAddress' | 'iceWorkerCount'
->;
+type IceCandidates = WebrtcBindConfig['iceCandidates'];
+type IceConfig = Pick<IceCandidates, 'iceCandidate' | 'enableLinkLocalAddress' | 'iceWorkerCount'>;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
@@ -33,10 +31,12 @@ export class WorkerPool {
 
   /**
    * Starts one worker per configured port, at most IceWorkerCount or, where that is not set, one per core.
+   * @param configs those of whatever uses the workers, which listen on the ports of all of them
    * @throws Error when a worker cannot be started or a port not be opened
    */
-  static async create(config: IceConfig, log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
+  static async create(configs: readonly IceConfig[], log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
     listenToMediasoup(log);
+    const config = joined(configs);
     const pool = new WorkerPool(config, log, workerCount(config.iceCandidate, config.iceWorkerCount ?? cores));
     const starts = await Promise.allSettled(pool.#workers.map((_, index) => pool.#start(index)));
     const failed = starts.find((start) => start.status === 'rejected');
@@ -52,15 +52,26 @@ export class WorkerPool {
   }
 
   /**
-   * The worker for one more viewer: the one with the fewest, where those that `prefer` names count as emptier.
-   * @param protocol the viewer can only be reached so
+   * How a peer is to be reached that asks for a transport. Through a relay it can be by whatever there is.
+   * @param wanted `transport` of its URL
+   */
+  way(wanted: string | null, { iceCandidate: entries, defaultTransport }: Pick<IceCandidates, 'iceCandidate' | 'defaultTransport'>): Way {
+    const protocol = (wanted ?? defaultTransport).toLowerCase();
+    if (protocol !== 'udp' && protocol !== 'tcp') return { protocol: undefined, entries };
+    const way: Way = { protocol, entries };
+    return this.workers.some((worker) => worker.candidatesOn(way).length > 0) ? way : { protocol: undefined, entries };
+  }
+
+  /**
+   * The worker for one more peer: the one with the fewest, where those that `prefer` names count as emptier.
+   * @param way how the peer is to be reached
    * @throws mediaUnavailable when no worker runs that could serve it
    */
-  pick(protocol: Transport | undefined, prefer: (worker: MediaWorker) => boolean): MediaWorker {
+  pick(way: Way, prefer: (worker: MediaWorker) => boolean): MediaWorker {
     let best: MediaWorker | undefined;
     let least = Infinity;
     for (const worker of this.workers) {
-      if (worker.candidatesOver(protocol).length === 0) continue;
+      if (worker.candidatesOn(way).length === 0) continue;
       const load = worker.sessions - (prefer(worker) ? STICKY_SESSIONS : 0);
       if (load < least) [best, least] = [worker, load];
     }
@@ -107,4 +118,13 @@ export class WorkerPool {
     }, delay);
     this.#timers.add(timer);
   }
+}
+
+function joined(configs: readonly IceConfig[]): IceConfig {
+  const counts = configs.flatMap(({ iceWorkerCount }) => iceWorkerCount ?? []);
+  return {
+    iceCandidate: configs.flatMap(({ iceCandidate }) => iceCandidate),
+    enableLinkLocalAddress: configs.some(({ enableLinkLocalAddress }) => enableLinkLocalAddress),
+    ...(counts.length > 0 && { iceWorkerCount: Math.max(...counts) }),
+  };
 }

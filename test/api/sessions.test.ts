@@ -4,7 +4,8 @@ import { pino } from 'pino';
 import type { Application } from '../../src/core/application.ts';
 import { Flow } from '../../src/core/counters.ts';
 import type { InputStream } from '../../src/core/stream.ts';
-import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+import { LLHLS as FORM } from '../../src/publishers/llhls/index.ts';
+import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
 import { aloneWith } from '../support/alone.ts';
 import { openApi } from '../support/api.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
@@ -24,7 +25,7 @@ const MISSING = { message: 'Not Found', response: 'Could not find the session', 
 async function start(t: ExecutionContext) {
   const publishers = { llhls: LLHLS, webrtc: {} };
   const { registry, url } = await startWebrtc(t, { vhost: { applications: [{ name: 'app', type: 'live', publishers }] } });
-  const llhls = new LlhlsPublisher({ registry, ...(await aloneWith(registry)), log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32, 7) });
+  const llhls = new PlaylistPublisher(FORM, { registry, ...(await aloneWith(registry)), log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32, 7) });
   const viewers = Fastify();
   await viewers.register(llhls.routes);
   t.teardown(async () => {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import type { Registry } from '../../src/core/registry.ts';
-import type { Connection, InputStream, Source } from '../../src/core/stream.ts';
+import type { Connection, Source } from '../../src/core/source.ts';
+import type { InputStream } from '../../src/core/stream.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../src/core/track.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { encodeClip } from '../support/load/clip.ts';
 import { api } from './api.ts';
 import { cluster } from './cluster.ts';
+import { doors } from './doors.ts';
 import { files } from './files.ts';
 import { ingest } from './ingest.ts';
 import { llhls } from './llhls.ts';
@@ -15,7 +16,7 @@ import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
 
 /** `npm run bench -- [measurement ...]`: the figures that the server is judged by, measured on this machine. */
-const ALL: readonly Measurement[] = [start, packets, ingest, webrtc, llhls, opening, transcode, api, cluster, files];
+const ALL: readonly Measurement[] = [start, packets, ingest, doors, webrtc, llhls, opening, transcode, api, cluster, files];
 const WIDTHS = [78, 26, 34, 28];
 
 const wanted = process.argv.slice(2);

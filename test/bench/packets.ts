@@ -1,13 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { createWorker } from 'mediasoup';
 import { pino } from 'pino';
+import { TsMuxer } from '../../src/containers/mpegts/muxer.ts';
 import { NutReader } from '../../src/containers/nut/reader.ts';
 import { NutWriter } from '../../src/containers/nut/writer.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import { isMedia } from '../../src/core/track.ts';
 import { FaultLog } from '../../src/log.ts';
+import { FRAGMENTS } from '../../src/packaging/part-form.ts';
+import { RUNS } from '../../src/packaging/run.ts';
 import { Segmenter } from '../../src/packaging/segmenter.ts';
+import { TsSegment } from '../../src/packaging/ts-segment.ts';
+import { TsSource } from '../../src/providers/ts/source.ts';
 import { createPacketizer } from '../../src/protocols/rtp/packetizer.ts';
+import { parseRtp } from '../../src/protocols/rtp/receive/packet.ts';
+import { RtpReceiver } from '../../src/protocols/rtp/receive/receiver.ts';
 import { RtpSender } from '../../src/protocols/rtp/sender.ts';
 import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
 import { loadClip, type Clip } from '../support/load/clip.ts';
@@ -23,6 +30,8 @@ const PLAYS = 10;
 const SENDS = 2;
 /** What a read of a pipe brings. */
 const CHUNK = 65_536;
+/** What seven packets of MPEG-TS take. */
+const DATAGRAM = 1316;
 const SEGMENTS = { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 1, segmentCount: 10, firstMsn: 0 };
 const CODEC = {
   kind: 'video', mimeType: 'video/H264', clockRate: 90_000,
@@ -34,7 +43,7 @@ export const packets: Measurement = {
   name: 'packets',
   run: async ({ clip: file }) => {
     const clip = await loadClip(file);
-    return [packetizing(clip), await sending(clip), packaging(clip), ...exchanging(clip)];
+    return [packetizing(clip), receiving(clip), await sending(clip), packaging(clip), packagingTs(clip), muxing(clip), demuxing(clip), ...exchanging(clip)];
   },
 };
 
@@ -50,6 +59,34 @@ function packetizing(clip: Clip): Line {
     measured: `${number((median(rounds) / each) * 1000, 2)} us`,
     reference: `${number(sender.packets / sent, 1)} packets, ${number(bytes / sent / 1000, 1)} kB a frame`,
   };
+}
+
+/** From packets, as a socket gives them, to frames. */
+function receiving(clip: Clip): Line {
+  const frames = toPackets(clip, 1).filter(({ track }) => track.type === 'video');
+  const wire: Buffer[] = [];
+  const sender = newSender((packet) => wire.push(Buffer.from(packet)));
+  // fragments are changed in place as they are taken: each packet is there once for each time
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const frame of frames) {
+      sender.timestamp = (sender.timestamp + 3000) >>> 0;
+      createPacketizer('H264').packetize(frame, sender);
+    }
+  }
+  const each = wire.length / ROUNDS;
+  let taken = 0;
+  const receiver = new RtpReceiver({ encoding: 'H264', clockRate: 90_000, parameters: {} }, 50, {
+    frame: () => taken++,
+    damaged: () => undefined,
+    configuration: () => undefined,
+    restarted: () => undefined,
+  });
+  let at = 0;
+  const rounds = repeat(() => {
+    for (const end = at + each; at < end; at++) receiver.push(parseRtp(wire[at] as Buffer), at);
+  });
+  if (taken !== ROUNDS * frames.length) throw new Error(`${taken} frames were taken`);
+  return { what: 'RTP taking per packet', measured: `${number((median(rounds) / each) * 1000, 2)} us` };
 }
 
 /** CPU time of this process and of the worker, which has nobody to send to. */
@@ -92,11 +129,75 @@ function packaging(clip: Clip): Line {
   const all = toPackets(clip, PLAYS);
   const log = pino({ level: 'silent' });
   const rounds = repeat(() => {
-    const segmenter = new Segmenter(SEGMENTS, log, new FaultLog(log));
+    const segmenter = new Segmenter(FRAGMENTS, SEGMENTS, log, new FaultLog(log));
     segmenter.setTracks([...new Set(all.map(({ track }) => track))]);
     for (const packet of all) segmenter.push(packet);
   });
   return { what: 'fMP4 packaging per frame', measured: `${number((median(rounds) / all.length) * 1000, 2)} us` };
+}
+
+/** The same frames as segments of MPEG-TS, which are planned for everybody and written for who asks. */
+function packagingTs(clip: Clip): Line {
+  const all = toPackets(clip, PLAYS);
+  const tracks = [...new Set(all.map(({ track }) => track))].filter(isMedia);
+  const log = pino({ level: 'silent' });
+  const faults = new FaultLog(log);
+  const written: number[] = [];
+  const rounds = repeat(() => {
+    const segmenter = new Segmenter(RUNS, { ...SEGMENTS, chunkDuration: 2, segmentCount: 1000 }, log, faults);
+    segmenter.setTracks(tracks);
+    for (const packet of all) segmenter.push(packet);
+    segmenter.finish();
+    const windows = [...segmenter.packagers.values()].map(({ window }) => window.kept);
+    const muxer = new TsMuxer(tracks);
+    const segments = (windows[0] ?? []).map(({ msn, duration }) =>
+      new TsSegment({ msn, duration, discontinuity: false, wallClock: 0 }, windows.flatMap((kept) => kept.find((one) => one.msn === msn) ?? []), muxer, faults));
+    const start = performance.now();
+    const bytes = segments.reduce((sum, { body }) => sum + body.reduce((length, each) => length + each.length, 0), 0);
+    if (bytes === 0) throw new Error('nothing was written');
+    written.push(performance.now() - start);
+  });
+  const each = (time: number) => number((time / all.length) * 1000, 2);
+  const writing = median(written);
+  return {
+    what: 'MPEG-TS packaging per frame, planned / written',
+    measured: `${each(median(rounds) - writing)} / ${each(writing)} us`,
+  };
+}
+
+/** MPEG-TS as it goes to a live socket, against a copy of the same bytes. */
+function muxing(clip: Clip): Line {
+  const all = toPackets(clip, PLAYS);
+  const tracks = [...new Set(all.map(({ track }) => track))];
+  const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
+  const writing = each(repeat(() => {
+    const muxer = new TsMuxer(tracks);
+    for (const packet of all) muxer.write(packet);
+  }));
+  const copying = each(repeat(() => all.map(({ data }) => Buffer.from(data))));
+  return { what: 'MPEG-TS muxing per frame', measured: `${writing} us`, reference: `${copying} us to copy it` };
+}
+
+/** Datagrams of a transport stream to packets of an input stream, against a copy of the same bytes. */
+function demuxing(clip: Clip): Line {
+  const all = toPackets(clip, PLAYS);
+  const muxer = new TsMuxer([...new Set(all.map(({ track }) => track))]);
+  const datagrams = split(Buffer.concat(all.map((packet) => muxer.write(packet))), DATAGRAM);
+  const log = pino({ level: 'silent' });
+  const faults = new FaultLog(log);
+  const config = { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, audioMap: [] } as const;
+  const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
+  const reading = each(repeat(() => {
+    let count = 0;
+    const sink = { setTracks: () => {}, write: () => count++ };
+    const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
+    for (const datagram of datagrams) source.push(datagram);
+    source.flush();
+    source.close();
+    if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
+  }));
+  const copying = each(repeat(() => datagrams.map((datagram) => Buffer.from(datagram))));
+  return { what: 'MPEG-TS to packets per frame', measured: `${reading} us`, reference: `${copying} us to copy it` };
 }
 
 /** What goes to an ffmpeg and comes back, and what goes to another node, against a copy of the same bytes. */
@@ -127,7 +228,7 @@ function exchanging(clip: Clip): Line[] {
 
 function exchange(what: string, frames: number, write: () => Buffer[], read: (chunks: readonly Buffer[]) => number): Line {
   const wire = Buffer.concat(write());
-  const chunks = Array.from({ length: Math.ceil(wire.length / CHUNK) }, (_, i) => wire.subarray(i * CHUNK, (i + 1) * CHUNK));
+  const chunks = split(wire, CHUNK);
   const each = (rounds: number[]) => number((median(rounds) / frames) * 1000, 2);
   const writing = each(repeat(write));
   const reading = each(repeat(() => {
@@ -145,6 +246,10 @@ function newSender(output: (packet: Buffer) => void): RtpSender {
 function packetize(frames: readonly Packet[], sender: RtpSender, plays: number): void {
   const packetizer = createPacketizer('H264');
   for (let play = 0; play < plays; play++) for (const frame of frames) packetizer.packetize(frame, sender);
+}
+
+function split(bytes: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
 }
 
 /** @returns milliseconds of each round */

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { balancerConfig } from '../../deploy/cluster/balancer.ts';
 import { fixedPorts } from '../../deploy/cluster/ports.ts';
+import { SignallingClient } from '../support/signalling-client.ts';
+import { SrtCaller } from '../support/srt/caller.ts';
 import { until } from '../support/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -22,7 +24,7 @@ function run(t: ExecutionContext, args: readonly string[]): { readonly child: Ch
 }
 
 test('a cluster with a stream, which goes when it is told to, with all its files', async (t) => {
-  const { child, output } = run(t, ['2', '--free-ports']);
+  const { child, output } = run(t, ['2', '--free-ports', '--turn']);
   await until('it tells its addresses', () => {
     if (child.exitCode !== null) throw new Error(output());
     return output().includes('Ctrl-C');
@@ -35,6 +37,21 @@ test('a cluster with a stream, which goes when it is told to, with all its files
   };
   await until('both nodes are there', async () => /node-1.*node-2/.test(await get('/cluster/nodes')));
   await until('the demo is live', async () => (await get('/vhosts/default/apps/app/streams')).includes('demo'));
+
+  const [, origin = ''] = /List +(http\S+)\//.exec(output()) ?? [];
+  const offer = await until('a player is offered the stream', async () => {
+    const signalling = await SignallingClient.open(`${origin.replace('http', 'ws')}/app/demo?transport=relay`);
+    t.teardown(() => signalling.socket.terminate());
+    signalling.send({ command: 'request_offer' });
+    return await signalling.command('offer');
+  });
+  t.deepEqual((offer.iceServers as { urls: string[] }[]).map(({ urls }) => urls), [[`turn:${find(/Relay +([^,\s]+)/)}?transport=tcp`]]);
+
+  const caller = new SrtCaller(t);
+  await until('it is played over SRT', async () => {
+    const player = await caller.call(Number(find(/to play: +srt:\/\/127\.0\.0\.1:(\d+)/)), { streamId: find(/to play: .*streamid=(\S+)/) });
+    return player.refused === 0;
+  });
 
   const killed = Number(find(/node-1 +process (\d+)/));
   process.kill(killed, 'SIGKILL');
@@ -64,14 +81,14 @@ test('deploy/haproxy.cfg is what it is for three nodes, and has lines for any nu
   const text = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8');
   t.is(balancerConfig(text, 3), text);
   const five = balancerConfig(text, 5);
-  t.is(five.match(/server node-5 "\$\{KILN_NODE_5_/g)?.length, 4);
-  t.is(five.match(/track http\/node-5$/gm)?.length, 1);
+  t.is(five.match(/server node-5 "\$\{KILN_NODE_5_/g)?.length, 5);
+  t.is(five.match(/track http\/node-5$/gm)?.length, 2);
   t.notRegex(balancerConfig(text, 1), /server node-2|NODE_2/);
 });
 
 test('no two listen on one port', (t) => {
-  const { redis, balancer, nodes } = fixedPorts(9);
-  const all = [redis, ...[balancer, ...nodes].flatMap((one) => Object.values(one))];
+  const { redis, turn, balancer, nodes } = fixedPorts(9);
+  const all = [redis, turn, ...[balancer, ...nodes].flatMap((one) => Object.values(one))];
   t.is(new Set(all).size, all.length);
   t.true(all.every((port) => port < 32_768), 'below those of outgoing connections');
 });

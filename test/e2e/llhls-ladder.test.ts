@@ -79,6 +79,8 @@ test.serial('OvenPlayer, unchanged, lists the qualities and changes them', async
   await page.evaluate(`playOven('${url}')`);
   await page.waitForFunction('window.player.getQualityLevels().length === 3', undefined, WITHIN);
   t.deepEqual(await page.evaluate('player.getQualityLevels().map(({ width, height }) => [width, height])'), [[160, 90], [320, 180], [640, 360]]);
+  // a change before the first picture has hls.js append to a buffer that it has not made yet
+  await shows(page, ...WIDTHS);
   for (const level of [2, 0, 1] as const) {
     await page.evaluate(`player.setCurrentQuality(${level})`);
     await shows(page, WIDTHS[level]);

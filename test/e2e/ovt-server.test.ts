@@ -181,3 +181,13 @@ test('a client that sends anything else costs nobody but itself', async (t) => {
   await until('the player plays', () => recorder.packets.length === 1);
   t.false(ovt.lines.some(({ level }) => Number(level) >= 50), JSON.stringify(ovt.lines.filter(({ level }) => Number(level) >= 50)));
 });
+
+test('DelayBufferTimeMs: everything is sent later', async (t) => {
+  const ovt = await start(t, { publishers: { ovt: { maxConnection: 0, delayBufferTimeMs: 300 } as never } });
+  const output = goLive(ovt.registry, 'app', 'talk', [HD]);
+  const { recorder } = await playOvt(ovt.url('app/talk'));
+  const begin = performance.now();
+  output.write(KEY_FRAME);
+  await until('the frame', () => recorder.packets.length === 1);
+  t.true(performance.now() - begin >= 299);
+});

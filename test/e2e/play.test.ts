@@ -71,12 +71,13 @@ for (const [name, picture] of Object.entries(EXTENDED)) {
   });
 }
 
+// the sink keeps the time: live sources leave samples out where the machine is busy, and that is a gap
 test('GStreamer publishes by rtmp2sink and LL-HLS decodes', async (t) => {
   const publisher = new Program('gst-launch-1.0', [
-    '-q', 'videotestsrc', 'is-live=true', '!', 'video/x-raw,width=320,height=180,framerate=30/1',
+    '-q', 'videotestsrc', '!', 'video/x-raw,width=320,height=180,framerate=30/1',
     '!', 'x264enc', 'tune=zerolatency', 'speed-preset=ultrafast', 'key-int-max=30', 'bitrate=300', '!', 'h264parse', '!', 'queue', '!', 'mux.',
-    'audiotestsrc', 'is-live=true', '!', 'audio/x-raw,rate=48000,channels=2', '!', 'avenc_aac', '!', 'aacparse', '!', 'queue', '!', 'mux.',
-    'flvmux', 'name=mux', 'streamable=true', '!', 'rtmp2sink', `location=${kiln.rtmpUrl('gst')}`,
+    'audiotestsrc', '!', 'audio/x-raw,rate=48000,channels=2', '!', 'avenc_aac', '!', 'aacparse', '!', 'queue', '!', 'mux.',
+    'flvmux', 'name=mux', 'streamable=true', '!', 'rtmp2sink', 'sync=true', `location=${kiln.rtmpUrl('gst')}`,
   ]);
   t.teardown(() => publisher.stop());
   const { input } = await kiln.liveStream('gst');

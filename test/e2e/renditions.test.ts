@@ -189,11 +189,11 @@ test('a rendition that was away, which no link is to blame for, is there again a
 });
 
 test('a viewer who goes before the worker has done what was asked is no fault', async (t) => {
-  const { play, live, publisher } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']), { workers: 1 });
+  const { play, live, pool } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']), { workers: 1 });
   const { peer } = await play();
   await hold(peer, 10);
   const [session] = live.output.sessions.values() as IterableIterator<WebrtcSession>;
-  const [worker] = publisher.pool.workers;
+  const [worker] = pool.workers;
   if (session === undefined || worker === undefined) throw new Error('nothing plays');
   process.kill(worker.pid, 'SIGSTOP');
   const answers = [session.changeRendition('low', undefined), session.changeRendition('high', undefined), session.changeRendition(undefined, true)];

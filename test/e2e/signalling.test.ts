@@ -96,13 +96,13 @@ test('a rendition without picture stops the picture and another brings it back',
 });
 
 test('a player that goes away without a word leaves nothing behind', async (t) => {
-  const { live, open, publisher } = await start(t);
+  const { live, open, pool } = await start(t);
   const client = await open();
   await play(t, client);
   t.is(live.output.sessions.size, 1);
   client.socket.terminate();
   await until('the session ends', () => live.output.sessions.size === 0);
-  t.is(publisher.pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);
+  t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);
 });
 
 test('the session of the query is the session of the API, and only one', async (t) => {
@@ -125,7 +125,7 @@ test('ICE servers, TCP candidates and retransmissions are offered where they are
   const { open } = await start(t, {
     webrtc: { rtx: true },
     ice: [{ address: '127.0.0.1', protocol: 'udp' }, { address: '127.0.0.1', protocol: 'tcp' }],
-    iceServers: [{ urls: ['turn:turn.example.com:3478?transport=tcp'], userName: 'u', credential: 'c' }],
+    iceServers: [{ urls: ['turn:turn.example.com:3478?transport=tcp'], userName: 'u', credential: 'c', lifetime: 60_000 }],
   });
   const offerAt = async (path: string) => {
     const client = await open(path);
@@ -239,13 +239,13 @@ test('random messages never do harm', async (t) => {
 
 for (const when of ['before the answer comes', 'while it is worked on']) {
   test(`a media worker that dies after its offer, ${when}: the player is told to ask again`, async (t) => {
-    const { publisher, open } = await start(t);
+    const { pool, open } = await start(t);
     const client = await open();
     client.send({ command: 'request_offer' });
     const offer = await client.command('offer');
     const sdp = await new ViewerPeer().answerTo(offer?.sdp?.sdp ?? '');
     const answer = { command: 'answer', id: offer?.id, sdp: { type: 'answer', sdp } };
-    const worker = publisher.pool.workers.find(({ sessions }) => sessions > 0);
+    const worker = pool.workers.find(({ sessions }) => sessions > 0);
     const pid = worker?.pid as number;
     if (when === 'before the answer comes') {
       process.kill(pid, 'SIGKILL');

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { launchBrowser } from '../support/browser.ts';
-import { publishPattern } from '../support/ffmpeg.ts';
+import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { openClient, openTls, PROTOCOLS, shownName, type Client } from '../support/http-client.ts';
 import { Kiln, serverXml, TOKEN } from '../support/kiln.ts';
 import { LiveStream } from '../support/live-stream.ts';
@@ -19,25 +19,28 @@ import { CertificateFolder, issue } from '../support/x509.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const authorization = `Basic ${Buffer.from(TOKEN).toString('base64')}`;
 
-test('a whole server: browser and ffmpeg watch over TLS, the API renews certificates while they do', async (t) => {
+test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over it, the API renews certificates while they do', async (t) => {
   const folder = new CertificateFolder(t);
   const root = issue('root', { authority: true });
   writeFileSync(`${folder.path}/root.crt`, root.cert);
   const tls = folder.write('kiln', issue('localhost', { issuer: root }));
   const kiln = await Kiln.start({ tls, llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration>' });
   t.teardown(() => kiln.stop());
-  const { https, apiTls } = kiln.ports as { https: number; apiTls: number };
+  const { https, apiTls, rtmps } = kiln.ports as { https: number; apiTls: number; rtmps: number };
   // it is ready a moment before it says so
   const urls = [https, apiTls].map((port) => `https://127.0.0.1:${port}`);
   await until('the secure ports are told', () => urls.every((url) => kiln.stdout.includes(url)));
-  const publisher = publishPattern(kiln.rtmpUrl('live'));
-  t.teardown(() => publisher.stop());
-  await kiln.liveStream('live');
-
   // a judge of certificates that is not Node
+  const verified = ['-tls_verify', '1', '-ca_file', `${folder.path}/root.crt`];
+  const target = `rtmps://localhost:${rtmps}/app/live`;
+  const publisher = new Program('ffmpeg', [...patternArguments(), '-f', 'flv', ...verified, target]);
+  t.teardown(() => publisher.stop());
+  const { input } = await kiln.liveStream('live');
+  t.is(input.sourceUrl, target);
+  t.like(input.connection, { transport: 'TCP', localPort: rtmps });
   await until('ffprobe takes the certificate and the stream', async () => {
     const url = `https://localhost:${https}/app/live/llhls.m3u8`;
-    const args = ['-v', 'error', '-tls_verify', '1', '-ca_file', `${folder.path}/root.crt`, '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', url];
+    const args = ['-v', 'error', ...verified, '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', url];
     const { stdout } = await promisify(execFile)('ffprobe', args).catch(() => ({ stdout: '' }));
     return stdout.includes('h264') && stdout.includes('aac');
   });
@@ -63,14 +66,16 @@ test('a whole server: browser and ffmpeg watch over TLS, the API renews certific
     t.is(await call(client, '/v1/vhosts:reloadAllCertificates', 'POST'), 200);
     t.is(await call(client, '/v1/managers/api:reloadCertificate', 'POST'), 200);
     t.is(await call(client, '/v1/vhosts/default:reloadCertificate', 'POST'), 200);
-    for (const port of [https, apiTls]) t.is(shownName(await openTls(t, port, { servername: 'localhost' })), `renewed-${round}`);
+    for (const port of [https, apiTls, rtmps]) t.is(shownName(await openTls(t, port, { servername: 'localhost' })), `renewed-${round}`);
     t.is(await call(kept, '/v1/vhosts'), 200);
   }
   writeFileSync(tls.certPath, 'nonsense');
   t.is(await call(kept, '/v1/vhosts:reloadAllCertificates', 'POST'), 500);
   t.is(shownName(await openTls(t, https, { servername: 'localhost' })), 'renewed-1');
-  t.regex(kiln.log, /certificate not reloaded: .*kiln\.crt.* holds no certificate in PEM form/);
+  await until('the log has it', () => /certificate not reloaded: .*kiln\.crt.* holds no certificate in PEM form/.test(kiln.log));
   t.is(await playing(), 2);
+  t.true(publisher.running);
+  t.is((await kiln.stream('live')).status, 200);
 });
 
 test('a certificate of Server.xml that cannot be used ends the start with 2 and names file and element', async (t) => {
@@ -89,10 +94,10 @@ test('a certificate of Server.xml that cannot be used ends the start with 2 and 
 });
 
 test('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', async (t) => {
-  const { registry, publisher } = await startWebrtc(t);
+  const { registry, publisher, signalling: routes } = await startWebrtc(t);
   const live = new LiveStream(registry, [await h264(), await opus()]);
   t.teardown(() => live.close());
-  const port = await openTlsPort(t, publisher.routes);
+  const port = await openTlsPort(t, routes.routes({ play: publisher.entrance }));
 
   const signalling = await SignallingClient.open(`wss://127.0.0.1:${port}/app/stream`);
   t.teardown(() => signalling.socket.terminate());

@@ -95,7 +95,7 @@ test('OvenPlayer, unchanged, plays by signalling, hears of the rendition and lea
 });
 
 test('OvenPlayer comes back by itself when a media worker dies', async (t) => {
-  const { registry, publisher, url, port } = await startWebrtc(t);
+  const { registry, pool, url, port } = await startWebrtc(t);
   const live = new LiveStream(registry, [picture, sound]);
   t.teardown(() => live.close());
   const page = await openPage(url);
@@ -104,7 +104,7 @@ test('OvenPlayer comes back by itself when a media worker dies', async (t) => {
   await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/stream')`);
   await watch(page, 15);
   const [before] = live.output.sessions.keys();
-  const worker = publisher.pool.workers.find(({ sessions }) => sessions > 0);
+  const worker = pool.workers.find(({ sessions }) => sessions > 0);
   process.kill(worker?.pid as number, 'SIGKILL');
   await until('another session', () => live.output.sessions.size === 1 && !live.output.sessions.has(before as string));
   await watch(page, 15);

@@ -3,7 +3,9 @@ import { parseAvcConfig } from '../../src/codecs/h264.ts';
 import { nalUnits } from '../../src/codecs/nal.ts';
 import { LiveStream } from '../support/live-stream.ts';
 import { h264, ivf, opus } from '../support/webrtc-media.ts';
+import { relayedSdp } from '../support/relayed-peer.ts';
 import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/rtp.ts';
+import { faulty } from '../support/udp-relay.ts';
 import { until } from '../support/until.ts';
 import { startWebrtc } from '../support/webrtc-server.ts';
 import { PEER_TYPES } from '../support/peer-types.ts';
@@ -60,7 +62,7 @@ for (const codec of ['VP8', 'VP9'] as const) {
 }
 
 test('20 viewers get every frame, one of them leaves, the others go on', async (t) => {
-  const { registry, url, publisher } = await startWebrtc(t);
+  const { registry, url, pool } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
   const peers = Array.from({ length: 20 }, () => new ViewerPeer());
@@ -72,7 +74,7 @@ test('20 viewers get every frame, one of them leaves, the others go on', async (
   const left = await fetch(new URL(responses[0]?.headers.get('location') as string, url), { method: 'DELETE' });
   t.is(left.status, 200);
   t.is(live.output.sessions.size, 19);
-  t.is(publisher.pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 19);
+  t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 19);
   const counts = peers.slice(1).map((peer) => peer.frames().length);
   await Promise.all(peers.slice(1).map((peer, i) => peer.until(() => peer.frames().length >= (counts[i] as number) + 15)));
   for (const peer of peers.slice(1)) {
@@ -82,14 +84,14 @@ test('20 viewers get every frame, one of them leaves, the others go on', async (
 });
 
 test('a killed media worker costs its viewers their session and nobody else anything', async (t) => {
-  const { registry, url, publisher } = await startWebrtc(t);
+  const { registry, url, pool } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
   const first = new ViewerPeer();
   t.teardown(() => first.close());
   await first.play(`${url}/app/stream`);
   await first.until(() => first.frames().length >= 5);
-  const [worker] = publisher.pool.workers.filter(({ sessions }) => sessions > 0);
+  const [worker] = pool.workers.filter(({ sessions }) => sessions > 0);
   process.kill(worker?.pid as number, 'SIGKILL');
   await until('the session ends', () => live.output.sessions.size === 0);
   const next = new ViewerPeer();
@@ -97,25 +99,25 @@ test('a killed media worker costs its viewers their session and nobody else anyt
   await next.play(`${url}/app/stream`);
   await next.until(() => next.frames().length >= 5);
   t.true(next.frames().length >= 5);
-  await until('the worker is replaced', () => publisher.pool.workers.some(({ index, pid }) => index === worker?.index && pid !== worker?.pid));
+  await until('the worker is replaced', () => pool.workers.some(({ index, pid }) => index === worker?.index && pid !== worker?.pid));
 });
 
 test('a hung media worker is killed and replaced', async (t) => {
-  const { registry, url, publisher } = await startWebrtc(t);
+  const { registry, url, pool } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
   const first = new ViewerPeer();
   t.teardown(() => first.close());
   await first.play(`${url}/app/stream`);
   await first.until(() => first.frames().length >= 5);
-  const worker = publisher.pool.workers.find(({ sessions }) => sessions > 0);
+  const worker = pool.workers.find(({ sessions }) => sessions > 0);
   process.kill(worker?.pid as number, 'SIGSTOP');
   await until('the session ends', () => live.output.sessions.size === 0, 60_000);
   const next = new ViewerPeer();
   t.teardown(() => next.close());
   await next.play(`${url}/app/stream`);
   await next.until(() => next.frames().length >= 5);
-  t.true(publisher.pool.workers.every(({ pid }) => pid !== worker?.pid));
+  t.true(pool.workers.every(({ pid }) => pid !== worker?.pid));
 });
 
 test('nothing is read from a stream that nobody watches', async (t) => {
@@ -144,4 +146,21 @@ test('the end of a stream ends its sessions', async (t) => {
   await peer.until(() => ['disconnected', 'failed', 'closed'].includes(peer.state));
   const gone = await fetch(new URL(response.headers.get('location') as string, url), { method: 'DELETE' });
   t.is(gone.status, 404);
+});
+
+test('a viewer behind a bad way has the picture', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video]);
+  t.teardown(() => live.close());
+  const peer = new ViewerPeer({ audio: false });
+  t.teardown(() => peer.close());
+  const headers = { 'content-type': 'application/sdp' };
+  const answer = await fetch(`${url}/app/stream`, { method: 'POST', headers, body: await peer.offer() });
+  const { relay, description } = await relayedSdp(await answer.text(), faulty({ seed: 9, loss: 0.05, jitterMs: 20 }));
+  t.teardown(() => relay.close());
+  peer.answer(description);
+  await peer.until(() => peer.packets.video.length >= 100);
+  t.true(relay.counts.toClient.sent >= 100);
+  t.true(relay.counts.toClient.lost > 0 && relay.counts.toClient.overtaken > 0);
+  t.is(relay.clients, 1);
 });

@@ -7,8 +7,8 @@ const ROWS: readonly (readonly string[])[] = [
   ['errors.ts', 'log.ts', 'version.ts', 'ffmpeg.ts', 'config'],
   ['core'],
   ['containers', 'protocols'],
-  ['packaging', 'webrtc', 'access', 'stats', 'origins'],
-  ['tasks'],
+  ['packaging', 'access', 'stats', 'origins'],
+  ['tasks', 'webrtc'],
   ['providers', 'publishers', 'transcode', 'management'],
   ['api', 'web'],
 ];

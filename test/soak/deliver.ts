@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createSocket } from 'node:dgram';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls, TLSSocket } from 'node:tls';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from './random.ts';
 
@@ -16,7 +17,8 @@ const pieces: Manner = async (socket, bytes, random) => {
     const size = 1 + random.below(3000);
     socket.write(bytes.subarray(at, at + size));
     at += size;
-    if (socket.writableNeedDrain) await Promise.race([once(socket, 'drain'), closed(socket), delay(PATIENCE_MS)]);
+    // a connection that breaks here is one that is closed
+    if (socket.writableNeedDrain) await Promise.race([once(socket, 'drain').catch(() => {}), closed(socket), delay(PATIENCE_MS)]);
   }
 };
 
@@ -32,7 +34,8 @@ const dribble: Manner = async (socket, bytes, random) => {
 const reset: Manner = async (socket, bytes, random) => {
   socket.write(bytes.subarray(0, random.below(bytes.length)));
   await delay(random.below(30));
-  socket.resetAndDestroy();
+  if (socket instanceof TLSSocket) socket.destroy();
+  else socket.resetAndDestroy();
 };
 
 const deaf: Manner = async (socket, bytes) => {
@@ -45,12 +48,20 @@ const deaf: Manner = async (socket, bytes) => {
 const MANNERS: readonly Manner[] = [burst, burst, burst, burst, pieces, pieces, dribble, reset, deaf];
 
 /** Sends bytes over a connection of its own, in one of the ways in which clients do, and leaves. */
-export async function deliver(port: number, bytes: Buffer, random: Random): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
+export function deliver(port: number, bytes: Buffer, random: Random): Promise<void> {
+  return send(connect(port, '127.0.0.1'), bytes, random);
+}
+
+/** The same inside of TLS. */
+export function deliverSecurely(port: number, bytes: Buffer, random: Random): Promise<void> {
+  return send(connectTls({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false }), bytes, random);
+}
+
+async function send(socket: Socket, bytes: Buffer, random: Random): Promise<void> {
   // the server may close whenever it likes
   socket.on('error', () => {}).resume();
   const gone = closed(socket);
-  await Promise.race([once(socket, 'connect').catch(() => {}), gone]);
+  await Promise.race([once(socket, socket instanceof TLSSocket ? 'secureConnect' : 'connect').catch(() => {}), gone]);
   await random.pick(MANNERS)(socket, bytes.length > 0 ? bytes : Buffer.of(0), random);
   await Promise.race([gone, delay(random.below(60))]);
   if (random.chance(0.7)) {

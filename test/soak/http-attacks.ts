@@ -8,6 +8,7 @@ const AUTHORIZATION = `Basic ${Buffer.from(TOKEN).toString('base64')}`;
 const STRANGE = [
   '..', '%2e%2e%2f', '%00', '%', '%ff', '%E0%A4%A', '*', 'live', 'app', 'default', '__proto__', 'constructor',
   'llhls.m3u8', 'chunklist_0_video_x_llhls.m3u8', 'part_0_99999999999_0_video_x_llhls.m4s',
+  'ts:playlist.m3u8', 'playlist.m3u8?format=ts', 'medialist_1_hls.m3u8', 'seg_1_99999999999_hls.ts',
   'a'.repeat(900), 'a'.repeat(5000), '\u00e9', '',
 ];
 const DIRECTIVES = ['0', '1', '-1', '99999999999999', '1e9', 'NaN', '', '%', '0x10'];
@@ -15,7 +16,7 @@ const DIRECTIVES = ['0', '1', '-1', '99999999999999', '1e9', 'NaN', '', '%', '0x
 const RANGES = ['bytes=0-', 'bytes=-1', 'bytes=5-2', 'bytes=0-0,5-9', 'bytes=99999999999-', 'lines=1'];
 const CREDENTIALS = [AUTHORIZATION, AUTHORIZATION, 'Basic', 'Basic !!!', 'Bearer x'];
 const BODIES = ['{}', '[', '['.repeat(20_000), '{"__proto__":{"a":1}}', 'x'.repeat(100_000), ''];
-const DIRECTIONS = ['whep', 'whep', 'whep', 'whip', 'send', '', 'x'];
+const DIRECTIONS = ['whep', 'whep', 'whep', 'whip', 'whip', 'send', '', 'x'];
 const TYPES = ['text/plain', '', 'application/json'];
 
 const API_PATHS = [
@@ -116,10 +117,12 @@ export function brokenSdp(random: Random): string {
   return lines.join(random.pick(['\r\n', '\r\n', '\r\n', '\n']));
 }
 
+/** Who asks: viewers of LL-HLS and of pages, managers, players and publishers over WebRTC. */
+export const HTTP_CLIENTS = { viewer, manager, whep } as const;
+
 /** Bytes of one request or several, for a port that serves viewers or for that of the API. */
-export function httpAttack(random: Random, live: LivePaths): { port: 'http' | 'api'; bytes: Buffer } {
-  const view = () => viewer(random, live);
-  const make = random.pick([view, view, () => manager(random), () => whep(random)]);
+export function httpAttack(client: keyof typeof HTTP_CLIENTS, random: Random, live: LivePaths): { port: 'http' | 'api'; bytes: Buffer } {
+  const make = () => HTTP_CLIENTS[client](random, live);
   const port = random.chance(0.05) ? random.pick(['http', 'api'] as const) : undefined;
   const first = make();
   const bytes = Buffer.concat([serialize(first), ...Array.from({ length: random.below(3) }, () => serialize(make()))]);

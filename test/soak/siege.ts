@@ -1,26 +1,45 @@
-import type { Kiln, KilnOptions } from '../support/kiln.ts';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Kiln } from '../support/kiln.ts';
 import { parseChunklist, urisOf } from '../support/load/llhls-player.ts';
 import { findStamp, monotonic } from '../support/load/stamp.ts';
-import { openFiles, residentBytesOfEach } from '../support/load/usage.ts';
+import { openFiles } from '../support/load/usage.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
-import { datagrams } from './datagrams.ts';
-import { deliver, deliverDatagrams } from './deliver.ts';
-import { httpAttack, type LivePaths } from './http-attacks.ts';
+import { issue } from '../support/x509.ts';
+import { freePorts } from '../support/ports.ts';
+import { ATTACKS, MPEGTS_SILENCE_MS, type Attack, type Besieged } from './attacks.ts';
+import type { LivePaths } from './http-attacks.ts';
 import { Random } from './random.ts';
-import { rtmpAttack } from './rtmp-attacks.ts';
-import { websocketAttack } from './websocket-attacks.ts';
 
 /**
- * Of a server under siege: the windows of the sample configuration; WebRTC sessions that nobody comes to end
+ * A server to besiege, with every way in: the windows of the sample configuration; WebRTC sessions that nobody comes to end
  * sooner than by default.
+ * @param folder for its certificate
  */
-export const BESIEGED: KilnOptions = {
-  llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
-  webrtc: '<Timeout>3000</Timeout>',
-};
+export async function startBesieged(folder: string): Promise<Besieged> {
+  const { cert, key } = issue('localhost');
+  const [certPath, keyPath] = ['besieged.crt', 'besieged.key'].map((name) => join(folder, name)) as [string, string];
+  writeFileSync(certPath, cert);
+  writeFileSync(keyPath, key);
+  const mpegts = await freePorts(MPEGTS_PORTS);
+  const list = mpegts.map((port) => `${port}/udp`).join(',');
+  const kiln = await Kiln.start({
+    llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
+    hls: '<SegmentDuration>2</SegmentDuration><SegmentCount>5</SegmentCount>',
+    webrtc: '<Timeout>3000</Timeout>', whip: true, ovt: true, srt: { provider: SRT_SILENCE }, tls: { certPath, keyPath },
+    bindProviders: `<MPEGTS><Port>${list}</Port></MPEGTS>`,
+    providers: `<RTSPPull/><MPEGTS><PacketSilenceTimeoutMs>${MPEGTS_SILENCE_MS}</PacketSilenceTimeoutMs><PacketReordering>true</PacketReordering>
+      <StreamMap><Stream><Name>ts_\${Port}</Name><Port>${list}</Port></Stream></StreamMap></MPEGTS>`,
+  });
+  return { kiln, mpegts };
+}
 
+/** A peer may tell libsrt of a round trip so long that it waits for hours for a sign of life. */
+const SRT_SILENCE = '<PacketSilenceTimeoutMs>3000</PacketSilenceTimeoutMs>';
 const CONCURRENT = 24;
+/** Each has one sender at a time. */
+const MPEGTS_PORTS = CONCURRENT;
 /** The newest part may be this old, in milliseconds: two parts, and a loaded machine. */
 const FRESH_MS = 5000;
 const ERROR_LEVEL = 50;
@@ -33,8 +52,6 @@ const KNOWN_FILES = 30;
 
 /** The state of a server between attacks. */
 export interface Health {
-  /** Of the server, then of each of its media workers. */
-  readonly residentBytes: readonly number[];
   readonly openFiles: number;
   /** Lines of the log at level error or above so far. */
   readonly errors: readonly string[];
@@ -42,16 +59,22 @@ export interface Health {
 
 /** Attacks a server that has a stream `live`, and checks that it serves on. All is decided by the seed. */
 export class Siege {
+  readonly #besieged: Besieged;
   readonly #kiln: Kiln;
   readonly #seed: number;
+  readonly #kinds: readonly Attack[];
   readonly #filesAtRest: number;
   #live: LivePaths = [];
   #attacks = 0;
   #probes = 0;
 
-  constructor(kiln: Kiln, seed: number) {
+  /** @param attacks those that may come; all of them unless given */
+  constructor(besieged: Besieged, seed: number, attacks: readonly Attack[] = Object.values(ATTACKS)) {
+    const { kiln } = besieged;
+    this.#besieged = besieged;
     this.#kiln = kiln;
     this.#seed = seed;
+    this.#kinds = attacks;
     this.#filesAtRest = openFiles(kiln.pid);
   }
 
@@ -78,39 +101,28 @@ export class Siege {
     await this.#checkPlayback();
     const probe = await RtmpClient.publish(`probe${this.#probes++}`, { port: kiln.ports.rtmp });
     probe.close();
-    await until('WebRTC sessions are let go of', async () => (await this.#viewers()) === 0, SETTLE_MS);
+    await until('sessions are let go of', async () => (await this.#sessions()) === 0, SETTLE_MS);
     await until('connections are let go of', () => openFiles(kiln.pid) <= this.#filesAtRest + SPARE_FILES, SETTLE_MS);
     return {
-      residentBytes: residentBytesOfEach(kiln.pid),
       openFiles: openFiles(kiln.pid),
       errors: errorLines(kiln.log),
     };
   }
 
-  async #viewers(): Promise<number> {
-    const { body } = await this.#kiln.api<{ connections: { webrtc: number } }>('/v1/stats/current');
-    return body.response.connections.webrtc;
+  /** Of clients that have no file here: viewers of WebRTC, and callers of SRT, of which libsrt plays the rest when they have gone. */
+  async #sessions(): Promise<number> {
+    type Counted = { readonly connections: Readonly<Record<string, number>> };
+    const { body } = await this.#kiln.api<Record<'providers' | 'publishers', Counted>>('/v2/stats/current/vhosts/default');
+    const { providers, publishers } = body.response;
+    return [publishers.connections.webrtc, publishers.connections.srt, providers.connections.srt].reduce<number>((sum, count = NaN) => sum + count, 0);
   }
 
   async #attack(index: number): Promise<void> {
     const random = new Random(this.#seed * 1_000_003 + index);
-    const { rtmp, http, ice } = this.#kiln.ports;
-    switch (random.below(10)) {
-      case 0:
-        return deliver(http, websocketAttack(random), random);
-      case 1:
-        if (random.chance(0.3)) return deliverDatagrams(random.pick(ice), datagrams(random));
-        return deliver(http, random.bytes(random.below(400)), random);
-      case 2:
-      case 3:
-      case 4:
-      case 5: {
-        const { port, bytes } = httpAttack(random, this.#live);
-        return deliver(this.#kiln.ports[port], bytes, random);
-      }
-      default:
-        return deliver(rtmp, rtmpAttack(random), random);
-    }
+    const total = this.#kinds.reduce((sum, { weight }) => sum + weight, 0);
+    let rest = random.below(1000 * total) / 1000;
+    const attack = this.#kinds.find(({ weight }) => (rest -= weight) < 0) ?? this.#kinds[0];
+    await attack?.run({ ...this.#besieged, live: this.#live }, random);
   }
 
   /** A player that comes now gets a part of the last seconds. */
@@ -125,7 +137,7 @@ export class Siege {
     if (stamp === undefined || monotonic() - stamp.time > FRESH_MS) {
       throw new Error(`${part} is not of the last seconds`);
     }
-    this.#live = [...urls, ...urlsOf(list, picture).slice(-KNOWN_FILES)].map((url) => new URL(url).pathname);
+    this.#live = [this.#kiln.httpUrl('/app/live/ts:playlist.m3u8'), ...urls, ...urlsOf(list, picture).slice(-KNOWN_FILES)].map((url) => new URL(url).pathname);
   }
 }
 
@@ -144,7 +156,9 @@ function errorLines(log: string): string[] {
   return log.split('\n').filter((line) => {
     if (line === '') return false;
     try {
-      return (JSON.parse(line) as { level: number }).level >= ERROR_LEVEL;
+      const { level, err } = JSON.parse(line) as { level: number; err?: { code?: string } };
+      // what is pulled from a hostile origin is not to be had
+      return level >= ERROR_LEVEL && err?.code !== 'pullFailed';
     } catch {
       return true;
     }

@@ -8,6 +8,8 @@ import { freePorts } from './ports.ts';
 import { until } from './until.ts';
 
 const CONFIG = join(import.meta.dirname, '../../deploy/haproxy.cfg');
+/** Of nodes without OVT: nothing listens there. */
+const NOWHERE = 1;
 
 /** For `modules` of a node: it believes a balancer on this machine about who the client is. */
 export const BEHIND_BALANCER =
@@ -17,14 +19,15 @@ export const BEHIND_BALANCER =
 export interface Balancer {
   readonly rtmp: number;
   readonly http: number;
+  readonly ovt: number;
   readonly api: number;
 }
 
 /** HAProxy with deploy/haproxy.cfg in front of three nodes, once one of them takes calls. It is gone after the test. */
 export async function startBalancer(t: Pick<ExecutionContext, 'teardown'>, nodes: readonly [Kiln, Kiln, Kiln]): Promise<Balancer> {
-  const [rtmp, http, api] = (await freePorts(3)) as [number, number, number];
-  const balancer = { rtmp, http, api };
-  const environment = balancerEnvironment('127.0.0.1', { balancer, nodes: nodes.map(({ ports }) => ports) });
+  const [rtmp, http, ovt, api] = (await freePorts(4)) as [number, number, number, number];
+  const balancer = { rtmp, http, ovt, api };
+  const environment = balancerEnvironment('127.0.0.1', { balancer, nodes: nodes.map(({ ports: { ovt = NOWHERE, ...ports } }) => ({ ...ports, ovt })) });
   const haproxy = new Program(findProgram('haproxy'), ['-f', CONFIG], { ...process.env, ...environment });
   t.teardown(() => haproxy.stop());
   await until('the balancer passes calls', async () => {

@@ -53,6 +53,10 @@ export class Program {
     return this.#child.exitCode;
   }
 
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
   async stop(): Promise<void> {
     if (!this.running) return;
     this.#child.kill('SIGKILL');

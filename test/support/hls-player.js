@@ -3,6 +3,9 @@
 /** What a busy machine makes, and the player itself when it leaves a rendition: the server has no part in it. */
 const HARMLESS = /TimeOut|bufferStalledError|bufferSeekOverHole|bufferNudgeOnStall|^aborted$/;
 
+/** What was there already, of a segment that is loaded behind its parts, is no gain; hls.js says so, and goes on. */
+const isOwnDoing = ({ details, appendsWithoutProgress }) => HARMLESS.test(details) || (details === 'bufferAppendNoProgress' && appendsWithoutProgress === 1);
+
 /** Plays by hls.js alone. */
 window.playHls = (url) => {
   const video = document.body.appendChild(document.createElement('video'));
@@ -30,11 +33,13 @@ window.playOven = (file) => {
 };
 
 window.faults = [];
+window.watchHls = watch;
 
 function watch(hls) {
   window.hls = hls;
-  hls.on('hlsError', (_event, { details, fatal, frag, response, reason }) => {
-    if (fatal || !HARMLESS.test(details)) window.faults.push(`${details} ${fatal} ${frag?.relurl} ${response?.code} ${reason}`);
+  hls.on('hlsError', (_event, data) => {
+    const { details, fatal, frag, response, reason } = data;
+    if (fatal || !isOwnDoing(data)) window.faults.push(`${details} ${fatal} ${frag?.relurl} ${response?.code} ${reason}`);
   });
 }
 

@@ -16,21 +16,38 @@ export interface KilnPorts {
   readonly http: number;
   readonly api: number;
   readonly ice: readonly [number, number];
-  /** TLS ports of the publishers and of the API, where there is a certificate. */
+  /** TLS ports of the publishers, of the API and of RTMP, where there is a certificate. */
   readonly https?: number;
   readonly apiTls?: number;
+  readonly rtmps?: number;
   readonly ovt?: number;
+  readonly srt?: number;
+  readonly srtPlay?: number;
 }
 
 export interface KilnOptions {
   /** Inner XML of the application's `LLHLS` element. */
   readonly llhls?: string;
+  /** Inner XML of its `HLS` element; absent: there is none. */
+  readonly hls?: string;
   /** Inner XML of `RTMP` in the application's providers. */
   readonly rtmp?: string;
   /** Inner XML of `WebRTC` in the application's publishers. */
   readonly webrtc?: string;
   /** The application's streams can be pulled from this server over OVT, and it pulls from others. */
   readonly ovt?: boolean;
+  /**
+   * SRT, in and out: further XML of Bind/Providers/SRT, of Bind/Publishers/SRT and of the application's provider, and
+   * another port to publish to.
+   */
+  readonly srt?: { readonly in?: string; readonly out?: string; readonly provider?: string; readonly port?: string };
+  /** `IP` elements; loopback's of IPv4 unless given. */
+  readonly ip?: string;
+  /** WebRTC publishers come in where WebRTC players do. */
+  readonly whip?: boolean;
+  /** Further elements of `Providers`: under `Bind`, and of the application. */
+  readonly bindProviders?: string;
+  readonly providers?: string;
   /** Further elements of the application's `Publishers`. */
   readonly publishers?: string;
   /** Elements after the application's `Publishers`. */
@@ -53,27 +70,30 @@ export interface KilnOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-type Eight<T> = [T, T, T, T, T, T, T, T];
+type Eleven<T> = [T, T, T, T, T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage, ovt = false } = options;
+  const { llhls = '', hls, rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage, ovt = false, whip = false, bindProviders = '', providers = '', srt, ip = '<IP>127.0.0.1</IP>' } = options;
   const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
-  const tlsPort = (port: number | undefined) => (tls === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
+  const tlsPort = (port: number | undefined) => (tls === undefined || port === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
+  const srtBind = (port: number | string | undefined, more = ''): string => (srt === undefined ? '' : `<SRT><Port>${port}</Port>${more}</SRT>`);
+  const srtPorts = srt?.port === undefined ? ports.srt : `${ports.srt},${srt.port}`;
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
     .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
     .join('');
+  const signalling = `<WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>`;
   return `<?xml version="1.0"?>
 <Server version="8">
-  <Name>test</Name><Type>origin</Type><IP>127.0.0.1</IP>
+  <Name>test</Name><Type>origin</Type>${ip}
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
-    <Providers><RTMP><Port>${ports.rtmp}</Port></RTMP></Providers>
-    <Publishers>${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
+    <Providers><RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>${whip ? signalling : ''}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
+    <Publishers>${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
-      <Thumbnail><Port>${ports.http}</Port></Thumbnail>
-      <WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>
+      ${hls === undefined ? '' : `<HLS><Port>${ports.http}</Port></HLS>`}<Thumbnail><Port>${ports.http}</Port></Thumbnail>
+      ${signalling}
     </Publishers>
   </Bind>
   <Modules><ERTMP><Enable>true</Enable></ERTMP>${modules}</Modules>
@@ -87,8 +107,8 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
-          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}</Providers>
-          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${ovt ? '<OVT/>' : ''}${publishers}</Publishers>${application}
+          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip ? '<WebRTC><Timeout>3000</Timeout></WebRTC>' : ''}${providers}</Providers>
+          <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${publishers}</Publishers>${application}
         </Application>
       </Applications>
     </VirtualHost>
@@ -130,8 +150,8 @@ export class Kiln {
 
   /** Starts a server and waits until it is ready. */
   static async start(options: KilnOptions = {}): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt] = (await freePorts(8)) as Eight<number>;
-    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt };
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = (await freePorts(11)) as Eleven<number>;
+    const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt, rtmps, srt, srtPlay };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
     const kiln = new Kiln(ports, folder, options);
@@ -192,6 +212,16 @@ export class Kiln {
 
   rtmpUrl(stream: string, app = 'app'): string {
     return `rtmp://127.0.0.1:${this.ports.rtmp}/${app}/${stream}`;
+  }
+
+  /** Where a stream is published to over SRT. */
+  srtUrl(stream: string, more = ''): string {
+    return `srt://127.0.0.1:${this.ports.srt}?streamid=default/app/${stream}${more}`;
+  }
+
+  /** Where it is played from. */
+  srtPlayUrl(stream: string, more = ''): string {
+    return `srt://127.0.0.1:${this.ports.srtPlay}?streamid=default/app/${stream}${more}`;
   }
 
   ovtUrl(stream: string, app = 'app'): string {

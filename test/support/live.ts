@@ -15,6 +15,7 @@ export interface VhostShape {
   readonly name?: string;
   readonly hostNames?: readonly string[];
   readonly applications?: readonly string[];
+  readonly providers?: Partial<ApplicationConfig['providers']>;
   readonly publishers?: Partial<ApplicationConfig['publishers']>;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
   readonly outputProfile?: ApplicationConfig['outputProfiles']['outputProfile'];
@@ -22,13 +23,13 @@ export interface VhostShape {
 
 /** Adds a virtual host whose applications have LL-HLS and WebRTC on, without the rest of a configuration. */
 export function addVhost(registry: Registry, shape: VhostShape = {}): void {
-  const { name = 'default', hostNames = ['*'], applications = ['app'], signedPolicy, outputProfile = [] } = shape;
+  const { name = 'default', hostNames = ['*'], applications = ['app'], signedPolicy, providers, outputProfile = [] } = shape;
   const publishers = shape.publishers ?? { llhls: {}, webrtc: {} };
   const config = {
     name,
     signedPolicy,
     host: { names: hostNames },
-    applications: applications.map((application) => ({ name: application, type: 'live', publishers, outputProfiles: { outputProfile } })),
+    applications: applications.map((application) => ({ name: application, type: 'live', providers, publishers, outputProfiles: { outputProfile } })),
   };
   registry.createVhost(config as unknown as VirtualHostConfig, true);
 }

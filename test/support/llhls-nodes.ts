@@ -9,10 +9,12 @@ import { PeerCalls } from '../../src/origins/peer-calls.ts';
 import { SessionNames } from '../../src/origins/session-names.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
-import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+import { HLS } from '../../src/publishers/hls/index.ts';
+import { LLHLS } from '../../src/publishers/llhls/index.ts';
+import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
 import { openNode } from './cluster.ts';
 import { llhlsRegistry, type LlhlsSetup } from './llhls.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from './packets.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
 import type { RedisServer } from './redis.ts';
 import { until } from './until.ts';
 
@@ -42,13 +44,17 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
   const sessionNames = new SessionNames({ registry, cluster, directory, others: new OtherNodes(cluster), calls, log });
-  const publisher = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) });
+  const options = { registry, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
+  const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();
   await app.register(publisher.routes);
+  const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
+  for (const other of others) await app.register(other.routes);
   t.teardown(async () => {
     over.resolve();
     registry.close('the test is over');
     publisher.close();
+    for (const other of others) other.close();
     directory.close();
     names.close();
     await app.close();
@@ -89,7 +95,7 @@ export function feeder(output: OutputStream, gop = 60) {
   let from = 0;
   return (to: number) => {
     const span = { from, to, gop };
-    for (const packet of interleaved(videoPackets(videoTrack(), span), audioPackets(audioTrack(), span))) {
+    for (const packet of interleaved(videoPackets(videoTrack(), span).map(withNal), audioPackets(audioTrack(), span))) {
       const track = output.tracks.find(({ id }) => id === packet.track.id);
       if (track !== undefined) output.write({ ...packet, track });
     }

@@ -9,12 +9,16 @@ import type { Playlist } from '../../src/core/playlist.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { InputStream, OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
-import { LlhlsPublisher } from '../../src/publishers/llhls/index.ts';
+import { HLS } from '../../src/publishers/hls/index.ts';
+import { LLHLS } from '../../src/publishers/llhls/index.ts';
+import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
 import { aloneWith } from './alone.ts';
 
 export interface LlhlsSetup {
   /** As in the management API. */
   readonly llhls?: object;
+  /** The same of HLS with MPEG-TS; absent: it is off. */
+  readonly hls?: object;
   readonly vhost?: object;
   readonly playlists?: readonly Playlist[];
 }
@@ -24,7 +28,7 @@ export function llhlsRegistry(setup: LlhlsSetup) {
   const reading = readConfig(VirtualHost, {
     name: 'default',
     host: { names: ['*'] },
-    applications: [{ name: 'app', type: 'live', publishers: { llhls: setup.llhls ?? {} } }],
+    applications: [{ name: 'app', type: 'live', publishers: { llhls: setup.llhls ?? {}, ...(setup.hls !== undefined && { hls: setup.hls }) } }],
     ...setup.vhost,
   });
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
@@ -32,18 +36,22 @@ export function llhlsRegistry(setup: LlhlsSetup) {
   return { registry, vhost: registry.createVhost(reading.config as VirtualHostConfig, true) };
 }
 
-/** One application `app` with LL-HLS behind HTTP that does not listen yet. */
+/** One application `app` with LL-HLS, and HLS with MPEG-TS where that is on, behind HTTP that does not listen yet. */
 export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const { registry, vhost } = llhlsRegistry(setup);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const publisher = new LlhlsPublisher({ registry, ...(await aloneWith(registry)), log, tokenKey: Buffer.alloc(32, 7) });
+  const options = { registry, ...(await aloneWith(registry)), log, tokenKey: Buffer.alloc(32, 7) };
+  const publisher = new PlaylistPublisher(LLHLS, options);
   const app: FastifyInstance = Fastify();
   await app.register(publisher.routes);
+  const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
+  for (const other of others) await app.register(other.routes);
   const application = vhost.application('app');
   t.teardown(async () => {
     registry.close('the test is over');
     publisher.close();
+    for (const other of others) other.close();
     await app.close();
   });
   return {

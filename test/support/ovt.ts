@@ -30,7 +30,7 @@ export interface OvtSetup {
 /** A registry with `app`, and an OVT server of it on a free port. */
 export async function startOvt(setup: OvtSetup = {}) {
   const registry = new Registry();
-  const publishers = setup.publishers ?? { ovt: { maxConnection: 0 } as never };
+  const publishers = setup.publishers ?? { ovt: { maxConnection: 0, delayBufferTimeMs: 0 } as never };
   addVhost(registry, { hostNames: ['127.0.0.1', 'localhost'], publishers, signedPolicy: setup.signedPolicy, outputProfile: setup.outputProfile });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });

@@ -58,3 +58,10 @@ export function interleaved(...lists: readonly Packet[][]): Packet[] {
   const seconds = ({ dts, track }: Packet) => dts / (track as MediaTrack).timebase.den;
   return lists.flat().sort((one, other) => seconds(one) - seconds(other));
 }
+
+/** A picture's packet with its bytes as one NAL unit. */
+export function withNal(packet: Packet): Packet {
+  const data = Buffer.alloc(4 + packet.data.length, 0x41);
+  data.writeUInt32BE(packet.data.length);
+  return { ...packet, data };
+}

@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { isAmfObject, type AmfObject, type AmfValue } from '../../src/protocols/rtmp/amf-value.ts';
 import { encodeAmf0 } from '../../src/protocols/rtmp/amf0.ts';
 import { ChunkReader } from '../../src/protocols/rtmp/chunk-reader.ts';
@@ -23,6 +24,10 @@ export interface RtmpClientOptions {
   readonly chunkSize?: number;
   /** Sign the handshake as Flash does; simple without it. */
   readonly digest?: DigestScheme;
+  /** Speaks TLS, and asks for the certificate of this name; takes any. */
+  readonly servername?: string;
+  /** What it sends in front of everything, as a proxy does. */
+  readonly preface?: string;
 }
 
 /** What OBS Studio 30 says of itself on `connect`. */
@@ -62,9 +67,12 @@ export class RtmpClient {
   }
 
   /** Connects and shakes hands, no more. */
-  static async open({ port, localAddress, digest }: Pick<RtmpClientOptions, 'port' | 'localAddress' | 'digest'>): Promise<RtmpClient> {
-    const socket = connect({ port, host: '127.0.0.1', localAddress });
-    await once(socket, 'connect');
+  static async open({ port, localAddress, digest, servername, preface }: Omit<RtmpClientOptions, 'app'>): Promise<RtmpClient> {
+    const plain = connect({ port, host: '127.0.0.1', localAddress });
+    await once(plain, 'connect');
+    if (preface !== undefined) plain.write(preface);
+    const socket = servername === undefined ? plain : connectTls({ socket: plain, servername, rejectUnauthorized: false });
+    if (socket !== plain) await once(socket, 'secureConnect');
     const client = new RtmpClient(socket);
     const c1 = Buffer.alloc(HANDSHAKE_BYTES);
     randomFillSync(c1, 8);

@@ -1,4 +1,6 @@
+import type { BlockList } from 'node:net';
 import { pino } from 'pino';
+import type { CertificateStore } from '../../src/access/certificates.ts';
 import type { VirtualHostConfig, RtmpProviderConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { Packet } from '../../src/core/packet.ts';
@@ -11,6 +13,11 @@ export interface RtmpSetup {
   readonly rtmp?: Partial<RtmpProviderConfig>;
   readonly hostNames?: readonly string[];
   readonly extended?: boolean;
+  /** Has a TLS port, with these certificates. */
+  readonly certificates?: CertificateStore;
+  /** Without a port in the clear. */
+  readonly onlyTls?: boolean;
+  readonly proxyNetworks?: BlockList;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
 }
 
@@ -56,12 +63,15 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const { names } = await aloneWith(registry);
   const server = await RtmpServer.listen({
-    registry, names, log, host: '127.0.0.1', port: 0, extended: setup.extended ?? true,
+    registry, names, log, host: '127.0.0.1', extended: setup.extended ?? true, proxyNetworks: setup.proxyNetworks,
+    ...(!setup.onlyTls && { port: 0 }),
+    ...(setup.certificates && { tls: { port: 0, certificates: setup.certificates } }),
   });
   return {
     registry,
     server,
     port: server.port,
+    tlsPort: server.tlsPort,
     recordings,
     /** Lines of the log. */
     lines,

@@ -33,6 +33,24 @@ export function parseRtp(packet: Buffer): Rtp {
   };
 }
 
+/** An instant by a sender's wall clock, in seconds, and in RTP time. */
+export interface SentAt {
+  readonly ssrc: number;
+  readonly seconds: number;
+  readonly rtpTime: number;
+}
+
+/** What the sender reports of a compound packet tell (RFC 3550 section 6.4.1). */
+export function parseSenderReports(packet: Buffer): SentAt[] {
+  const reports: SentAt[] = [];
+  for (let at = 0; at + 4 <= packet.length; at += 4 * (packet.readUInt16BE(at + 2) + 1)) {
+    if (packet.readUInt8(at + 1) !== 200) continue;
+    const [ssrc, seconds, fraction, rtpTime] = [4, 8, 12, 16].map((offset) => packet.readUInt32BE(at + offset)) as [number, number, number, number];
+    reports.push({ ssrc, seconds: seconds + fraction / 2 ** 32, rtpTime });
+  }
+  return reports;
+}
+
 function readExtensions(data: Buffer, into: Map<number, Buffer>): void {
   for (let at = 0; at < data.length; ) {
     const byte = data.readUInt8(at);

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import type { Packet } from '../../src/core/packet.ts';
 import type { MediaTrack, Track } from '../../src/core/track.ts';
 import { FaultLog } from '../../src/log.ts';
+import { FRAGMENTS } from '../../src/packaging/part-form.ts';
 import type { Segment } from '../../src/packaging/segment.ts';
 import { Segmenter, type SegmenterOptions } from '../../src/packaging/segmenter.ts';
 
@@ -11,6 +12,7 @@ export function startSegmenter(tracks: readonly Track[], options: Partial<Segmen
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const faults = new FaultLog(log);
   const segmenter = new Segmenter(
+    FRAGMENTS,
     { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 2, segmentCount: 100, firstMsn: 0, ...options },
     log,
     faults,

@@ -19,3 +19,19 @@ export async function until<T>(
     await delay(EVERY_MS);
   }
 }
+
+/**
+ * Waits until `attempt` does not throw, and answers what it answers.
+ * @throws Error naming `what`, caused by what was thrown last, when it takes longer than `withinMs`
+ */
+export async function untilWorks<T>(what: string, attempt: () => Promise<T>, withinMs = 30_000): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > end) throw new Error(`not in time: ${what}: ${error}`, { cause: error });
+    }
+    await delay(EVERY_MS);
+  }
+}

@@ -22,6 +22,8 @@ export interface Media<T> {
 }
 
 export interface H264Options {
+  /** What ffmpeg makes it of; `width` and `height` are those of it then. */
+  readonly source?: string;
   readonly width?: number;
   readonly height?: number;
   readonly fps?: number;
@@ -29,6 +31,8 @@ export interface H264Options {
   readonly gop?: number;
   readonly seconds?: number;
   readonly kbit?: number;
+  /** Pictures between two others that are shown before the second, and sent behind it. */
+  readonly bframes?: number;
   readonly id?: number;
   readonly name?: string;
 }
@@ -41,14 +45,16 @@ async function ffmpeg(args: readonly string[]): Promise<Buffer> {
   return stdout;
 }
 
-/** A moving test picture without B-frames, in the canonical form. */
+/** A moving test picture, in the canonical form. */
 export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>> {
-  const { width = 320, height = 180, fps = 30, gop = 15, seconds = 2, kbit = 400, id = 0, name = 'video' } = options;
+  const { width = 320, height = 180, fps = 30, gop = 15, seconds = 2, kbit = 400, bframes = 0, id = 0, name = 'video' } = options;
+  const { source = `testsrc2=size=${width}x${height}:rate=${fps}` } = options;
   const stream = await ffmpeg([
-    '-f', 'lavfi', '-i', `testsrc2=size=${width}x${height}:rate=${fps}`, '-t', `${seconds}`,
-    '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-profile:v', 'baseline', '-pix_fmt', 'yuv420p',
+    '-f', 'lavfi', '-i', source, '-t', `${seconds}`,
+    '-c:v', 'libx264', '-preset', 'ultrafast', ...(bframes > 0 ? ['-profile:v', 'main'] : ['-tune', 'zerolatency', '-profile:v', 'baseline']),
+    '-pix_fmt', 'yuv420p',
     '-b:v', `${kbit}k`, '-maxrate', `${kbit}k`, '-bufsize', `${kbit}k`, '-g', `${gop}`, '-keyint_min', `${gop}`,
-    '-x264-params', 'aud=1:sliced-threads=0:scenecut=0', '-f', 'h264', 'pipe:1',
+    '-x264-params', `aud=1:sliced-threads=0:scenecut=0:bframes=${bframes}:b-adapt=0:b-pyramid=none`, '-f', 'h264', 'pipe:1',
   ]);
   const nals = splitAnnexB(stream);
   const sets = nals.filter(isParameterSet);
@@ -61,11 +67,11 @@ export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>
     if (nalType(nal) === NAL.delimiter) units.push([]);
     else units.at(-1)?.push(nal);
   }
-  const frames = units.map((unit) => ({
+  const frames = units.map((unit, index) => ({
     data: canonicalize(joinNals(unit), 4).data,
     key: unit.some(isKeyNal),
     duration: 90_000 / fps,
-    delay: 0,
+    delay: (delayOf(index % gop, gop, bframes) * 90_000) / fps,
   }));
   return {
     track: {
@@ -76,10 +82,20 @@ export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>
   };
 }
 
+/** By how many pictures one is shown behind its decoding, by its place in its group, whose last one is none between others. */
+function delayOf(place: number, gop: number, bframes: number): number {
+  if (bframes === 0 || place === 0) return bframes === 0 ? 0 : 1;
+  const inRun = (place - 1) % (bframes + 1);
+  const run = Math.min(bframes, gop - 1 - (place - inRun));
+  return inRun === 0 ? 1 + run : 0;
+}
+
 /** A tone in packets of 20 ms. */
-export async function opus(seconds = 2, id = 1, name = 'audio', frequency = 440): Promise<Media<AudioTrack>> {
+export async function opus(
+  seconds = 2, id = 1, name = 'audio', frequency = 440, source = `sine=frequency=${frequency}:sample_rate=48000`,
+): Promise<Media<AudioTrack>> {
   const ogg = await ffmpeg([
-    '-f', 'lavfi', '-i', `sine=frequency=${frequency}:sample_rate=48000`, '-t', `${seconds}`, '-ac', '2',
+    '-f', 'lavfi', '-i', source, '-t', `${seconds}`, '-ac', '2',
     '-c:a', 'libopus', '-b:a', '64k', '-f', 'ogg', 'pipe:1',
   ]);
   const [, , ...packets] = oggPackets(ogg);
@@ -99,13 +115,11 @@ const IVF = {
 } as const;
 
 /** A moving test picture in another codec; every 30th frame is a key frame. */
-export async function ivf(
-  codec: keyof typeof IVF,
-  { seconds = 2, id = 0, name = 'video', width = 320, height = 180 }: Omit<H264Options, 'fps' | 'gop' | 'kbit'> = {},
-): Promise<Media<VideoTrack>> {
-  const fps = 30;
+export async function ivf(codec: keyof typeof IVF, options: Omit<H264Options, 'gop' | 'kbit'> = {}): Promise<Media<VideoTrack>> {
+  const { seconds = 2, id = 0, name = 'video', width = 320, height = 180, fps = 30 } = options;
+  const { source = `testsrc2=size=${width}x${height}:rate=${fps}` } = options;
   const stream = await ffmpeg([
-    '-f', 'lavfi', '-i', `testsrc2=size=${width}x${height}:rate=${fps}`, '-t', `${seconds}`, '-pix_fmt', 'yuv420p',
+    '-f', 'lavfi', '-i', source, '-t', `${seconds}`, '-pix_fmt', 'yuv420p',
     '-c:v', ...IVF[codec], '-b:v', '300k', '-g', '30', '-f', 'ivf', 'pipe:1',
   ]);
   const frames: Frame[] = [];

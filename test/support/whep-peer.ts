@@ -15,6 +15,8 @@ export interface PeerOptions {
 export interface PeerEvents {
   /** Takes every RTP packet. */
   readonly onRtp: (kind: Kind, packet: Buffer) => void;
+  /** Takes every compound RTCP packet, whichever media it is about: libdatachannel gives each track all of them. */
+  readonly onRtcp?: (kind: Kind, packet: Buffer) => void;
   readonly onState?: (state: string) => void;
 }
 
@@ -96,8 +98,10 @@ export class WhepPeer {
     this.#tracks.push(track);
     track.onMessage((packet) => {
       const type = packet.readUInt8(1);
-      // RTCP (RFC 5761 section 4)
-      if (type < 192 || type > 223) this.#options.onRtp(kind, packet);
+      // RFC 5761 section 4
+      const isRtcp = type >= 192 && type <= 223;
+      if (isRtcp) this.#options.onRtcp?.(kind, packet);
+      else this.#options.onRtp(kind, packet);
     });
   }
 }

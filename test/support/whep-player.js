@@ -17,6 +17,16 @@ window.playWhep = async (endpoint, behind = (sdp) => sdp) => {
   await element.play();
 };
 
+/** Mean luma of the picture that is shown, 0 to 255. */
+window.brightness = () => {
+  const canvas = new OffscreenCanvas(16, 9).getContext('2d');
+  canvas.drawImage(document.querySelector('video'), 0, 0, 16, 9);
+  const { data } = canvas.getImageData(0, 0, 16, 9);
+  let sum = 0;
+  for (let at = 0; at < data.length; at += 4) sum += 0.299 * data[at] + 0.587 * data[at + 1] + 0.114 * data[at + 2];
+  return sum / (data.length / 4);
+};
+
 /** Counts of `window.connection`, as its statistics tell them. */
 window.received = async () => {
   const counts = { frames: 0, width: 0, audioEnergy: 0, freezes: 0, lost: 0 };

@@ -1,13 +1,14 @@
 import test from 'ava';
 import { loadConfig } from '../../src/config/load.ts';
-import { summary, wantsColor, type Addresses } from '../../src/summary.ts';
+import { clientAddresses, summary, wantsColor, type Addresses } from '../../src/summary.ts';
 
 const { config } = await loadConfig('config/Server.xml', { env: {} });
 
 const EVERYTHING: Addresses = {
-  rtmp: 1935,
+  rtmp: { port: 1935 },
   llhls: { port: 3333 },
   webrtc: { port: 3333, tlsPort: 3334 },
+  whip: { port: 3333 },
   ice: ['10000/udp', '10000/tcp'],
   api: { port: 8081 },
 };
@@ -30,6 +31,7 @@ test('tells where to watch, where to publish and where the API is', (t) => {
       RTMP    rtmp://localhost/app/mystream
       OBS     Service: Custom, Server: rtmp://localhost/app, Stream Key: mystream
               for the least delay: keyframe interval 1 s, tune zerolatency, no B-frames
+      WHIP    http://localhost:3333/app/mystream?direction=whip
 
     Manage
       API     http://localhost:8081/v1
@@ -52,6 +54,20 @@ test('tells of nothing that does not listen, and no token that was configured', 
   t.regex(text, /https:\/\/localhost\/app\/mystream\?direction=whep/);
   t.regex(text, /wss:\/\/localhost\/app\/mystream/);
   t.regex(summary(config, { ice: [] }, { version: '1', color: false }), /Nothing listens/);
+});
+
+test('tells of SRT by a stream id that names the virtual host', (t) => {
+  const addresses: Addresses = { ice: [], srt: [{ first: 9999, last: 9999 }], srtPlay: [{ first: 9998, last: 9998 }] };
+  const text = summary(config, addresses, { version: '1', color: false });
+  t.regex(text, /Watch\n {6}SRT {2}srt:\/\/localhost:9998\?streamid=default\/app\/mystream\n/);
+  t.regex(text, /Publish\n {6}SRT {2}srt:\/\/localhost:9999\?streamid=default\/app\/mystream\n/);
+  t.deepEqual(clientAddresses(config, addresses), { srt: ['srt://localhost:9999'], srtPlay: ['srt://localhost:9998'] });
+});
+
+test('tells of HLS with MPEG-TS, also where nothing else is to be watched', (t) => {
+  const text = summary(config, { ice: [], hls: { port: 8080 } }, { version: '1', color: false });
+  t.regex(text, /HLS +http:\/\/localhost:8080\/app\/mystream\/ts:playlist\.m3u8 +\(MPEG-TS\)/);
+  t.notRegex(text, /Page|LL-HLS/);
 });
 
 test('tells of each secure port once, beside the plain ones', (t) => {
@@ -103,4 +119,20 @@ test('colour is of a terminal only, and changes no word', (t) => {
   t.false(wantsColor({ isTTY: true }, { NO_COLOR: '1' }));
   t.false(wantsColor({ isTTY: true }, { TERM: 'dumb' }));
   t.false(wantsColor({}, {}));
+});
+
+test('tells of RTMP over TLS beside RTMP, or alone', (t) => {
+  const of = (rtmp: Addresses['rtmp']) => summary(config, { ice: [], rtmp }, { version: '1', color: false })
+    .split('\n').filter((line) => /rtmps?:/i.test(line)).map((line) => line.trim().replaceAll(/ +/g, ' '));
+  t.deepEqual(of({ port: 1935, tlsPort: 443 }), [
+    'RTMP rtmp://localhost/app/mystream',
+    'RTMPS rtmps://localhost/app/mystream',
+    'OBS Service: Custom, Server: rtmp://localhost/app, Stream Key: mystream',
+  ]);
+  t.deepEqual(of({ tlsPort: 1936 }), [
+    'RTMPS rtmps://localhost:1936/app/mystream',
+    'OBS Service: Custom, Server: rtmps://localhost:1936/app, Stream Key: mystream',
+  ]);
+  const { rtmp } = clientAddresses(config, { ice: [], rtmp: { port: 1935, tlsPort: 443 } });
+  t.deepEqual(rtmp, ['rtmp://localhost:1935', 'rtmps://localhost:443']);
 });

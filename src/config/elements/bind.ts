@@ -1,28 +1,71 @@
 import Type from 'typebox';
-import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
-import { parseIceCandidate, type IceCandidate } from '../values.ts';
+import { choice, contained, flag, integer, optional, parsed, repeated, section, text, type Fail } from '../blocks.ts';
+import { unique } from '../rules.ts';
+import { readSrtOption } from '../srt-options.ts';
+import { parseUdpPorts } from '../udp-ports.ts';
+import { parseIceCandidate, parseIceUrl, type IceCandidate, type PortRange } from '../values.ts';
 import { endpoint, networks, portList, portOf } from './shared.ts';
 
 const workers = () => ({ workerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })) });
 const threads = () => ({ ...workers(), threadPerSocket: flag(false) });
-/** A listener for HTTP: a plain port, a secure one, or both. */
-const http = () => ({ port: Type.Optional(portOf('tcp')), tlsPort: Type.Optional(portOf('tcp')), ...workers() });
 const tcp = () => ({ port: Type.Optional(portOf('tcp')) });
+/** A plain port, a secure one, or both. */
+const secured = () => ({ ...tcp(), tlsPort: Type.Optional(portOf('tcp')) });
+const http = () => ({ ...secured(), ...workers() });
 
-const srtOptions = () =>
-  contained(Type.Object({ key: parsed('a socket option SRTO_*', srtOption), value: text() }), 'Option');
-
-function srtOption(given: string): string | undefined {
-  return /^SRTO_[A-Z0-9]+$/.test(given) ? given : undefined;
+interface Option {
+  readonly key: string;
+  readonly value: string;
 }
 
-const srt = () => ({
-  port: Type.Optional(portList('udp')),
-  streamMap: contained(Type.Object({ port: portOf('udp'), streamPath: text() }), 'Stream'),
-  options: srtOptions(),
-});
+const udpPorts = () =>
+  parsed('a list of ports (1..65535), such as 4000-4003,239.1.2.3:5000', parseUdpPorts);
+
+/** Socket options of libsrt, of which values are not told: one is a passphrase. */
+const srtOptions = () =>
+  contained(
+    Type.Object({ key: text(), value: text() }, {
+      rule: ({ key, value }: Option, fail: Fail) => {
+        const option = readSrtOption(key, value);
+        if ('at' in option) fail([option.at], option.message);
+      },
+    }),
+    'Option',
+    { rule: (options: Option[], fail: Fail) => unique(options, 'key', [], fail) },
+  );
+
+/** `host/application/stream`, with a playlist where it is to be played. */
+const streamPath = () =>
+  parsed('a path of host/application/stream', (given) => (/^[^/?]+(\/[^/?]+){2,3}(\?.*)?$/.test(given) ? given : undefined));
+
+interface Srt {
+  readonly port?: readonly PortRange[];
+  readonly streamMap: readonly { readonly port: number }[];
+}
+
+const srt = (more: Record<string, never> | ReturnType<typeof workers> | ReturnType<typeof threads>) =>
+  optional(
+    {
+      port: Type.Optional(portList('udp')),
+      streamMap: contained(Type.Object({ port: portOf('udp'), streamPath: streamPath() }), 'Stream'),
+      options: srtOptions(),
+      ...more,
+    },
+    {
+      rule: ({ port = [], streamMap }: Srt, fail: Fail) => {
+        streamMap.forEach((mapped, index) => {
+          const isListened = port.some(({ first, last }) => mapped.port >= first && mapped.port <= last);
+          if (!isListened) fail(['streamMap', index, 'port'], `"${mapped.port}" is none of the ports that are listened on`);
+        });
+        unique(streamMap, 'port', ['streamMap'], fail);
+      },
+    },
+  );
 
 const DEFAULT_CANDIDATE: IceCandidate = { address: '*', first: 10000, last: 10000, protocol: 'udp' };
+
+/** Half a day: a client that changes its network is to come back by the same. */
+export const CREDENTIAL_LIFETIME_MS = 43_200_000;
 
 const iceCandidates = () =>
   section({
@@ -32,6 +75,8 @@ const iceCandidates = () =>
     },
     tcpRelay: repeated(endpoint()),
     tcpRelayForce: flag(false, { aliases: ['tcpForce'] }),
+    /** What this server and the relay know: clients get names and passwords made with it. Empty: they are told of no relay. */
+    tcpRelaySecret: Type.Optional(text({ default: '' })),
     enableLinkLocalAddress: flag(false),
     iceWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
     tcpIceWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
@@ -39,16 +84,30 @@ const iceCandidates = () =>
     defaultTransport: choice(['udptcp', 'udp', 'tcp', 'relay', 'all'], 'udptcp'),
   });
 
+interface IceServer {
+  readonly userName?: string;
+  readonly credential?: string;
+  readonly secret?: string;
+}
+
+function oneWayIn({ userName, credential, secret }: IceServer, fail: Fail): void {
+  if (secret !== undefined && (userName ?? credential) !== undefined) fail(['secret'], 'stands beside UserName or Credential, which it replaces');
+}
+
 const webrtc = () =>
   optional({
     signalling: section({ ...http(), threadPerSocket: flag(false) }),
     iceCandidates: iceCandidates(),
     iceServers: contained(
       Type.Object({
-        urls: contained(text(), 'Url'),
+        urls: contained(parsed('a URL of stun:, stuns:, turn: or turns:', parseIceUrl), 'Url'),
         userName: Type.Optional(text()),
         credential: Type.Optional(text()),
-      }),
+        /** Instead of these: what this server and the relay know. Clients get names and passwords made with it. */
+        secret: Type.Optional(text()),
+        /** Milliseconds that these let a client begin to use the server. */
+        lifetime: integer(CREDENTIAL_LIFETIME_MS, { min: 60_000 }),
+      }, { rule: oneWayIn }),
       'IceServer',
     ),
   });
@@ -75,10 +134,10 @@ function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
 export const Bind = Type.Object({
   managers: section({ api: optional(http()) }),
   providers: section({
-    rtmp: optional({ ...tcp(), ...threads() }),
+    rtmp: optional({ ...secured(), ...threads() }),
     rtsp: optional({ ...tcp(), ...threads() }),
-    srt: optional({ ...srt(), ...threads() }),
-    mpegts: optional({ port: Type.Optional(portList('udp')), ...threads() }),
+    srt: srt(threads()),
+    mpegts: optional({ port: Type.Optional(udpPorts()), ...threads() }),
     webrtc: webrtc(),
   }),
   publishers: section({
@@ -87,6 +146,6 @@ export const Bind = Type.Object({
     hls: optional(http()),
     thumbnail: optional(http()),
     webrtc: webrtc(),
-    srt: optional({ ...srt(), ...workers() }),
+    srt: srt(workers()),
   }),
 }, { complete: dropUnbound });

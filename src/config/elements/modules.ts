@@ -20,4 +20,6 @@ export const Modules = section({
   proxyProtocol: optional({ networks: networks() }),
   /** Peers whose `X-Forwarded-For` is believed. */
   forwardedFor: optional({ networks: networks() }),
+  /** Where streams may be pulled from; absent: from anywhere that is not the cluster's own. */
+  pull: optional({ networks: networks() }),
 });

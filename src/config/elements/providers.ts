@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { choice, contained, flag, integer, optional, parsed, repeated, section, text } from '../blocks.ts';
-import { parsePortRanges } from '../values.ts';
+import { parseUdpPorts } from '../udp-ports.ts';
 import { crossDomains, streamMapFile } from './shared.ts';
 
 const common = () => ({
@@ -29,9 +29,9 @@ const Id3v2 = Type.Object({
   data: text({ default: '' }),
 });
 
-/** Kept as text, `4000/udp`: the management API shows it. */
+/** Kept as text, `4000/udp` or `239.1.2.3:4000/udp`: the management API shows it. */
 const udpPorts = () =>
-  parsed('a list of UDP ports (1..65535)', (given) => (parsePortRanges(given, 'udp') ? given : undefined));
+  parsed('a list of UDP ports (1..65535)', (given) => (parseUdpPorts(given) ? given : undefined));
 
 /** Ways into an application. One that is absent is off. */
 export const Providers = section({

@@ -5,7 +5,8 @@ import { crossDomains, streamMapFile } from './shared.ts';
 const common = () => ({
   appWorkerCount: integer(1),
   streamWorkerCount: integer(8),
-  delayBufferTimeMs: integer(0),
+  /** Milliseconds. */
+  delayBufferTimeMs: integer(0, { max: 60_000 }),
   /** 0: any number. */
   maxConnection: integer(0),
 });

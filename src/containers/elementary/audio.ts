@@ -1,6 +1,7 @@
 import { parseAudioSpecificConfig } from '../../codecs/aac.ts';
 import { BitstreamError } from '../../codecs/bits.ts';
-import { parseMp3Frame } from '../../codecs/mp3.ts';
+import { parseAc3Frame } from '../../codecs/ac3.ts';
+import { parseMpegAudioFrame } from '../../codecs/mpeg-audio.ts';
 import { buildOpusConfig, packetSamples, parseOpusHead } from '../../codecs/opus.ts';
 import type { AudioCodec } from '../../core/track.ts';
 
@@ -28,9 +29,15 @@ export function audioState(codec: AudioCodec): AudioState {
     case 'OPUS':
       return new OpusState();
     case 'MP3':
-      return new Mp3State();
+      return new FramedState((frame) => mpegAudio(frame, 3));
     case 'MP2':
-      throw new BitstreamError('MP2 is taken from no source');
+      return new FramedState((frame) => mpegAudio(frame, 2));
+    case 'AC3':
+    case 'EAC3':
+      return new FramedState(parseAc3Frame);
+    case 'PCMA':
+    case 'PCMU':
+      return new PcmState();
   }
 }
 
@@ -85,18 +92,51 @@ class OpusState implements AudioState {
   }
 }
 
-class Mp3State implements AudioState {
+interface FrameHeader {
+  readonly samplerate: number;
+  readonly channels: number;
+  readonly samplesPerFrame: number;
+}
+
+/** Of codecs without configuration: every frame tells everything. */
+class FramedState implements AudioState {
   format: AudioFormat | undefined;
+  readonly #parse: (frame: Buffer) => FrameHeader;
+
+  constructor(parse: (frame: Buffer) => FrameHeader) {
+    this.#parse = parse;
+  }
 
   configure(): void {
-    // MP3 has no configuration: every frame tells everything.
+    // nothing to take
   }
 
   samples(frame: Buffer): number {
-    const { samplerate, channels, samplesPerFrame } = parseMp3Frame(frame);
+    const { samplerate, channels, samplesPerFrame } = this.#parse(frame);
     if (this.format?.samplerate !== samplerate || this.format.channels !== channels) {
       this.format = { samplerate, channels };
     }
     return samplesPerFrame;
+  }
+}
+
+function mpegAudio(frame: Buffer, expected: 2 | 3): FrameHeader {
+  const header = parseMpegAudioFrame(frame);
+  if (header.layer !== expected) throw new BitstreamError(`MPEG audio of layer ${header.layer}, not ${expected}`);
+  return header;
+}
+
+const G711 = Object.freeze({ samplerate: 8000, channels: 1 });
+
+/** G.711 as everybody sends it: one channel, a byte for each sample. */
+class PcmState implements AudioState {
+  readonly format = G711;
+
+  configure(): void {
+    // nothing to take
+  }
+
+  samples(frame: Buffer): number {
+    return frame.length;
   }
 }

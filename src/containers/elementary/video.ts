@@ -53,7 +53,8 @@ interface NalCodec<C extends ParameterSets> {
   withParameterSets(config: C, sets: readonly Buffer[]): C;
   parseSps(nal: Buffer): { readonly width: number; readonly height: number; readonly framerate: number };
   canonicalize(data: Buffer, lengthSize: LengthSize): CanonicalUnit;
-  isKeyAccessUnit(data: Buffer): boolean;
+  /** @param gradual a gradual refresh is meant as well, where the codec can tell */
+  isKeyAccessUnit(data: Buffer, gradual: boolean): boolean;
 }
 
 const H264: NalCodec<h264.AvcConfig> = {
@@ -80,12 +81,18 @@ const H265: NalCodec<h265.HevcConfig> = {
 };
 
 const ANNEX_B_START = 1;
+/**
+ * Pictures without a key frame, after which the beginning of a gradual refresh is taken for one: a stream that refreshes bit
+ * by bit (x264's intra-refresh) has one key frame at its beginning, or none where it is joined.
+ */
+const REFRESHES_BEHIND = 125;
 
 class NalState<C extends ParameterSets> implements VideoState {
   readonly #codec: NalCodec<C>;
   #config: C;
   #record: Buffer | undefined;
   #format: VideoFormat | undefined;
+  #sinceKey = 0;
 
   constructor(codec: NalCodec<C>) {
     this.#codec = codec;
@@ -121,7 +128,13 @@ class NalState<C extends ParameterSets> implements VideoState {
       }
     }
     if (this.#format === undefined || unit.data.length === 0) return undefined;
-    return { data: unit.data, key: this.#codec.isKeyAccessUnit(unit.data) };
+    return { data: unit.data, key: this.#isKey(unit.data) };
+  }
+
+  #isKey(data: Buffer): boolean {
+    this.#sinceKey++;
+    if (this.#codec.isKeyAccessUnit(data, false)) this.#sinceKey = 0;
+    return this.#sinceKey === 0 || (this.#sinceKey > REFRESHES_BEHIND && this.#codec.isKeyAccessUnit(data, true));
   }
 
   #adopt(config: C): void {

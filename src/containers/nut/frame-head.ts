@@ -1,4 +1,4 @@
-import { crc } from './crc.ts';
+import { crc32 } from '../crc32.ts';
 import { NutError } from './error.ts';
 import { FLAG } from './format.ts';
 import { MAX_FRAME_BYTES, MAX_RESERVED, type FrameCode } from './frame-codes.ts';
@@ -36,7 +36,7 @@ export function readFrameHead(fields: VlcReader, code: FrameCode): FrameHead | u
   const end = fields.at;
   const checksum = (flags & FLAG.checksum) === 0 ? undefined : fields.u32();
   if (fields.short) return undefined;
-  if (checksum !== undefined && crc(fields.data, start, end) !== checksum) {
+  if (checksum !== undefined && crc32(fields.data, start, end) !== checksum) {
     throw new NutError('the checksum of a frame head is wrong');
   }
   const size = code.size + code.sizeMultiplier * msb;

@@ -1,5 +1,5 @@
 import { rescaleDown } from './clock.ts';
-import { crc } from './crc.ts';
+import { crc32 } from '../crc32.ts';
 import { Elements } from './elements.ts';
 import { NutError } from './error.ts';
 import { FLAG, ID, LONG_PACKET, N, START, type NutStream } from './format.ts';
@@ -82,7 +82,7 @@ export class NutReader {
     const sizeEnd = fields.at;
     const checksum = size > LONG_PACKET ? fields.u32() : undefined;
     if (fields.short) return at - data.length - 1;
-    if (checksum !== undefined && crc(data, at, sizeEnd) !== checksum) {
+    if (checksum !== undefined && crc32(data, at, sizeEnd) !== checksum) {
       throw new NutError('the checksum of a packet head is wrong');
     }
     const start = data.toString('hex', at, at + START_CODE_BYTES);
@@ -93,7 +93,7 @@ export class NutReader {
     if (unread) return end;
     if (end > data.length) return at - end;
     // a checksum over itself as well is 0
-    if (crc(data, content, end) !== 0) throw new NutError('the checksum of a packet is wrong');
+    if (crc32(data, content, end) !== 0) throw new NutError('the checksum of a packet is wrong');
     fields.open(data, content, end - CHECKSUM_BYTES);
     if (start === START.main) this.#readMain(fields);
     else if (start === START.stream) this.#readStream(fields);

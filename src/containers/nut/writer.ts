@@ -1,4 +1,4 @@
-import { crc } from './crc.ts';
+import { crc32 } from '../crc32.ts';
 import { NutError } from './error.ts';
 import { CLASS_AUDIO, CLASS_VIDEO, FLAG, ID, LONG_PACKET, START, type NutStream } from './format.ts';
 import { v, vb, writeV } from './vlc.ts';
@@ -66,7 +66,7 @@ export class NutWriter {
     let at = writeV(slab, stream, start + 1);
     at = writeV(slab, pts + 2 ** MSB_PTS_SHIFT, at);
     at = writeV(slab, size, at);
-    this.#at = slab.writeUInt32BE(crc(slab, start, at), at);
+    this.#at = slab.writeUInt32BE(crc32(slab, start, at), at);
     return slab.subarray(start, this.#at);
   }
 }
@@ -116,8 +116,8 @@ function frameRateInfo(stream: NutStream, index: number): Buffer[] {
 function packet(start: string, content: Buffer): Buffer {
   const size = content.length + 4;
   const head = Buffer.concat([Buffer.from(start, 'hex'), v(size)]);
-  const headChecksum = size > LONG_PACKET ? [u32(crc(head))] : [];
-  return Buffer.concat([head, ...headChecksum, content, u32(crc(content))]);
+  const headChecksum = size > LONG_PACKET ? [u32(crc32(head))] : [];
+  return Buffer.concat([head, ...headChecksum, content, u32(crc32(content))]);
 }
 
 function u32(value: number): Buffer {

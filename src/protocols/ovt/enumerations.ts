@@ -1,4 +1,4 @@
-import type { AudioCodec, Codec, ImageCodec, VideoCodec } from '../../core/track.ts';
+import type { AudioCodec, Codec, DataCodec, ImageCodec, VideoCodec } from '../../core/track.ts';
 
 /** Numbers on the wire (facts/06-ovt.md, "Enumerations"). */
 export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2 });
@@ -7,21 +7,25 @@ export const PACKET_TYPE = Object.freeze({ raw: 1, sequenceHeader: 2, nalUnits: 
 
 export const BITSTREAM = Object.freeze({
   avcc: 0, h264AnnexB: 1, hvcc: 3, h265AnnexB: 4, vp8: 6, aacRaw: 8, aacAdts: 10, opus: 12, mp3: 14, jpeg: 15, png: 16,
-  webp: 17, id3v2: 18, mp2: 25, av1: 26, avif: 28,
-  /** Ours, between nodes: OVT has no number for VP9. */
-  vp9: 255,
+  webp: 17, id3v2: 18, scte35: 23, mp2: 25, av1: 26, avif: 28,
+  /** Ours, between nodes: OVT has no numbers for these. */
+  vp9: 255, ac3: 254, eac3: 253, pcma: 252, pcmu: 251,
 });
 
-/** Of tracks of pictures and sound; those of events have none, which is 0. */
+/** Of tracks of pictures and sound; those of events have none, which is 0. The highest are ours, between nodes. */
 const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> = Object.freeze({
   H264: 1, H265: 2, VP8: 3, VP9: 4, AV1: 5, AAC: 7, MP3: 8, OPUS: 9, JPEG: 10, PNG: 11, WEBP: 12, MP2: 15, AVIF: 16,
+  AC3: 254, EAC3: 253, PCMA: 252, PCMU: 251,
 });
 
 const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', 'VP8', 'VP9']);
-const AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'MP3', 'MP2']);
+const AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'MP3', 'MP2', 'AC3', 'EAC3', 'PCMA', 'PCMU']);
+
+/** Ours, between nodes: of data, OVT tells ID3 tags and no others. */
+const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({ ID3v2: 0, SCTE35: 255 });
 
 export function codecId(codec: Codec): number {
-  return codec === 'ID3v2' ? 0 : CODEC_ID[codec];
+  return codec in DATA_ID ? DATA_ID[codec as DataCodec] : CODEC_ID[codec as Exclude<Codec, DataCodec>];
 }
 
 /** What a track is that a description tells of. */
@@ -29,11 +33,14 @@ export type CodecOfType =
   | { readonly type: 'video'; readonly codec: VideoCodec }
   | { readonly type: 'audio'; readonly codec: AudioCodec }
   | { readonly type: 'image'; readonly codec: ImageCodec }
-  | { readonly type: 'data'; readonly codec: 'ID3v2' };
+  | { readonly type: 'data'; readonly codec: DataCodec };
 
 /** Undefined for what this server carries no track of. */
 export function codecOf(mediaType: number, id: number): CodecOfType | undefined {
-  if (mediaType === MEDIA_TYPE.data) return id === 0 ? { type: 'data', codec: 'ID3v2' } : undefined;
+  if (mediaType === MEDIA_TYPE.data) {
+    const [data] = Object.entries(DATA_ID).find(([, number]) => number === id) ?? [];
+    return data === undefined ? undefined : { type: 'data', codec: data as DataCodec };
+  }
   const [codec] = Object.entries(CODEC_ID).find(([, number]) => number === id) ?? [];
   if (codec === undefined) return undefined;
   if (AUDIO.has(codec)) return mediaType === MEDIA_TYPE.audio ? { type: 'audio', codec: codec as AudioCodec } : undefined;

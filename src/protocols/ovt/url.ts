@@ -1,3 +1,5 @@
+import { hostFromUrl } from '../../config/values.ts';
+
 /** `ovt://host[:port]/app/stream[/trackset]`. */
 export interface OvtUrl {
   /** Without brackets around an IPv6 address. */
@@ -23,7 +25,7 @@ export function parseOvtUrl(href: string): OvtUrl | undefined {
   if (protocol !== 'ovt:' || hostname === '' || more.length > 0) return undefined;
   if (!app || !stream || trackset === '' || steps.includes(undefined)) return undefined;
   return {
-    host: hostname.replace(/^\[|\]$/g, '').toLowerCase(),
+    host: hostFromUrl(hostname).toLowerCase(),
     port: port === '' ? DEFAULT_PORT : Number(port),
     app, stream, trackset, query: searchParams, href,
   };

@@ -25,12 +25,16 @@ const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
   H264: BITSTREAM.avcc, H265: BITSTREAM.hvcc, AV1: BITSTREAM.av1, VP8: BITSTREAM.vp8, VP9: BITSTREAM.vp9,
   AAC: BITSTREAM.aacRaw, OPUS: BITSTREAM.opus, MP3: BITSTREAM.mp3, MP2: BITSTREAM.mp2,
   JPEG: BITSTREAM.jpeg, PNG: BITSTREAM.png, WEBP: BITSTREAM.webp, AVIF: BITSTREAM.avif, ID3v2: BITSTREAM.id3v2,
+  AC3: BITSTREAM.ac3, EAC3: BITSTREAM.eac3, PCMA: BITSTREAM.pcma, PCMU: BITSTREAM.pcmu, SCTE35: BITSTREAM.scte35,
 });
+
+/** What only nodes of Kiln send each other. */
+const OWN: ReadonlySet<Codec> = new Set<Codec>(['VP9', 'AC3', 'EAC3', 'PCMA', 'PCMU', 'SCTE35']);
 
 /** Undefined for a track that has no such form. */
 export function wireForm(track: Track, forms: WireForms): WireForm | undefined {
   if (forms === 'framed') {
-    if (track.codec === 'VP9') return undefined;
+    if (OWN.has(track.codec)) return undefined;
     if (track.codec === 'H264') return new AnnexBForm(BITSTREAM.h264AnnexB, avcSets(track.config));
     if (track.codec === 'H265') return new AnnexBForm(BITSTREAM.h265AnnexB, hevcSets(track.config));
     if (track.codec === 'AAC') return adtsForm(track.config) ?? plainForm(track);

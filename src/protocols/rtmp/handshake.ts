@@ -5,6 +5,8 @@ import { RtmpError } from './error.ts';
 export const HANDSHAKE_BYTES = 1536;
 
 const VERSION = 3;
+/** Content type of a TLS record that shakes hands (RFC 8446 section 5.1). */
+const TLS_HANDSHAKE = 22;
 const DIGEST_BYTES = 32;
 /** Bytes of a block of the digest handshake in which the digest can lie, after the offset itself. */
 const DIGEST_RANGE = 764 - 4 - DIGEST_BYTES;
@@ -41,8 +43,9 @@ export class ServerHandshake {
   push(data: Buffer): { taken: number; answer: Buffer | undefined } {
     const taken = data.copy(this.#received, this.#length);
     this.#length += taken;
-    if (this.#length > 0 && this.#received[0] !== VERSION) {
-      throw new RtmpError(`handshake asks for version ${this.#received[0]}, not ${VERSION}`);
+    const [version] = this.#received;
+    if (this.#length > 0 && version !== VERSION) {
+      throw new RtmpError(version === TLS_HANDSHAKE ? 'the client speaks TLS, this port does not' : `handshake asks for version ${version}, not ${VERSION}`);
     }
     if (this.#answered || this.#length <= HANDSHAKE_BYTES) return { taken, answer: undefined };
     this.#answered = true;

@@ -21,7 +21,7 @@ import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl } from '../../protocols/ovt/url.ts';
 import { Intake, type IntakeSink } from './intake.ts';
-import { LocalClock } from './local-clock.ts';
+import { LocalClock } from '../intake/local-clock.ts';
 
 /** Hears of a stream. Nothing of it is kept here: what takes long must not be awaited. */
 export interface OvtSink extends IntakeSink {

@@ -9,7 +9,7 @@ import type { WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { playlistOf, trackOf } from '../../protocols/ovt/tracks.ts';
-import type { LocalClock } from './local-clock.ts';
+import type { LocalClock } from '../intake/local-clock.ts';
 import { trackSource, type SourceUnit, type TrackSource } from './track-source.ts';
 
 export interface IntakeSink {

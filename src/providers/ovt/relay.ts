@@ -10,7 +10,7 @@ import { relayPath } from '../../origins/relay-path.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import { OvtClient, type OvtSink } from './client.ts';
-import { LocalClock } from './local-clock.ts';
+import { LocalClock } from '../intake/local-clock.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;

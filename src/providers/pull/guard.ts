@@ -1,7 +1,10 @@
 import { lookup } from 'node:dns/promises';
+import type { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeRow, StoreAddress } from '#cluster';
+import { hostFromUrl, type Transport } from '../../config/values.ts';
+import { includes } from '../../protocols/tcp.ts';
 import { canonical, isLoopback, isUnpullable } from './address.ts';
 import { PullError } from './error.ts';
 
@@ -11,13 +14,18 @@ const HERE = 'here';
 
 export interface PullGuardOptions {
   readonly nodes: () => readonly NodeRow[];
-  /** TCP ports that this server, and others like it, have for something else than to be pulled from. */
-  readonly ports: ReadonlySet<number>;
+  /** What this server, and others like it, have for something else than to be pulled from. */
+  readonly ports: Readonly<Record<Transport, ReadonlySet<number>>>;
   /** Servers of the cluster's store. */
   readonly stores: () => readonly StoreAddress[];
+  /** Nothing is pulled from elsewhere; without it from anywhere. */
+  readonly networks?: BlockList;
 }
 
-/** Keeps pulls from what strangers must not reach through this server: the cluster's own ports, and its links. */
+/**
+ * Keeps pulls from what strangers must not reach through this server: the cluster's own ports, its links, and what is in
+ * none of the networks that are configured.
+ */
 export class PullGuard {
   readonly #options: PullGuardOptions;
 
@@ -30,26 +38,42 @@ export class PullGuard {
    * and not what the name says a moment later.
    * @throws PullError when there is none, also when it cannot be found out what is out of bounds
    */
-  async addresses(host: string, port: number): Promise<string[]> {
+  async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
+    if (!(port >= 1 && port <= 65_535)) throw new PullError(`nothing is pulled from ${host}:${port}: it is no port`);
     const local = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []));
-    const machine = (address: string): string => {
+    const machine = (address: string): string => (isLoopback(address) || local.has(address) ? HERE : address);
+    const [found, ...others] = await Promise.all([host, ...this.#forbiddenHosts(port, transport)].map(resolve));
+    const forbidden = new Set(others.flat().map((address) => machine(canonical(address))));
+    if (this.#options.ports[transport].has(port)) forbidden.add(HERE);
+
+    const allowed: string[] = [];
+    const objections = new Set<string>();
+    for (const address of found as string[]) {
       const plain = canonical(address);
-      return isLoopback(plain) || local.has(plain) ? HERE : plain;
-    };
-    const [found, ...others] = await Promise.all([host, ...this.#forbiddenHosts(port)].map(resolve));
-    const forbidden = new Set(others.flat().map(machine));
-    if (this.#options.ports.has(port)) forbidden.add(HERE);
-    const allowed = (found as string[]).filter((address) => !isUnpullable(canonical(address)) && !forbidden.has(machine(address)));
-    if (allowed.length === 0) throw new PullError(`nothing is pulled from ${host}:${port}`);
+      const objection = forbidden.has(machine(plain)) ? `the port is one of the cluster's own` : this.#objection(plain);
+      if (objection === undefined) allowed.push(address);
+      else objections.add(objection);
+    }
+    if (allowed.length === 0) throw new PullError(`nothing is pulled from ${host}:${port}: ${[...objections].join('; ')}`);
     return allowed;
   }
 
+  /** What speaks against an address, whatever the port. @param address a canonical one */
+  #objection(address: string): string | undefined {
+    if (isUnpullable(address)) return `${address} is of a link, of everybody or of nobody`;
+    const { networks } = this.#options;
+    if (networks !== undefined && !includes(networks, address)) return `${address} is in none of the networks of Modules/Pull`;
+    return undefined;
+  }
+
   /** Names and addresses of the machines on which a port is out of bounds, but for this one. */
-  #forbiddenHosts(port: number): string[] {
+  #forbiddenHosts(port: number, transport: Transport): string[] {
     const { nodes, ports, stores } = this.#options;
     const servers = nodes().flatMap(({ address }) => (address === undefined ? [] : new URL(address)));
-    const ofNodes = servers.filter((server) => Number(server.port) === port || ports.has(port)).map(({ hostname }) => hostname.replace(/^\[|\]$/g, ''));
-    return [...new Set([...ofNodes, ...stores().filter((store) => store.port === port).map((store) => store.host)])];
+    const isOfNode = (server: URL): boolean => ports[transport].has(port) || (transport === 'tcp' && Number(server.port) === port);
+    const ofNodes = servers.filter(isOfNode).map(({ hostname }) => hostFromUrl(hostname));
+    const ofStores = transport === 'tcp' ? stores().filter((store) => store.port === port) : [];
+    return [...new Set([...ofNodes, ...ofStores.map((store) => store.host)])];
   }
 }
 

@@ -1,16 +1,18 @@
 import Type from 'typebox';
 import Value from 'typebox/value';
 import type { Json } from '#cluster';
-import type { Source, InputStream } from '../../core/stream.ts';
+import type { Source } from '../../core/source.ts';
+import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
 import { TaskEnd, type Task, type TaskKind } from '../../tasks/kind.ts';
 import { pause } from '../../tasks/pause.ts';
-import { LocalClock } from '../ovt/local-clock.ts';
+import { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from './error.ts';
 import { firstSource, type FirstSource } from './first-source.ts';
 import { Pull } from './pull.ts';
+import { pullProvider } from './provider.ts';
 import { readSpec, type PullSpec } from './spec.ts';
 import type { OpenSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
@@ -53,15 +55,15 @@ export class PullKind implements TaskKind {
     const log = this.#options.log.child({ stream: `${application.internalName}/${name.id}` });
     // it tells of itself what is so when it is asked
     let pull: Pull | undefined;
+    const provider = pullProvider(application.config, spec.urls);
     const source: Source = {
-      type: 'Ovt',
-      kind: 'ovt',
+      ...provider.source,
       get url() {
         return pull?.url ?? spec.urls[0];
       },
       connection: () => pull?.connection,
     };
-    const clock = new LocalClock();
+    const clock = new LocalClock(provider.keepsTimes);
     const open = (url: string) => this.#options.open(url, sourceOptions(spec, clock, log));
     // what no origin has claims no name: strangers may ask for anything
     const begin: Pick<FirstSource, 'at'> & Partial<FirstSource> = isNew ? await firstSource(spec, open, signal) : { at: Math.max(0, spec.urls.indexOf(playedUrl(task.progress) ?? '')) };
@@ -95,10 +97,10 @@ export class PullKind implements TaskKind {
   /** @returns undefined when others have the name, and the stream is not worth waiting for it */
   async #publish(task: Task, source: Source, spec: PullSpec): Promise<InputStream | undefined> {
     const { application, persistent, isNew, name, signal } = task;
-    const { ovt } = application.config.providers;
-    if (ovt === undefined) throw new PullError(`the OVT provider is not enabled: ${application.internalName}`);
+    const provider = pullProvider(application.config, spec.urls);
+    if (!provider.isEnabled) throw new PullError(`the ${provider.name} provider is not enabled: ${application.internalName}`);
     const options = {
-      replace: false, maxConnections: ovt.maxConnection, silence: 'stop', isPassthrough: spec.relay, isListed: persistent && !isNew,
+      replace: isNew && provider.replaces, maxConnections: provider.maxConnections, silence: 'stop', isPassthrough: spec.relay, isListed: persistent && !isNew,
     } as const;
     for (const until = performance.now() + NAME_MS; ;) {
       try {
@@ -118,8 +120,8 @@ export class PullKind implements TaskKind {
 
 }
 
-function sourceOptions({ noInputFailoverMs }: PullSpec, clock: LocalClock, log: Logger): SourceOptions {
-  return { clock, silenceMs: noInputFailoverMs || undefined, log };
+function sourceOptions({ noInputFailoverMs, ignoresReports = false }: PullSpec, clock: LocalClock, log: Logger): SourceOptions {
+  return { clock, silenceMs: noInputFailoverMs || undefined, ignoresReports, log };
 }
 
 /** Which URL the run before played last. */

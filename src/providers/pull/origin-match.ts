@@ -18,12 +18,12 @@ export function matchOrigin(origins: Origins | undefined, app: string, stream: s
   const path = `/${app}/${stream}`;
   const origin = origins && (exact(origins.origin, path) ?? longest(origins.origin, path));
   if (origins === undefined || origin === undefined) return undefined;
-  const { pass: { scheme, urls, forwardQueryParams }, location, persistent, failback, relay = false } = origin;
+  const { pass: { scheme, urls, forwardQueryParams }, location, persistent, failback, relay = false, ignoreRtcpSRTimestamp: ignoresReports } = origin;
   const rest = path.slice(location.length).split('/').map(encodeURIComponent).join('/');
   const forwarded = forwardQueryParams ? query.toString() : '';
   const { streamFailbackTimeout } = origins.properties;
   const spec = {
-    ...timesOf(origins), relay, isFromStore: false, failbackMs: failback ? streamFailbackTimeout : 0,
+    ...timesOf(origins), relay, ignoresReports, isFromStore: false, failbackMs: failback ? streamFailbackTimeout : 0,
     urls: urls.url.map((url) => urlOf(scheme, url, rest, forwarded)),
   };
   return { spec, persistent };

@@ -4,7 +4,7 @@ import type { InputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import { pause } from '../../tasks/pause.ts';
 import { PullError, shownUrl } from './error.ts';
-import { Passthrough } from './passthrough.ts';
+import { Passthrough } from '../intake/passthrough.ts';
 import type { PullSpec } from './spec.ts';
 import type { PullSource } from './source.ts';
 

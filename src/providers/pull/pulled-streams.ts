@@ -14,6 +14,7 @@ import { TaskEnd } from '../../tasks/kind.ts';
 import { TaskExistsError, type Tasks } from '../../tasks/tasks.ts';
 import { PullError, shownUrl } from './error.ts';
 import { PULL } from './kind.ts';
+import { pullProvider } from './provider.ts';
 import { readSpec, specJson, type PullOrder } from './spec.ts';
 
 const PREFIX = '/pull/';
@@ -52,8 +53,11 @@ export class PulledStreams {
   async create(application: Application, name: string, order: PullOrder): Promise<void> {
     const { cluster, directory } = this.#options;
     const { vhost, name: app } = application;
-    if (application.stream(name) !== undefined || this.#definition(application, name) !== undefined) throw kilnError('streamExists');
-    if ((await directory.ownerOf({ vhost: vhost.name, app, stream: name })) !== undefined) throw kilnError('streamExists');
+    if (this.#definition(application, name) !== undefined) throw kilnError('streamExists');
+    if (!pullProvider(application.config, order.spec.urls).replaces) {
+      const owner = application.stream(name) ?? (await directory.ownerOf({ vhost: vhost.name, app, stream: name }));
+      if (owner !== undefined) throw kilnError('streamExists');
+    }
     let others = cluster.nodes();
     for (let attempt = 1; attempt <= 2; attempt++) {
       const node = place(others);

@@ -1,9 +1,9 @@
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
-import type { Connection } from '../../core/stream.ts';
+import type { Connection } from '../../core/source.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
-import type { LocalClock } from '../ovt/local-clock.ts';
+import type { LocalClock } from '../intake/local-clock.ts';
 
 /** Hears of a pulled stream. */
 export interface SourceSink {
@@ -30,6 +30,8 @@ export interface SourceOptions {
   readonly clock: LocalClock;
   /** It ends when nothing came for so long; undefined: never. */
   readonly silenceMs: number | undefined;
+  /** Tracks are to each other as they come, whatever the sender tells of its clocks; of RTSP. */
+  readonly ignoresReports: boolean;
 }
 
 /** Connects to the origin of a URL. @throws Error when that cannot be reached, or has no such stream */

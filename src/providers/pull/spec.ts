@@ -18,6 +18,8 @@ const PullSpec = Type.Object({
   failbackMs: Type.Number(),
   /** Its URL is of the store that origins tell of their streams in. */
   isFromStore: Type.Boolean(),
+  /** Sender reports do not tell how tracks are to each other; of RTSP. Absent in what older versions left. */
+  ignoresReports: Type.Optional(Type.Boolean()),
 });
 export type PullSpec = Static<typeof PullSpec>;
 

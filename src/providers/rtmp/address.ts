@@ -1,3 +1,5 @@
+import { isStreamName } from '../../core/names.ts';
+
 /** What a publisher's URL says (facts/03-access-control.md, "Publishing URL forms"). */
 export interface PublishAddress {
   /** Host of the URL, without port; empty when there is none. */
@@ -9,10 +11,8 @@ export interface PublishAddress {
   readonly origin: string;
 }
 
-/** Longest name of a stream in bytes, which is that of a file; what is kept of the other parts, in characters. */
-const MAX_NAME = 255;
-/** URL paths, the management API and file names must be able to carry it. */
-const NAME = /^(?!\.{1,2}$)[^\p{Cc}/:?#]+$/u;
+/** What is kept of a part, in characters. */
+const MAX_LENGTH = 255;
 
 /**
  * Reads what `connect` brings. Encoders add slashes, queries and `/instance` to the application,
@@ -35,7 +35,7 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
  */
 export function streamName(key: string, address: PublishAddress): string | undefined {
   const name = decode(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
-  return NAME.test(name) && Buffer.byteLength(name) <= MAX_NAME ? name : undefined;
+  return isStreamName(name) ? name : undefined;
 }
 
 /** Some encoders send percent-encoding as it was typed, others undo it: both mean the name that viewers ask for. */
@@ -52,5 +52,5 @@ function pathOf(text: string): string {
 }
 
 function short(text: string): string {
-  return text.slice(0, MAX_NAME);
+  return text.slice(0, MAX_LENGTH);
 }

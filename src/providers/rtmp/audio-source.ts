@@ -1,10 +1,9 @@
-import { audioState, type AudioFormat } from '../../containers/elementary/audio.ts';
 import { readAudioPart } from '../../containers/flv/audio.ts';
 import type { TrackPart } from '../../containers/flv/extended.ts';
-import type { AudioCodec, AudioTrack } from '../../core/track.ts';
-import { CodecStates } from './codec-states.ts';
-import type { MediaUnit } from './media-unit.ts';
-import { UNDECLARED, type DeclaredTrack } from './metadata.ts';
+import type { AudioTrack } from '../../core/track.ts';
+import { AudioIntake } from '../intake/audio-intake.ts';
+import { UNDECLARED, type DeclaredTrack } from '../intake/declared.ts';
+import type { MediaUnit } from '../intake/media-unit.ts';
 
 const NANOS_PER_MS = 1_000_000;
 
@@ -12,10 +11,8 @@ const NANOS_PER_MS = 1_000_000;
 export class AudioSource {
   readonly kind = 'audio';
   readonly #id: number;
-  readonly #states = new CodecStates(audioState);
   #declared = UNDECLARED;
-  #codec: AudioCodec | undefined;
-  #format: AudioFormat | undefined;
+  #intake: AudioIntake | undefined;
   #track: AudioTrack | undefined;
 
   /** @param id of the track in its stream */
@@ -25,13 +22,12 @@ export class AudioSource {
 
   /** undefined until the stream told what it is; another object after each change. */
   get track(): AudioTrack | undefined {
-    return this.#track;
+    return this.#intake?.track ?? this.#track;
   }
 
   declare(declared: DeclaredTrack): void {
-    const { bitrate, language } = this.#declared;
     this.#declared = declared;
-    if (declared.bitrate !== bitrate || declared.language !== language) this.#describe();
+    this.#intake?.declare(declared);
   }
 
   /**
@@ -44,24 +40,11 @@ export class AudioSource {
     const tag = readAudioPart(part);
     if (tag === undefined) return undefined;
     const { codec, packet, data, nanos } = tag;
-    const state = this.#states.take(tag);
-    const duration = packet === 'frame' ? state.samples(data) : 0;
-    if (state.format !== undefined && state.format !== this.#format) {
-      this.#codec = codec;
-      this.#format = state.format;
-      this.#describe();
+    if (this.#intake?.codec !== codec) {
+      this.#track = this.track;
+      this.#intake = new AudioIntake({ id: this.#id, codec, declared: this.#declared });
     }
-    if (duration === 0 || this.#track === undefined) return undefined;
-    return { track: this.#track, data, key: true, time: timestamp + nanos / NANOS_PER_MS, compositionTime: 0, duration };
-  }
-
-  #describe(): void {
-    if (this.#codec === undefined || this.#format === undefined) return;
-    const { samplerate, channels, config } = this.#format;
-    const { bitrate, language } = this.#declared;
-    this.#track = Object.freeze({
-      id: this.#id, name: 'Audio', type: 'audio', timebase: Object.freeze({ num: 1, den: samplerate }), bypass: false,
-      codec: this.#codec, ...(config && { config }), samplerate, channels, bitrate, ...(language && { language }),
-    } satisfies AudioTrack);
+    if (packet === 'config') this.#intake.configure(data);
+    return packet === 'frame' ? this.#intake.frame(data, timestamp + nanos / NANOS_PER_MS) : undefined;
   }
 }

@@ -1,20 +1,12 @@
 import { isAmfObject, type AmfObject, type AmfValue } from '../../protocols/rtmp/amf-value.ts';
-import { MAX_TRACK_ID, MAX_TRACKS, type MediaKind } from './track-id.ts';
-
-/** What a source says of one track; numbers are 0 where it said nothing, as size and frame rate of sound are. */
-export interface DeclaredTrack {
-  readonly width: number;
-  readonly height: number;
-  readonly framerate: number;
-  /** Bits per second. */
-  readonly bitrate: number;
-  readonly language: string | undefined;
-}
+import { UNDECLARED, type DeclaredTrack } from '../intake/declared.ts';
+import type { Announced } from '../intake/start-gate.ts';
+import { MAX_TRACKS } from '../intake/track-id.ts';
 
 /** What a source says of itself in `onMetaData`. */
 export interface Declared {
   /** Track ids of Enhanced RTMP that it announces; undefined when it announces nothing. */
-  readonly announced: Readonly<Record<MediaKind, readonly number[]>> | undefined;
+  readonly announced: Announced | undefined;
   /** By track id of Enhanced RTMP. */
   readonly video: ReadonlyMap<number, DeclaredTrack>;
   readonly audio: ReadonlyMap<number, DeclaredTrack>;
@@ -22,10 +14,8 @@ export interface Declared {
 
 export const NOTHING_DECLARED: Declared = Object.freeze({ announced: undefined, video: new Map(), audio: new Map() });
 
-export const UNDECLARED: DeclaredTrack = Object.freeze({
-  width: 0, height: 0, framerate: 0, bitrate: 0, language: undefined,
-});
-
+/** Largest track id of Enhanced RTMP. */
+const MAX_TRACK_ID = 255;
 const TRACK_ID = /^(0|[1-9]\d{0,2})$/;
 /** A language tag (RFC 5646), or a code of ISO 639. */
 const LANGUAGE = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i;

@@ -1,9 +1,11 @@
-import type { BlockList } from 'node:net';
+import type { BlockList, Socket } from 'node:net';
+import type { CertificateStore } from '../../access/certificates.ts';
+import { createTlsFront, type TlsFront } from '../../access/tls-front.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
-import { SessionTable } from '../../protocols/session-table.ts';
-import { listenTcp, type TcpListener } from '../../protocols/tcp.ts';
+import { SessionTable, type TableSession } from '../../protocols/session-table.ts';
+import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { RtmpSession } from './session.ts';
 
 export interface RtmpServerOptions {
@@ -12,49 +14,60 @@ export interface RtmpServerOptions {
   readonly names: StreamNames;
   readonly log: Logger;
   readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
+  /** 0 for any free port; absent: none in the clear. */
+  readonly port?: number;
+  /** Port of RTMPS, 0 for any free one. */
+  readonly tls?: { readonly port: number; readonly certificates: CertificateStore };
   readonly proxyNetworks?: BlockList;
   /** `Modules/ERTMP`: Enhanced RTMP is offered and taken. */
   readonly extended: boolean;
 }
 
 const LIMITS = { sessions: 4096, waiting: 512, purpose: 'publish' };
+const TLS_HANDSHAKE_MS = 10_000;
 
-/** Takes RTMP publishers on one port. */
+/** Takes RTMP publishers of one address: in the clear, over TLS, or both. */
 export class RtmpServer {
-  readonly #sessions = new SessionTable<RtmpSession>(LIMITS);
+  readonly #options: RtmpServerOptions;
+  readonly #log: Logger;
+  readonly #sessions = new SessionTable<TableSession>(LIMITS);
+  /** What all sessions hold of messages that are not complete yet. */
+  readonly #partial = { bytes: 0 };
+  /** Connections that do not speak TLS yet. */
+  readonly #beginnings = new Map<Peer, TableSession>();
   #listener: TcpListener | undefined;
+  #tlsListener: TcpListener | undefined;
+  #tlsFront: TlsFront | undefined;
   #closed: Promise<void> | undefined;
 
-  /** @throws the system's error when the address cannot be listened on */
+  /** @throws the system's error when an address cannot be listened on */
   static async listen(options: RtmpServerOptions): Promise<RtmpServer> {
-    const server = new RtmpServer();
-    const log = options.log.child({ module: 'rtmp' });
-    const { registry, names, host, port, proxyNetworks, extended } = options;
-    const partial = { bytes: 0 };
-    server.#listener = await listenTcp({ host, port, proxyNetworks, log }, (socket, peer) => {
-      const objection = server.#closed === undefined ? server.#sessions.objection : 'the server is closing';
-      if (objection !== undefined) {
-        log.warn({ remote: peer.remoteAddress }, `RTMP connection refused: ${objection}`);
-        socket.on('error', () => {}).destroy();
-        return;
-      }
-      const session: RtmpSession = new RtmpSession(socket, peer, {
-        registry, names, log, extended, partial,
-        onPublishing: (publishing) => server.#sessions.setWaiting(session, !publishing),
-        onClose: () => server.#sessions.delete(session),
-      });
-      server.#sessions.add(session);
-    });
+    const server = new RtmpServer(options);
+    const { port, tls } = options;
+    try {
+      if (port !== undefined) server.#listener = await server.#listen(port, (socket, peer) => server.#begin(socket, peer, false));
+      if (tls !== undefined) server.#tlsListener = await server.#listen(tls.port, server.#secured(tls.certificates));
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
     return server;
+  }
+
+  private constructor(options: RtmpServerOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ module: 'rtmp' });
   }
 
   get port(): number {
     return this.#listener?.port ?? 0;
   }
 
-  /** Connections that are open. */
+  get tlsPort(): number {
+    return this.#tlsListener?.port ?? 0;
+  }
+
+  /** Connections that are open, those that still shake hands included. */
   get sessions(): number {
     return this.#sessions.size;
   }
@@ -63,8 +76,67 @@ export class RtmpServer {
   close(): Promise<void> {
     this.#closed ??= (async () => {
       await this.#listener?.close();
+      await this.#tlsListener?.close();
+      this.#tlsFront?.close();
       this.#sessions.closeAll('the server is closing');
     })();
     return this.#closed;
+  }
+
+  #listen(port: number, take: OnSocket): Promise<TcpListener> {
+    const { host, proxyNetworks } = this.#options;
+    return listenTcp({ host, port, proxyNetworks, log: this.#log }, (socket, peer) => {
+      const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
+      if (objection === undefined) return take(socket, peer);
+      this.#log.warn({ remote: peer.remoteAddress }, `RTMP connection refused: ${objection}`);
+      socket.on('error', () => {}).destroy();
+    });
+  }
+
+  #begin(socket: Socket, peer: Peer, secure: boolean): void {
+    const { registry, names, extended } = this.#options;
+    const session: RtmpSession = new RtmpSession(socket, peer, {
+      registry, names, log: this.#log, extended, secure, partial: this.#partial,
+      onPublishing: (publishing) => this.#sessions.setWaiting(session, !publishing),
+      onClose: () => this.#sessions.delete(session),
+    });
+    this.#sessions.add(session);
+  }
+
+  /** A connection counts as a session from its first byte of TLS on. */
+  #secured(certificates: CertificateStore): OnSocket {
+    const refuse = (reason: string, peer: Peer | undefined): void => {
+      this.#log.warn({ remote: peer && `${peer.remoteAddress}:${peer.remotePort}` }, `RTMPS connection refused: ${reason}`);
+    };
+    const front = createTlsFront({
+      certificates,
+      handshakeMs: TLS_HANDSHAKE_MS,
+      onSecure: (socket, peer) => {
+        this.#shookHands(peer);
+        this.#begin(socket, peer, true);
+      },
+      onFailure: refuse,
+    });
+    this.#tlsFront = front;
+    return (socket, peer) => {
+      const beginning: TableSession = {
+        close: (reason) => {
+          refuse(reason, peer);
+          socket.destroy();
+        },
+      };
+      this.#beginnings.set(peer, beginning);
+      socket.once('close', () => this.#shookHands(peer));
+      front.accept(socket, peer);
+      if (!socket.destroyed) this.#sessions.add(beginning);
+    };
+  }
+
+  /** It did, or is gone. */
+  #shookHands(peer: Peer): void {
+    const beginning = this.#beginnings.get(peer);
+    if (beginning === undefined) return;
+    this.#beginnings.delete(peer);
+    this.#sessions.delete(beginning);
   }
 }

@@ -1,7 +1,8 @@
 import type { Logger } from '../../log.ts';
+import { UNDECLARED } from '../intake/declared.ts';
+import { MAX_TRACKS, streamTrackId, type MediaKind } from '../intake/track-id.ts';
 import { AudioSource } from './audio-source.ts';
-import { NOTHING_DECLARED, UNDECLARED, type Declared } from './metadata.ts';
-import { MAX_TRACKS, streamTrackId, type MediaKind } from './track-id.ts';
+import { NOTHING_DECLARED, type Declared } from './metadata.ts';
 import { VideoSource } from './video-source.ts';
 
 export type TrackSource = VideoSource | AudioSource;

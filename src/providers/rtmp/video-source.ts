@@ -1,12 +1,9 @@
-import { BitstreamError } from '../../codecs/bits.ts';
-import { videoState, type VideoFormat } from '../../containers/elementary/video.ts';
 import type { TrackPart } from '../../containers/flv/extended.ts';
 import { readVideoPart } from '../../containers/flv/video.ts';
-import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
-import type { VideoCodec, VideoTrack } from '../../core/track.ts';
-import { CodecStates } from './codec-states.ts';
-import type { MediaUnit } from './media-unit.ts';
-import { UNDECLARED, type DeclaredTrack } from './metadata.ts';
+import type { VideoTrack } from '../../core/track.ts';
+import { UNDECLARED, type DeclaredTrack } from '../intake/declared.ts';
+import type { MediaUnit } from '../intake/media-unit.ts';
+import { VideoIntake } from '../intake/video-intake.ts';
 
 const NANOS_PER_MS = 1_000_000;
 
@@ -14,10 +11,8 @@ const NANOS_PER_MS = 1_000_000;
 export class VideoSource {
   readonly kind = 'video';
   readonly #id: number;
-  readonly #states = new CodecStates(videoState);
   #declared = UNDECLARED;
-  #codec: VideoCodec | undefined;
-  #format: VideoFormat | undefined;
+  #intake: VideoIntake | undefined;
   #track: VideoTrack | undefined;
 
   /** @param id of the track in its stream */
@@ -27,15 +22,12 @@ export class VideoSource {
 
   /** undefined until the stream told what it is; another object after each change. */
   get track(): VideoTrack | undefined {
-    return this.#track;
+    return this.#intake?.track ?? this.#track;
   }
 
   declare(declared: DeclaredTrack): void {
-    const { width, height, framerate, bitrate } = this.#declared;
     this.#declared = declared;
-    const same = declared.width === width && declared.height === height
-      && declared.framerate === framerate && declared.bitrate === bitrate;
-    if (!same) this.#describe();
+    this.#intake?.declare(declared);
   }
 
   /**
@@ -47,29 +39,12 @@ export class VideoSource {
   accept(part: TrackPart, timestamp: number): MediaUnit | undefined {
     const tag = readVideoPart(part);
     if (tag === undefined) return undefined;
-    const { codec, packet, nanos, compositionTime } = tag;
-    const state = this.#states.take(tag);
-    const frame = packet === 'frame' ? state.frame(tag.data) : undefined;
-    if (state.format !== undefined && state.format !== this.#format) {
-      this.#codec = codec;
-      this.#format = state.format;
-      this.#describe();
+    const { codec, packet, data, nanos, compositionTime } = tag;
+    if (this.#intake?.codec !== codec) {
+      this.#track = this.track;
+      this.#intake = new VideoIntake({ id: this.#id, codec, declared: this.#declared });
     }
-    if (packet !== 'frame') return undefined;
-    if (frame === undefined || this.#track === undefined) throw new BitstreamError('video frame that cannot be decoded');
-    const { data, key } = frame;
-    return { track: this.#track, data, key, time: timestamp + nanos / NANOS_PER_MS, compositionTime, duration: 0 };
-  }
-
-  #describe(): void {
-    if (this.#codec === undefined || this.#format === undefined) return;
-    const { config, width, height, framerate } = this.#format;
-    const declared = this.#declared;
-    this.#track = Object.freeze({
-      id: this.#id, name: 'Video', type: 'video', timebase: VIDEO_TIMEBASE, bypass: false, codec: this.#codec,
-      ...(config && { config }),
-      width: width || declared.width, height: height || declared.height,
-      bitrate: declared.bitrate, framerate: declared.framerate || framerate, keyFrameInterval: 0,
-    } satisfies VideoTrack);
+    if (packet === 'config') this.#intake.configure(data);
+    return packet === 'frame' ? this.#intake.frame(data, timestamp + nanos / NANOS_PER_MS, compositionTime) : undefined;
   }
 }

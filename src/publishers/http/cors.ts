@@ -32,12 +32,12 @@ class Cors {
 
 /** The CrossDomains of one publisher, application by application. */
 export class CrossDomainRules {
-  readonly #publisher: 'llhls' | 'thumbnail';
+  readonly #publisher: 'llhls' | 'hls' | 'thumbnail';
   readonly #fallback: CrossDomainsConfig | undefined;
   readonly #cors = new WeakMap<Application, Cors>();
 
   /** @param fallback what applications without CrossDomains of their own have */
-  constructor(publisher: 'llhls' | 'thumbnail', fallback: CrossDomainsConfig | undefined) {
+  constructor(publisher: 'llhls' | 'hls' | 'thumbnail', fallback: CrossDomainsConfig | undefined) {
     this.#publisher = publisher;
     this.#fallback = fallback;
   }

@@ -1,9 +1,9 @@
 import type { Init, Part, Segment } from '../../packaging/segment.ts';
-import type { Media } from './answer.ts';
+import type { Media } from '../playlists/answer.ts';
 import type { Rendition } from './rendition.ts';
 
 /** What a child file name stands for. */
-export type Resource =
+export type LlhlsResource =
   | { readonly kind: 'list'; readonly rendition: Rendition }
   | (Media & { readonly rendition: Rendition })
   /** The part that comes next: it is told of before it exists. */
@@ -11,9 +11,9 @@ export type Resource =
 
 /** The files of a stream by name: those that playlists name, and the part that each hints at. */
 export class Files {
-  readonly #files = new Map<string, Resource>();
+  readonly #files = new Map<string, LlhlsResource>();
 
-  get(name: string): Resource | undefined {
+  get(name: string): LlhlsResource | undefined {
     return this.#files.get(name);
   }
 
@@ -64,7 +64,7 @@ export class Files {
     this.#put(rendition.names.part(msn, part), { kind: 'hint', rendition });
   }
 
-  #put(name: string, resource: Resource): void {
+  #put(name: string, resource: LlhlsResource): void {
     this.#files.set(pathOf(name), resource);
   }
 }

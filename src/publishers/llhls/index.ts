@@ -1,109 +1,23 @@
-import type { FastifyPluginAsync } from 'fastify';
-import type { Cluster } from '#cluster';
-import type { CrossDomainsConfig } from '../../config/model.ts';
-import type { Application } from '../../core/application.ts';
-import type { Registry } from '../../core/registry.ts';
-import { sessionName } from '../../core/session.ts';
-import type { OutputStream } from '../../core/stream.ts';
-import type { Logger } from '../../log.ts';
-import type { PeerCalls } from '../../origins/peer-calls.ts';
-import type { SessionNames } from '../../origins/session-names.ts';
-import type { StreamDirectory } from '../../origins/stream-directory.ts';
-import { CrossDomainRules } from '../http/cors.ts';
-import type { PlayedStream } from './answer.ts';
-import { OwnStreams } from './own-streams.ts';
-import { answerNodes } from './remote/answers.ts';
-import { RemoteStreams } from './remote/streams.ts';
-import { llhlsRoutes } from './routes.ts';
-import type { LlhlsStream } from './stream.ts';
-import { SessionTokens } from './token.ts';
+import { isPackable } from '../../containers/fmp4/sample-entry.ts';
+import type { LlhlsPublisherConfig } from '../../config/model.ts';
+import { addDefaultPlaylist } from '../playlists/default-playlist.ts';
+import type { HlsForm } from '../playlists/form.ts';
+import { Renditions } from './renditions.ts';
 
-/** What LL-HLS is served with. */
-export interface LlhlsPublisherOptions {
-  readonly registry: Registry;
-  readonly cluster: Pick<Cluster, 'forward'>;
-  readonly directory: StreamDirectory;
-  readonly calls: PeerCalls;
-  readonly sessionNames: SessionNames;
-  /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
-  readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
-  readonly log: Logger;
-  /** Secret that session tokens are made with, the same on every node. */
-  readonly tokenKey: Buffer;
-  /** What applications without CrossDomains of their own have. */
-  readonly crossDomains?: CrossDomainsConfig;
-}
+const CHILD = /^(chunklist|init|seg|part)_/;
+const PLAYLIST = '.m3u8';
 
-/**
- * Packages every output stream of applications with LL-HLS on this node, and serves over HTTP those of all nodes.
- */
-export class LlhlsPublisher {
-  readonly routes: FastifyPluginAsync;
-  readonly #options: LlhlsPublisherOptions;
-  readonly #own: OwnStreams;
-  readonly #remote: RemoteStreams;
-  readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
-
-  constructor(options: LlhlsPublisherOptions) {
-    const { registry, cluster, directory, calls, log, tokenKey, crossDomains } = options;
-    const tokens = ({ internalName }: Application, name: string) => new SessionTokens(tokenKey, `${internalName}/${name}`);
-    this.#options = options;
-    this.#own = new OwnStreams({ directory, tokens, log });
-    this.#remote = new RemoteStreams({ cluster, directory, tokens, log });
-    registry.on('output', this.#attach);
-    answerNodes(calls, ({ vhost, app, stream, what, query }) => {
-      const application = registry.vhosts.get(vhost)?.applications.get(app);
-      const own = application && this.#own.find(application, stream);
-      return own && what === 'master' ? this.#named(own, application, stream, query) : own;
-    });
-    this.routes = llhlsRoutes({
-      registry,
-      stream: (application, name, query) => this.#find(application, name, query),
-      crossDomains: new CrossDomainRules('llhls', crossDomains),
-    });
-  }
-
-  /** Ends every stream's packaging and every request that waits. Idempotent. */
-  close(): void {
-    this.#options.registry.off('output', this.#attach);
-    this.#remote.close();
-    this.#own.close();
-  }
-
-  /** @param query of a request for a master playlist */
-  #find(application: Application, name: string, query: URLSearchParams | undefined): PlayedStream | undefined | Promise<PlayedStream | undefined> {
-    const own = this.#own.find(application, name);
-    if (own?.interrupted === false) return query === undefined ? own : this.#named(own, application, name, query);
-    const remote = this.#remote.find(application, name);
-    // what is only kept, in case that its publisher returns, may be had from an origin
-    const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
-    return search ? this.#search(application, name, query) : (remote ?? own);
-  }
-
-  /**
-   * A stream for a player that may name its session, which viewers by other publishers may have on other nodes.
-   * @throws sessionExists
-   */
-  #named(own: LlhlsStream, application: Application, name: string, query: URLSearchParams): LlhlsStream | Promise<LlhlsStream> {
-    const output = application.outputs.get(name);
-    const id = own.config.originMode ? undefined : sessionName(query);
-    // whom this node knows it goes on with, or refuses, by itself
-    if (output === undefined || id === undefined || output.input.session(id) !== undefined || output.input.kicked.has(id)) return own;
-    return this.#options.sessionNames.take(application, output, id).then(() => own);
-  }
-
-  async #search(application: Application, name: string, query: URLSearchParams | undefined): Promise<PlayedStream | undefined> {
-    const { bring } = this.#options;
-    let located = await this.#remote.locate(application, name);
-    if (located === undefined && query !== undefined && (await bring?.(application, name, query)) === true) {
-      located = await this.#remote.locate(application, name);
-    }
-    return located ?? this.#own.find(application, name) ?? this.#remote.find(application, name);
-  }
-
-  #open(output: OutputStream, application: Application): void {
-    if (output.input.isRelay) return;
-    this.#own.open(output, application);
-    this.#remote.handOver(application, output.name);
-  }
-}
+/** Low-Latency HLS (RFC 8216bis, facts/05-hls.md): fragmented MP4 in parts, sound and picture apart. */
+export const LLHLS: HlsForm = {
+  kind: 'llhls',
+  module: 'llhls',
+  inTs: false,
+  directives: true,
+  media: '.m4s',
+  config: ({ config }) => config.publishers.llhls,
+  addDefaultPlaylist: (output) =>
+    addDefaultPlaylist(output, { name: 'llhls_default', fileName: 'llhls', enableTsPackaging: false, carries: isPackable }),
+  package: (options) => new Renditions({ ...options, config: options.application.config.publishers.llhls as LlhlsPublisherConfig }),
+  isChild: (file) => CHILD.test(file),
+  master: (file) => (file.endsWith(PLAYLIST) && !CHILD.test(file) ? file.slice(0, -PLAYLIST.length) : undefined),
+};

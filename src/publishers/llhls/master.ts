@@ -1,13 +1,10 @@
 import type { OutputStream } from '../../core/stream.ts';
 import type { AudioTrack, VideoTrack } from '../../core/track.ts';
-import { bitrates, type Rates } from './bandwidth.ts';
+import { bitrates, type Rates } from '../playlists/bandwidth.ts';
+import { bandwidthOf, pictureOf } from '../playlists/stream-inf.ts';
+import { renditionsOf, type Variant } from '../playlists/variants.ts';
 import { describeLanguage } from './language.ts';
 import type { Rendition } from './rendition.ts';
-import { renditionsOf, type Variant } from './variants.ts';
-
-/** What STREAM-INF says where nothing is known (facts/05-hls.md, Master content). */
-const UNKNOWN_BANDWIDTH = 1_000_000;
-const UNKNOWN_FRAMERATE = 30;
 
 /** What a master playlist is made of. */
 export interface MasterOptions {
@@ -19,8 +16,8 @@ export interface MasterOptions {
 }
 
 /** Builds a master playlist (RFC 8216bis 4.4.6): sound always in renditions of its own, in a group for each encoding. */
-export function buildMaster(variants: readonly Variant[], { output, targetDuration, uri }: MasterOptions): string {
-  const rates = new Map(renditionsOf(variants).map((one) => [one, bitrates(one, output, targetDuration)]));
+export function buildMaster(variants: readonly Variant<Rendition>[], { output, targetDuration, uri }: MasterOptions): string {
+  const rates = new Map(renditionsOf(variants).map((one) => [one, bitrates([one.track], one.packager.window.listed, output, targetDuration)]));
   const groups: Groups = new Map();
   let streams = '';
   for (const { video, audios } of variants) {
@@ -28,7 +25,7 @@ export function buildMaster(variants: readonly Variant[], { output, targetDurati
     if (leading === undefined) continue;
     const group = audios.length === 0 || (video === undefined && audios.length === 1) ? undefined : groupOf(audios, groups);
     let line = bandwidth(video, audios, rates);
-    if (video !== undefined) line += picture(video.packager.track as VideoTrack, output);
+    if (video !== undefined) line += pictureOf(video.track as VideoTrack, output);
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;
@@ -89,14 +86,7 @@ function bandwidth(
     (of(video && rates.get(video)) ?? 0) + Math.max(0, ...audios.map((audio) => of(rates.get(audio)) ?? 0));
   const peak = sum((rate) => rate?.peak);
   const average = sum((rate) => rate?.average);
-  const line = `BANDWIDTH=${peak > 0 ? Math.max(peak, average) : UNKNOWN_BANDWIDTH}`;
-  return average > 0 ? `${line},AVERAGE-BANDWIDTH=${average}` : line;
-}
-
-function picture({ id, width, height, framerate }: VideoTrack, output: OutputStream): string {
-  const rate = framerate || output.measured(id)?.framerateAvg || UNKNOWN_FRAMERATE;
-  const size = width > 0 && height > 0 ? `,RESOLUTION=${width}x${height}` : '';
-  return `${size},FRAME-RATE=${rate.toFixed(3)}`;
+  return bandwidthOf({ peak, average });
 }
 
 /** A quoted-string knows no quotes and no line breaks. */

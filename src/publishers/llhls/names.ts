@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import type { LlhlsPublisherConfig } from '../../config/model.ts';
 import type { FileNames } from '../../packaging/playlist.ts';
 
 const SUFFIX = 'llhls';
@@ -13,40 +11,4 @@ export function fileNames(trackId: number, type: 'video' | 'audio', streamKey: s
     segment: (msn) => `seg_${trackId}_${msn}_${tail}_${SUFFIX}.m4s${query}`,
     part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}_${SUFFIX}.m4s${query}`,
   };
-}
-
-/** In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). */
-export function childPrefix(depth: number, application: string, stream: string): string {
-  const app = encodeURIComponent(application);
-  const name = encodeURIComponent(stream);
-  switch (depth) {
-    case 0:
-      return '';
-    case 1:
-      return `../${name}/`;
-    case 2:
-      return `../../${app}/${name}/`;
-    default:
-      return `/${app}/${name}/`;
-  }
-}
-
-/** What every file is asked with, the `?` in front; empty for nothing. */
-export function defaultQuery({ defaultQueryString }: LlhlsPublisherConfig): string {
-  const pairs = defaultQueryString.map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
-  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
-}
-
-const KEY_CHARS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678901';
-
-/** Eight characters that tell one run of a stream from the next. */
-export function randomKey(): string {
-  return Array.from(randomBytes(8), (byte) => KEY_CHARS[byte % KEY_CHARS.length]).join('');
-}
-
-/** FNV-1a of the stream's name: the same on every origin. */
-export function nameHash(name: string): string {
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  return String(hash);
 }

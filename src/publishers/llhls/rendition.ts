@@ -1,10 +1,14 @@
 import { ChunklistBuilder, type ChunklistForm, type ChunklistOptions, type FileNames, type RenditionReport } from '../../packaging/playlist.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
-import type { OnLeft } from './answer.ts';
-import type { Chunklist } from './chunklist.ts';
-import type { Position } from './position.ts';
-import { Text } from './text.ts';
-import { Waiters, type Outcome } from './waiters.ts';
+import type { MediaTrack } from '../../core/track.ts';
+import type { OnLeft } from '../playlists/answer.ts';
+import type { PackagedList } from '../playlists/package.ts';
+import type { Wait } from '../playlists/patience.ts';
+import type { Position } from '../playlists/position.ts';
+import type { Queue } from '../playlists/queue.ts';
+import type { Startable } from '../playlists/start.ts';
+import { Text } from '../playlists/text.ts';
+import { Waiters, type Outcome } from '../playlists/waiters.ts';
 
 /** What the renditions of a stream have in common. */
 export interface RenditionContext {
@@ -13,13 +17,12 @@ export interface RenditionContext {
   readonly continues: boolean;
   readonly interrupted: boolean;
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
-  /** @throws tooManyWaiting */
-  wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft): Promise<Outcome>;
+  readonly queue: Queue;
   reports(except: Rendition): RenditionReport[];
 }
 
 /** One track as players see it: its chunklist in all forms, and who waits for the next one. */
-export class Rendition implements Chunklist {
+export class Rendition implements PackagedList, Startable {
   readonly packager: TrackPackager;
   readonly names: FileNames;
   readonly waiters = new Waiters();
@@ -36,6 +39,14 @@ export class Rendition implements Chunklist {
     this.names = names;
     this.#context = context;
     this.#builder = new ChunklistBuilder(names);
+  }
+
+  get track(): MediaTrack {
+    return this.packager.track;
+  }
+
+  get fresh(): boolean {
+    return this.packager.window.kept.length === 0;
   }
 
   get continues(): boolean {
@@ -79,8 +90,8 @@ export class Rendition implements Chunklist {
     ));
   }
 
-  wait(ready: () => boolean, onLeft: OnLeft): Promise<Outcome> {
-    return this.#context.wait(this.waiters, ready, onLeft);
+  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
+    return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
   }
 
   report(): RenditionReport | undefined {

@@ -1,48 +1,45 @@
 import type { LlhlsPublisherConfig } from '../../config/model.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { OutputStream } from '../../core/stream.ts';
 import type { Packet } from '../../core/packet.ts';
-import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import type { FaultLog, Logger } from '../../log.ts';
+import { FRAGMENTS } from '../../packaging/part-form.ts';
 import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
-import { Segmenter, type Past, type Progress } from '../../packaging/segmenter.ts';
+import type { Progress } from '../../packaging/past.ts';
+import { Segmenter } from '../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
-import type { OnLeft } from './answer.ts';
-import { Files } from './files.ts';
-import { defaultQuery, fileNames } from './names.ts';
-import { patienceMs } from './patience.ts';
+import { nextEdition } from '../playlists/edition.ts';
+import { firstMsn } from '../playlists/first-msn.ts';
+import type { PackageOptions } from '../playlists/form.ts';
+import { defaultQuery } from '../playlists/names.ts';
+import type { Package } from '../playlists/package.ts';
+import { Queue } from '../playlists/queue.ts';
+import { Start } from '../playlists/start.ts';
+import { renditionsOf, variants } from '../playlists/variants.ts';
+import { Files, type LlhlsResource } from './files.ts';
+import { buildMaster } from './master.ts';
+import { fileNames } from './names.ts';
 import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
-import { Start } from './start.ts';
-import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
 /** Players that wait for a complete segment need not wait long when a stream starts. */
 const FIRST_SEGMENT_SECONDS = 1;
 
-/** Of all streams, so that of two playlists of one name the later one has the greater. */
-let editions = 0;
-
 /** What the renditions of a stream are made with. */
-export interface RenditionsOptions {
+export interface RenditionsOptions extends PackageOptions {
   readonly config: LlhlsPublisherConfig;
-  /** In the names of all files. */
-  readonly streamKey: string;
-  /** Where the stream goes on that this one continues. */
-  readonly next: { readonly msn: number; readonly past: Past } | undefined;
-  /** Called when there is something new to be kept for who continues the stream. */
-  readonly onProgress: () => void;
-  readonly log: Logger;
-  readonly faults: FaultLog;
 }
 
 /** The renditions of a stream: packets become files by name, and whoever waits for one is told. */
-export class Renditions implements RenditionContext {
-  readonly files = new Files();
-  readonly start = new Start();
+export class Renditions implements Package, RenditionContext {
+  readonly #files = new Files();
+  readonly #start = new Start();
+  readonly queue = new Queue(this);
   readonly continues: boolean;
   readonly #options: RenditionsOptions;
   readonly #query: string;
   readonly #segmenter: Segmenter;
   readonly #all = new Map<number, Rendition>();
-  #edition = ++editions;
+  #edition = nextEdition();
   #interrupted = false;
 
   constructor(options: RenditionsOptions) {
@@ -51,11 +48,10 @@ export class Renditions implements RenditionContext {
     this.#query = defaultQuery(config);
     this.continues = next !== undefined;
     const { chunkDuration, segmentDuration, segmentCount } = config;
-    const timed = config.serverTimeBasedSegmentNumbering ? Math.floor(Date.now() / (segmentDuration * 1000)) : 0;
     const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
-    const firstMsn = Math.max(timed, next?.msn ?? 0);
     this.#segmenter = new Segmenter(
-      { chunkDuration, segmentDuration, firstSegmentDuration, segmentCount, firstMsn, past: next?.past }, log, faults,
+      FRAGMENTS,
+      { chunkDuration, segmentDuration, firstSegmentDuration, segmentCount, firstMsn: firstMsn(config, next), past: next?.past }, log, faults,
     );
   }
 
@@ -63,7 +59,6 @@ export class Renditions implements RenditionContext {
     return this.#edition;
   }
 
-  /** The publisher has gone, and may return. */
   get interrupted(): boolean {
     return this.#interrupted;
   }
@@ -72,54 +67,51 @@ export class Renditions implements RenditionContext {
     return this.#segmenter.progress;
   }
 
-  /** Seconds. */
   get targetDuration(): number {
     return this.#segmenter.targetDuration;
   }
 
-  all(): Rendition[] {
-    return [...this.#all.values()];
+  get waiting(): Iterable<Rendition> {
+    return this.#all.values();
   }
 
   push(packet: Packet): void {
     this.#segmenter.push(packet);
   }
 
-  /** Tells which tracks there are. */
-  update(tracks: readonly Track[]): void {
+  file(name: string): LlhlsResource | undefined {
+    return this.#files.get(name);
+  }
+
+  master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
+    const all = this.#renditions;
+    const state = this.#start.stateOf(renditionsOf(variants(playlist, all)));
+    if (state === 'empty') throw kilnError('fileNotFound');
+    if (state === 'starting') return undefined;
+    return buildMaster(variants(playlist, all.filter(({ started }) => started)), {
+      output, targetDuration: this.targetDuration, uri: ({ names }) => uri(names.chunklist()),
+    });
+  }
+
+  wake(): void {
+    this.#start.wake();
+  }
+
+  update({ tracks }: OutputStream): void {
     this.#interrupted = false;
     const added = this.#segmenter.setTracks(tracks);
     for (const [id, rendition] of this.#all) {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
     for (const packager of added) this.#add(packager);
-    if (added.length > 0) this.start.expect();
-    this.#edition = ++editions;
+    if (added.length > 0) this.#start.expect();
+    this.#edition = nextEdition();
   }
 
-  /** Nothing comes for now: what is there is complete, and nobody waits for long. */
   interrupt(): void {
     this.#interrupted = true;
     this.#segmenter.finish();
-    for (const { waiters } of this.#all.values()) waiters.limit(Date.now() + patienceMs(this.targetDuration, true));
-  }
-
-  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
-  expire(now: number): void {
-    for (const { waiters } of this.#all.values()) waiters.expire(now);
-  }
-
-  /** Ends every wait. */
-  close(): void {
-    // while it is interrupted players have reason to ask again, here or at another node
-    for (const { waiters } of this.#all.values()) waiters.close(this.#interrupted ? 'overdue' : 'gone');
-  }
-
-  wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft): Promise<Outcome> {
-    let waiting = 0;
-    for (const rendition of this.#all.values()) waiting += rendition.waiters.size;
-    if (waiting >= MAX_WAITING) throw kilnError('tooManyWaiting');
-    return waiters.wait(ready, patienceMs(this.targetDuration, this.#interrupted), onLeft);
+    this.queue.interrupt();
   }
 
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'> {
@@ -144,16 +136,20 @@ export class Renditions implements RenditionContext {
     return reports;
   }
 
+  get #renditions(): Rendition[] {
+    return [...this.#all.values()];
+  }
+
   #add(packager: TrackPackager): void {
     const { track, window } = packager;
     const { streamKey, onProgress } = this.#options;
     const rendition = new Rendition(packager, fileNames(track.id, track.type, streamKey, this.#query), this);
     this.#all.set(track.id, rendition);
-    this.files.add(rendition);
+    this.#files.add(rendition);
     window.on('init', onProgress);
     window.on('part', (_segment, { index }) => {
       rendition.newestAt = Date.now();
-      if (index === 0) this.start.note(this.all());
+      if (index === 0) this.#start.note(this.#renditions);
       this.#advance(rendition);
     });
     window.on('complete', () => {
@@ -163,13 +159,13 @@ export class Renditions implements RenditionContext {
   }
 
   #advance(rendition: Rendition): void {
-    this.#edition = ++editions;
+    this.#edition = nextEdition();
     rendition.advance();
   }
 
   #drop(id: number, rendition: Rendition): void {
     this.#all.delete(id);
-    this.files.drop(rendition);
+    this.#files.drop(rendition);
     rendition.waiters.close();
   }
 }

@@ -1,9 +1,10 @@
 import type { Duplex } from 'node:stream';
+import { delayed } from '../../core/delayed-stream.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Consumer, Reader } from '../../core/reader.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream, Stream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { MEDIA_TYPE } from '../../protocols/ovt/enumerations.ts';
 import { FrameWriter } from '../../protocols/ovt/media.ts';
@@ -12,6 +13,8 @@ import { wireForm, type WireForm, type WireForms } from '../../protocols/ovt/wir
 export interface PlaybackOptions {
   /** Names the session in its packets. */
   readonly session: number;
+  /** By which everything is sent later than it comes, in milliseconds. */
+  readonly delayMs: number;
   readonly forms: WireForms;
   /** Which of the stream's tracks are sent. */
   readonly select: (tracks: readonly Track[]) => readonly Track[];
@@ -37,6 +40,8 @@ interface Form {
 export class Playback implements Consumer {
   readonly #stream: Duplex;
   readonly #output: OutputStream;
+  /** The output, or what it was a while ago. */
+  readonly #source: Stream;
   readonly #options: PlaybackOptions;
   readonly #writer: FrameWriter;
   readonly #reader: Reader;
@@ -54,17 +59,18 @@ export class Playback implements Consumer {
   constructor(stream: Duplex, output: OutputStream, options: PlaybackOptions) {
     this.#stream = stream;
     this.#output = output;
+    this.#source = delayed(output, options.delayMs);
     this.#options = options;
     this.#writer = new FrameWriter(options.session);
-    this.#selected = options.select(output.tracks);
+    this.#selected = options.select(this.#source.tracks);
     if (options.start !== undefined) this.#begin(options.start);
-    this.#reader = output.read(this);
-    output.on('tracks', this.#onTracks);
+    this.#reader = this.#source.read(this);
+    this.#source.on('tracks', this.#onTracks);
     stream.on('drain', this.#onDrain);
   }
 
   packet(packet: Packet): boolean {
-    if (this.#changed && this.#output.tracks.includes(packet.track)) this.#tell();
+    if (this.#changed && this.#source.tracks.includes(packet.track)) this.#tell();
     if (!this.#gate.waits || this.#gate.passes(packet)) this.#send(packet);
     const keepsUp = this.#stream.writableLength <= MAX_UNSENT_BYTES;
     if (!keepsUp) this.#stalledSince ??= performance.now();
@@ -89,7 +95,7 @@ export class Playback implements Consumer {
   /** Idempotent. */
   stop(): void {
     this.#reader.close();
-    this.#output.off('tracks', this.#onTracks);
+    this.#source.off('tracks', this.#onTracks);
     this.#stream.off('drain', this.#onDrain);
   }
 
@@ -144,7 +150,7 @@ export class Playback implements Consumer {
 
   #tell(): void {
     this.#changed = false;
-    this.#selected = this.#options.select(this.#output.tracks);
+    this.#selected = this.#options.select(this.#source.tracks);
     this.#forms.clear();
     this.#options.onTracks(this.#selected);
   }

@@ -60,6 +60,6 @@ export class RelaySource {
     const name = readRelayPath(path);
     const application = name && this.#registry.vhosts.get(name.vhost)?.applications.get(name.app);
     const output = name && application?.outputs.get(name.output);
-    return application === undefined || output === undefined ? undefined : { application, output };
+    return application === undefined || output === undefined ? undefined : { application, output, delayMs: 0 };
   }
 }

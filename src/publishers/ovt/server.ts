@@ -104,9 +104,9 @@ export class OvtServer {
     const name = `${vhost === undefined ? host : internalName(vhost.name, app)}/${stream}`;
     if (vhost !== undefined) checkAccess(vhost, 'publishers', 'ovt');
     const application = await vhost?.viewed(app, stream);
-    const isOffered = application?.config.publishers.ovt !== undefined;
-    const output = isOffered ? application.output(stream) ?? (await this.#options.find(application, stream, query)) : undefined;
-    if (application === undefined || output === undefined) throw kilnError('ovtStreamNotFound', name);
-    return { application, output };
+    const config = application?.config.publishers.ovt;
+    const output = application !== undefined && config !== undefined ? application.output(stream) ?? (await this.#options.find(application, stream, query)) : undefined;
+    if (application === undefined || config === undefined || output === undefined) throw kilnError('ovtStreamNotFound', name);
+    return { application, output, delayMs: config.delayBufferTimeMs };
   }
 }

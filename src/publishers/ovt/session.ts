@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Application } from '../../core/application.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
+import { isStarted } from '../../core/started.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -17,6 +18,8 @@ import { Playback } from './playback.ts';
 export interface Found {
   readonly application: Application;
   readonly output: OutputStream;
+  /** By which it is played later than it comes, in milliseconds. */
+  readonly delayMs: number;
 }
 
 /** A player that is counted. */
@@ -47,7 +50,6 @@ const LIMITS = { messageBytes: 64 * 1024, frameBytes: 0 };
 /** Requests of one connection, and how many of them wait for an answer at once. */
 const MAX_REQUESTS = 256;
 const MAX_PENDING = 8;
-const START_TIMEOUT_MS = 3000;
 const PLAY_TIMEOUT_MS = 20_000;
 const CHECK_MS = 1000;
 /** A player that takes nothing for so long is gone. */
@@ -155,7 +157,7 @@ export class OvtSession {
       if (this.#closed) return account?.leave();
       this.#account = account;
       this.#respond({ id, application, code: 200, message: 'ok' });
-      this.#play(offer);
+      this.#play(offer, found.delayMs);
     },
     stop: async ({ id, application }) => {
       this.#respond({ id, application, code: 200, message: 'ok' });
@@ -172,7 +174,7 @@ export class OvtSession {
     return { url, found, offer: new Offer(found.application, found.output, url.trackset, this.#options.forms) };
   }
 
-  #play(offer: Offer): void {
+  #play(offer: Offer, delayMs: number): void {
     const { id, forms, start } = this.#options;
     const { output } = offer;
     const cache = start?.(output);
@@ -180,6 +182,7 @@ export class OvtSession {
     this.#log.debug('OVT session plays');
     this.#playback = new Playback(this.#stream, output, {
       session: id,
+      delayMs,
       forms,
       select: (tracks) => offer.select(tracks),
       ...(cache && { start: cache }),
@@ -207,18 +210,4 @@ export class OvtSession {
     const unread = this.#playback === undefined && this.#stream.writableLength > MAX_UNREAD_ANSWER_BYTES;
     if (unread) this.close('the client reads no answers', 'warn');
   }
-}
-
-/** Whether a stream knows its tracks, which it may take some time for. */
-function isStarted(output: OutputStream): Promise<boolean> | boolean {
-  if (output.tracks.length > 0 || output.closed) return !output.closed;
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      clearTimeout(late);
-      output.off('tracks', settle).off('close', settle);
-      resolve(output.tracks.length > 0 && !output.closed);
-    };
-    const late = setTimeout(settle, START_TIMEOUT_MS);
-    output.on('tracks', settle).on('close', settle);
-  });
 }

@@ -40,8 +40,9 @@ export class ThumbnailPublisher {
   }
 
   #open(output: OutputStream, application: Application): void {
-    if (application.config.publishers.thumbnail === undefined || output.closed || output.input.isRelay) return;
-    const pictures = new Pictures(output);
+    const { thumbnail } = application.config.publishers;
+    if (thumbnail === undefined || output.closed || output.input.isRelay) return;
+    const pictures = new Pictures(output, thumbnail.delayBufferTimeMs);
     this.#pictures.set(output, pictures);
     output.once('close', () => {
       this.#pictures.delete(output);

@@ -1,4 +1,3 @@
-import type { types } from 'mediasoup';
 import type { MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { offeredCodec } from '../../webrtc/codecs.ts';
@@ -6,12 +5,12 @@ import { senderExtensions } from '../../webrtc/extensions.ts';
 import { writeDescription, type SendingMedia, type UnusedMedia } from '../../webrtc/local-description.ts';
 import { negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
+import type { Agreement, MediaPlan } from './agreement.ts';
 import type { Admission } from './desk.ts';
 import type { Selection } from './selection.ts';
-import type { Agreement, MediaPlan, WebrtcSession } from './session.ts';
+import type { WebrtcSession } from './session.ts';
 
 const KINDS = ['video', 'audio'] as const;
-const USER = 'Kiln';
 
 /**
  * How to send a playlist to a peer that made the offer: the first video codec that it takes, each kind in its first
@@ -66,18 +65,12 @@ export function offerOf(session: WebrtcSession): string {
   return describe(session, 'actpass', session.media);
 }
 
-/** The DTLS role of a peer whose description says `setup`, where either end may choose. */
-export function peerRole(setup: RemoteDescription['setup']): types.DtlsRole {
-  return setup === 'passive' ? 'server' : 'client';
-}
-
 function describe(
   session: WebrtcSession,
   setup: 'actpass' | 'active' | 'passive',
   media: readonly (SendingMedia | UnusedMedia)[],
 ): string {
   return writeDescription({
-    user: USER,
     sessionId: session.createdTime,
     streamId: session.id,
     setup,

@@ -1,34 +1,22 @@
 import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
-import type { Transport } from '../../config/values.ts';
 import { Flow } from '../../core/counters.ts';
 import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import type { HostCandidate } from '../../webrtc/candidate.ts';
-import { receiverCapabilities, type RtpCodec } from '../../webrtc/codecs.ts';
+import type { HostCandidate, Way } from '../../webrtc/candidate.ts';
+import { receiverCapabilities } from '../../webrtc/codecs.ts';
 import type { SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
+import { PeerLink, type PeerEnd } from '../../webrtc/peer-link.ts';
+import { TransportMeter } from '../../webrtc/transport-meter.ts';
+import type { MediaPlan } from './agreement.ts';
 import { initialBitrate } from './layer-control.ts';
 import { RenditionChoice, type SentMedia } from './rendition-choice.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
-import type { ViewerOutlet } from './stream-feed.ts';
+import type { ViewerOutlet } from './viewer-outlet.ts';
 import type { StreamPublisher } from './stream-publisher.ts';
-
-/** How a track is sent to this viewer. */
-export interface MediaPlan {
-  readonly kind: 'video' | 'audio';
-  readonly mid: string;
-  readonly codec: RtpCodec;
-  readonly extensions: readonly types.RtpHeaderExtension[];
-}
-
-/** What is agreed with a viewer. */
-export interface Agreement {
-  readonly selection: Selection;
-  readonly plans: readonly MediaPlan[];
-}
 
 interface SessionEvents {
   /** DTLS is up: media flows. */
@@ -45,9 +33,7 @@ interface Media extends SentMedia {
 }
 
 /** The viewer's end, as it describes itself. */
-interface PeerEnd {
-  readonly fingerprint: types.DtlsFingerprint;
-  readonly role: types.DtlsRole;
+interface ViewerEnd extends PeerEnd {
   /** It reports what arrives in the way that was agreed. */
   readonly reports: boolean;
 }
@@ -64,32 +50,31 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   readonly selection: Selection;
   readonly #publisher: StreamPublisher;
   readonly #worker: MediaWorker;
-  readonly #protocol: Transport | undefined;
+  readonly #way: Way;
   readonly #undo: () => void;
   readonly #media: Media[] = [];
   /** What is, or is about to be, sent. */
   readonly #kinds = new Set<MediaPlan['kind']>();
-  #transport: types.WebRtcTransport | undefined;
+  #link: PeerLink | undefined;
   #choice: RenditionChoice | undefined;
+  #meter: TransportMeter | undefined;
   #connected = false;
-  #polling = false;
-  #bytes = 0;
   #closed = false;
 
-  /** @param protocol the only one that the viewer is to be reached over */
+  /** @param way how the viewer is to be reached */
   constructor(
     id: string,
     publisher: StreamPublisher,
     selection: Selection,
     worker: MediaWorker,
-    protocol: Transport | undefined,
+    way: Way,
   ) {
     super();
     this.id = id;
     this.selection = selection;
     this.#publisher = publisher;
     this.#worker = worker;
-    this.#protocol = protocol;
+    this.#way = way;
     this.#worker.sessions++;
     this.#undo = publisher.list(this);
   }
@@ -116,7 +101,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   get candidates(): readonly HostCandidate[] {
-    return this.#worker.candidatesOver(this.#protocol);
+    return this.#worker.candidatesOn(this.#way);
   }
 
   get iceParameters(): types.IceParameters {
@@ -124,8 +109,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   get fingerprint(): types.DtlsFingerprint {
-    const { fingerprints } = this.#open().dtlsParameters;
-    return fingerprints.find(({ algorithm }) => algorithm === 'sha-256') as types.DtlsFingerprint;
+    return this.#open().fingerprint;
   }
 
   /**
@@ -135,19 +119,20 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   async open(plans: readonly MediaPlan[]): Promise<void> {
     for (const { kind } of plans) this.#kinds.add(kind);
     try {
-      const iceConsentTimeout = Math.max(1, Math.round(this.#publisher.config.timeout / 1000));
-      const transport = await this.#worker.createWebRtcTransport({
-        protocol: this.#protocol,
-        iceConsentTimeout,
+      const link = await PeerLink.open(this.#worker, {
+        way: this.#way,
+        timeoutMs: this.#publisher.config.timeout,
         initialBitrate: initialBitrate(this.stream, this.selection.video),
       });
-      this.#transport = transport;
+      this.#link = link;
       if (this.#closed) {
-        transport.close();
+        link.close();
         throw kilnError('mediaUnavailable');
       }
-      this.#listen(transport);
-      for (const plan of plans) await this.#add(transport, plan);
+      this.#meter = new TransportMeter(link.transport, 'bytesSent', (bytes) => this.#count(bytes));
+      link.once('connected', () => this.#start());
+      link.on('gone', (reason, lost) => this.close(reason, lost));
+      for (const plan of plans) await this.#add(link.transport, plan);
     } catch (error) {
       const lost = this.#closed || this.#worker.closed;
       this.close('the session could not be opened');
@@ -156,16 +141,15 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   /** Tells the transport the viewer's end of DTLS. @throws mediaUnavailable when the session is closed */
-  connect({ fingerprint, role, reports }: PeerEnd): Promise<void> {
-    return this.#ask((transport) => {
-      this.#choice ??= this.#choose(transport, reports);
-      return transport.connect({ dtlsParameters: { role, fingerprints: [fingerprint] } });
-    });
+  async connect({ reports, ...end }: ViewerEnd): Promise<void> {
+    const link = this.#open();
+    this.#choice ??= this.#choose(link.transport, reports);
+    await link.connect(end);
   }
 
   /** New ICE credentials, for a viewer whose network changed. @throws mediaUnavailable when the session is closed */
-  restartIce(): Promise<types.IceParameters> {
-    return this.#ask((transport) => transport.restartIce());
+  async restartIce(): Promise<types.IceParameters> {
+    return await this.#open().restartIce();
   }
 
   /** Whether of every kind that this viewer is sent there is something among `tracks`, in the codec that was agreed on. */
@@ -196,19 +180,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
 
   /** Brings the byte counts up to date. */
   poll(): void {
-    const transport = this.#transport;
-    if (!this.#connected || this.#polling || transport === undefined) return;
-    this.#polling = true;
-    transport.getStats().then(
-      ([stats]) => {
-        this.#polling = false;
-        if (stats !== undefined) this.#count(stats.bytesSent);
-      },
-      // it fails only with the transport, which closes the session
-      () => {
-        this.#polling = false;
-      },
-    );
+    if (this.#connected) this.#meter?.poll();
   }
 
   kick(): void {
@@ -223,37 +195,15 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     this.#worker.sessions--;
     this.#choice?.close();
     for (const { outlet } of this.#media) outlet.release();
-    this.#transport?.close();
+    this.#link?.close();
     this.#undo();
     this.emit('close', reason, lost);
     this.removeAllListeners();
   }
 
-  /** Asks the worker, whose answer counts only while the session lives. @throws mediaUnavailable */
-  async #ask<T>(request: (transport: types.WebRtcTransport) => Promise<T>): Promise<T> {
-    try {
-      const answer = await request(this.#open());
-      this.#open();
-      return answer;
-    } catch (error) {
-      throw this.#closed || this.#worker.closed ? kilnError('mediaUnavailable') : error;
-    }
-  }
-
-  #open(): types.WebRtcTransport {
-    if (this.#closed || this.#transport === undefined) throw kilnError('mediaUnavailable');
-    return this.#transport;
-  }
-
-  #listen(transport: types.WebRtcTransport): void {
-    transport.on('routerclose', () => this.close('the media worker died', true));
-    transport.on('icestatechange', (state) => {
-      if (state === 'disconnected' || state === 'closed') this.close(`ICE is ${state}`);
-    });
-    transport.on('dtlsstatechange', (state) => {
-      if (state === 'failed' || state === 'closed') this.close(`DTLS is ${state}`);
-      if (state === 'connected') this.#start();
-    });
+  #open(): PeerLink {
+    if (this.#closed || this.#link === undefined) throw kilnError('mediaUnavailable');
+    return this.#link;
   }
 
   async #add(transport: types.WebRtcTransport, { kind, mid, codec, extensions }: MediaPlan): Promise<void> {
@@ -297,10 +247,8 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return choice;
   }
 
-  #count(total: number): void {
-    const bytes = total - this.#bytes;
-    if (bytes <= 0 || this.#closed) return;
-    this.#bytes = total;
+  #count(bytes: number): void {
+    if (bytes <= 0) return;
     this.out.add(bytes, Date.now());
     this.stream.counters.sent(bytes);
   }

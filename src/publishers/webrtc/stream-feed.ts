@@ -1,75 +1,70 @@
 import { randomUUID } from 'node:crypto';
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
+import { delayed, DelayedStream } from '../../core/delayed-stream.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Reader } from '../../core/reader.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream, Stream } from '../../core/stream.ts';
 import type { AudioTrack, MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { codecKey, type RtpCodec } from '../../webrtc/codecs.ts';
+import type { LiveProducer, LiveProducers } from '../../webrtc/live-producers.ts';
+import { pipe } from '../../webrtc/pipe.ts';
 import { playoutDelayExtension } from '../../webrtc/extensions.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
+import { jitterBuffer } from './jitter-buffer.ts';
 import { lowestFirst } from './ladder.ts';
 import { MediaClock } from './media-clock.ts';
+import { SharedOutlet, type OutletSource } from './shared-outlet.ts';
 import { SourceFeed } from './source-feed.ts';
 import { FEED_PAYLOAD_TYPE, type FeedOptions, type Outlet } from './track-feed.ts';
+import type { ViewerOutlet } from './viewer-outlet.ts';
 import { Voice } from './voice.ts';
 
-/** A producer that viewers consume: of one track or of the layers of one picture, on one worker, for one agreed codec. */
-export interface ViewerOutlet extends Outlet {
-  readonly worker: MediaWorker;
-  /** What can be sent. Of video, the layers as consumers number them: lowest first. */
-  readonly tracks: readonly MediaTrack[];
-  /** Of sound that is one viewer's own: goes on with another of the tracks. */
-  readonly select?: (track: AudioTrack) => void;
-  /** Gives up one use. */
-  readonly release: () => void;
-}
-
-interface Entry {
-  readonly worker: MediaWorker;
-  readonly outlet: Promise<Outlet>;
-  readonly tracks: readonly MediaTrack[];
-  users: number;
-  linger: NodeJS.Timeout | undefined;
-  closed: boolean;
-  readonly close: () => void;
-}
-
-/** An outlet without viewers is kept so long, for players that reload. */
-const LINGER_MS = 3000;
 /** Different payload types for which a stream is fed at once, per set of tracks and worker: each costs what a stream costs. */
 const MAX_OUTLETS = 12;
 
-/** The RTP of one output stream: reads it while there are outlets, and releases everything when the last has gone. */
+type FeedConfig = Pick<WebrtcPublisherConfig, 'playoutDelay' | 'jitterBuffer' | 'delayBufferTimeMs'>;
+
+/**
+ * The RTP of one output stream: reads it while there are outlets that need it, and releases everything when the last
+ * has gone. What came over WebRTC and is bypassed goes past this process, from the publisher's producer.
+ */
 export class StreamFeed {
   readonly #stream: OutputStream;
+  /** What is sent. */
+  readonly #source: Stream;
   readonly #playoutDelay: WebrtcPublisherConfig['playoutDelay'];
+  readonly #producers: LiveProducers;
   readonly #faults: FaultLog;
   readonly #cname = randomUUID();
   readonly #clock = new MediaClock();
   /** One for each set of tracks and codec that an outlet is there for. */
   readonly #feeds = new Map<string, SourceFeed>();
-  readonly #entries = new Map<string, Entry>();
+  readonly #shared = new Map<string, SharedOutlet>();
   /** With what ends them. */
   readonly #voices = new Map<Voice, () => void>();
   #reader: Reader | undefined;
   #closed = false;
 
-  constructor(stream: OutputStream, playoutDelay: WebrtcPublisherConfig['playoutDelay'], log: Logger) {
+  /** @param producers RTP that is there already */
+  constructor(stream: OutputStream, config: FeedConfig, producers: LiveProducers, log: Logger) {
+    const { playoutDelay, delayBufferTimeMs } = config;
+    const steady = config.jitterBuffer ? new DelayedStream(stream, jitterBuffer()) : stream;
     this.#stream = stream;
+    this.#source = delayed(steady, delayBufferTimeMs);
+    this.#producers = producers;
     this.#playoutDelay = playoutDelay;
     this.#faults = new FaultLog(log);
   }
 
   /** True where another viewer costs no further feeding. */
   isFedTo(worker: MediaWorker): boolean {
-    for (const entry of this.#entries.values()) if (entry.worker === worker) return true;
-    return false;
+    return [...this.#shared.values()].some((outlet) => outlet.worker === worker);
   }
 
   get outlets(): number {
-    return this.#entries.size + this.#voices.size;
+    return this.#shared.size + this.#voices.size;
   }
 
   /**
@@ -80,26 +75,16 @@ export class StreamFeed {
   async outlet(tracks: readonly MediaTrack[], worker: MediaWorker, codec: RtpCodec): Promise<ViewerOutlet> {
     const place = `${keyOf(tracks)} ${worker.pid} `;
     const key = place + codecKey(codec);
-    let entry = this.#entries.get(key);
-    if (entry === undefined) {
-      const beside = [...this.#entries.keys()].filter((other) => other.startsWith(place)).length;
-      if (this.#closed || beside >= MAX_OUTLETS) throw kilnError('mediaUnavailable');
-      entry = this.#open(key, this.#feed(tracks), worker, codec);
-    }
-    entry.users++;
-    clearTimeout(entry.linger);
-    let released = false;
-    const release = (): void => {
-      if (released) return;
-      released = true;
-      this.#release(entry);
-    };
-    try {
-      return { ...(await entry.outlet), worker, tracks: entry.tracks, release };
-    } catch (error) {
-      release();
-      throw error;
-    }
+    const known = this.#shared.get(key);
+    if (known !== undefined) return known.use();
+    const beside = [...this.#shared.keys()].filter((other) => other.startsWith(place)).length;
+    if (this.#closed || beside >= MAX_OUTLETS) throw kilnError('mediaUnavailable');
+    const sorted = lowestFirst(this.#stream, tracks);
+    const sources = this.#live(sorted);
+    const outlet = sources === undefined
+      ? this.#openFed(key, this.#feed(tracks), worker, codec)
+      : this.#open(key, sorted, worker, pipe(sources, worker, codec, this.#cname));
+    return outlet.use();
   }
 
   /**
@@ -124,58 +109,51 @@ export class StreamFeed {
     this.#voices.set(voice, release);
     voice.open(outlet);
     this.#read();
-    return { ...outlet, worker, tracks, select: (track) => voice.select(track), release };
+    return { producer: outlet.producer, worker, tracks, select: (track) => voice.select(track), release };
   }
 
   /** Ends all producers, and with them their consumers. Idempotent. */
   close(): void {
     this.#closed = true;
-    for (const entry of [...this.#entries.values()]) entry.close();
+    for (const outlet of [...this.#shared.values()]) outlet.close();
     for (const release of [...this.#voices.values()]) release();
     this.#faults.close();
   }
 
-  #open(key: string, feed: SourceFeed, worker: MediaWorker, codec: RtpCodec): Entry {
+  /** An outlet that is fed from here. */
+  #openFed(key: string, feed: SourceFeed, worker: MediaWorker, codec: RtpCodec): SharedOutlet {
     let detach: (() => void) | undefined;
-    const outlet = this.#produce(worker, codec, feed.ssrcs);
-    const entry: Entry = {
-      worker,
-      outlet,
-      tracks: feed.tracks,
-      users: 0,
-      linger: undefined,
-      closed: false,
+    const opened = this.#produce(worker, codec, feed.ssrcs);
+    const outlet = this.#open(key, feed.tracks, worker, opened.then((made) => ({
+      producer: made.producer,
       close: () => {
-        if (entry.closed) return;
-        entry.closed = true;
-        clearTimeout(entry.linger);
         detach?.();
-        this.#entries.delete(key);
-        this.#stopUnused();
-        outlet.then(({ direct }) => direct.close(), () => undefined);
+        made.direct.close();
       },
-    };
-    this.#entries.set(key, entry);
-    outlet.then(
-      (made) => {
-        if (entry.closed) return;
-        if (made.producer.closed) {
-          entry.close();
-          return;
-        }
-        made.producer.observer.once('close', entry.close);
-        detach = feed.addOutlet(made);
-        this.#read();
-      },
-      entry.close,
-    );
-    return entry;
+    })));
+    opened.then((made) => {
+      if (outlet.closed || made.producer.closed) return;
+      detach = feed.addOutlet(made);
+      this.#read();
+    }, () => outlet.close());
+    return outlet;
+  }
+
+  #open(key: string, tracks: readonly MediaTrack[], worker: MediaWorker, source: Promise<OutletSource>): SharedOutlet {
+    const outlet = new SharedOutlet(tracks, worker, source, () => {
+      this.#shared.delete(key);
+      this.#stopUnused();
+    });
+    this.#shared.set(key, outlet);
+    return outlet;
   }
 
   async #produce(worker: MediaWorker, codec: RtpCodec, ssrcs: readonly number[]): Promise<Outlet> {
     const direct = await worker.createDirectTransport();
     try {
-      const producer = await worker.produce(direct, codec, FEED_PAYLOAD_TYPE, {
+      const { mimeType, clockRate, channels, parameters } = codec;
+      const producer = await worker.produce(direct, codec, {
+        codecs: [{ mimeType, clockRate, channels, parameters: { ...parameters }, payloadType: FEED_PAYLOAD_TYPE }],
         encodings: ssrcs.map((ssrc) => ({ ssrc })),
         headerExtensions: this.#playoutDelay === undefined ? [] : [playoutDelayExtension()],
         rtcp: { cname: this.#cname },
@@ -185,6 +163,17 @@ export class StreamFeed {
       direct.close();
       throw error;
     }
+  }
+
+  /** RTP of the tracks that can go past this process: all of them, as and when they came, and nothing is to be told in their packets. */
+  #live(tracks: readonly MediaTrack[]): LiveProducer[] | undefined {
+    if (this.#source !== this.#stream) return undefined;
+    if (this.#playoutDelay !== undefined && tracks[0]?.type === 'video') return undefined;
+    const sources = tracks.flatMap(({ bypass, source }) => {
+      return bypass && source !== undefined ? (this.#producers.get(this.#stream.input, source) ?? []) : [];
+    });
+    const isWhole = sources.length === tracks.length && sources.every(({ worker, producer }) => !worker.closed && !producer.closed);
+    return isWhole && sources.length > 0 ? sources : undefined;
   }
 
   #feed(tracks: readonly MediaTrack[]): SourceFeed {
@@ -206,18 +195,12 @@ export class StreamFeed {
   }
 
   #read(): void {
-    this.#reader ??= this.#stream.read({ packet: (packet) => this.#packet(packet) });
+    this.#reader ??= this.#source.read({ packet: (packet) => this.#packet(packet) });
   }
 
   #packet(packet: Packet): void {
     for (const feed of this.#feeds.values()) feed.take(packet);
     for (const voice of this.#voices.keys()) voice.take(packet);
-  }
-
-  #release(entry: Entry): void {
-    entry.users--;
-    if (entry.users > 0 || entry.closed) return;
-    entry.linger = setTimeout(entry.close, LINGER_MS);
   }
 
   #stopUnused(): void {

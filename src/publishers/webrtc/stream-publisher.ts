@@ -4,6 +4,8 @@ import type { OutputStream } from '../../core/stream.ts';
 import { isMedia } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { LiveProducers } from '../../webrtc/live-producers.ts';
+import { connectTimeout } from '../../webrtc/pending-peers.ts';
 import { DEFAULT_PLAYLIST, defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
@@ -19,12 +21,12 @@ export class StreamPublisher {
   #warned = false;
   #closed = false;
 
-  constructor(stream: OutputStream, application: Application, config: WebrtcPublisherConfig, log: Logger) {
+  constructor(stream: OutputStream, application: Application, config: WebrtcPublisherConfig, producers: LiveProducers, log: Logger) {
     this.stream = stream;
     this.application = application;
     this.config = config;
     this.#log = log.child({ stream: `${application.internalName}/${stream.name}` });
-    this.feed = new StreamFeed(stream, config.playoutDelay, this.#log);
+    this.feed = new StreamFeed(stream, config, producers, this.#log);
     if (config.createDefaultPlaylist && stream.playlist(DEFAULT_PLAYLIST) === undefined) {
       stream.followTracks(defaultPlaylist);
     }
@@ -76,7 +78,7 @@ export class StreamPublisher {
   /** Called once a second: counts what was sent, ends sessions that never connected. */
   tick(now: number): void {
     for (const session of this.sessions) {
-      if (!session.connected && now - session.createdTime > this.config.timeout) {
+      if (!session.connected && now - session.createdTime > connectTimeout(this.config.timeout)) {
         session.close('the viewer did not connect in time');
       } else {
         session.poll();

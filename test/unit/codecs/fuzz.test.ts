@@ -1,10 +1,14 @@
 import test from 'ava';
 import * as adts from '../../../src/codecs/aac-adts.ts';
+import { LatmReader } from '../../../src/codecs/aac-latm.ts';
+import { configOfAdts } from '../../../src/codecs/aac-program.ts';
 import * as aac from '../../../src/codecs/aac.ts';
+import { parseAc3Frame } from '../../../src/codecs/ac3.ts';
 import * as av1 from '../../../src/codecs/av1.ts';
-import { BitstreamError } from '../../../src/codecs/bits.ts';
+import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h264 from '../../../src/codecs/h264.ts';
 import * as h265 from '../../../src/codecs/h265.ts';
+import { parseMpegAudioFrame } from '../../../src/codecs/mpeg-audio.ts';
 import { annexBToLengths, nalUnits, splitAnnexB, unescapeNal } from '../../../src/codecs/nal.ts';
 import * as opus from '../../../src/codecs/opus.ts';
 import * as vp8 from '../../../src/codecs/vp8.ts';
@@ -14,6 +18,11 @@ import { box, ivfFrames, samples, seeded, vector } from './vectors.ts';
 const avc = h264.parseAvcConfig(box(vector('h264-interlaced-hrd.mp4'), 'avcC'));
 const avcMatrix = h264.parseAvcConfig(box(vector('h264-high10-422.mp4'), 'avcC'));
 const hevc = h265.parseHevcConfig(box(vector('h265-422-hrd.mp4'), 'hvcC'));
+/** AudioMuxElement with a StreamMuxConfig of AAC LC at 48 kHz, and a frame of two bytes; and the configuration alone. */
+const latm = new BitWriter()
+  .write(1, 3).write(0, 6 + 4 + 3).write(0x1190, 16).write(0, 3).write(0xff, 8).write(0, 2).write(2, 8).write(0xabcd, 16).finish();
+const muxConfig = new BitWriter().write(1, 2).write(0, 6 + 4 + 3).write(0x1190, 16).write(0, 3).write(0xff, 8).write(0, 2).finish();
+const adtsHeader = adts.parseAdtsHeader(vector('aac-stereo.adts'));
 const av1Unit = samples(vector('av1-aom-444.mp4'))[0] as Buffer;
 
 /** A parser, and valid input to start from. */
@@ -63,6 +72,13 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
     ['1210', '2b920800', 'eb8a0800', '139056e5a0', '118004c8000000000000'].map((hex) => Buffer.from(hex, 'hex')),
   ],
   ADTS: [(data) => [...adts.adtsFrames(data)].length, [vector('aac-stereo.adts')]],
+  'AAC in LATM': [(data) => new LatmReader().element(data, true), [latm]],
+  'LATM configuration': [(data) => new LatmReader().configure(data), [muxConfig]],
+  'AAC with a program config': [
+    (data) => configOfAdts({ ...adtsHeader, channelConfiguration: 0 }, data), [Buffer.from('a0800000a000000000', 'hex')],
+  ],
+  'AC-3': [parseAc3Frame, ['0b773e71104043e1', '0b7728191e40ebf8', '0b7700bf3287c000'].map((hex) => Buffer.from(hex, 'hex'))],
+  'MPEG audio': [parseMpegAudioFrame, ['fffb9064', 'fff39864', 'fffde404'].map((hex) => Buffer.from(hex, 'hex'))],
   'Opus packet': [opus.packetSamples, samples(vector('opus-stereo.mp4'))],
   OpusHead: [(data) => opus.buildOpusConfig(opus.parseOpusHead(data)), [vector('opus-51.ogg').subarray(28, 55)]],
   'Opus record': [(data) => opus.buildOpusHead(opus.parseOpusConfig(data)), [box(vector('opus-51.mp4'), 'dOps')]],

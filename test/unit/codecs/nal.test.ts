@@ -16,6 +16,15 @@ test('length-prefixed units are slices, empty ones left out', (t) => {
   t.deepEqual(texts(nalUnits(Buffer.alloc(0))), []);
 });
 
+test('more units than any picture has are refused', (t) => {
+  const lengths = (count: number) => Buffer.alloc(5 * count, hex('0000000141'));
+  const codes = (count: number) => Buffer.alloc(5 * count, hex('0000000141'));
+  t.is(canonicalizeNals(lengths(8192), 4, () => 'media').data.length, 5 * 8192);
+  t.throws(() => canonicalizeNals(lengths(8193), 4, () => 'media'), { instanceOf: BitstreamError });
+  t.is(splitAnnexB(codes(8192)).length, 8192);
+  t.throws(() => splitAnnexB(codes(8193)), { instanceOf: BitstreamError });
+});
+
 test('a length past the end is refused', (t) => {
   for (const data of ['00000003 6501', '000000', '00000001 41 00', 'ffffffff 41']) {
     t.throws(() => [...nalUnits(hex(data))], { instanceOf: BitstreamError }, data);

@@ -54,11 +54,12 @@ test('a module without a port is off', async (t) => {
 
 test('listeners', async (t) => {
   const bind =
-    '<Providers><SRT><Port>9999</Port></SRT><MPEGTS><Port>4000-4001/udp</Port></MPEGTS></Providers>' +
+    '<Providers><RTMP><TLSPort>1936</TLSPort></RTMP><SRT><Port>9999</Port></SRT><MPEGTS><Port>4000-4001/udp</Port></MPEGTS></Providers>' +
     '<Publishers><LLHLS><TLSPort>443</TLSPort></LLHLS>' +
     '<WebRTC><Signalling><Port>3333</Port></Signalling></WebRTC></Publishers>';
   const { config } = await load(t, serverXml({ bind }));
   t.deepEqual(config.bind.providers, {
+    rtmp: { tlsPort: 1936, threadPerSocket: false },
     srt: { port: [{ first: 9999, last: 9999 }], streamMap: [], options: [], threadPerSocket: false },
     mpegts: { port: [{ first: 4000, last: 4001 }], threadPerSocket: false },
   });

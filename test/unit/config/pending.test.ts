@@ -16,7 +16,7 @@ test('modules that are not there warn once each, wherever and however often they
       apps: application(providers + publishers, 'a') + application(providers + publishers, 'b'),
     }),
     [
-      'SRT provider', 'WebRTC provider', 'RTSPPull provider', 'HLS publisher', 'Push publisher', 'DVR',
+      'Push publisher', 'DVR',
       'Alert',
     ],
   );
@@ -61,19 +61,26 @@ test('what is switched off does not warn', async (t) => {
 test('options of modules that are there, which they do not heed yet', async (t) => {
   const relay = '<IceCandidates><TcpRelay>*:3478</TcpRelay></IceCandidates>';
   const publishers = '<Publishers><WebRTC><JitterBuffer>true</JitterBuffer><Ulpfec>true</Ulpfec></WebRTC></Publishers>';
-  const rtmp = '<Providers><RTMP><PassthroughOutputProfile>true</PassthroughOutputProfile></RTMP></Providers>';
   t.deepEqual(
     await warningsOf(t, {
       bind: `<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>${relay}</WebRTC></Publishers>`,
-      apps: application(rtmp + publishers),
+      apps: application(publishers),
       server: '<Modules><ETag><Enable>true</Enable></ETag></Modules>',
     }),
-    ['PassthroughOutputProfile', 'JitterBuffer', 'Ulpfec', 'TcpRelay', 'ETag'],
+    ['Ulpfec', 'TcpRelay is told to nobody: it takes a TcpRelaySecret, which the relay knows, too', 'ETag'],
   );
 });
 
-test('a delay that viewers would not get warns', async (t) => {
-  const publishers = (ms: number) => `<Publishers><WebRTC><DelayBufferTimeMs>${ms}</DelayBufferTimeMs></WebRTC></Publishers>`;
-  t.deepEqual(await warningsOf(t, { apps: application(publishers(100)) }), ['DelayBufferTimeMs']);
-  t.deepEqual(await warningsOf(t, { apps: application(publishers(0)) }), []);
+test('no way to count the times of a source warns', async (t) => {
+  for (const way of ['RTMP', 'SRT', 'MPEGTS', 'WebRTC', 'RTSPPull', 'OVT']) {
+    const apps = application(`<Providers><${way}><TimestampMode>Original</TimestampMode></${way}></Providers>`);
+    t.deepEqual(await warningsOf(t, { apps }), [], way);
+  }
+});
+
+test('what is set for all ways out at once and heeded by none warns', async (t) => {
+  const all = (element: string) => application(`<Publishers><AppWorkerCount>2</AppWorkerCount>${element}<LLHLS/></Publishers>`);
+  t.deepEqual(await warningsOf(t, { apps: all('') }), []);
+  t.deepEqual(await warningsOf(t, { apps: all('<DelayBufferTimeMs>100</DelayBufferTimeMs>') }), ['DelayBufferTimeMs of all Publishers together']);
+  t.deepEqual(await warningsOf(t, { apps: all('<MaxConnection>5</MaxConnection>') }), ['MaxConnection of all Publishers together']);
 });

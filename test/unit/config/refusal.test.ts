@@ -12,6 +12,10 @@ const llhls = (body: string): string =>
   serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
 const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
 const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
+const srt = (body: string): string =>
+  serverXml({ bind: `<Providers><SRT><Port>9999</Port>${body}</SRT></Providers>` });
+const option = (key: string, value: string): string => srt(`<Options><Option><Key>${key}</Key><Value>${value}</Value></Option></Options>`);
+const SRT = 'Server/Bind/Providers/SRT';
 const NODE = '<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node>';
 const cluster = (body: string): string => serverXml({ server: `<Cluster>${body}${NODE}</Cluster>` });
 
@@ -57,7 +61,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'backward range': [
     serverXml({ bind: '<Providers><MPEGTS><Port>4003-4000/udp</Port></MPEGTS></Providers>' }),
-    'Server/Bind/Providers/MPEGTS/Port: "4003-4000/udp" is not a list of ports (1..65535), such as 4000-4003,4005',
+    'Server/Bind/Providers/MPEGTS/Port: "4003-4000/udp" is not a list of ports (1..65535), such as 4000-4003,239.1.2.3:5000',
   ],
   'ICE candidate without protocol': [
     serverXml({
@@ -82,6 +86,32 @@ const refusals: Record<string, [xml: string, line: string]> = {
         '<Publishers><SRT><Port>9990-9999</Port></SRT></Publishers>',
     }),
     'Server/Bind/Publishers/SRT/Port: "9999" is also the UDP port of Server/Bind/Providers/SRT/Port',
+  ],
+  'a socket option that SRT does not have': [
+    option('SRTO_LATENCI', '1'), `${SRT}/Options/Option[1]/Key: "SRTO_LATENCI" is no socket option of SRT`,
+  ],
+  'a socket option that the server decides': [
+    option('SRTO_RCVSYN', 'true'),
+    `${SRT}/Options/Option[1]/Key: "SRTO_RCVSYN" is not set here: the server decides it, or the caller`,
+  ],
+  'a socket option that is out of range': [
+    option('SRTO_PBKEYLEN', '17'), `${SRT}/Options/Option[1]/Value: is not one of 0, 16, 24, 32, which SRTO_PBKEYLEN takes`,
+  ],
+  'a passphrase that is too short, without telling it': [
+    option('SRTO_PASSPHRASE', 'secret'),
+    `${SRT}/Options/Option[1]/Value: is not a text of 10 to 79 bytes, which SRTO_PASSPHRASE takes`,
+  ],
+  'a stream of a port that is not listened on': [
+    srt('<StreamMap><Stream><Port>9998</Port><StreamPath>default/app/stream</StreamPath></Stream></StreamMap>'),
+    `${SRT}/StreamMap/Stream[1]/Port: "9998" is none of the ports that are listened on`,
+  ],
+  'two streams of one port': [
+    srt(`<StreamMap>${'<Stream><Port>9999</Port><StreamPath>default/app/stream</StreamPath></Stream>'.repeat(2)}</StreamMap>`),
+    `${SRT}/StreamMap/Stream[2]/Port: "9999" is given twice`,
+  ],
+  'a stream path of two parts': [
+    srt('<StreamMap><Stream><Port>9999</Port><StreamPath>app/stream</StreamPath></Stream></StreamMap>'),
+    `${SRT}/StreamMap/Stream[1]/StreamPath: "app/stream" is not a path of host/application/stream`,
   ],
   'RTMP inside the TCP range of ICE': [
     serverXml({

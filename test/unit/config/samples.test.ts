@@ -36,7 +36,9 @@ test('the default configuration', async (t) => {
   t.deepEqual(vhost?.host.names, ['*']);
   const [app] = vhost?.applications ?? [];
   t.is(app?.name, 'app');
-  t.deepEqual(Object.keys(app?.providers ?? {}), ['rtmp']);
+  t.deepEqual(Object.keys(app?.providers ?? {}), ['rtmp', 'srt', 'webrtc']);
+  t.deepEqual(config.bind.providers.srt?.port, [{ first: 9999, last: 9999 }]);
+  t.deepEqual(config.bind.publishers.srt?.port, [{ first: 9998, last: 9998 }]);
   t.true(app?.providers.rtmp?.blockDuplicateStreamName);
   t.like(app?.publishers.llhls, {
     chunkDuration: 0.5, segmentDuration: 2, segmentCount: 10, partHoldBack: 1.5, crossDomains: { url: ['*'] },
@@ -100,6 +102,9 @@ test('the configuration of a node in a cluster takes its settings from the envir
   t.like(config.cluster, { secret: 's', redis: { password: '' }, node: { id: 'n', advertiseAddress: 'h' } });
   t.is(config.modules.proxyProtocol?.networks.length, 1);
   t.is(config.modules.forwardedFor?.networks.length, 0);
+  const [app] = config.virtualHosts[0]?.applications ?? [];
+  t.deepEqual(Object.keys(app?.providers ?? {}).sort(), ['ovt', 'rtmp', 'rtspPull', 'srt', 'webrtc']);
+  for (const way of ['hls', 'llhls', 'ovt', 'srt', 'thumbnail', 'webrtc'] as const) t.not(app?.publishers[way], undefined, way);
   for (const name of Object.keys(env)) {
     await t.throwsAsync(loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, [name]: undefined } }), { instanceOf: ConfigError });
   }

@@ -3,7 +3,7 @@ import type { VirtualHostConfig } from '../../../src/config/model.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Consumer } from '../../../src/core/reader.ts';
-import type { Source } from '../../../src/core/stream.ts';
+import type { Source } from '../../../src/core/source.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
 import type { AudioTrack, VideoTrack } from '../../../src/core/track.ts';
 

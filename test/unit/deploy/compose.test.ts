@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { configOf, documents, icePorts, LEAST, read, STOP_S } from './support.ts';
+import { configOf, documents, icePorts, LEAST, read, srtPorts, STOP_S } from './support.ts';
 
 interface Service {
   readonly build?: { readonly dockerfile: string };
@@ -11,6 +11,7 @@ interface Service {
   readonly volumes: readonly string[];
   readonly networks: { readonly nodes: { readonly ipv4_address: string } };
   readonly user?: string;
+  readonly network_mode?: string;
   readonly command?: readonly string[];
 }
 
@@ -51,7 +52,7 @@ function contains(network: string, address: string): boolean {
 test('each node has what config/cluster.xml asks for, and media ports of its own', async (t) => {
   const { services, volumes } = load(t);
   const balancer = services.balancer?.networks.nodes.ipv4_address;
-  const nodes = Object.entries(services).filter(([, { build }]) => build !== undefined);
+  const nodes = Object.entries(services).filter(([, { build }]) => build?.dockerfile === 'deploy/Dockerfile');
   t.is(nodes.length, 3);
   const taken = new Set<string>();
   for (const [name, service] of nodes) {
@@ -78,12 +79,29 @@ test('the balancer finds the nodes by their names, and is where clients are', as
   const text = read('deploy/haproxy.cfg');
   const servers = [...text.matchAll(/"\$\{KILN_NODE_\d_\w+-([\w-]+):(\d+)\}"/g)];
   const config = await configOf(t, LEAST);
-  const ports = [config.bind.publishers.llhls?.port, config.bind.managers.api?.port, config.bind.providers.rtmp?.port];
+  const { managers, providers, publishers } = config.bind;
+  const ports = [publishers.llhls?.port, managers.api?.port, providers.rtmp?.port, publishers.ovt?.port];
   t.deepEqual([...new Set(servers.map(([, name]) => name))], ['node-1', 'node-2', 'node-3']);
   t.deepEqual([...new Set(servers.map(([, , port]) => Number(port)))], ports);
   t.true(servers.every(([, name = '']) => name in services));
   const listens = [...text.matchAll(/"\$\{KILN_LISTEN_\w+-:(\d+)\}"/g)].map(([, port]) => `${port}/tcp`);
   t.deepEqual(services.balancer?.ports.flatMap(published).sort(), listens.sort());
+});
+
+test("nginx finds the nodes' ports of SRT by their names, all of them, and is where clients are", async (t) => {
+  const { services } = load(t);
+  const text = read('deploy/nginx-srt.conf');
+  const upstreams = [...text.matchAll(/upstream (\w+) \{([^}]*)\}/g)].map(([, name = '', servers = '']) => (
+    { name, servers: [...servers.matchAll(/^ *server ([\w-]+):(\d+) /gm)].map(([, node, port]) => `${node}:${port}`) }
+  ));
+  const ports = srtPorts((await configOf(t, LEAST)).bind);
+  const nodes = Object.entries(services).filter(([, { build }]) => build?.dockerfile === 'deploy/Dockerfile').map(([name]) => name);
+  t.deepEqual(upstreams.map(({ servers }) => servers), ports.map((port) => nodes.map((node) => `${node}:${port}`)));
+  const listens = [...text.matchAll(/listen (\d+) udp[^;]*;\s*proxy_pass (\w+);/g)].map(([, port, upstream]) => `${port} ${upstream}`);
+  t.deepEqual(listens, upstreams.map(({ name }, index) => `${ports[index]} ${name}`));
+  t.deepEqual(services['srt']?.ports.flatMap(published).sort(), ports.map((port) => `${port}/udp`).sort());
+  t.deepEqual(services['srt']?.volumes.map((volume) => volume.split(':')[0]), ['./nginx-srt.conf']);
+  t.true(services['srt']?.command?.includes((services['srt']?.volumes[0] ?? '').split(':')[1] ?? ''));
 });
 
 test("nobody else gets the balancer's address, which the nodes believe", (t) => {
@@ -96,6 +114,20 @@ test("nobody else gets the balancer's address, which the nodes believe", (t) => 
   t.not(gateway, undefined, 'else Docker chooses one');
   t.not(gateway, balancer);
   t.false(contains(others, gateway ?? ''));
+});
+
+test('the relay knows the secret of the nodes, leads to their media, and is where they say', async (t) => {
+  const { services } = load(t);
+  const env = services.turn?.environment ?? {};
+  const node = services['node-1']?.environment ?? {};
+  for (const name of read('deploy/coturn/start').matchAll(/\$\{(KILN_\w+):\?/g)) t.true((name[1] as string) in env, name[1]);
+  t.is(env.KILN_TURN_SECRET, node.KILN_TURN_SECRET);
+  t.is(env.KILN_TURN_PEERS, node.KILN_ICE_ADDRESS);
+  const all = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, filled(value)]));
+  const { tcpRelay } = (await configOf(t, { ...all, KILN_ICE_ADDRESS: '192.0.2.1' })).bind.publishers.webrtc?.iceCandidates ?? {};
+  t.is(`${tcpRelay?.[0]?.host}:${tcpRelay?.[0]?.port}`, filled(node.KILN_TURN ?? ''));
+  t.regex(read('deploy/coturn/start'), new RegExp(`KILN_TURN_PORT:-${tcpRelay?.[0]?.port}\\b`));
+  t.is(services.turn?.network_mode, 'host');
 });
 
 test('Redis has no rights: a shell instead of the entrypoint does not give them up', (t) => {

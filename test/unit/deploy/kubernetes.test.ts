@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { configOf, documents, icePorts, LEAST, ROOT, STOP_S, tcpPorts } from './support.ts';
+import { configOf, documents, icePorts, LEAST, read, openPorts, ROOT, STOP_S } from './support.ts';
 
 const FOLDER = 'deploy/kubernetes';
 
@@ -31,7 +31,7 @@ interface Manifest {
   readonly spec: {
     readonly serviceName: string;
     readonly selector: Labels & { readonly matchLabels: Labels };
-    readonly ports: readonly { readonly targetPort: string }[];
+    readonly ports: readonly { readonly targetPort: string; readonly protocol?: string }[];
     readonly clusterIP?: string;
     readonly publishNotReadyAddresses?: boolean;
     readonly scaleTargetRef: object;
@@ -75,8 +75,8 @@ test('a pod has what config/cluster.xml asks for, and shows the ports of it', as
     env[name] = value ?? (valueFrom?.fieldRef === undefined ? 'redis://of.a.secret' : '10.0.0.1');
   }
   const config = await configOf(t, env);
-  const shown = container.ports.filter(({ hostPort }) => hostPort === undefined).map(({ containerPort }) => containerPort);
-  t.deepEqual([...shown].sort(), tcpPorts(config).sort());
+  const shown = container.ports.filter(({ hostPort }) => hostPort === undefined).map(({ containerPort, protocol = 'TCP' }) => `${containerPort}/${protocol.toLowerCase()}`);
+  t.deepEqual([...shown].sort(), openPorts(config).sort());
   const media = container.ports.filter(({ hostPort }) => hostPort !== undefined);
   t.deepEqual(media.map(({ hostPort, protocol = 'TCP' }) => `${hostPort}/${protocol.toLowerCase()}`).sort(), icePorts(config).sort());
   for (const probe of ['startup', 'liveness', 'readiness'] as const) {
@@ -103,21 +103,45 @@ test('a pod has the time to drain, and no rights', async (t) => {
 });
 
 test('services, autoscaler and disruption budget mean these pods', (t) => {
-  const { only, services } = load(t);
+  const { only, ...all } = load(t);
+  const services = all.services.filter(({ metadata }) => metadata.name !== 'kiln-turn');
   const set = only('StatefulSet');
   const { labels } = set.spec.template.metadata;
   t.deepEqual(set.spec.selector.matchLabels, labels);
   t.is(services.find(({ metadata }) => metadata.name === set.spec.serviceName)?.spec.clusterIP, 'None');
-  const names = new Set(set.spec.template.spec.containers[0].ports.map(({ name }) => name));
-  t.is(services.length, 4);
+  const { ports } = set.spec.template.spec.containers[0];
+  const names = new Set(ports.map(({ name }) => name));
+  t.is(services.length, 6);
   for (const { metadata, spec } of services) {
     t.deepEqual({ ...spec.selector } as Labels, labels);
     t.true(spec.ports.every(({ targetPort }) => names.has(targetPort)), metadata.name);
+    for (const { targetPort, protocol } of spec.ports) t.is(protocol, ports.find(({ name }) => name === targetPort)?.protocol, targetPort);
   }
+  const served = new Set(services.flatMap(({ spec }) => spec.ports.map(({ targetPort }) => targetPort)));
+  t.deepEqual(ports.filter(({ name, hostPort }) => hostPort === undefined && !served.has(name)), [], 'every port has a service');
   const evenDrained = services.filter(({ spec }) => spec.publishNotReadyAddresses === true).map(({ metadata }) => metadata.name);
   t.deepEqual(evenDrained.sort(), ['kiln-api', 'kiln-nodes'], 'with every pod drained, the call that ends it is taken');
   t.deepEqual(only('HorizontalPodAutoscaler').spec.scaleTargetRef, {
     apiVersion: set.apiVersion, kind: set.kind, name: set.metadata.name,
   });
   t.deepEqual(only('PodDisruptionBudget').spec.selector.matchLabels, labels);
+});
+
+test('the relay has what deploy/coturn/start asks for, the secret of the nodes, and a service', (t) => {
+  const { only, services } = load(t);
+  const { spec: { template } } = only('Deployment');
+  const [container] = template.spec.containers;
+  const given = new Map(container.env.map((one) => [one.name, one]));
+  const start = read('deploy/coturn/start');
+  for (const [, name = ''] of start.matchAll(/\$\{(KILN_\w+):\?/g)) t.true(given.has(name), name);
+  for (const name of given.keys()) t.true(start.includes(name), name);
+  const node = only('StatefulSet').spec.template.spec.containers[0].env.find(({ name }) => name === 'KILN_TURN_SECRET');
+  t.like(node?.valueFrom?.secretKeyRef, { ...given.get('KILN_TURN_SECRET')?.valueFrom?.secretKeyRef });
+  t.deepEqual(container.volumeMounts.map(({ mountPath }) => mountPath), ['/tmp']);
+  t.deepEqual(container.securityContext, { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  // of the service kiln-turn Kubernetes would make KILN_TURN_PORT=tcp://...
+  t.false(template.spec.enableServiceLinks);
+  const service = services.find(({ metadata }) => metadata.name === 'kiln-turn');
+  t.deepEqual({ ...service?.spec.selector } as Labels, template.metadata.labels);
+  t.deepEqual(service?.spec.ports.map(({ targetPort }) => targetPort), container.ports.map(({ name }) => name));
 });

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { findProgram } from '../../../deploy/cluster/program.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { configOf, LEAST, read, ROOT, STOP_S } from './support.ts';
+import { configOf, LEAST, read, ROOT, srtPorts, STOP_S } from './support.ts';
 
 const run = promisify(execFile);
 const SERVICE = read('deploy/kiln@.service');
@@ -30,6 +30,22 @@ ofSystemd('systemd takes the unit', async (t) => {
   t.is(stderr, '');
   writeFileSync(file, SERVICE.replaceAll('/opt/kiln', '/nowhere'));
   await t.throwsAsync(run('systemd-analyze', ['verify', '--man=no', file]), { message: /nowhere/ });
+});
+
+ofSystemd('systemd takes the unit of the relay', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-unit-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'kiln-turn.service');
+  writeFileSync(file, read('deploy/kiln-turn.service').replaceAll('/opt/kiln', ROOT));
+  const { stderr } = await run('systemd-analyze', ['verify', '--man=no', file]);
+  t.is(stderr, '');
+});
+
+test('the relay says what it is not told', async (t) => {
+  const env = { PATH: process.env.PATH };
+  const start = (more: object) => run(join(ROOT, 'deploy/coturn/start'), [], { env: { ...env, ...more } });
+  await t.throwsAsync(start({ KILN_TURN_PEERS: '192.0.2.1' }), { message: /KILN_TURN_SECRET: the secret/ });
+  await t.throwsAsync(start({ KILN_TURN_SECRET: 'x' }), { message: /KILN_TURN_PEERS: the addresses/ });
 });
 
 /** System calls of a set such as `@system-service`, and of those in it. */
@@ -99,7 +115,7 @@ test('deploy/drain waits for balancers when the node cannot be drained, and says
 
 test('HAProxy takes its file', async (t) => {
   // told where the nodes are, it has nothing to remark at all
-  const env = Object.fromEntries(['RTMP', 'HTTP', 'API'].flatMap((kind) =>
+  const env = Object.fromEntries(['RTMP', 'HTTP', 'API', 'OVT'].flatMap((kind) =>
     [1, 2, 3].map((node) => [`KILN_NODE_${node}_${kind}`, `127.0.0.1:${node}`])));
   const check = (file: string) => run(findProgram('haproxy'), ['-c', '-f', file], { env: { ...process.env, ...env } });
   t.is((await check(join(ROOT, 'deploy/haproxy.cfg'))).stderr, '');
@@ -134,7 +150,8 @@ test('the image tells the ports of its configuration', async (t) => {
   const { first, last } = bind.publishers.webrtc?.iceCandidates.iceCandidate[0] ?? {};
   const [, exposed] = /^EXPOSE (.*)$/m.exec(DOCKERFILE) ?? [];
   t.is(exposed, [
-    bind.providers.rtmp?.port, bind.publishers.llhls?.port, bind.managers.api?.port, cluster?.node.port,
+    bind.providers.rtmp?.port, bind.publishers.llhls?.port, bind.managers.api?.port, cluster?.node.port, bind.publishers.ovt?.port,
+    ...srtPorts(bind).map((port) => `${port}/udp`),
     `${first}-${last}/tcp`, `${first}-${last}/udp`,
   ].join(' '));
 });

@@ -31,11 +31,19 @@ export async function configOf(t: ExecutionContext, env: Readonly<Record<string,
   return (await loadConfig(join(ROOT, 'config/cluster.xml'), { env })).config;
 }
 
-/** What others connect to: TCP ports of publishers and players, the API and the nodes. */
-export function tcpPorts({ bind, cluster }: ServerConfig): number[] {
+/** What others connect to: ports of publishers and players, the API and the nodes, as `port/protocol`. */
+export function openPorts({ bind, cluster }: ServerConfig): string[] {
   const { managers, providers, publishers } = bind;
-  const http = [publishers.llhls?.port, publishers.webrtc?.signalling.port];
-  return [...new Set([providers.rtmp?.port, ...http, managers.api?.port, cluster?.node.port])].filter((port) => port !== undefined);
+  const http = [
+    publishers.llhls?.port, publishers.hls?.port, publishers.thumbnail?.port, publishers.webrtc?.signalling.port, providers.webrtc?.signalling.port,
+  ];
+  const tcp = new Set([providers.rtmp?.port, ...http, publishers.ovt?.port, managers.api?.port, cluster?.node.port]);
+  return [...[...tcp].map((port) => `${port}/tcp`), ...srtPorts(bind).map((port) => `${port}/udp`)];
+}
+
+/** Where SRT is published to, and where it is played from. */
+export function srtPorts({ providers, publishers }: ServerConfig['bind']): number[] {
+  return [providers.srt, publishers.srt].flatMap((srt) => (srt?.port ?? []).map(({ first }) => first));
 }
 
 /** Ports of WebRTC's media, as `port/protocol`. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { OwnerChange } from '#cluster';
 import { Registry } from '../../../src/core/registry.ts';
-import type { Source } from '../../../src/core/stream.ts';
+import type { Source } from '../../../src/core/source.ts';
 import { readMeta, streamKey } from '../../../src/origins/stream-key.ts';
 import { aloneWith } from '../../support/alone.ts';
 import { createVhost } from '../../support/api.ts';

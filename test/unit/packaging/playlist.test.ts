@@ -30,7 +30,7 @@ function fill(count: number, plans: readonly Plan[]): Window {
     if (msn > 0) window.complete();
     window.start(new Segment(msn, plan.init ?? first, plan.discontinuity ?? false, START + msn * 2000));
     for (let index = 0; index < plan.parts; index++) {
-      window.add({ index, duration: 0.5, independent: index === 0, data: Buffer.alloc(10) });
+      window.add({ index, duration: 0.5, independent: index === 0, bytes: 0, data: Buffer.alloc(10) });
     }
   });
   return window;

@@ -19,6 +19,22 @@ test('who only sends, has switched a section off or says inactive receives nothi
   t.true(parseRemoteDescription(offerOf([bundled])).media[0]?.receives);
 });
 
+test('names of qualities may be numbers', (t) => {
+  const lines = (list: string) => [...(H264_VIDEO.lines ?? []), 'a=rid:1 send', 'a=rid:2 send', `a=simulcast:send ${list}`];
+  const ridsOf = (list: string) => parseRemoteDescription(offerOf([{ ...H264_VIDEO, direction: 'sendonly', lines: lines(list) }])).media[0]?.rids;
+  t.deepEqual(ridsOf('1'), ['1']);
+  t.deepEqual(ridsOf('1;2'), ['1', '2']);
+});
+
+test('one SSRC is of one section', (t) => {
+  const ssrc = (section: typeof H264_VIDEO, ...lines: string[]) => ({ ...section, lines: [...(section.lines ?? []), ...lines] });
+  const offer = (...lines: string[]) => offerOf([ssrc(OPUS_AUDIO, 'a=ssrc:7 cname:x'), ssrc(H264_VIDEO, ...lines)]);
+  t.is(parseRemoteDescription(offer('a=ssrc:8 cname:x')).media[1]?.source?.ssrc, 8);
+  t.throws(() => parseRemoteDescription(offer('a=ssrc:7 cname:x')), { instanceOf: SdpError });
+  t.throws(() => parseRemoteDescription(offer('a=ssrc-group:FID 8 7', 'a=ssrc:8 cname:x', 'a=ssrc:7 cname:x')), { instanceOf: SdpError });
+  t.throws(() => parseRemoteDescription(offer('a=ssrc-group:FID 8 8', 'a=ssrc:8 cname:x')), { instanceOf: SdpError });
+});
+
 const without = (name: string) => TRANSPORT.filter((line) => !line.startsWith(`a=${name}`));
 const refused: Record<string, string> = {
   'nothing': '',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { crc } from '../../../../src/containers/nut/crc.ts';
+import { crc32 } from '../../../../src/containers/crc32.ts';
 import { ID, START, type NutStream } from '../../../../src/containers/nut/format.ts';
 import { NutReader, type NutFrame } from '../../../../src/containers/nut/reader.ts';
 import { v } from '../../../../src/containers/nut/vlc.ts';
@@ -37,7 +37,7 @@ export function packet(start: keyof typeof START, ...content: Buffer[]): Buffer 
 /** The checksum of some bytes, as NUT has it behind them. */
 export function checksum(data: Buffer): Buffer {
   const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc(data));
+  bytes.writeUInt32BE(crc32(data));
   return bytes;
 }
 

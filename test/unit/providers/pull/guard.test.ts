@@ -1,3 +1,4 @@
+import { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import test from 'ava';
 import type { NodeRow } from '#cluster';
@@ -8,7 +9,7 @@ const node: NodeRow = {
 };
 const named: NodeRow = { ...node, id: 'c', address: 'http://localhost:7001' };
 const guard = new PullGuard({
-  nodes: () => [node, named], ports: new Set([8081]), stores: () => [{ host: '192.0.2.9', port: 6379 }, { host: 'localhost', port: 6380 }],
+  nodes: () => [node, named], ports: { tcp: new Set([8081]), udp: new Set([10_000]) }, stores: () => [{ host: '192.0.2.9', port: 6379 }, { host: 'localhost', port: 6380 }],
 });
 const refused = { name: 'PullError', message: /nothing is pulled from/ };
 
@@ -45,7 +46,42 @@ test('a port is out of bounds only where it is what must not be reached', async 
   t.deepEqual(await guard.addresses('192.0.2.9', 7000), ['192.0.2.9']);
   t.deepEqual(await guard.addresses('127.0.0.1', 7000), ['127.0.0.1']);
   t.deepEqual(await guard.addresses('::ffff:c000:207', 9000), ['::ffff:c000:207']);
-  const unknown = new PullGuard({ nodes: () => [], ports: new Set(), stores: () => [{ host: 'name.invalid', port: 6379 }] });
+  const unknown = new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set() }, stores: () => [{ host: 'name.invalid', port: 6379 }] });
   await t.throwsAsync(unknown.addresses('192.0.2.1', 6379), { name: 'PullError' });
   t.deepEqual(await unknown.addresses('192.0.2.1', 6380), ['192.0.2.1']);
+});
+
+test('UDP and TCP ports are told apart', async (t) => {
+  for (const host of ['127.0.0.1', '192.0.2.7']) {
+    await t.throwsAsync(guard.addresses(host, 10_000, 'udp'), refused, host);
+    t.deepEqual(await guard.addresses(host, 10_000), [host]);
+    t.deepEqual(await guard.addresses(host, 8081, 'udp'), [host]);
+  }
+  t.deepEqual(await guard.addresses('192.0.2.7', 7000, 'udp'), ['192.0.2.7']);
+  t.deepEqual(await guard.addresses('192.0.2.9', 6379, 'udp'), ['192.0.2.9']);
+  await t.throwsAsync(guard.addresses('169.254.1.1', 5000, 'udp'), refused);
+});
+
+test('with networks nothing is pulled from elsewhere, in any form of its address', async (t) => {
+  const networks = new BlockList();
+  networks.addSubnet('192.0.2.0', 28);
+  networks.addSubnet('2001:db8::', 32, 'ipv6');
+  const narrow = new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set() }, stores: () => [], networks });
+  for (const host of ['192.0.2.1', '::ffff:192.0.2.15', '2001:db8::1', '64:ff9b::c000:201']) {
+    t.deepEqual(await narrow.addresses(host, 9000), [host]);
+  }
+  for (const host of ['192.0.2.16', '127.0.0.1', '::1', '2001:db9::1', '::ffff:127.0.0.1', 'localhost']) {
+    await t.throwsAsync(narrow.addresses(host, 9000), { message: /is in none of the networks of Modules\/Pull/ }, host);
+  }
+  networks.addSubnet('169.254.0.0', 16);
+  await t.throwsAsync(narrow.addresses('169.254.169.254', 80), refused, 'link-local stays out');
+  const none = new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set() }, stores: () => [], networks: new BlockList() });
+  await t.throwsAsync(none.addresses('192.0.2.1', 9000), refused);
+});
+
+test('it is told what speaks against a host', async (t) => {
+  const objection = async (host: string, port: number) => (await guard.addresses(host, port).catch((error: Error) => error) as Error).message;
+  t.is(await objection('127.0.0.1', 8081), "nothing is pulled from 127.0.0.1:8081: the port is one of the cluster's own");
+  t.is(await objection('169.254.0.9', 9000), 'nothing is pulled from 169.254.0.9:9000: 169.254.0.9 is of a link, of everybody or of nobody');
+  for (const port of [0, 65_536, Number.NaN, -1]) t.is(await objection('192.0.2.1', port), `nothing is pulled from 192.0.2.1:${port}: it is no port`);
 });

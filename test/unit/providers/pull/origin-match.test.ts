@@ -51,9 +51,11 @@ test('what a stream is pulled with', (t) => {
     persistent: true,
     spec: {
       urls: ['ovt://one/s', 'ovt://two/s'], relay: true, noInputFailoverMs: 3000, unusedMs: 60_000, retryCount: 2,
-      failbackMs: 500, isFromStore: false,
+      failbackMs: 500, isFromStore: false, ignoresReports: false,
     },
   });
+  const camera = origins(at('/a/', 'cam/', { ignoreRtcpSRTimestamp: true, pass: { ...pass('cam/'), scheme: 'rtsp' } }));
+  t.like(matchOrigin(camera, 'a', 's', new URLSearchParams())?.spec, { urls: ['rtsp://cam/s'], ignoresReports: true });
   t.is(matchOrigin(origins(at('/a/', 'x/', { relay: false })), 'a', 's', new URLSearchParams())?.spec.relay, false);
   t.like(storeOrder(config, 'ovt://h/a/s'), { persistent: false, spec: { urls: ['ovt://h/a/s'], isFromStore: true, relay: true, retryCount: 2 } });
   t.like(storeOrder(undefined, 'ovt://h/a/s').spec, { noInputFailoverMs: 3000, unusedMs: 60_000, retryCount: 0 });

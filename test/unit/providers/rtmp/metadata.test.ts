@@ -1,5 +1,6 @@
 import test from 'ava';
-import { NOTHING_DECLARED, readMetadata, UNDECLARED } from '../../../../src/providers/rtmp/metadata.ts';
+import { UNDECLARED } from '../../../../src/providers/intake/declared.ts';
+import { NOTHING_DECLARED, readMetadata } from '../../../../src/providers/rtmp/metadata.ts';
 import type { AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
 
 const read = (properties: AmfObject) => readMetadata(['@setDataFrame', 'onMetaData', properties]);

@@ -281,6 +281,23 @@ test('no more publishers than the application takes', async (t) => {
   await server.publish('two');
 });
 
+test('past the output profiles a stream is put out under its own name as it comes, unless that is taken', async (t) => {
+  const server = await setUp(t, { rtmp: { passthroughOutputProfile: true } });
+  const application = server.registry.vhost('default').application('app');
+  sendMedia(await server.publish('live'));
+  const { input } = await until('the stream', () => server.recordings[0]);
+  const output = await until('what is put out', () => application.output('live'));
+  t.true(input.isPassthrough);
+  t.deepEqual(output.tracks, input.tracks);
+  t.deepEqual(output.playlists, []);
+  application.addOutput(input, 'taken');
+  const second = await server.publish('taken');
+  sendMedia(second);
+  await second.ended();
+  t.like(second.statuses().at(-1), { level: 'error', code: 'NetStream.Publish.Failed', description: 'Stream already exists' });
+  t.false(input.closed);
+});
+
 test('a key that is no name is refused', async (t) => {
   const server = await setUp(t);
   await t.throwsAsync(
@@ -316,7 +333,7 @@ test('an encoder may end its stream and publish again on the same connection', a
   client.command('FCUnpublish', 9, null, 'one');
   client.command('deleteStream', 10, null, client.streamId);
   await until('its end', () => server.recordings[0]?.closed !== undefined);
-  t.true(client.statuses().some(({ code }) => code === 'NetStream.Unpublish.Success'));
+  await client.until('word of its end', () => client.statuses().some(({ code }) => code === 'NetStream.Unpublish.Success'));
   await client.publish('two');
   sendMedia(client);
   await until('the other stream', () => server.recordings[1]?.packets.length === 100);

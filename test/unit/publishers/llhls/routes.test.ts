@@ -82,6 +82,15 @@ test('a stream that has not started: 201 without a body, until every track has i
   t.is((await get(MASTER)).statusCode, 200);
 });
 
+test('DelayBufferTimeMs: everything comes later', async (t) => {
+  const { get, advance } = await live(t, { llhls: { delayBufferTimeMs: 200 } });
+  const begin = performance.now();
+  advance(3.1);
+  t.is((await get(MASTER)).statusCode, 201);
+  await until('the stream starts', async () => (await get(MASTER)).statusCode === 200);
+  t.true(performance.now() - begin >= 199);
+});
+
 test('the master playlist names picture and sound apart, as hls-parser reads it', async (t) => {
   const { get, advance } = await live(t);
   advance(5);
@@ -228,6 +237,22 @@ test('what does not come in three targets: 503', async (t) => {
   t.is(late.statusCode, 503);
   t.is(late.headers['retry-after'], '1');
   t.is(part.statusCode, 503);
+});
+
+test('the first segment is waited for as long as it takes, which key frames decide', async (t) => {
+  const alive = setInterval(() => undefined, 1000);
+  t.teardown(() => clearInterval(alive));
+  const { get, advance, children } = await live(t, { llhls: { segmentDuration: 1 } }, 150);
+  advance(0.6);
+  const urls = await children();
+  const held = urls.map((url) => get(url));
+  // who asks for a number is not kept longer than three targets
+  t.is((await get(`${urls[1]}?_HLS_msn=0`)).statusCode, 503);
+  advance(5.1);
+  for (const { statusCode, body } of await Promise.all(held)) {
+    t.is(statusCode, 200);
+    t.is(uris(body, /^(seg_.*)$/gm).length, 1);
+  }
 });
 
 test('a part that was hinted at is held until it exists', async (t) => {

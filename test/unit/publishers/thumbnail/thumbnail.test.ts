@@ -6,7 +6,8 @@ import { pino } from 'pino';
 import { Registry } from '../../../../src/core/registry.ts';
 import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { ImageCodec, ImageTrack, Track } from '../../../../src/core/track.ts';
-import { LlhlsPublisher } from '../../../../src/publishers/llhls/index.ts';
+import { LLHLS } from '../../../../src/publishers/llhls/index.ts';
+import { PlaylistPublisher } from '../../../../src/publishers/playlists/publisher.ts';
 import { ThumbnailPublisher, type ThumbnailPublisherOptions } from '../../../../src/publishers/thumbnail/index.ts';
 import { pagesRoutes } from '../../../../src/web/pages.ts';
 import { aloneWith } from '../../../support/alone.ts';
@@ -35,7 +36,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
   });
   const { cluster, others, directory, calls, sessionNames, live } = await aloneWith(registry);
   const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
-  const llhls = new LlhlsPublisher({ registry, cluster, directory, calls, sessionNames, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32) });
+  const llhls = new PlaylistPublisher(LLHLS, { registry, cluster, directory, calls, sessionNames, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32) });
   const app = Fastify();
   for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })]) await app.register(routes);
   t.teardown(async () => {
@@ -85,6 +86,14 @@ test('the newest picture of each codec, under its type, for nobody to keep', asy
       t.is(answer.headers['cache-control'], 'no-cache, no-store');
     }
   }
+});
+
+test('DelayBufferTimeMs: a picture is shown later', async (t) => {
+  const { goLive, get } = await open(t, { thumbnail: { delayBufferTimeMs: 200 } });
+  const track = imageTrack(0, 'PNG');
+  goLive([track]).write(picture(track, 'late'));
+  t.not((await get('/app/stream/thumb.png')).body, 'late');
+  await until('the picture', async () => (await get('/app/stream/thumb.png')).body === 'late');
 });
 
 test('who asks for a picture wakes an encoder that rests, for the next one to be new', async (t) => {

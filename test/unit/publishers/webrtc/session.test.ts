@@ -2,7 +2,9 @@ import test, { type ExecutionContext } from 'ava';
 import { WebrtcSession } from '../../../../src/publishers/webrtc/session.ts';
 import { StreamPublisher } from '../../../../src/publishers/webrtc/stream-publisher.ts';
 import { createLogger } from '../../../../src/log.ts';
+import type { Way } from '../../../../src/webrtc/candidate.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
+import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';
 import type { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
 import { videoTrack } from '../../../support/packets.ts';
 import { startWebrtc } from '../../../support/webrtc-server.ts';
@@ -13,17 +15,18 @@ const VIDEO = videoTrack();
 
 /** A session that waits for the viewer's end of DTLS. */
 async function open(t: ExecutionContext): Promise<{ session: WebrtcSession; worker: MediaWorker }> {
-  const { registry, publisher: { pool } } = await startWebrtc(t);
+  const { registry, pool } = await startWebrtc(t);
   const application = registry.vhost('default').application('app');
   const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
   const output = application.addOutput(input, 'stream');
   output.setTracks([VIDEO]);
   const config = application.config.publishers.webrtc;
   if (config === undefined) throw new Error('WebRTC is off');
-  const publisher = new StreamPublisher(output, application, config, createLogger('silent'));
+  const publisher = new StreamPublisher(output, application, config, new LiveProducers(), createLogger('silent'));
   t.teardown(() => publisher.close('the test is over'));
-  const worker = pool.pick(undefined, () => false);
-  const session = new WebrtcSession('id', publisher, publisher.choices(undefined)[0], worker, undefined);
+  const way: Way = { protocol: undefined, entries: [{ address: '127.0.0.1', first: 0, last: 0, protocol: 'udp' }] };
+  const worker = pool.pick(way, () => false);
+  const session = new WebrtcSession('id', publisher, publisher.choices(undefined)[0], worker, way);
   await session.open([{ kind: 'video', mid: '0', codec: offeredCodec('H264', false, 'All'), extensions: [] }]);
   return { session, worker };
 }

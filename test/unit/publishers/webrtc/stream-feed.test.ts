@@ -4,15 +4,38 @@ import { Counters } from '../../../../src/core/counters.ts';
 import { createLogger } from '../../../../src/log.ts';
 import { StreamFeed } from '../../../../src/publishers/webrtc/stream-feed.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
+import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';
 import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
+import { until } from '../../../support/until.ts';
+
+for (const [jitterBuffer, delayBufferTimeMs, least] of [[false, 300, 299], [true, 0, 19], [true, 300, 319]] as const) {
+  test(`JitterBuffer ${jitterBuffer}, DelayBufferTimeMs ${delayBufferTimeMs}: frames are sent later`, async (t) => {
+    const socket = { protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] } as const;
+    const worker = await MediaWorker.start(0, [socket], () => t.fail());
+    const output = new OutputStream('stream', new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters()));
+    const feed = new StreamFeed(output, { playoutDelay: undefined, jitterBuffer, delayBufferTimeMs }, new LiveProducers(), createLogger('silent'));
+    t.teardown(() => {
+      feed.close();
+      worker.close();
+    });
+    const track = videoTrack();
+    output.setTracks([track]);
+    const { producer } = await feed.outlet([track], worker, offeredCodec('H264', false, 'All'));
+    const sent = async (): Promise<number> => (await producer.getStats()).reduce((sum, { packetCount }) => sum + packetCount, 0);
+    const begin = performance.now();
+    output.write({ track, dts: 0, pts: 0, duration: 0, key: true, data: Buffer.of(0, 0, 0, 4, 0x65, 1, 1, 1) });
+    await until('the frame', async () => (await sent()) > 0);
+    t.true(performance.now() - begin >= least);
+  });
+}
 
 test('a codec that comes back soon reaches the producer that was left of it', async (t) => {
   const socket = { protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] } as const;
   const worker = await MediaWorker.start(0, [socket], () => t.fail());
   const input = new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters());
   const output = new OutputStream('stream', input);
-  const feed = new StreamFeed(output, undefined, createLogger('silent'));
+  const feed = new StreamFeed(output, { playoutDelay: undefined, jitterBuffer: false, delayBufferTimeMs: 0 }, new LiveProducers(), createLogger('silent'));
   t.teardown(() => {
     feed.close();
     worker.close();

@@ -153,6 +153,18 @@ test('what does not come in three targets: 503', async (t) => {
   t.is(late.headers['retry-after'], '1');
 });
 
+test('the first segment is waited for as long as it takes', async (t) => {
+  const { b, advance } = await live(t, { llhls: { segmentDuration: 1 } }, 150);
+  advance(0.6);
+  const [, url = ''] = await b.children();
+  const held = b.get(url);
+  t.is((await b.get(`${url}?_HLS_msn=0`)).statusCode, 503);
+  advance(5.1);
+  const { statusCode, body } = await held;
+  t.is(statusCode, 200);
+  t.is(uris(body, /^(seg_.*)$/gm).length, 1);
+});
+
 test('OriginMode: no tokens, on any node, and no file of a stream of the same name before', async (t) => {
   const { a, b, advance, input } = await live(t, { llhls: { originMode: true } });
   advance(3.1);

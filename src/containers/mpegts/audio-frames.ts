@@ -1,0 +1,129 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+import type { AudioFrame, AudioSyntax } from './audio-syntax.ts';
+import { CLOCK } from './stream-types.ts';
+
+const EMPTY = Buffer.alloc(0);
+/** Largest frame of any form, LOAS'. */
+const MAX_FRAME_BYTES = 8192 + 2;
+const TICKS_PER_SECOND = CLOCK.timebase.den;
+/** Places in a PES packet where a frame is looked for in vain; behind a loss, one byte in 256 looks like the first of one. */
+const MAX_FALSE_SYNCS = 1024;
+/** Frames taken in a second. There are 50 of them in a second of sound, or 400 of the shortest. */
+const MAX_FRAMES = 2000;
+const FRAMES_WINDOW_MS = 1000;
+
+export interface AudioFramesEvents {
+  /** @param time on CLOCK, may be a fraction */
+  frame(frame: AudioFrame, time: number): void;
+  fault(reason: string): void;
+}
+
+/**
+ * Cuts the payload of PES packets into frames of sound, whether a frame ends with its packet or in the next one. A PES
+ * packet tells the time of the first frame that begins in it; those behind follow from how long each lasts.
+ */
+export class AudioFrames {
+  readonly #syntax: AudioSyntax;
+  readonly #events: AudioFramesEvents;
+  #rest: Buffer = EMPTY;
+  /** Whether frames follow each other without other bytes: what looks like one is one then. */
+  #inStep = false;
+  /** Where the next frame begins. */
+  #time: number | undefined;
+  #falseSyncs = 0;
+  #frames = 0;
+  #framesSince = 0;
+
+  constructor(syntax: AudioSyntax, events: AudioFramesEvents) {
+    this.#syntax = syntax;
+    this.#events = events;
+  }
+
+  /**
+   * @param payload of a PES packet; it is not kept
+   * @param pts of its header
+   */
+  push(payload: Buffer, pts: number | undefined): void {
+    const carried = this.#rest.length;
+    const data = carried === 0 ? payload : Buffer.concat([this.#rest, payload]);
+    this.#rest = EMPTY;
+    let told = pts;
+    this.#falseSyncs = 0;
+    for (let at = 0; at < data.length; ) {
+      const bytes = this.#bytes(data, at);
+      if (bytes !== 0 && told !== undefined && at >= carried) {
+        this.#time = told;
+        told = undefined;
+      }
+      if (bytes === undefined || at + bytes > data.length) {
+        if (data.length - at <= MAX_FRAME_BYTES) this.#rest = Buffer.from(data.subarray(at));
+        else this.lost();
+        return;
+      }
+      if (bytes === 0) {
+        const next = data.indexOf(this.#syntax.sync, at + 1);
+        if (next < 0) return;
+        at = next;
+      } else {
+        this.#emit(data.subarray(at, at + bytes));
+        at += bytes;
+      }
+      if (this.#isTooMuch()) return;
+    }
+  }
+
+  /** What came before the next payload is missing. */
+  lost(): void {
+    this.#rest = EMPTY;
+    this.#inStep = false;
+    this.#time = undefined;
+  }
+
+  /** @returns 0 when no frame starts there */
+  #bytes(data: Buffer, at: number): number | undefined {
+    const bytes = this.#syntax.bytes(data, at);
+    if (bytes === undefined) return undefined;
+    // one that is found among other bytes is believed when another follows it, or nothing does
+    const isFrame = bytes > 0 && (this.#inStep || at + bytes >= data.length || this.#syntax.bytes(data, at + bytes) !== 0);
+    if (!isFrame) {
+      if (this.#inStep || at === 0) this.#events.fault('sound that is none');
+      this.#falseSyncs++;
+    }
+    this.#inStep = isFrame;
+    return isFrame ? bytes : 0;
+  }
+
+  /** The rest of a packet is not worth what it would cost. */
+  #isTooMuch(): boolean {
+    const isNoSound = this.#falseSyncs > MAX_FALSE_SYNCS;
+    if (!isNoSound && !this.#isTooFast()) return false;
+    this.#events.fault(isNoSound ? 'sound among too many other bytes' : 'sound of too many frames');
+    this.lost();
+    return true;
+  }
+
+  #isTooFast(): boolean {
+    if (this.#frames <= MAX_FRAMES) return false;
+    const now = performance.now();
+    if (now - this.#framesSince < FRAMES_WINDOW_MS) return true;
+    this.#framesSince = now;
+    this.#frames = 0;
+    return false;
+  }
+
+  #emit(bytes: Buffer): void {
+    try {
+      const frames = this.#syntax.frames(bytes);
+      this.#frames += Math.max(1, frames.length);
+      for (const frame of frames) {
+        if (this.#time === undefined) continue;
+        this.#events.frame(frame, this.#time);
+        this.#time += frame.seconds * TICKS_PER_SECOND;
+      }
+    } catch (error) {
+      if (!(error instanceof BitstreamError)) throw error;
+      this.#frames++;
+      this.#events.fault(`sound that cannot be decoded: ${error.message}`);
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { ContinuityCheck } from './continuity-check.ts';
+import { elementaryStreams, type ElementaryStream, type UnknownStream } from './elementary.ts';
+import { PacketReader } from './packet-reader.ts';
+import type { PesHeader } from './pes-header.ts';
+import { PesReader } from './pes-reader.ts';
+import { ProgramChoice } from './program-choice.ts';
+import { SectionReader } from './section-reader.ts';
+import { PACKET_BYTES, PID } from './stream-types.ts';
+import type { ProgramMap } from './tables.ts';
+import { hasError, hasPayload, isDiscontinuity, isFilled, isScrambled, payloadStart, pcrOf, pidOf, startsUnit } from './transport-packet.ts';
+
+/** Streams of a program that are taken. */
+const MAX_STREAMS = 40;
+
+export interface DemuxerEvents {
+  /**
+   * The streams of the program, and what else is in it that cannot be taken: at first, and after each change. Those
+   * that are the same as before are the same objects.
+   */
+  streams(streams: readonly ElementaryStream[], unknown: readonly UnknownStream[]): void;
+  /** A whole PES packet. @param payload is valid until the call returns */
+  pes(stream: ElementaryStream, header: PesHeader, payload: Buffer): void;
+  /** A whole section with the right checksum, which is valid until the call returns. */
+  section(stream: ElementaryStream, section: Buffer): void;
+  /** Something of a stream is missing before what comes next. */
+  lost(stream: ElementaryStream): void;
+  /** The clock of the program, on CLOCK. */
+  clock?(pcr: number): void;
+  /** Something in the bytes is wrong; they can be so with every packet. */
+  fault(reason: string): void;
+}
+
+/** What takes the payloads of a PID. */
+interface PayloadReader {
+  payload(data: Buffer, from: number, to: number, starts: boolean, filled: boolean): void;
+  lost(): void;
+  flush?(): void;
+}
+
+interface Lane {
+  readonly reader: PayloadReader;
+  readonly continuity: ContinuityCheck;
+  /** undefined of tables. */
+  readonly stream?: ElementaryStream;
+}
+
+/**
+ * MPEG-TS (ISO/IEC 13818-1) to the streams of one program: the first in the PAT that has sound or pictures. Takes
+ * any bytes and throws nothing; what is wrong is told as `fault`.
+ */
+export class TsDemuxer {
+  readonly #events: DemuxerEvents;
+  readonly #packets: PacketReader;
+  readonly #choice: ProgramChoice;
+  readonly #lanes = new Map<number, Lane>();
+  #streams: readonly ElementaryStream[] = [];
+  #told: string | undefined;
+  #pcrPid: number = PID.null;
+
+  constructor(events: DemuxerEvents) {
+    this.#events = events;
+    this.#packets = new PacketReader({
+      packet: (data, at) => this.#packet(data, at),
+      garbage: () => events.fault('bytes that are no transport packets'),
+    });
+    this.#choice = new ProgramChoice({ program: (map) => this.#program(map), fault: events.fault });
+    this.#lanes.set(PID.pat, this.#tableLane((section) => this.#follow(this.#choice.pat(section))));
+  }
+
+  /** @param data any portion of the bytes; it is not kept: its memory may be used again */
+  push(data: Buffer): void {
+    this.#packets.push(data);
+  }
+
+  /** Nothing follows: what is complete but for the beginning of the next is given out. */
+  flush(): void {
+    for (const { reader } of this.#lanes.values()) reader.flush?.();
+  }
+
+  /** Bytes are missing here, maybe more packets than counters can tell. */
+  lost(): void {
+    for (const lane of this.#lanes.values()) this.#lost(lane);
+  }
+
+  #packet(data: Buffer, at: number): void {
+    const pid = pidOf(data, at);
+    if (hasError(data, at)) {
+      this.#events.fault('transport packets that are marked as damaged');
+      return;
+    }
+    if (pid === this.#pcrPid && this.#events.clock !== undefined) {
+      const pcr = pcrOf(data, at);
+      if (pcr !== undefined) this.#events.clock(pcr);
+    }
+    const lane = this.#lanes.get(pid);
+    if (lane === undefined) return;
+    const verdict = lane.continuity.check(data, at);
+    if (verdict === 'repeated') return;
+    if (verdict === 'lost') {
+      this.#events.fault('transport packets were lost');
+      this.#lost(lane);
+    } else if (isDiscontinuity(data, at)) {
+      // what is behind it is of another origin
+      lane.reader.flush?.();
+    }
+    if (!hasPayload(data, at)) return;
+    if (isScrambled(data, at)) {
+      this.#events.fault('transport packets that are scrambled');
+      this.#lost(lane);
+      return;
+    }
+    const from = payloadStart(data, at);
+    const to = at + PACKET_BYTES;
+    if (from < to) lane.reader.payload(data, from, to, startsUnit(data, at), isFilled(data, at));
+  }
+
+  #lost({ reader, stream }: Lane): void {
+    reader.lost();
+    if (stream !== undefined) this.#events.lost(stream);
+  }
+
+  #tableLane(section: (data: Buffer) => void): Lane {
+    const reader = new SectionReader({ section, fault: (reason) => this.#events.fault(reason) });
+    return { reader, continuity: new ContinuityCheck() };
+  }
+
+  /** Reads the PMTs on these PIDs. */
+  #follow(pids: ReadonlySet<number> | undefined): void {
+    if (pids === undefined) return;
+    for (const [pid, { stream }] of this.#lanes) {
+      if (pid !== PID.pat && stream === undefined && !pids.has(pid)) this.#lanes.delete(pid);
+    }
+    for (const pid of pids) {
+      if (this.#lanes.has(pid)) continue;
+      this.#lanes.set(pid, this.#tableLane((section) => this.#choice.pmt(pid, section)));
+    }
+  }
+
+  #program(map: ProgramMap): void {
+    this.#pcrPid = map.pcrPid;
+    const all = elementaryStreams(map).filter(({ pid }, i, list) => list.findIndex((other) => other.pid === pid) === i);
+    const streams = all.flatMap((told) => ('form' in told && this.#isFree(told.pid) ? this.#known(told) : [])).slice(0, MAX_STREAMS);
+    const unknown = all.flatMap((told) => ('unsupported' in told ? told : []));
+    const text = JSON.stringify([streams, unknown]);
+    if (text === this.#told) return;
+    this.#told = text;
+    for (const { pid } of this.#streams) {
+      if (streams.includes(this.#lanes.get(pid)?.stream as ElementaryStream)) continue;
+      this.#lanes.get(pid)?.reader.flush?.();
+      this.#lanes.delete(pid);
+    }
+    this.#streams = streams;
+    for (const stream of streams) if (!this.#lanes.has(stream.pid)) this.#lanes.set(stream.pid, this.#streamLane(stream));
+    this.#events.streams(streams, unknown);
+  }
+
+  #isFree(pid: number): boolean {
+    return pid !== PID.null && (!this.#lanes.has(pid) || this.#lanes.get(pid)?.stream !== undefined);
+  }
+
+  /** The object that is known already, when nothing of it is another. */
+  #known(stream: ElementaryStream): ElementaryStream {
+    const known = this.#lanes.get(stream.pid)?.stream;
+    return known !== undefined && JSON.stringify(known) === JSON.stringify(stream) ? known : stream;
+  }
+
+  #streamLane(stream: ElementaryStream): Lane {
+    const { fault, pes, section, lost } = this.#events;
+    const continuity = new ContinuityCheck();
+    if (stream.form === 'SCTE-35') {
+      return { stream, continuity, reader: new SectionReader({ section: (data) => section(stream, data), fault }) };
+    }
+    const reader = new PesReader(stream.kind, {
+      pes: (header, payload) => pes(stream, header, payload),
+      damaged: (reason) => {
+        fault(reason);
+        lost(stream);
+      },
+    });
+    return { stream, continuity, reader };
+  }
+}

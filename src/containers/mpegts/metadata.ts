@@ -1,0 +1,24 @@
+import { STREAM_ID } from './stream-types.ts';
+
+const CELL_HEADER_BYTES = 5;
+const ID3_MAGIC = 'ID3';
+const ID3_HEADER_BYTES = 10;
+
+/**
+ * The ID3 tags in a PES packet of timed metadata, as they are or in metadata access unit cells (ISO/IEC 13818-1 2.12.4).
+ * @returns undefined for anything else
+ */
+export function id3Of(streamId: number, payload: Buffer): Buffer | undefined {
+  const tags = streamId === STREAM_ID.metadata ? cellsOf(payload) : payload;
+  return tags.length >= ID3_HEADER_BYTES && tags.toString('latin1', 0, 3) === ID3_MAGIC ? tags : undefined;
+}
+
+function cellsOf(payload: Buffer): Buffer {
+  const parts: Buffer[] = [];
+  for (let at = 0; at + CELL_HEADER_BYTES <= payload.length; ) {
+    const start = at + CELL_HEADER_BYTES;
+    at = start + payload.readUInt16BE(start - 2);
+    parts.push(payload.subarray(start, at));
+  }
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,188 @@
+import type { Packet } from '../../core/packet.ts';
+import { rescale } from '../../core/timebase.ts';
+import type { Track } from '../../core/track.ts';
+import { formOf, isForeseen, programDescriptors, type ElementaryForm } from './elementary-form.ts';
+import { packetCount } from './packet-writer.ts';
+import { checkLength, pesHeaderBytes } from './pes-writer.ts';
+import { writePlanned, type PlannedUnit, type TsUnit } from './planned-unit.ts';
+import { ProgramClock } from './program-clock.ts';
+import { ProgramTables, writeTables } from './program-tables.ts';
+import { buildPmt, PROGRAM, sectionPackets, type ListedProgram } from './section-writer.ts';
+import { CLOCK, PACKET_BYTES, PID } from './stream-types.ts';
+
+/** A track that is not carried, and why. */
+export interface Omitted {
+  readonly track: Track;
+  readonly reason: string;
+}
+
+interface TsStream {
+  readonly pid: number;
+  readonly track: Track;
+  readonly form: ElementaryForm;
+  /** Packets with payload so far. */
+  packets: number;
+}
+
+const FIRST_PID = 0x100;
+/** Ticks of 90 kHz that all times are moved by: streams begin at 0, and the PCR in front of that would wrap at once. */
+const OFFSET = 90_000;
+/** Ticks of 90 kHz after which the tables come again. */
+const TABLES_INTERVAL = 22_500;
+
+/**
+ * Packets of tracks into one program of MPEG-TS (ISO/IEC 13818-1). Times are those of the packets, and a second more. The
+ * tables come with every key frame of a picture and four times a second, the PCR at least every 100 ms on the picture's
+ * PID, else on the first sound's.
+ */
+export class TsMuxer {
+  #streams = new Map<number, TsStream>();
+  #omitted: Omitted[] = [];
+  #leader: TsStream | undefined;
+  #lastPid = FIRST_PID - 1;
+  readonly #tables = new ProgramTables();
+  readonly #clock = new ProgramClock();
+  /** Program time of the last tables. */
+  #toldAt: number | undefined;
+  /** The tables as they are were written. */
+  #told = false;
+
+  constructor(tracks: readonly Track[]) {
+    this.setTracks(tracks);
+  }
+
+  /** Tracks that have no place in it. */
+  get omitted(): readonly Omitted[] {
+    return this.#omitted;
+  }
+
+  /** Sets or replaces the tracks. A PID stays that of its track, by id. */
+  setTracks(tracks: readonly Track[]): void {
+    const streams: TsStream[] = [];
+    this.#omitted = [];
+    for (const track of tracks) {
+      const stream = this.#streamOf(track);
+      if (stream === undefined) continue;
+      if (buildPmt({ version: 0, ...programOf([...streams, stream]) }) !== undefined) streams.push(stream);
+      else this.#omitted.push({ track, reason: 'the program has too many streams' });
+    }
+    this.#streams = new Map(streams.map((stream) => [stream.track.id, stream]));
+    this.#leader = leaderOf(streams);
+    if (this.#tables.set(programOf(streams)) !== false) this.#told = false;
+  }
+
+  /** The tables come again with the next packet: what begins there can be read by itself. */
+  repeatTables(): void {
+    this.#told = false;
+  }
+
+  /** PAT and PMT as transport packets, in their place in the stream. */
+  tables(): Buffer {
+    const tables = this.#tables.write();
+    const out = Buffer.allocUnsafe(tables.bytes);
+    writeTables(out, 0, tables);
+    return out;
+  }
+
+  /**
+   * A packet as whole transport packets; empty for a track that is not carried.
+   * @throws BitstreamError for data that cannot be carried; nothing is written then
+   */
+  write({ track, dts, pts, key, data }: Packet): Buffer {
+    return this.writeUnit({ track, dts, pts, key, data: [data] });
+  }
+
+  /** The same of several frames of a sound. @throws BitstreamError */
+  writeUnit(unit: TsUnit): Buffer {
+    const planned = this.plan(unit);
+    const out = Buffer.allocUnsafe(planned?.bytes ?? 0);
+    if (planned !== undefined) writePlanned(planned, out, 0);
+    return out;
+  }
+
+  /**
+   * Gives a unit its place in the stream; it is written by `writePlanned`.
+   * @returns undefined for a track that is not carried
+   * @throws BitstreamError for data that cannot be carried; it has no place then
+   */
+  plan(unit: TsUnit): PlannedUnit | undefined {
+    const stream = this.#streamFor(unit.track);
+    if (stream === undefined) return undefined;
+    const { track: { timebase, type }, key } = unit;
+    let payload = 0;
+    for (const data of unit.data) payload += stream.form.size(data, key);
+    const pts = rescale(unit.pts, timebase, CLOCK.timebase) + OFFSET;
+    const dts = Math.min(pts, type === 'audio' ? pts : rescale(unit.dts, timebase, CLOCK.timebase) + OFFSET);
+    const { streamId } = stream.form;
+    if (streamId !== undefined) checkLength(streamId, pts, dts, payload);
+    const leads = stream === this.#leader;
+    const isKey = key && type === 'video';
+    const clock = this.#clock.advance(dts, leads, isKey);
+    const due = this.#tablesDue(isKey);
+    const random = leads && key && (isKey || due);
+    const adaptation = random || clock.own !== undefined ? { random, discontinuity: clock.discontinuity, pcr: clock.own } : undefined;
+    const packets = streamId === undefined
+      ? unit.data.reduce((sum, section) => sum + sectionPackets(section), 0)
+      : packetCount(adaptation, pesHeaderBytes(pts, dts) + payload);
+    const tables = due ? this.#tables.write() : undefined;
+    const planned = {
+      bytes: (packets + clock.alone.length) * PACKET_BYTES + (tables?.bytes ?? 0),
+      unit, pid: stream.pid, form: stream.form, payload, pts, dts, counter: stream.packets, tables, clock, adaptation,
+      clockPid: this.#leader?.pid ?? PID.null,
+      clockCounter: (this.#leader?.packets ?? 0) - 1,
+    };
+    stream.packets += packets;
+    return planned;
+  }
+
+  #tablesDue(isKey: boolean): boolean {
+    const { now } = this.#clock;
+    const due = !this.#told || isKey || (now !== undefined && Math.abs(now - (this.#toldAt ?? -Infinity)) >= TABLES_INTERVAL);
+    if (!due) return false;
+    this.#told = true;
+    this.#toldAt = now;
+    return true;
+  }
+
+  /** The stream of a packet's track, whose configuration may be another than the one that was told. */
+  #streamFor(track: Track): TsStream | undefined {
+    const known = this.#streams.get(track.id);
+    if (known === undefined || known.track === track) return known;
+    this.setTracks([...this.#streams.values()].map((stream) => (stream === known ? track : stream.track)));
+    return this.#streams.get(track.id);
+  }
+
+  #streamOf(track: Track): TsStream | undefined {
+    const known = this.#streams.get(track.id);
+    if (known?.track === track) return known;
+    try {
+      const form = formOf(track);
+      return { pid: known?.pid ?? this.#freePid(), track, form, packets: known?.packets ?? 0 };
+    } catch (error) {
+      if (!isForeseen(error)) throw error;
+      this.#omitted.push({ track, reason: error.message });
+      return undefined;
+    }
+  }
+
+  /** One that no track has, or has had lately. */
+  #freePid(): number {
+    const used = new Set([...this.#streams.values()].map(({ pid }) => pid));
+    do this.#lastPid = this.#lastPid + 1 < PROGRAM.pid ? this.#lastPid + 1 : FIRST_PID;
+    while (used.has(this.#lastPid));
+    return this.#lastPid;
+  }
+}
+
+/** The stream with the PCR. */
+function leaderOf(streams: readonly TsStream[]): TsStream | undefined {
+  return streams.find(({ track }) => track.type === 'video') ?? streams.find(({ track }) => track.type === 'audio');
+}
+
+function programOf(streams: readonly TsStream[]): Omit<ListedProgram, 'version'> {
+  return {
+    pcrPid: leaderOf(streams)?.pid ?? PID.null,
+    descriptors: programDescriptors(streams.map(({ track }) => track), PROGRAM.number),
+    streams: streams.map(({ pid, form: { streamType, descriptors } }) => ({ pid, streamType, descriptors })),
+  };
+}

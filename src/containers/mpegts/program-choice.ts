@@ -1,0 +1,111 @@
+import { elementaryStreams } from './elementary.ts';
+import { readPat, readPmt, type Program, type ProgramMap } from './tables.ts';
+
+/** Programs of a PAT whose PMTs are read. */
+const MAX_PROGRAMMES = 32;
+/** Repetitions of the PAT, at which a PMT that has not come is not waited for any longer. */
+const PATIENCE = 4;
+/** Tables that differ from those before, in a second: real ones change now and then, and what follows costs. */
+const MAX_CHANGES = 100;
+const CHANGES_WINDOW_MS = 1000;
+
+export interface ProgramChoiceEvents {
+  /** Each PMT of the program that is chosen, but for repetitions. */
+  program(map: ProgramMap): void;
+  fault(reason: string): void;
+}
+
+interface KnownMap {
+  readonly map: ProgramMap;
+  /** A copy of what it was read from. */
+  readonly section: Buffer;
+  readonly hasMedia: boolean;
+}
+
+/**
+ * Chooses the program: the first in the PAT that has sound or pictures. It stays until the PAT has it no longer, or
+ * its PMT has neither any longer.
+ */
+export class ProgramChoice {
+  readonly #events: ProgramChoiceEvents;
+  #programs: readonly Program[] = [];
+  /** The PAT that `#programs` are of. */
+  #pat = Buffer.alloc(0);
+  /** PMTs that came, by program number. Tables are repeated all the time: what can be kept of them is not made again. */
+  readonly #maps = new Map<number, KnownMap>();
+  #chosen: number | undefined;
+  #repetitions = 0;
+  #changes = 0;
+  #changesSince = 0;
+
+  constructor(events: ProgramChoiceEvents) {
+    this.#events = events;
+  }
+
+  /** @returns the PIDs of the PMTs, when they are others than before */
+  pat(section: Buffer): ReadonlySet<number> | undefined {
+    if (this.#pat.equals(section)) {
+      this.#repetitions++;
+      this.#choose();
+      return undefined;
+    }
+    if (this.#isTooMuch()) return undefined;
+    const programs = readPat(section)?.slice(0, MAX_PROGRAMMES);
+    if (programs === undefined) return undefined;
+    this.#pat = Buffer.from(section);
+    this.#programs = programs;
+    this.#repetitions = 0;
+    for (const number of [...this.#maps.keys()]) if (!this.#has(number)) this.#maps.delete(number);
+    if (this.#chosen !== undefined && !this.#has(this.#chosen)) this.#chosen = undefined;
+    this.#choose();
+    return new Set(programs.map(({ pid }) => pid));
+  }
+
+  /** @param pid of the packets that the section came in */
+  pmt(pid: number, section: Buffer): void {
+    const number = section.length > 4 ? section.readUInt16BE(3) : undefined;
+    if (number === undefined || !this.#programs.some((program) => program.number === number && program.pid === pid)) return;
+    if (this.#maps.get(number)?.section.equals(section)) return;
+    if (this.#isTooMuch()) return;
+    const copy = Buffer.from(section);
+    const map = readPmt(copy);
+    if (map === undefined) return;
+    this.#maps.set(number, { map, section: copy, hasMedia: hasMedia(map) });
+    if (this.#chosen === number) this.#events.program(map);
+    else this.#choose();
+  }
+
+  /** One table more changes. It is left out then, and counts when it is repeated. */
+  #isTooMuch(): boolean {
+    const now = performance.now();
+    if (now - this.#changesSince >= CHANGES_WINDOW_MS) {
+      this.#changesSince = now;
+      this.#changes = 0;
+    }
+    if (++this.#changes <= MAX_CHANGES) return false;
+    this.#events.fault('tables that change all the time');
+    return true;
+  }
+
+  #has(number: number): boolean {
+    return this.#programs.some((program) => program.number === number);
+  }
+
+  #choose(): void {
+    if (this.#chosen !== undefined && this.#maps.get(this.#chosen)?.hasMedia) return;
+    for (const { number } of this.#programs) {
+      const known = this.#maps.get(number);
+      if (known === undefined) {
+        if (this.#repetitions < PATIENCE) return;
+      } else if (known.hasMedia) {
+        this.#chosen = number;
+        this.#events.program(known.map);
+        return;
+      }
+    }
+  }
+}
+
+function hasMedia(map: ProgramMap): boolean {
+  return elementaryStreams(map).some((stream) => 'kind' in stream && stream.kind !== 'data');
+}

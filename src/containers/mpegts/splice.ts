@@ -1,0 +1,69 @@
+import { BitReader, tolerant } from '../../codecs/bits.ts';
+import { sectionCrc } from './crc.ts';
+import { TABLE_ID } from './stream-types.ts';
+import { wrapped } from './times.ts';
+
+const SPLICE_INSERT = 5;
+const TIME_SIGNAL = 6;
+/** Where pts_adjustment begins, in the last bit. */
+const ADJUSTMENT_AT = 4;
+const CRC_BYTES = 4;
+
+/**
+ * When a splice takes effect, on CLOCK (SCTE 35 9.6, 9.7.3, 9.7.4).
+ * @param section splice_info_section
+ * @returns undefined for one that takes effect at once, tells no time, is encrypted or malformed
+ */
+export function spliceTime(section: Buffer): number | undefined {
+  return tolerant(() => readTime(new BitReader(section)));
+}
+
+/**
+ * A splice that takes effect at `pts` on CLOCK: the same section with another pts_adjustment (9.6), by which who changes
+ * times on the way has to tell it. One that tells no time stays as it is.
+ */
+export function withSpliceTime(section: Buffer, pts: number): Buffer {
+  const told = spliceTime(section);
+  if (told === undefined) return section;
+  const adjusted = Buffer.from(section);
+  const flags = adjusted.readUInt8(ADJUSTMENT_AT);
+  const before = (flags & 1) * 2 ** 32 + adjusted.readUInt32BE(ADJUSTMENT_AT + 1);
+  const adjustment = wrapped(before + pts - told);
+  adjusted[ADJUSTMENT_AT] = (flags & 0xfe) | Math.floor(adjustment / 2 ** 32);
+  adjusted.writeUInt32BE(adjustment % 2 ** 32, ADJUSTMENT_AT + 1);
+  const end = adjusted.length - CRC_BYTES;
+  adjusted.writeUInt32BE(sectionCrc(adjusted.subarray(0, end)), end);
+  return adjusted;
+}
+
+/** Whether a section is a splice_info_section. */
+export function isSplice(section: Buffer): boolean {
+  return section[0] === TABLE_ID.splice;
+}
+
+function readTime(reader: BitReader): number | undefined {
+  reader.skip(8 + 16 + 8);
+  if (reader.flag()) return undefined;
+  reader.skip(6);
+  const adjustment = readClock(reader);
+  reader.skip(8 + 12 + 12);
+  const command = reader.read(8);
+  if (command === SPLICE_INSERT) {
+    reader.skip(32);
+    if (reader.flag()) return undefined;
+    reader.skip(7 + 1);
+    const ofProgram = reader.flag();
+    reader.skip(1);
+    if (!ofProgram || reader.flag()) return undefined;
+    reader.skip(4);
+  } else if (command !== TIME_SIGNAL) {
+    return undefined;
+  }
+  if (!reader.flag()) return undefined;
+  reader.skip(6);
+  return wrapped(readClock(reader) + adjustment);
+}
+
+function readClock(reader: BitReader): number {
+  return reader.read(1) * 2 ** 32 + reader.read(32);
+}

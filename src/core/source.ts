@@ -1,0 +1,25 @@
+import type { ProviderKind } from './counters.ts';
+
+/** `sourceType` of the management API. */
+type SourceType =
+  | 'WebRTC' | 'Ovt' | 'Rtmp' | 'RtmpPull' | 'Rtsp' | 'RtspPull' | 'Transcoder' | 'SRT' | 'MPEGTS'
+  | 'Scheduled' | 'Multiplex' | 'File' | 'Unknown';
+
+/** The socket of a sender as the management API shows it: local is this server's side. */
+export interface Connection {
+  readonly transport: 'UDP' | 'TCP' | 'SRT' | 'TURN';
+  readonly protocol: 'UDP' | 'TCP' | 'SRT';
+  readonly localAddress?: string;
+  readonly localPort?: number;
+  readonly remoteAddress?: string;
+  readonly remotePort?: number;
+}
+
+/** Where the packets of an input stream come from. */
+export interface Source {
+  readonly type: SourceType;
+  readonly kind: ProviderKind;
+  readonly url?: string;
+  /** Asked at each call of the API, for a connection can move; absent for sources without one. */
+  readonly connection?: () => Connection | undefined;
+}

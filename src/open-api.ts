@@ -1,0 +1,64 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { CertificateStore } from './access/certificates.ts';
+import { apiRoutes } from './api/app.ts';
+import { PeerApi } from './api/peer.ts';
+import { StreamOwners } from './api/stream-owner.ts';
+import { StreamSessions } from './api/stream-sessions.ts';
+import type { DoorContext } from './doors.ts';
+import { DynamicConfig } from './management/dynamic-config.ts';
+import type { Part } from './part.ts';
+import { SharedStatistics } from './stats/shared-statistics.ts';
+import { portsOf, type PortPair } from './summary.ts';
+import type { CodecInventory } from './transcode/codecs.ts';
+import type { Version } from './version.ts';
+
+export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
+  readonly codecs: CodecInventory;
+  readonly version: Version;
+  /** What relative paths of certificates start from. */
+  readonly folder: string;
+}
+
+/** Where the management API is to be served. */
+export interface ApiDoor {
+  readonly ports: PortPair;
+  readonly routes: FastifyPluginAsync;
+  readonly certificates: CertificateStore;
+}
+
+/**
+ * Brings back what the management API created before, and answers what other nodes ask of it.
+ * @param parts gets each of its parts as soon as that runs
+ * @returns undefined where the API has no port
+ * @throws what keeps a part from starting
+ */
+export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
+  const { config, registry, certificates, codecs, version, folder, log } = context;
+  const { cluster, names, directory, calls, others, pulls } = context.neighbours;
+  const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
+  parts.push(dynamic);
+  await dynamic.restore();
+  const { managers, bind, defaults, modules } = config;
+  const { api } = bind.managers;
+  const own = new CertificateStore({ folder, log });
+  const { host } = managers ?? {};
+  const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
+  await reloadApi?.();
+  const isAlone = config.cluster === undefined;
+  const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
+  if (shared !== undefined) parts.push(shared);
+  const resources = {
+    registry, version, cluster, directory, pulls, dynamic, shared, codecs,
+    certificates: { vhosts: certificates, reloadApi },
+    sessions: new StreamSessions(registry, others, calls),
+  };
+  if (!isAlone) parts.push(await PeerApi.open(resources, calls, log));
+  if (managers === undefined || api === undefined) return undefined;
+  const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
+  const owners = new StreamOwners({ registry, cluster, names, directory, log });
+  const routes = apiRoutes({
+    ...resources, owners, others: isAlone ? undefined : others,
+    config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
+  });
+  return { ports: portsOf(api), routes, certificates: own };
+}

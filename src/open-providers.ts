@@ -1,0 +1,47 @@
+import type { Door, DoorContext, OpenDoors } from './doors.ts';
+import { blockList } from './networks.ts';
+import { MpegtsServer } from './providers/mpegts/server.ts';
+import { RtmpServer } from './providers/rtmp/server.ts';
+import { SrtProvider } from './providers/srt/index.ts';
+import { WebrtcProvider } from './providers/webrtc/index.ts';
+import { whereSrtIs } from './srt.ts';
+import { portsOf } from './summary.ts';
+
+/** Every way in that publishers take, in the order in which they open. */
+export const PROVIDERS: readonly OpenDoors[] = [openRtmp, openSrt, openMpegts, openWebrtc];
+
+async function* openRtmp({ config, registry, neighbours: { names }, certificates, log }: DoorContext): AsyncIterable<Door> {
+  const { bind: { providers: { rtmp } }, ip, modules } = config;
+  if (rtmp === undefined) return;
+  const { port, tlsPort } = rtmp;
+  const tls = tlsPort === undefined ? undefined : { port: tlsPort, certificates };
+  const proxyNetworks = blockList(modules.proxyProtocol?.networks);
+  const extended = modules.ertmp.enable;
+  for (const host of ip) {
+    const part = await RtmpServer.listen({ registry, names, log, host, port, tls, proxyNetworks, extended });
+    yield { part, addresses: { rtmp: { port, tlsPort } } };
+  }
+}
+
+async function* openSrt({ config, registry, neighbours: { names }, log }: DoorContext): AsyncIterable<Door> {
+  const { bind: { providers: { srt: bind } }, ip } = config;
+  if (bind?.port === undefined) return;
+  const part = await whereSrtIs(log, () => SrtProvider.listen({ registry, names, log, ip, bind }));
+  if (part !== undefined) yield { part, addresses: { srt: bind.port } };
+}
+
+async function* openMpegts({ config, registry, neighbours: { names }, log }: DoorContext): AsyncIterable<Door> {
+  const { bind: { providers: { mpegts } }, ip: hosts } = config;
+  if (mpegts?.port === undefined) return;
+  const part = await MpegtsServer.listen({ registry, names, log, hosts, ports: mpegts.port });
+  yield { part, addresses: { mpegts: mpegts.port } };
+}
+
+async function* openWebrtc({ config, registry, neighbours: { names }, webrtc, log }: DoorContext): AsyncIterable<Door> {
+  const { bind: { providers: { webrtc: bind } } } = config;
+  if (bind === undefined || webrtc === undefined) return;
+  const { pool, producers } = webrtc;
+  const part = new WebrtcProvider({ registry, names, pool, producers, bind, log });
+  const ports = portsOf(bind.signalling);
+  yield { part, addresses: { whip: ports }, http: { ports, entrances: { publish: part.entrance } } };
+}

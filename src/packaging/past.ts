@@ -1,0 +1,18 @@
+/** What must not come again in the playlists of a stream that continues another. */
+export interface Past {
+  /** EXT-X-DISCONTINUITY-SEQUENCE of its last segment. */
+  readonly discontinuities: number;
+  /** By track id: the next version of an initialization. */
+  readonly inits: ReadonlyMap<number, number>;
+  /**
+   * Segments in front of the first that may have been told of: nobody knows. They stand in the playlist as gaps, for
+   * players to find the way from what they know to what follows.
+   */
+  readonly gaps: number;
+}
+
+/** How far the segments of a stream have come. */
+export interface Progress extends Omit<Past, 'gaps'> {
+  /** Media sequence number of the newest segment, that may be growing. */
+  readonly msn: number;
+}

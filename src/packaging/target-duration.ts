@@ -1,0 +1,33 @@
+/** EXT-X-TARGETDURATION of a stream. It grows only if key frames are further apart than the configuration foresees. */
+export class TargetDuration {
+  readonly #segmentDuration: number;
+  #seconds: number;
+
+  /** @param segmentDuration seconds after which a segment ends at the next key frame */
+  constructor(segmentDuration: number) {
+    this.#segmentDuration = segmentDuration;
+    this.#seconds = Math.max(1, Math.round(segmentDuration));
+  }
+
+  /** Whole. */
+  get seconds(): number {
+    return this.#seconds;
+  }
+
+  /** Takes note of what a segment lasts, in seconds. */
+  note(duration: number): void {
+    this.#seconds = Math.max(this.#seconds, Math.round(duration));
+  }
+
+  /**
+   * Takes note of how far key frames are apart: where they do not fit the configuration, segments are longer, and the
+   * target must say so early.
+   * @param interval seconds
+   * @param first it is the first that was measured
+   * @param frame seconds that a frame lasts
+   */
+  noteInterval(interval: number, first: boolean, frame: number): void {
+    if (interval > this.#segmentDuration) this.note(interval);
+    else if (first) this.note(Math.ceil((this.#segmentDuration - frame) / interval) * interval);
+  }
+}

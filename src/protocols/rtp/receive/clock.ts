@@ -1,0 +1,120 @@
+import type { SourceClock } from '../../../core/timeline.ts';
+import type { SenderTime } from './rtcp.ts';
+import { TrackClock } from './track-clock.ts';
+
+/** How `RtpClock` counts: 90 kHz, in fractions, without end. */
+export const RTP_CLOCK: SourceClock = Object.freeze({ timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 });
+
+/** Tracks of one source are further apart only by reports that are wrong. */
+const MAX_SKEW_SECONDS = 5;
+/** What reports tell is followed by no more than so much of the time that passes. */
+const MAX_SLEW = 0.05;
+/** Reports are no more exact than this. */
+const LEAST_ERROR_SECONDS = 0.005;
+
+/**
+ * One clock for all tracks of a source, each of which counts from a number of its own.
+ *
+ * It begins with 0, or with the RTP time of the first track. A track begins at the time that its first packet comes at. Sender reports tell how tracks really are to each other:
+ * a track that begins is put there at once, one that runs is moved there so slowly that nobody sees it. Sound stays
+ * where it is, and pictures are moved. A report that is far off, or that jumps, moves nothing before the next agrees.
+ * Counts that jump, and new sources, begin as a track does.
+ */
+export class RtpClock {
+  readonly #usesReports: boolean;
+  readonly #keepsTimes: boolean;
+  readonly #tracks: TrackClock[] = [];
+  /** The latest time given out, in seconds, and when that was. */
+  #latest = 0;
+  #latestAt: number | undefined;
+
+  /**
+   * @param usesReports false: tracks are to each other as they come
+   * @param keepsTimes it begins with the RTP time of the track that comes first, which goes on in its own times as long as they go on
+   */
+  constructor(usesReports: boolean, keepsTimes = false) {
+    this.#usesReports = usesReports;
+    this.#keepsTimes = keepsTimes;
+  }
+
+  /** @param leads other tracks are moved, and not this one */
+  track(clockRate: number, leads: boolean): RtpTrackClock {
+    const track = new TrackClock(clockRate, leads);
+    this.#tracks.push(track);
+    return {
+      time: (timestamp, now) => this.#time(track, timestamp, now),
+      report: (report) => !this.#usesReports || track.report(report),
+      restart: () => track.restart(),
+    };
+  }
+
+  /** Whether all tracks have told how they are to each other, or need not. */
+  get isAligned(): boolean {
+    return !this.#usesReports || this.#tracks.length < 2 || this.#tracks.every(({ isReported }) => isReported);
+  }
+
+  #time(track: TrackClock, timestamp: number, now: number): number {
+    const passed = track.advance(timestamp, now);
+    if (track.offset === undefined) this.#begin(track, now);
+    else if (passed > 0) this.#slew(track, passed);
+    const time = track.seconds + (track.offset as number);
+    if (this.#latestAt === undefined || time > this.#latest) {
+      this.#latest = time;
+      this.#latestAt = now;
+    }
+    return time * RTP_CLOCK.timebase.den;
+  }
+
+  #begin(track: TrackClock, now: number): void {
+    const reference = this.#reference();
+    const begin = this.#keepsTimes ? track.seconds : 0;
+    const arrived = this.#latestAt === undefined ? begin : this.#latest + (now - this.#latestAt) / 1000;
+    track.offset = arrived - track.seconds;
+    const error = errorOf(track, reference);
+    if (Math.abs(error) <= MAX_SKEW_SECONDS) track.offset += error;
+  }
+
+  #slew(track: TrackClock, passed: number): void {
+    const reference = this.#reference();
+    if (reference === track || this.#isUnsettled) return;
+    const error = errorOf(track, reference);
+    if (Math.abs(error) < LEAST_ERROR_SECONDS || Math.abs(error) > MAX_SKEW_SECONDS) return;
+    const most = passed * MAX_SLEW;
+    track.offset = (track.offset as number) + Math.max(-most, Math.min(most, error));
+  }
+
+  /** Which of the tracks that run and have reports the others are moved to. */
+  #reference(): TrackClock | undefined {
+    let found: TrackClock | undefined;
+    for (const track of this.#tracks) {
+      if (track.offset === undefined || track.wall === undefined) continue;
+      if (track.leads) return track;
+      found ??= track;
+    }
+    return found;
+  }
+
+  get #isUnsettled(): boolean {
+    for (const { isUnsettled } of this.#tracks) if (isUnsettled) return true;
+    return false;
+  }
+}
+
+/** By how much a track is too early, by the reports of both. */
+function errorOf(track: TrackClock, reference: TrackClock | undefined): number {
+  if (track.wall === undefined || reference?.wall === undefined) return 0;
+  return track.wall - reference.wall + (reference.offset as number) - (track.offset as number);
+}
+
+/** One track of a clock. */
+export interface RtpTrackClock {
+  /**
+   * The time of an RTP timestamp, in ticks of `RTP_CLOCK`.
+   * @param now when its packet came, in milliseconds of a monotonic clock
+   */
+  time(timestamp: number, now: number): number;
+  /** @returns false when what the report tells cannot be */
+  report(report: SenderTime): boolean;
+  /** Timestamps to come have nothing to do with those before. */
+  restart(): void;
+}

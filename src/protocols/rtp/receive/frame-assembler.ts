@@ -1,0 +1,109 @@
+import type { Depacketizer, FrameSink } from './depacketizer.ts';
+import { RtpError } from './error.ts';
+import type { RtpPacket } from './packet.ts';
+
+/** Where a payload is in its frame, as far as it tells. */
+export type Place = 'first' | 'later' | 'skipped';
+
+/** What differs from one payload format of pictures to another. */
+export interface PayloadFormat {
+  /** `first` only where a frame surely begins; `skipped` is of no frame. @throws RtpError */
+  place(payload: Buffer): Place;
+  /** Takes the next payload of a frame. Answers whether it is the last. @throws RtpError */
+  add(payload: Buffer): boolean;
+  /** The frame of all that was added, undefined when it is not whole. What follows is another one. */
+  take(): Buffer | undefined;
+  /** Forgets what was added. */
+  clear(): void;
+}
+
+/** Larger frames do not exist. Small payloads, and small units in them, of a large number would take more memory than they tell. */
+const MAX_FRAME_BYTES = 4 * 1024 * 1024;
+const MAX_FRAME_PACKETS = 16_384;
+const LOST = 'packets did not come';
+
+/**
+ * Pictures of an RTP stream. A frame goes out with the packet that ends it: the one with the marker, or the one that
+ * its format tells. Where markers stand inside of frames (cameras set them on every slice), or do not come, it goes
+ * out when the timestamp changes. A frame of which anything is missing is left out.
+ */
+export class FrameAssembler implements Depacketizer {
+  readonly #format: PayloadFormat;
+  readonly #sink: FrameSink;
+  #timestamp = 0;
+  #bytes = 0;
+  #packets = 0;
+  #state: 'idle' | 'open' | 'damaged' = 'idle';
+  /** Something did not come in front of the next packet; so it is at the beginning. */
+  #gap = true;
+  /** Timestamp of the last frame that ended. */
+  #ended: number | undefined;
+  #believesMarkers = true;
+
+  constructor(format: PayloadFormat, sink: FrameSink) {
+    this.#format = format;
+    this.#sink = sink;
+  }
+
+  push({ payload, timestamp, marker }: RtpPacket): void {
+    if (payload.length === 0) return;
+    if (this.#state !== 'idle' && timestamp !== this.#timestamp) this.#end();
+    if (this.#state === 'damaged') {
+      // what did not come was of this frame
+      this.#gap = false;
+    } else {
+      try {
+        const place = this.#format.place(payload);
+        if (place === 'skipped') return;
+        if (this.#state === 'idle') this.#begin(place, timestamp);
+        if (this.#state === 'open') this.#add(payload, marker);
+      } catch (error) {
+        if (!(error instanceof RtpError)) throw error;
+        this.#timestamp = timestamp;
+        this.#damage(error.message);
+      }
+    }
+    if (marker && this.#state === 'damaged' && this.#believesMarkers) this.#end();
+  }
+
+  lose(): void {
+    this.#gap = true;
+    if (this.#state === 'idle') this.#sink.damaged(LOST);
+    else this.#damage(LOST);
+  }
+
+  #begin(place: Place, timestamp: number): void {
+    const afterGap = this.#gap;
+    this.#timestamp = timestamp;
+    this.#bytes = 0;
+    this.#packets = 0;
+    this.#state = place === 'later' && afterGap ? 'damaged' : 'open';
+    this.#gap = false;
+    if (place === 'first' || afterGap || timestamp !== this.#ended) return;
+    this.#believesMarkers = false;
+    this.#damage('a marker that ends no frame');
+  }
+
+  #add(payload: Buffer, marker: boolean): void {
+    this.#bytes += payload.length;
+    if (++this.#packets > MAX_FRAME_PACKETS || this.#bytes > MAX_FRAME_BYTES) throw new RtpError('a frame is too large');
+    const isLast = this.#format.add(payload);
+    if (isLast || (marker && this.#believesMarkers)) this.#end();
+  }
+
+  #end(): void {
+    const wasOpen = this.#state === 'open';
+    this.#state = 'idle';
+    this.#ended = this.#timestamp;
+    if (!wasOpen) return;
+    const frame = this.#format.take();
+    if (frame === undefined) this.#sink.damaged('a frame is not whole');
+    else this.#sink.frame(frame, this.#timestamp);
+  }
+
+  #damage(reason: string): void {
+    this.#format.clear();
+    this.#state = 'damaged';
+    this.#sink.damaged(reason);
+  }
+}

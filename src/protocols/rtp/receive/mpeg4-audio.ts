@@ -1,0 +1,166 @@
+import { parseAudioSpecificConfig } from '../../../codecs/aac.ts';
+import { BitReader, BitstreamError, tolerant } from '../../../codecs/bits.ts';
+import type { Depacketizer, FrameSink } from './depacketizer.ts';
+import { RtpError } from './error.ts';
+import { numberOf, type RtpFormat } from './format.ts';
+import type { RtpPacket } from './packet.ts';
+
+/** Bits of the fields in an AU header, in their order (RFC 3640 section 3.2.1.1). */
+interface HeaderFields {
+  readonly size: number;
+  readonly index: number;
+  readonly indexDelta: number;
+  readonly presentationDelta: number;
+  readonly decodingDelta: number;
+  readonly randomAccess: number;
+  readonly streamState: number;
+}
+
+const HBR = { size: 13, index: 3, indexDelta: 3 };
+const LBR = { size: 6, index: 2, indexDelta: 2 };
+const USUAL_SAMPLES = 1024;
+/** Access units of a packet: nobody waits for two seconds of sound to send them. */
+const MAX_UNITS = 128;
+const MAX_UNIT_BYTES = 64 * 1024;
+
+/** AAC as mpeg4-generic (RFC 3640), modes AAC-hbr and AAC-lbr and what has no other headers than theirs. */
+export class Mpeg4Audio implements Depacketizer {
+  readonly #sink: FrameSink;
+  readonly #fields: HeaderFields;
+  readonly #auxiliaryBits: number;
+  /** From one access unit to the next, in RTP time. */
+  readonly #step: number;
+  #sizes: number[] = [];
+  /** A unit of several packets: what came of it, and its size. */
+  #parts: Buffer[] = [];
+  #missing = 0;
+  #timestamp = 0;
+
+  /** @throws RtpError for interleaved units, and other forms that are not taken */
+  constructor(format: RtpFormat, sink: FrameSink) {
+    this.#sink = sink;
+    this.#fields = headerFields(format);
+    this.#auxiliaryBits = numberOf(format, 'auxiliarydatasizelength') ?? 0;
+    this.#step = unitStep(format);
+  }
+
+  push({ payload, timestamp, marker }: RtpPacket): void {
+    if (payload.length === 0) return;
+    try {
+      this.#take(payload, timestamp, marker);
+    } catch (error) {
+      if (!(error instanceof RtpError || error instanceof BitstreamError)) throw error;
+      this.#forget();
+      this.#sink.damaged(error.message);
+    }
+  }
+
+  lose(): void {
+    this.#forget();
+    this.#sink.damaged('packets did not come');
+  }
+
+  #take(payload: Buffer, timestamp: number, marker: boolean): void {
+    let at = this.#readHeaders(payload);
+    const [first] = this.#sizes;
+    if (first === undefined) return this.#sink.frame(payload.subarray(at), timestamp);
+    if (this.#missing > 0 || at + first > payload.length) return this.#fragment(payload.subarray(at), first, timestamp, marker);
+    let time = timestamp;
+    for (const size of this.#sizes) {
+      if (at + size > payload.length) throw new RtpError('an access unit is longer than its packet');
+      if (size > 0) this.#sink.frame(payload.subarray(at, at + size), time);
+      at += size;
+      time = (time + this.#step) >>> 0;
+    }
+  }
+
+  /** The sizes of the units. Answers where they begin. */
+  #readHeaders(payload: Buffer): number {
+    this.#sizes.length = 0;
+    const { size, index, indexDelta } = this.#fields;
+    let at = 0;
+    if (size > 0) {
+      if (payload.length < 2) throw new RtpError('an MPEG-4 payload is too short');
+      const bits = payload.readUInt16BE(0);
+      at = 2 + Math.ceil(bits / 8);
+      const reader = new BitReader(payload.subarray(2, at));
+      for (let end = bits - size; reader.position <= end;) {
+        if (this.#sizes.length === MAX_UNITS) throw new RtpError('too many access units in a packet');
+        this.#sizes.push(reader.read(size));
+        if (reader.read(this.#sizes.length === 1 ? index : indexDelta) !== 0) throw new RtpError('interleaved access units');
+        this.#skipOthers(reader);
+      }
+      if (this.#sizes.length === 0) throw new RtpError('an MPEG-4 payload of no access unit');
+    }
+    if (this.#auxiliaryBits === 0) return at;
+    const auxiliary = new BitReader(payload.subarray(at));
+    return at + Math.ceil((this.#auxiliaryBits + auxiliary.read(this.#auxiliaryBits)) / 8);
+  }
+
+  #skipOthers(reader: BitReader): void {
+    const { presentationDelta, decodingDelta, randomAccess, streamState } = this.#fields;
+    if (presentationDelta > 0 && reader.flag()) reader.skip(presentationDelta);
+    if (decodingDelta > 0 && reader.flag()) reader.skip(decodingDelta);
+    reader.skip(randomAccess + streamState);
+  }
+
+  /** A piece of a unit that is larger than a packet; each tells the size of the whole. */
+  #fragment(data: Buffer, size: number, timestamp: number, marker: boolean): void {
+    if (size > MAX_UNIT_BYTES || this.#sizes.length > 1) throw new RtpError('an access unit is too large');
+    if (this.#missing === 0) {
+      this.#missing = size;
+      this.#timestamp = timestamp;
+    }
+    if (timestamp !== this.#timestamp || data.length > this.#missing || data.length === 0) {
+      throw new RtpError('a piece of an access unit that does not fit');
+    }
+    this.#parts.push(data);
+    this.#missing -= data.length;
+    if (this.#missing > 0) {
+      if (marker) throw new RtpError('an access unit is not whole');
+      return;
+    }
+    const unit = Buffer.concat(this.#parts);
+    this.#forget();
+    this.#sink.frame(unit, timestamp);
+  }
+
+  #forget(): void {
+    this.#parts = [];
+    this.#missing = 0;
+  }
+}
+
+function headerFields(format: RtpFormat): HeaderFields {
+  const mode = format.parameters['mode']?.toLowerCase();
+  // some cameras leave out the parameters that the mode implies
+  const usual = mode === 'aac-hbr' ? HBR : mode === 'aac-lbr' ? LBR : { size: 0, index: 0, indexDelta: 0 };
+  const bits = (name: string, otherwise = 0): number => {
+    const value = numberOf(format, name) ?? otherwise;
+    if (value > 32) throw new RtpError(`${name} is ${value}`);
+    return value;
+  };
+  const size = bits('sizelength', usual.size);
+  if (mode !== undefined && mode !== 'aac-hbr' && mode !== 'aac-lbr' && mode !== 'generic') {
+    throw new RtpError('an MPEG-4 mode that is no AAC');
+  }
+  if ((numberOf(format, 'maxdisplacement') ?? 0) > 0) throw new RtpError('interleaved access units');
+  bits('auxiliarydatasizelength');
+  return {
+    size,
+    index: bits('indexlength', usual.index),
+    indexDelta: bits('indexdeltalength', usual.indexDelta),
+    presentationDelta: bits('ctsdeltalength'),
+    decodingDelta: bits('dtsdeltalength'),
+    randomAccess: Math.min(1, bits('randomaccessindication')),
+    streamState: bits('streamstateindication'),
+  };
+}
+
+function unitStep(format: RtpFormat): number {
+  const constant = numberOf(format, 'constantduration');
+  if (constant !== undefined && constant > 0) return constant;
+  const config = tolerant(() => parseAudioSpecificConfig(Buffer.from(format.parameters['config'] ?? '', 'hex')));
+  if (config === undefined) return USUAL_SAMPLES;
+  return Math.round((config.samplesPerFrame * format.clockRate) / config.samplerate);
+}

@@ -1,0 +1,69 @@
+import { createDepacketizer } from './create.ts';
+import type { Depacketizer, FrameSink } from './depacketizer.ts';
+import type { RtpFormat } from './format.ts';
+import type { RtpPacket } from './packet.ts';
+import { ReorderWindow, type ReorderSink } from './reorder-window.ts';
+
+/** Hears of one RTP stream. */
+export interface ReceiverSink extends FrameSink {
+  /** The stream begins anew: its timestamps have nothing to do with those before. */
+  restarted(): void;
+}
+
+/** One RTP stream: its packets, as they come, to whole frames, in order. */
+export class RtpReceiver implements ReorderSink {
+  readonly #window: ReorderWindow;
+  readonly #sink: ReceiverSink;
+  readonly #depacketizer: Depacketizer;
+  #lost = 0;
+
+  /**
+   * @param waitMs how long a packet that is missing is waited for; 0 where the transport keeps the order
+   * @throws RtpError for a payload format that is not taken
+   */
+  constructor(format: RtpFormat, waitMs: number, sink: ReceiverSink) {
+    this.#sink = sink;
+    this.#depacketizer = createDepacketizer(format, sink);
+    this.#window = new ReorderWindow(waitMs, this);
+  }
+
+  /** Packets that never came. */
+  get packetsLost(): number {
+    return this.#lost;
+  }
+
+  /** Whose packets it takes; undefined before the first. */
+  get ssrc(): number | undefined {
+    return this.#window.ssrc;
+  }
+
+  /** Takes a packet, whose bytes are its own from now on. @param now in milliseconds of a monotonic clock */
+  push(packet: RtpPacket, now: number): void {
+    this.#window.push(packet, now);
+    this.#window.tick(now);
+  }
+
+  /** When `tick` has something to do; undefined when nothing is held up. */
+  get deadline(): number | undefined {
+    return this.#window.deadline;
+  }
+
+  /** Goes on without what was waited for long enough. */
+  tick(now: number): void {
+    this.#window.tick(now);
+  }
+
+  packet(packet: RtpPacket): void {
+    this.#depacketizer.push(packet);
+  }
+
+  lost(count: number): void {
+    this.#lost += count;
+    this.#depacketizer.lose();
+  }
+
+  restarted(): void {
+    this.#depacketizer.lose();
+    this.#sink.restarted();
+  }
+}

@@ -1,0 +1,169 @@
+import type { RtpPacket } from './packet.ts';
+
+/** Hears of the packets of one source, in order. */
+export interface ReorderSink {
+  packet(packet: RtpPacket): void;
+  /** So many packets in front of the next one did not come. */
+  lost(count: number): void;
+  /** The next packet has nothing to do with those before: another SSRC, or another count. */
+  restarted(): void;
+}
+
+const CAPACITY = 512;
+/** A step further ahead, or back, is a new count and no gap and no late packet (RFC 3550 appendix A.1). */
+const MAX_DROPOUT = 3000;
+const MAX_MISORDER = 512;
+
+/**
+ * Brings the packets of one source into the order of their sequence numbers. A gap holds up what follows for a limited
+ * time and for a limited number of packets; then it is told as lost. What comes twice, or too late, is left out.
+ * A new count, or another source, is believed when two of its packets follow each other: one stray packet changes nothing.
+ * The caller drives the time, in milliseconds of any monotonic clock.
+ */
+export class ReorderWindow {
+  /** Packets that came again, or when they were given up. */
+  dropped = 0;
+  readonly #waitMs: number;
+  readonly #sink: ReorderSink;
+  /** By sequence number, modulo the capacity, and when each came. */
+  readonly #held: (RtpPacket | undefined)[] = Array.from({ length: CAPACITY }, () => undefined);
+  readonly #heldSince = new Float64Array(CAPACITY);
+  #count = 0;
+  #ssrc: number | undefined;
+  #next = 0;
+  /** The first packet of what may be a new count or source. */
+  #stray: RtpPacket | undefined;
+
+  /** @param waitMs how long a gap is waited for; 0 where the transport keeps the order */
+  constructor(waitMs: number, sink: ReorderSink) {
+    this.#waitMs = waitMs;
+    this.#sink = sink;
+  }
+
+  /** Whose packets it takes; undefined before the first. */
+  get ssrc(): number | undefined {
+    return this.#ssrc;
+  }
+
+  push(packet: RtpPacket, now: number): void {
+    if (this.#ssrc === undefined) this.#begin(packet);
+    const ahead = packet.ssrc === this.#ssrc ? distance(this.#next, packet.sequence) : Infinity;
+    if (ahead > MAX_DROPOUT || ahead < -MAX_MISORDER) {
+      this.#strayed(packet, now);
+      return;
+    }
+    this.#stray = undefined;
+    if (ahead < 0) this.dropped++;
+    else if (ahead === 0) this.#pass(packet);
+    else this.#hold(packet, ahead, now);
+  }
+
+  /** Gives up gaps that were waited for long enough. To be called when `deadline` has come. */
+  tick(now: number): void {
+    while (this.#count > 0 && this.#oldest + this.#waitMs <= now) this.#giveUp();
+  }
+
+  /** When `tick` has something to do; undefined when nothing is held up. */
+  get deadline(): number | undefined {
+    return this.#count === 0 ? undefined : this.#oldest + this.#waitMs;
+  }
+
+  /** Hands over all that is held up. */
+  flush(): void {
+    while (this.#count > 0) this.#giveUp();
+  }
+
+  #begin({ ssrc, sequence }: RtpPacket): void {
+    this.#ssrc = ssrc;
+    this.#next = sequence;
+  }
+
+  #strayed(packet: RtpPacket, now: number): void {
+    const before = this.#stray;
+    const follows = before?.ssrc === packet.ssrc && distance(before.sequence, packet.sequence) === 1;
+    this.#stray = packet;
+    if (before === undefined || !follows) {
+      if (before !== undefined) this.dropped++;
+      return;
+    }
+    this.flush();
+    this.#stray = undefined;
+    this.#sink.restarted();
+    this.#begin(before);
+    this.push(before, now);
+    this.push(packet, now);
+  }
+
+  #hold(packet: RtpPacket, ahead: number, now: number): void {
+    if (this.#waitMs === 0) {
+      this.#sink.lost(ahead);
+      this.#next = packet.sequence;
+      this.#pass(packet);
+      return;
+    }
+    while (distance(this.#next, packet.sequence) >= CAPACITY && this.#count > 0) this.#giveUp();
+    const far = distance(this.#next, packet.sequence);
+    if (far >= CAPACITY) this.#skip(far - CAPACITY + 1);
+    if (packet.sequence === this.#next) {
+      this.#pass(packet);
+      return;
+    }
+    const at = packet.sequence % CAPACITY;
+    if (this.#held[at] !== undefined) {
+      this.dropped++;
+      return;
+    }
+    this.#held[at] = packet;
+    this.#heldSince[at] = now;
+    this.#count++;
+  }
+
+  /** Hands over a packet whose turn it is, and what waited for it. */
+  #pass(packet: RtpPacket): void {
+    let turn: RtpPacket | undefined = packet;
+    while (turn !== undefined) {
+      this.#next = (this.#next + 1) & 0xffff;
+      this.#sink.packet(turn);
+      if (this.#count === 0) return;
+      const at: number = this.#next % CAPACITY;
+      turn = this.#held[at];
+      if (turn === undefined) return;
+      this.#held[at] = undefined;
+      this.#count--;
+    }
+  }
+
+  /** When the packet behind the first gap came: those behind it are in order of their numbers, not of their coming. */
+  get #oldest(): number {
+    let oldest = Infinity;
+    for (let i = 1, found = 0; i < CAPACITY && found < this.#count; i++) {
+      const at = (this.#next + i) % CAPACITY;
+      if (this.#held[at] === undefined) continue;
+      found++;
+      oldest = Math.min(oldest, this.#heldSince[at] as number);
+    }
+    return oldest;
+  }
+
+  /** Tells the first gap as lost, and hands over what is behind it up to the next. */
+  #giveUp(): void {
+    let gap = 1;
+    while (this.#held[(this.#next + gap) % CAPACITY] === undefined) gap++;
+    this.#skip(gap);
+    const at = this.#next % CAPACITY;
+    const packet = this.#held[at] as RtpPacket;
+    this.#held[at] = undefined;
+    this.#count--;
+    this.#pass(packet);
+  }
+
+  #skip(count: number): void {
+    this.#sink.lost(count);
+    this.#next = (this.#next + count) & 0xffff;
+  }
+}
+
+/** From one sequence number to another, -2^15 to 2^15 - 1. */
+function distance(from: number, to: number): number {
+  return ((to - from) << 16) >> 16;
+}

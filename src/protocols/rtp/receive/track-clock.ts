@@ -1,0 +1,94 @@
+import type { SenderTime } from './rtcp.ts';
+
+/** Counts of a source step back by less, where pictures are sent before they are shown. */
+const BACKWARD_SECONDS = 2;
+/** A step further ahead than so much more than what has passed is a jump. */
+const FORWARD_SECONDS = 10;
+/** A report tells of a time that is no further from that of the packets. */
+const REPORT_SECONDS = 10;
+/** Clocks drift by less from one report to the next. */
+const MAX_DRIFT_SECONDS = 0.1;
+
+/** How one track counts, and what its sender tells of that. Times are in seconds. */
+export class TrackClock {
+  readonly leads: boolean;
+  /** The time of its latest timestamp, without wraps. */
+  seconds = 0;
+  /** From its own time to that of the clock; undefined until it begins. */
+  offset: number | undefined;
+  readonly #clockRate: number;
+  #ticks: number | undefined;
+  #at = 0;
+  /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
+  #wall: number | undefined;
+  #candidate: number | undefined;
+  /** Came before the first packet. */
+  #early: SenderTime | undefined;
+
+  constructor(clockRate: number, leads: boolean) {
+    this.#clockRate = clockRate;
+    this.leads = leads;
+  }
+
+  get wall(): number | undefined {
+    return this.#wall;
+  }
+
+  get isReported(): boolean {
+    return this.#wall !== undefined || this.#early !== undefined;
+  }
+
+  /** The last report told something else than those before. */
+  get isUnsettled(): boolean {
+    return this.#candidate !== undefined;
+  }
+
+  /** Goes on to a timestamp. Answers how much time that is; after a jump it begins anew. */
+  advance(timestamp: number, now: number): number {
+    if (this.#ticks === undefined) {
+      this.#ticks = timestamp;
+    } else {
+      const ticks = this.#unwrap(timestamp, this.#ticks);
+      const step = (ticks - this.#ticks) / this.#clockRate;
+      const passed = (now - this.#at) / 1000;
+      if (step < -BACKWARD_SECONDS || step > passed + FORWARD_SECONDS) this.restart();
+      this.#ticks = ticks;
+    }
+    this.#at = now;
+    const before = this.seconds;
+    this.seconds = this.#ticks / this.#clockRate;
+    const early = this.#early;
+    this.#early = undefined;
+    if (early !== undefined) this.report(early);
+    return this.seconds - before;
+  }
+
+  /** @returns false when what it tells cannot be */
+  report(report: SenderTime): boolean {
+    if (report.ntpMs === undefined) return false;
+    if (this.#ticks === undefined) {
+      this.#early = report;
+      return true;
+    }
+    const ticks = this.#unwrap(report.rtpTime, this.#ticks);
+    if (Math.abs(ticks - this.#ticks) > REPORT_SECONDS * this.#clockRate) return false;
+    const told = report.ntpMs / 1000 - ticks / this.#clockRate;
+    const agrees = [this.#wall ?? told, this.#candidate].some((known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS);
+    this.#candidate = agrees ? undefined : told;
+    if (agrees) this.#wall = told;
+    return true;
+  }
+
+  restart(): void {
+    this.offset = undefined;
+    this.#ticks = undefined;
+    this.#wall = undefined;
+    this.#candidate = undefined;
+    this.#early = undefined;
+  }
+
+  #unwrap(timestamp: number, near: number): number {
+    const range = 2 ** 32;
+    return timestamp + Math.round((near - timestamp) / range) * range;
+  }
+}

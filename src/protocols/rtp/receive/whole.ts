@@ -1,0 +1,19 @@
+import type { Depacketizer, FrameSink } from './depacketizer.ts';
+import type { RtpPacket } from './packet.ts';
+
+/** Formats whose packets are whole frames: Opus (RFC 7587), G.711 (RFC 3551 section 4.5.14), MPEG-TS (RFC 2250 section 2). */
+export class WholeFrames implements Depacketizer {
+  readonly #sink: FrameSink;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  push({ payload, timestamp }: RtpPacket): void {
+    if (payload.length > 0) this.#sink.frame(payload, timestamp);
+  }
+
+  lose(): void {
+    this.#sink.damaged('packets did not come');
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Takes one stream of an RTSP server.
+ *
+ *     const client = await RtspClient.connect('rtsp://host/stream', { dial, checkUdp });   // connected, and described
+ *     await client.play(sink);                                                            // `sink` is called from here on
+ *     client.close();                                                                     // nothing is called any more
+ *
+ * Both steps throw, RtspError or what the options throw, and leave nothing open. Media comes in the connection of the
+ * requests; where the server refuses that, or the URL asks for it, in UDP packets.
+ */
+import type { Socket } from 'node:net';
+import type { ConnectionSink } from './connection.ts';
+import { controlUrl } from './control.ts';
+import { describe, type Described, type Dial } from './describe.ts';
+import type { RtspMedia } from './description.ts';
+import { RtspError } from './error.ts';
+import { KeepAlive } from './keep-alive.ts';
+import { header } from './message.ts';
+import { checkMoved, RtspTarget } from './redirect.ts';
+import { parseRtpInfo, startsOf } from './rtp-info.ts';
+import { Setup, type CheckUdp, type MediaSink } from './setup.ts';
+import type { MediaTransport } from './url.ts';
+
+/** Hears of a stream; tracks are named by their place in `media`. */
+export interface RtspSink extends MediaSink, Pick<ConnectionSink, 'garbage' | 'fault' | 'end'> {
+  /** Before any packet, and anew where the server sends its clients elsewhere. @throws Error: then it is not played */
+  begin(media: readonly RtspMedia[], transport: MediaTransport): void;
+  /** Which RTP time of a track is that of the instant that all begin with, as the server says. Packets may have come before. */
+  start(track: number, rtpTime: number): void;
+}
+
+export interface RtspClientOptions {
+  /** Which of the described tracks are wanted. */
+  readonly wants: (media: RtspMedia) => boolean;
+  readonly dial: Dial;
+  readonly checkUdp: CheckUdp;
+}
+
+const OK = 200;
+
+/** See the top of the file. */
+export class RtspClient {
+  readonly #target: RtspTarget;
+  readonly #options: RtspClientOptions;
+  #described: Described;
+  #setup: Setup | undefined;
+  #keepAlive: KeepAlive | undefined;
+  #closed = false;
+
+  /** @throws Error */
+  static async connect(target: string, options: RtspClientOptions): Promise<RtspClient> {
+    const asked = new RtspTarget(target);
+    return new RtspClient(asked, await describe(asked, options.dial), options);
+  }
+
+  private constructor(target: RtspTarget, described: Described, options: RtspClientOptions) {
+    this.#target = target;
+    this.#described = described;
+    this.#options = options;
+  }
+
+  get socket(): Socket {
+    return this.#described.socket;
+  }
+
+  /** How media comes; undefined before it plays. */
+  get transport(): MediaTransport | undefined {
+    return this.#setup?.transport;
+  }
+
+  /** @throws Error, and then it is closed */
+  async play(sink: RtspSink): Promise<void> {
+    try {
+      while (!(await this.#plays(sink))) await this.#describeAgain();
+    } catch (error) {
+      this.close();
+      // what was opened while it was closed
+      this.#setup?.close();
+      throw error;
+    }
+  }
+
+  /** Sends an RTCP packet of a track. */
+  report(track: number, data: Buffer): void {
+    this.#setup?.lanes[track]?.report(data);
+  }
+
+  /** Ends the stream. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#keepAlive?.close();
+    this.#leave();
+  }
+
+  get #aggregate(): string {
+    const { base, description } = this.#described;
+    return controlUrl(base, description.control);
+  }
+
+  #leave(): void {
+    const { connection } = this.#described;
+    connection.sink = undefined;
+    if (this.#setup?.hasSession === true) connection.tell('TEARDOWN', this.#aggregate);
+    this.#setup?.close();
+    connection.close();
+  }
+
+  /** Answers false when the server has sent its clients elsewhere. */
+  async #plays(sink: RtspSink): Promise<boolean> {
+    try {
+      await this.#play(sink);
+      return true;
+    } catch (error) {
+      this.#target.follow(error);
+      return false;
+    }
+  }
+
+  async #describeAgain(): Promise<void> {
+    if (this.#closed) throw new RtspError('the connection is gone');
+    this.#leave();
+    this.#setup = undefined;
+    const described = await describe(this.#target, this.#options.dial);
+    this.#described = described;
+    if (!this.#closed) return;
+    described.connection.close();
+    throw new RtspError('the connection is gone');
+  }
+
+  async #play(sink: RtspSink): Promise<void> {
+    const { connection, methods } = this.#described;
+    let began = false;
+    const setup = new Setup(this.#described, this.#options.checkUdp, {
+      rtp: (track, data) => began && !this.#closed && sink.rtp(track, data),
+      rtcp: (track, data) => began && !this.#closed && sink.rtcp(track, data),
+      received: (bytes) => !this.#closed && sink.received(bytes),
+      stranger: () => sink.stranger(),
+    });
+    this.#setup = setup;
+    connection.sink = {
+      media: (channel, data) => setup.media(channel, data),
+      received: (bytes) => sink.received(bytes),
+      garbage: (bytes) => sink.garbage(bytes),
+      fault: (error) => sink.fault(error),
+      end: (reason) => {
+        this.close();
+        sink.end(reason);
+      },
+    };
+    await setup.run(this.#options.wants);
+    sink.begin(setup.lanes.map(({ media }) => media), setup.transport);
+    began = true;
+    const response = await connection.ask('PLAY', this.#aggregate, { Range: 'npt=0.000-' });
+    checkMoved(response);
+    const { status, reason, headers } = response;
+    if (status !== OK) throw new RtspError(`the server refused to play (${status}): ${reason}`, status);
+    if (this.#closed) throw new RtspError('the connection is gone');
+    const starts = startsOf(setup.lanes.map(({ url }) => url), parseRtpInfo(header(headers, 'rtp-info') ?? ''));
+    starts.forEach((rtpTime, track) => rtpTime !== undefined && sink.start(track, rtpTime));
+    this.#keepAlive = new KeepAlive(connection, this.#aggregate, methods, setup.timeoutSeconds);
+  }
+}

@@ -1,0 +1,198 @@
+import type { Socket } from 'node:net';
+import type { Authorization } from './authorization.ts';
+import { RtspError } from './error.ts';
+import { header, writeRequest, writeResponse, type Fields, type RtspRequest, type RtspResponse } from './message.ts';
+import { RtspReader } from './reader.ts';
+
+/** Hears of what comes beside the answers. */
+export interface ConnectionSink {
+  media(channel: number, data: Buffer): void;
+  /** Bytes that came, all of the protocol included. */
+  received(bytes: number): void;
+  /** Bytes that belong to nothing. */
+  garbage(bytes: number): void;
+  /** What is no fault of the server; `end` follows. */
+  fault(error: unknown): void;
+  /** Nothing follows. Not called after `close()`. */
+  end(reason: string): void;
+}
+
+const LIMITS = { headBytes: 16 * 1024, bodyBytes: 256 * 1024, garbageBytes: 256 * 1024 };
+const ANSWER_MS = 3000;
+/** How long a server may take to read what it is told last. */
+const LAST_WORDS_MS = 500;
+/** Answers that refuse for want of, or for another, authorization. */
+const MAX_CHALLENGES = 3;
+/** What may wait to leave: a server that does not read is gone. */
+const MAX_UNSENT_BYTES = 256 * 1024;
+const USER_AGENT = 'Kiln';
+const FIRST_FINAL = 200;
+const UNAUTHORIZED = 401;
+const KNOWN_METHODS = 'OPTIONS, GET_PARAMETER, SET_PARAMETER, TEARDOWN';
+
+interface Asked {
+  readonly resolve: (response: RtspResponse) => void;
+  readonly reject: (error: RtspError) => void;
+}
+
+/** Requests and answers of one connection to an RTSP server (RFC 2326), with media between them. Owns its socket. */
+export class RtspConnection {
+  /** Hears of everything from when it is set on. */
+  sink: ConnectionSink | undefined;
+  readonly #socket: Socket;
+  readonly #authorization: Authorization | undefined;
+  readonly #reader: RtspReader;
+  readonly #asked = new Map<number, Asked>();
+  #sequence = 0;
+  #session: string | undefined;
+  #closed = false;
+
+  /** @param authorization undefined where no user is known */
+  constructor(socket: Socket, authorization: Authorization | undefined) {
+    this.#socket = socket;
+    this.#authorization = authorization;
+    this.#reader = new RtspReader(LIMITS, {
+      response: (response) => this.#onResponse(response),
+      request: (request) => this.#onRequest(request),
+      media: (channel, data) => this.sink?.media(channel, data),
+      garbage: (bytes) => this.sink?.garbage(bytes),
+    });
+    socket.on('data', (bytes: Buffer) => this.#receive(bytes));
+    socket.on('error', (error) => this.end(`connection lost: ${error.message}`));
+    socket.on('end', () => this.end('the server hung up'));
+    socket.on('close', () => this.end('the connection is gone'));
+  }
+
+  /** Goes with every request from now on. */
+  set session(session: string) {
+    this.#session = session;
+  }
+
+  expect(channel: number): void {
+    this.#reader.expect(channel);
+  }
+
+  /**
+   * Asks, and asks again with what authorization an answer wants.
+   * @returns the answer, whatever it is
+   * @throws RtspError when none comes in time
+   */
+  async ask(method: string, uri: string, fields: Fields = {}): Promise<RtspResponse> {
+    for (let attempt = 0; ; attempt++) {
+      const response = await this.#ask(method, uri, fields);
+      const challenges = response.headers.get('www-authenticate');
+      if (response.status !== UNAUTHORIZED || challenges === undefined || attempt === MAX_CHALLENGES) return response;
+      if (this.#authorization?.take(challenges) !== true) return response;
+    }
+  }
+
+  /** Sends a request whose answer nobody waits for. */
+  tell(method: string, uri: string): void {
+    this.#request(method, uri, {});
+  }
+
+  /** Sends a packet of a channel between the messages. */
+  media(channel: number, data: Buffer): void {
+    const head = Buffer.allocUnsafe(4);
+    head[0] = 0x24;
+    head[1] = channel;
+    head.writeUInt16BE(data.length, 2);
+    this.#write(Buffer.concat([head, data]));
+  }
+
+  /** Ends it, and whatever is waited for. @param reason told to the sink */
+  end(reason: string): void {
+    if (this.#closed) return;
+    this.#shut(reason);
+    this.sink?.end(reason);
+  }
+
+  /** Ends it for what is no fault of the server: nothing is above its packets that could take the error. */
+  fail(error: unknown): void {
+    this.sink?.fault(error);
+    this.end('internal error');
+  }
+
+  /** Ends it without a word to the sink. What was written leaves. Idempotent. */
+  close(): void {
+    if (!this.#closed) this.#shut('closed');
+  }
+
+  #shut(reason: string): void {
+    this.#closed = true;
+    this.#reader.close();
+    const socket = this.#socket;
+    socket.end();
+    const late = setTimeout(() => socket.destroy(), LAST_WORDS_MS);
+    socket.once('close', () => clearTimeout(late));
+    for (const { reject } of this.#asked.values()) reject(new RtspError(reason));
+    this.#asked.clear();
+  }
+
+  #ask(method: string, uri: string, fields: Fields): Promise<RtspResponse> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new RtspError('the connection is gone'));
+      const sequence = this.#request(method, uri, fields);
+      const late = setTimeout(() => {
+        this.#asked.delete(sequence);
+        reject(new RtspError(`no answer to ${method} in time`));
+      }, ANSWER_MS);
+      this.#asked.set(sequence, {
+        resolve: (response) => {
+          clearTimeout(late);
+          resolve(response);
+        },
+        reject: (error) => {
+          clearTimeout(late);
+          reject(error);
+        },
+      });
+    });
+  }
+
+  #request(method: string, uri: string, fields: Fields): number {
+    const sequence = ++this.#sequence;
+    this.#write(writeRequest(method, uri, {
+      CSeq: String(sequence), 'User-Agent': USER_AGENT, Authorization: this.#authorization?.field(method, uri), Session: this.#session, ...fields,
+    }));
+    return sequence;
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#closed) return;
+    this.sink?.received(bytes.length);
+    try {
+      this.#reader.push(bytes, performance.now());
+    } catch (error) {
+      if (error instanceof RtspError) return this.end(error.message);
+      this.fail(error);
+    }
+  }
+
+  #onResponse(response: RtspResponse): void {
+    // the answer is still to come, in the time that it has (RFC 2326 section 7.1.1)
+    if (response.status < FIRST_FINAL) return;
+    const told = header(response.headers, 'cseq');
+    // some servers leave the number out: then it is the answer to what was asked last
+    const sequence = told === undefined ? this.#sequence : Number(told);
+    const asked = this.#asked.get(sequence);
+    this.#asked.delete(sequence);
+    asked?.resolve(response);
+  }
+
+  #onRequest({ method, headers }: RtspRequest): void {
+    const [status, reason] =
+      method === 'OPTIONS' || method === 'GET_PARAMETER' || method === 'SET_PARAMETER' || method === 'TEARDOWN' || method === 'REDIRECT'
+        ? [200, 'OK'] as const : [501, 'Not Implemented'] as const;
+    const fields = { CSeq: header(headers, 'cseq'), Session: this.#session, Public: method === 'OPTIONS' ? KNOWN_METHODS : undefined };
+    this.#write(writeResponse(status, reason, fields));
+    if (method === 'TEARDOWN') this.end('the server ended the stream');
+    if (method === 'REDIRECT') this.end('the server wants its clients elsewhere');
+  }
+
+  #write(data: string | Buffer): void {
+    if (this.#closed) return;
+    this.#socket.write(data);
+    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.end('the server does not read');
+  }
+}

@@ -1,0 +1,62 @@
+import type { Socket } from 'node:net';
+import { Authorization } from './authorization.ts';
+import { RtspConnection } from './connection.ts';
+import { baseUrl } from './control.ts';
+import { readDescription, type RtspDescription } from './description.ts';
+import { RtspError } from './error.ts';
+import { header, type RtspResponse } from './message.ts';
+import { checkMoved, type RtspTarget } from './redirect.ts';
+import type { RtspUrl } from './url.ts';
+
+/** Connects to a server. @throws Error when that may not be, or cannot be */
+export type Dial = (host: string, port: number) => Promise<Socket>;
+
+/** A server that has described a stream. */
+export interface Described {
+  readonly connection: RtspConnection;
+  readonly socket: Socket;
+  readonly url: RtspUrl;
+  readonly description: RtspDescription;
+  /** What is relative in the description is relative to this. */
+  readonly base: string;
+  /** Methods that the server has, as it says. */
+  readonly methods: ReadonlySet<string>;
+}
+
+const OK = 200;
+
+/**
+ * Asks for the description of a stream, wherever the server sends its clients to.
+ * @throws Error: RtspError of what came, whatever `dial` throws; nothing is left open then
+ */
+export async function describe(target: RtspTarget, dial: Dial): Promise<Described> {
+  for (;;) {
+    try {
+      return await describeAt(target.url, dial);
+    } catch (error) {
+      target.follow(error);
+    }
+  }
+}
+
+async function describeAt(url: RtspUrl, dial: Dial): Promise<Described> {
+  const socket = await dial(url.host, url.port);
+  const authorization = url.user === undefined ? undefined : new Authorization(url.user, url.password);
+  const connection = new RtspConnection(socket, authorization);
+  try {
+    const methods = methodsOf(await connection.ask('OPTIONS', url.href));
+    const response = await connection.ask('DESCRIBE', url.href, { Accept: 'application/sdp' });
+    checkMoved(response);
+    const { status, reason, headers, body } = response;
+    if (status !== OK) throw new RtspError(`the server refused (${status}): ${reason}`, status);
+    const base = baseUrl(url.href, header(headers, 'content-base'), header(headers, 'content-location'));
+    return { connection, socket, url, methods, base, description: readDescription(body.toString('utf8')) };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+function methodsOf({ headers }: RtspResponse): Set<string> {
+  return new Set((headers.get('public') ?? []).flatMap((field) => field.split(',')).map((method) => method.trim().toUpperCase()));
+}

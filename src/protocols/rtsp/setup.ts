@@ -1,0 +1,194 @@
+import { controlUrl } from './control.ts';
+import { DatagramPair } from './datagram-pair.ts';
+import type { Described } from './describe.ts';
+import type { RtspMedia } from './description.ts';
+import { RtspError } from './error.ts';
+import { header, type RtspResponse } from './message.ts';
+import { checkMoved } from './redirect.ts';
+import { datagrams, interleaved, parseTransport } from './transport.ts';
+import type { MediaTransport } from './url.ts';
+
+/** Hears of the packets of tracks, by their place among those that are set up. */
+export interface MediaSink {
+  rtp(track: number, data: Buffer): void;
+  rtcp(track: number, data: Buffer): void;
+  /** A datagram came from somebody else than the server. */
+  stranger(): void;
+  /** Bytes that came, all of the protocol included. */
+  received(bytes: number): void;
+}
+
+/** A track on its way. */
+export interface Lane {
+  readonly media: RtspMedia;
+  readonly url: string;
+  /** Sends an RTCP packet. */
+  report(data: Buffer): void;
+  close(): void;
+}
+
+/** Whether something may be sent to a UDP port of an address. @throws Error when not */
+export type CheckUdp = (address: string, port: number) => Promise<unknown>;
+
+const OK = 200;
+const UNSUPPORTED_TRANSPORT = 461;
+const UNAUTHORIZED = 401;
+const DEFAULT_TIMEOUT_SECONDS = 60;
+const MIN_TIMEOUT_SECONDS = 2;
+const MAX_TIMEOUT_SECONDS = 3600;
+
+/** The tracks of one session (RFC 2326 section 10.4). */
+export class Setup {
+  readonly lanes: Lane[] = [];
+  /** How long the server waits for a sign of life. */
+  timeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
+  readonly #described: Described;
+  readonly #checkUdp: CheckUdp;
+  readonly #sink: MediaSink;
+  readonly #channels = new Map<number, { readonly track: number; readonly isRtcp: boolean }>();
+  #transport: MediaTransport;
+  #mayChange: boolean;
+  #hasSession = false;
+
+  constructor(described: Described, checkUdp: CheckUdp, sink: MediaSink) {
+    this.#described = described;
+    this.#checkUdp = checkUdp;
+    this.#sink = sink;
+    this.#transport = described.url.transport ?? 'tcp';
+    this.#mayChange = described.url.transport === undefined;
+  }
+
+  /** How media comes. */
+  get transport(): MediaTransport {
+    return this.#transport;
+  }
+
+  /** The server keeps something that is to be torn down. */
+  get hasSession(): boolean {
+    return this.#hasSession;
+  }
+
+  /**
+   * Sets up every track that the server lets; one that it does not is left out.
+   * @param wants whether a track is wanted
+   * @throws Error when there is none
+   */
+  async run(wants: (media: RtspMedia) => boolean): Promise<void> {
+    let refused: Error | undefined;
+    for (const media of this.#described.description.media.filter(wants)) {
+      try {
+        this.lanes.push(await this.#setUp(media));
+      } catch (error) {
+        if (!(error instanceof RtspError) || error.status === undefined || error.status === UNAUTHORIZED) throw error;
+        refused = error;
+      }
+    }
+    if (this.lanes.length === 0) throw refused ?? new RtspError('there is no track');
+  }
+
+  /** Takes a packet that came in the connection. */
+  media(channel: number, data: Buffer): void {
+    const found = this.#channels.get(channel);
+    if (found !== undefined) this.#take(found.track, found.isRtcp, data);
+  }
+
+  close(): void {
+    for (const lane of this.lanes) lane.close();
+  }
+
+  async #setUp(media: RtspMedia): Promise<Lane> {
+    for (;;) {
+      try {
+        return await (this.#transport === 'tcp' ? this.#setUpTcp(media) : this.#setUpUdp(media));
+      } catch (error) {
+        const isOther = error instanceof RtspError && error.status === UNSUPPORTED_TRANSPORT;
+        if (!isOther || !this.#mayChange || this.lanes.length > 0) throw error;
+        this.#mayChange = false;
+        this.#transport = 'udp';
+      }
+    }
+  }
+
+  async #setUpTcp(media: RtspMedia): Promise<Lane> {
+    const { connection } = this.#described;
+    const track = this.lanes.length;
+    const wanted = 2 * track;
+    // a server may send before it answers
+    this.#listen(wanted, wanted + 1, track);
+    const response = await this.#ask(media, interleaved(wanted));
+    const { channels } = parseTransport(header(response.headers, 'transport') ?? '');
+    const [rtp, rtcp] = channels ?? [wanted, wanted + 1];
+    if (rtp !== wanted) {
+      this.#channels.delete(wanted);
+      this.#channels.delete(wanted + 1);
+      this.#listen(rtp, rtcp, track);
+    }
+    return { media, url: this.#urlOf(media), report: (data) => connection.media(rtcp, data), close: () => {} };
+  }
+
+  async #setUpUdp(media: RtspMedia): Promise<Lane> {
+    const { localAddress, remoteAddress } = this.#described.socket;
+    if (localAddress === undefined || remoteAddress === undefined) throw new RtspError('the connection is gone');
+    const track = this.lanes.length;
+    const pair = await DatagramPair.open(localAddress, remoteAddress, {
+      rtp: (data) => this.#datagram(track, false, data),
+      rtcp: (data) => this.#datagram(track, true, data),
+      stranger: () => this.#sink.stranger(),
+    });
+    try {
+      const response = await this.#ask(media, datagrams(pair.port));
+      const { isTcp, source, serverPorts } = parseTransport(header(response.headers, 'transport') ?? '');
+      if (isTcp) throw new RtspError('the server chose a transport that was not offered', UNSUPPORTED_TRANSPORT);
+      pair.hear(source);
+      if (serverPorts !== undefined && serverPorts[0] > 0) {
+        for (const port of serverPorts) await this.#checkUdp(remoteAddress, port);
+        pair.punch(serverPorts);
+      }
+      return { media, url: this.#urlOf(media), report: (data) => pair.report(data), close: () => pair.close() };
+    } catch (error) {
+      pair.close();
+      throw error;
+    }
+  }
+
+  #datagram(track: number, isRtcp: boolean, data: Buffer): void {
+    try {
+      this.#sink.received(data.length);
+      this.#take(track, isRtcp, data);
+    } catch (error) {
+      this.#described.connection.fail(error);
+    }
+  }
+
+  #take(track: number, isRtcp: boolean, data: Buffer): void {
+    if (isRtcp) this.#sink.rtcp(track, data);
+    else this.#sink.rtp(track, data);
+  }
+
+  #listen(rtp: number, rtcp: number, track: number): void {
+    this.#channels.set(rtp, { track, isRtcp: false });
+    this.#channels.set(rtcp, { track, isRtcp: true });
+    this.#described.connection.expect(rtp);
+    this.#described.connection.expect(rtcp);
+  }
+
+  #urlOf({ control }: RtspMedia): string {
+    return controlUrl(this.#described.base, control);
+  }
+
+  async #ask(media: RtspMedia, transport: string): Promise<RtspResponse> {
+    const { connection } = this.#described;
+    const response = await connection.ask('SETUP', this.#urlOf(media), { Transport: transport });
+    checkMoved(response);
+    const { status, reason, headers } = response;
+    if (status !== OK) throw new RtspError(`the server refused a track (${status}): ${reason}`, status);
+    const [id = '', ...parameters] = (header(headers, 'session') ?? '').split(';').map((part) => part.trim());
+    if (id !== '') {
+      connection.session = id;
+      this.#hasSession = true;
+    }
+    const told = parameters.map((part) => /^timeout=(\d{1,6})$/i.exec(part)?.[1]).find((found) => found !== undefined);
+    if (told !== undefined) this.timeoutSeconds = Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, Number(told)));
+    return response;
+  }
+}

@@ -1,0 +1,65 @@
+import { hostFromUrl } from '../../config/values.ts';
+
+/** How media comes: in the connection of the requests, or in UDP packets of its own. */
+export type MediaTransport = 'tcp' | 'udp';
+
+/** `rtsp://[user[:password]@]host[:port]/path[?query]`, or the same with `rtspc`. */
+export interface RtspUrl {
+  /** Without brackets around an IPv6 address. */
+  readonly host: string;
+  readonly port: number;
+  /** What requests name: as it was given, as `rtsp`, without user, `transport` and fragment. */
+  readonly href: string;
+  readonly user: string | undefined;
+  readonly password: string;
+  /** Asked for by `transport=tcp` or `transport=udp` in the query, which servers do not see. */
+  readonly transport: MediaTransport | undefined;
+}
+
+const DEFAULT_PORT = 554;
+const MAX_LENGTH = 4096;
+const FORM = /^rtspc?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)([^?#]*)(\?[^#]*)?/i;
+const TRANSPORT = /^transport=(tcp|udp)$/i;
+
+/** Undefined for what is no such URL. */
+export function parseRtspUrl(href: string): RtspUrl | undefined {
+  if (href.length > MAX_LENGTH || /[\s\x00-\x1f\x7f]/.test(href)) return undefined;
+  const parts = FORM.exec(withLastAt(href));
+  if (parts === null) return undefined;
+  const [, credentials, authority = '', path = '', query = ''] = parts;
+  const address = `http://${authority}/`;
+  if (!URL.canParse(address)) return undefined;
+  const { hostname } = new URL(address);
+  const port = /:(\d+)$/.exec(authority)?.[1];
+  if (hostname === '' || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))) return undefined;
+  const asked = query.slice(1).split('&');
+  const kept = asked.filter((part) => !TRANSPORT.test(part)).join('&');
+  const transport = asked.map((part) => TRANSPORT.exec(part)?.[1]?.toLowerCase()).find((found) => found !== undefined);
+  const [user, ...password] = credentials?.split(':') ?? [];
+  return {
+    host: hostFromUrl(hostname),
+    port: port === undefined ? DEFAULT_PORT : Number(port),
+    href: `rtsp://${authority}${path}${kept === '' ? '' : `?${kept}`}`,
+    user: user === undefined ? undefined : decoded(user),
+    password: decoded(password.join(':')),
+    transport: transport as MediaTransport | undefined,
+  };
+}
+
+/** Passwords with an @ that is not escaped are what people have in their cameras. */
+function withLastAt(href: string): string {
+  const start = href.indexOf('//') + 2;
+  const end = start + (/[/?#]/.exec(href.slice(start))?.index ?? href.length);
+  const authority = href.slice(start, end);
+  const last = authority.lastIndexOf('@');
+  if (last < 0) return href;
+  return `${href.slice(0, start)}${authority.slice(0, last).replaceAll('@', '%40')}${authority.slice(last)}${href.slice(end)}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,89 @@
+import type { Logger } from '../../../log.ts';
+import { rules, WINDOW_NUMBERS } from './rules.ts';
+import type { UdpSocket } from './udp-socket.ts';
+
+/** What was sent to one peer. */
+export interface Sender {
+  /** Number of its socket. */
+  readonly socket: number;
+  /** Sequence number of the first message. */
+  readonly first: number;
+  /** Messages so far. */
+  readonly sent: number;
+}
+
+const SEQUENCE_MASK = 0x7fff_ffff;
+/** Senders that go together share one change of the rules. */
+const BATCH_MS = 10;
+const CHECK_MS = 1000;
+/** What may be on its way, behind what a window begins with. */
+const BEHIND = WINDOW_NUMBERS / 4;
+/** Messages after which a window is moved. */
+const STEP = WINDOW_NUMBERS / 4;
+
+/** Keeps from libsrt what it does not stand, at the socket of one port. */
+export class PortGuard {
+  readonly udp: UdpSocket;
+  readonly #log: Logger;
+  /** With what each had sent when the rules were made. */
+  readonly #senders = new Map<Sender, number>();
+  readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
+  #batch: NodeJS.Timeout | undefined;
+  #failed = false;
+
+  constructor(udp: UdpSocket, log: Logger) {
+    this.udp = udp;
+    this.#log = log;
+    this.#apply();
+  }
+
+  /** Lets the peer acknowledge what it is sent, from now on. */
+  add(sender: Sender): void {
+    this.#senders.set(sender, sender.sent);
+    this.#apply();
+  }
+
+  delete(sender: Sender): void {
+    if (this.#senders.delete(sender)) this.#batch ??= setTimeout(() => this.#apply(), BATCH_MS).unref();
+  }
+
+  /** The rules stay as they are. Idempotent. */
+  close(): void {
+    clearInterval(this.#timer);
+    clearTimeout(this.#batch);
+    this.udp.close();
+  }
+
+  #check(): void {
+    for (const [sender, before] of this.#senders) if (sender.sent - before > STEP) return this.#apply();
+  }
+
+  #apply(): void {
+    clearTimeout(this.#batch);
+    this.#batch = undefined;
+    const windows = Array.from(this.#senders.keys(), (sender) => {
+      this.#senders.set(sender, sender.sent);
+      return { socket: sender.socket, first: (sender.first + Math.max(sender.sent - BEHIND, 0)) & SEQUENCE_MASK };
+    });
+    try {
+      this.udp.filter(rules(windows));
+      this.#failed = false;
+    } catch (error) {
+      this.#fail(error, windows.length);
+    }
+  }
+
+  /** Better to serve on without the one rule that needs to know everybody, or without any where there are no filters. */
+  #fail(error: unknown, senders: number): void {
+    if (!this.#failed) {
+      const why = 'the kernel takes no longer filter (net.core.optmem_max says how long): a hostile SRT caller could hold up this port';
+      this.#log.error({ err: error, viewers: senders }, why);
+    }
+    this.#failed = true;
+    try {
+      this.udp.filter(rules(undefined));
+    } catch (cause) {
+      this.#log.error({ err: cause }, 'an SRT port is without a filter');
+    }
+  }
+}

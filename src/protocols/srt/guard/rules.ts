@@ -1,0 +1,118 @@
+import { and, drop, load, loadHalf, loadLength, pass, setIndex, skip, subtractIndex, toIndex, unless, when, type Instruction } from './bpf.ts';
+
+/** What a peer may acknowledge, or ask for again, of what it was sent. */
+export interface Window {
+  /** Number of the socket here, which the peer addresses. */
+  readonly socket: number;
+  /** The first sequence number, of 31 bits. */
+  readonly first: number;
+}
+
+/** Sequence numbers that a window has: what a connection may send until its window is moved, and what may be on its way. */
+export const WINDOW_NUMBERS = 2 ** 18;
+
+/** A packet lies behind the header of UDP, which a filter sees as well. Fields of draft-sharabayko-srt-01 section 3. */
+const UDP_HEAD = 8;
+const SRT_HEAD = 16;
+const SOCKET_AT = UDP_HEAD + 12;
+const BODY = UDP_HEAD + SRT_HEAD;
+const FIRST_CONTROL = 0x8000;
+const CONTROL = {
+  handshake: 0x8000, keepAlive: 0x8001, ack: 0x8002, nak: 0x8003, shutdown: 0x8005, ackAck: 0x8006, dropRequest: 0x8007, extension: 0xffff,
+} as const;
+const PASSING = [CONTROL.keepAlive, CONTROL.shutdown, CONTROL.ackAck, CONTROL.extension];
+const HANDSHAKE = { sequence: BODY + 8, packetBytes: BODY + 12, window: BODY + 16, type: BODY + 20, lastWord: BODY + 44 } as const;
+const INDUCTION = 1;
+const CONCLUSION = 0xffff_ffff;
+const ACK = { sequence: BODY, rtt: BODY + 4, rttVariance: BODY + 8, minBytes: 16, maxBytes: 32 } as const;
+const DROP_REQUEST = { first: BODY, last: BODY + 4 } as const;
+
+const MAX_SEQUENCE = 0x7fff_ffff;
+/** Of a whole IP packet. libsrt makes its buffers for so much, and writes answers of up to 700 bytes there all the same. */
+const MIN_PACKET_BYTES = 1000;
+const MAX_PACKET_BYTES = 65_535;
+/** Packets. libsrt makes a list of twice so many entries for each caller. */
+const MIN_WINDOW = 32;
+const MAX_WINDOW = 2 ** 17;
+/** Microseconds. A peer is given up after some seventeen times the round trip and four times its variance. */
+const MAX_RTT = 2_000_000;
+const MAX_RTT_VARIANCE = 1_000_000;
+/** Packets that one request may drop: libsrt goes through them one by one. */
+const MAX_DROPPED = 2 ** 15;
+
+/**
+ * What is let through to libsrt, which believes what it must not: it goes through up to 2^31 numbers, with what others wait
+ * for held, when a peer acknowledges what was never sent or drops what never was, and makes lists as long as a caller wants.
+ * @param windows of connections that were sent something: nobody else has anything to acknowledge. undefined: anybody may
+ */
+export function rules(windows: readonly Window[] | undefined): Instruction[] {
+  const rest = windows === undefined ? [pass()] : [load(SOCKET_AT), ...find(windows)];
+  return [
+    // a packet without a whole header goes
+    load(SOCKET_AT),
+    loadHalf(UDP_HEAD),
+    ...unless('atLeast', FIRST_CONTROL, [pass()]),
+    ...PASSING.flatMap((type) => when('equal', type, [pass()])),
+    ...when('equal', CONTROL.handshake, handshake()),
+    ...when('equal', CONTROL.dropRequest, dropRequest()),
+    ...when('above', CONTROL.nak, [drop()]),
+    ...acknowledgement(),
+    ...rest,
+  ];
+}
+
+function handshake(): Instruction[] {
+  return [
+    load(HANDSHAKE.lastWord),
+    load(HANDSHAKE.type), ...when('equal', INDUCTION, [pass()]), ...unless('equal', CONCLUSION, [drop()]),
+    load(HANDSHAKE.sequence), ...when('above', MAX_SEQUENCE, [drop()]),
+    load(HANDSHAKE.packetBytes), ...unless('atLeast', MIN_PACKET_BYTES, [drop()]), ...when('above', MAX_PACKET_BYTES, [drop()]),
+    load(HANDSHAKE.window), ...unless('atLeast', MIN_WINDOW, [drop()]), ...when('above', MAX_WINDOW, [drop()]),
+    pass(),
+  ];
+}
+
+function dropRequest(): Instruction[] {
+  return [
+    load(DROP_REQUEST.first), ...when('above', MAX_SEQUENCE, [drop()]),
+    toIndex(),
+    load(DROP_REQUEST.last), ...when('above', MAX_SEQUENCE, [drop()]),
+    subtractIndex(), and(MAX_SEQUENCE), ...when('above', MAX_DROPPED, [drop()]),
+    pass(),
+  ];
+}
+
+/** Goes on with what is no acknowledgement, and with a sane one. One of four bytes alone, which libsrt looks at the least, does without. */
+function acknowledgement(): Instruction[] {
+  return when('equal', CONTROL.ack, [
+    loadLength(), ...unless('atLeast', BODY + ACK.minBytes, [drop()]), ...when('above', BODY + ACK.maxBytes, [drop()]),
+    load(ACK.sequence), ...when('above', MAX_SEQUENCE, [drop()]),
+    load(ACK.rtt), ...when('above', MAX_RTT, [drop()]),
+    load(ACK.rttVariance), ...when('above', MAX_RTT_VARIANCE, [drop()]),
+  ]);
+}
+
+/** With the number of a socket in the accumulator. */
+function find(windows: readonly Window[]): Instruction[] {
+  const search = branch(windows.toSorted((a, b) => a.socket - b.socket));
+  return [
+    ...search.map((step, index) => (step === FOUND ? skip(search.length - index - 1) : step)),
+    load(BODY), and(MAX_SEQUENCE), subtractIndex(), and(MAX_SEQUENCE),
+    ...when('atLeast', WINDOW_NUMBERS, [drop()]),
+    pass(),
+  ];
+}
+
+/** Stands for the jump behind the search, where the index register has the first number of the window. */
+const FOUND: Instruction = skip(0);
+
+/** A binary search. */
+function branch(windows: readonly Window[]): Instruction[] {
+  const middle = windows.length >> 1;
+  const window = windows[middle];
+  if (window === undefined) return [drop()];
+  const found = [setIndex(window.first), ...when('equal', window.socket, [FOUND])];
+  const below = branch(windows.slice(0, middle));
+  if (windows.length < 3) return [...found, ...below];
+  return [...found, ...unless('atLeast', window.socket, below), ...branch(windows.slice(middle + 1))];
+}

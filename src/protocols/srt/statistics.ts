@@ -1,0 +1,39 @@
+/** What libsrt counts of a connection since its beginning (SRT API, "statistics"), in packets. */
+export interface SrtStatistics {
+  /** Milliseconds there and back, smoothed. */
+  readonly rtt: number;
+  readonly received: SrtFlow;
+  readonly sent: SrtFlow;
+}
+
+export interface SrtFlow {
+  readonly packets: number;
+  /** Found missing on the way. */
+  readonly lost: number;
+  /** That went once more. */
+  readonly retransmitted: number;
+  /** Given up, because their time was over. */
+  readonly dropped: number;
+}
+
+/** `struct CBytePerfMon` has some 500 bytes in libsrt 1.5; later versions add to its end. */
+export const STATISTICS_BYTES = 4096;
+
+/** Where fields are in `struct CBytePerfMon` (srt.h). */
+const AT = {
+  sent: 8, received: 16, sendLost: 24, receiveLost: 28, resent: 32, sendDropped: 64, receiveDropped: 68, receivedAgain: 164,
+  rtt: 328,
+} as const;
+
+/** @param struct as `srt_bstats` fills it, which was never told to begin anew */
+export function readStatistics(struct: Buffer): SrtStatistics {
+  const count = (at: number): number => struct.readInt32LE(at);
+  const total = (at: number): number => Number(struct.readBigInt64LE(at));
+  return {
+    rtt: struct.readDoubleLE(AT.rtt),
+    received: {
+      packets: total(AT.received), lost: count(AT.receiveLost), retransmitted: count(AT.receivedAgain), dropped: count(AT.receiveDropped),
+    },
+    sent: { packets: total(AT.sent), lost: count(AT.sendLost), retransmitted: count(AT.resent), dropped: count(AT.sendDropped) },
+  };
+}

@@ -1,0 +1,85 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+import { audioState, type AudioFormat, type AudioState } from '../../containers/elementary/audio.ts';
+import type { AudioCodec, AudioTrack } from '../../core/track.ts';
+import { UNDECLARED, type DeclaredTrack } from './declared.ts';
+import type { MediaUnit } from './media-unit.ts';
+import { MAX_RECORD_BYTES } from './record.ts';
+
+export interface AudioIntakeOptions {
+  /** Of the track in its stream. */
+  readonly id: number;
+  readonly codec: AudioCodec;
+  /** Of the track; `Audio` unless it is given one. */
+  readonly name?: string;
+  readonly characteristics?: string;
+  readonly declared?: DeclaredTrack;
+}
+
+/** One audio track of a source, in one codec: what it sends to frames in canonical form. */
+export class AudioIntake {
+  readonly kind = 'audio';
+  readonly codec: AudioCodec;
+  readonly #options: AudioIntakeOptions;
+  readonly #state: AudioState;
+  #declared: DeclaredTrack;
+  #format: AudioFormat | undefined;
+  #track: AudioTrack | undefined;
+
+  constructor(options: AudioIntakeOptions) {
+    this.codec = options.codec;
+    this.#options = options;
+    this.#declared = options.declared ?? UNDECLARED;
+    this.#state = audioState(options.codec);
+  }
+
+  /** undefined until the source told what it is; another object after each change. */
+  get track(): AudioTrack | undefined {
+    return this.#track;
+  }
+
+  /** Takes what the source says of the track, beside its bitstream. */
+  declare(declared: DeclaredTrack): void {
+    const { bitrate, language } = this.#declared;
+    this.#declared = declared;
+    if (declared.bitrate !== bitrate || declared.language !== language) this.#describe();
+  }
+
+  /** Takes the header of the stream. @throws BitstreamError when it is malformed */
+  configure(header: Buffer): void {
+    if (header.length > MAX_RECORD_BYTES) throw new BitstreamError(`${this.codec} configuration of too many bytes`);
+    this.#state.configure(header);
+    this.#follow();
+  }
+
+  /**
+   * @param data a frame in the canonical form of the codec
+   * @param time as MediaUnit has it
+   * @returns undefined for what carries no sound, or sound that nobody can decode yet
+   * @throws BitstreamError when it is malformed
+   */
+  frame(data: Buffer, time: number): MediaUnit | undefined {
+    const duration = this.#state.samples(data);
+    this.#follow();
+    if (duration === 0 || this.#track === undefined) return undefined;
+    return { track: this.#track, data, key: true, time, compositionTime: 0, duration };
+  }
+
+  #follow(): void {
+    const { format } = this.#state;
+    if (format === undefined || format === this.#format) return;
+    this.#format = format;
+    this.#describe();
+  }
+
+  #describe(): void {
+    if (this.#format === undefined) return;
+    const { samplerate, channels, config } = this.#format;
+    const { id, name = 'Audio', characteristics } = this.#options;
+    const { bitrate, language } = this.#declared;
+    this.#track = Object.freeze({
+      id, name, type: 'audio', timebase: Object.freeze({ num: 1, den: samplerate }), bypass: false,
+      codec: this.codec, ...(config && { config }), samplerate, channels, bitrate,
+      ...(language && { language }), ...(characteristics && { characteristics }),
+    } satisfies AudioTrack);
+  }
+}

@@ -1,0 +1,77 @@
+import { Timeline, type TrackTimeline } from '../../core/timeline.ts';
+import { toSeconds, type Timebase } from '../../core/timebase.ts';
+
+/** In which times of all tracks of a source are compared. */
+const CLOCK = { timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 };
+/** Of a source's tracks some begin earlier than what comes first. */
+const LEAD_SECONDS = 0.5;
+/** Nothing of one connection is at the time of something of the one before. */
+const MIN_GAP_SECONDS = 0.01;
+
+/**
+ * The times of a stream that comes over one connection after another: each source counts in its own way,
+ * and the stream's time goes on from one to the next as long as it really took.
+ */
+export class LocalClock {
+  readonly #keepsFirst: boolean;
+  #timeline: Timeline;
+  #tracks = new Map<number, { readonly timeline: TrackTimeline; readonly timebase: Timebase }>();
+  /** Where the times of this connection begin, in seconds. */
+  #base = 0;
+  #started = false;
+  /** Latest time given out, in seconds, and when that was, in milliseconds of the monotonic clock. */
+  #latest = 0;
+  #latestAt: number | undefined;
+
+  /** @param keepsFirst the times of the first connection are its source's own; else they begin with 0 */
+  constructor(keepsFirst = false) {
+    this.#keepsFirst = keepsFirst;
+    this.#timeline = this.#begin();
+  }
+
+  /** What comes now stays at its source's own times. */
+  get keepsTimes(): boolean {
+    return this.#keepsFirst && this.#latestAt === undefined;
+  }
+
+  /** Another connection begins. */
+  restart(): void {
+    this.#timeline = this.#begin();
+    this.#tracks = new Map();
+    this.#started = false;
+  }
+
+  /**
+   * The decoding time of a packet, in ticks of its track.
+   * @param time as the source counts, in ticks of `source`
+   * @param samples of a frame of sound, which follow each other exactly; 0 for everything else
+   * @param now of the monotonic clock, in milliseconds
+   */
+  next(track: number, time: number, source: Timebase, timebase: Timebase, samples: number, now: number): number {
+    const units = (time * source.num * CLOCK.timebase.den) / source.den;
+    if (!this.#started) this.#start(units, now);
+    let place = this.#tracks.get(track);
+    if (place === undefined || place.timebase.num !== timebase.num || place.timebase.den !== timebase.den) {
+      place?.timeline.setTimebase(timebase);
+      place = { timeline: place?.timeline ?? this.#timeline.track(timebase), timebase };
+      this.#tracks.set(track, place);
+    }
+    const own = samples > 0 ? place.timeline.nextFrame(units, samples) : place.timeline.next(units);
+    const placed = own + Math.round((this.#base * timebase.den) / timebase.num);
+    this.#latest = Math.max(this.#latest, toSeconds(placed, timebase));
+    this.#latestAt = now;
+    return placed;
+  }
+
+  #begin(): Timeline {
+    return new Timeline(CLOCK, !this.keepsTimes);
+  }
+
+  #start(units: number, now: number): void {
+    this.#started = true;
+    this.#timeline.start(units - LEAD_SECONDS * CLOCK.timebase.den);
+    if (this.#latestAt === undefined) return;
+    const passed = Math.max(LEAD_SECONDS + MIN_GAP_SECONDS, (now - this.#latestAt) / 1000);
+    this.#base = this.#latest + passed - LEAD_SECONDS;
+  }
+}

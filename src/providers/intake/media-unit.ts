@@ -1,0 +1,14 @@
+import type { Track } from '../../core/track.ts';
+
+/** A picture, a frame of sound or an event in canonical form, with times in ticks of the source's clock. */
+export interface MediaUnit {
+  readonly track: Track;
+  readonly data: Buffer;
+  readonly key: boolean;
+  /** Of decoding; as the source tells it, wrapped where its timestamps wrap. May be a fraction. */
+  readonly time: number;
+  /** From decoding to presentation; 0 for everything but pictures. */
+  readonly compositionTime: number;
+  /** Ticks of the track; 0 for what does not tell, as pictures do. */
+  readonly duration: number;
+}

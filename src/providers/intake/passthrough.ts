@@ -1,0 +1,52 @@
+import type { Application } from '../../core/application.ts';
+import type { Playlist } from '../../core/playlist.ts';
+import type { InputStream, OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import { KilnError } from '../../errors.ts';
+
+/** Puts out a stream under its own name, with the tracks and playlists that its origin tells. */
+export class Passthrough {
+  readonly #application: Application;
+  readonly #input: InputStream;
+  #output: OutputStream | undefined;
+  #playlists: readonly Playlist[] = [];
+  readonly #listed = new Set<string | undefined>();
+
+  constructor(application: Application, input: InputStream) {
+    this.#application = application;
+    this.#input = input;
+  }
+
+  /** @throws streamExists when another stream of the application puts out that name */
+  set(tracks: readonly Track[], playlists: readonly Playlist[]): void {
+    this.#playlists = playlists;
+    const present = this.#output;
+    const output = present ?? this.#application.addOutput(this.#input, this.#input.name);
+    this.#output = output;
+    output.setTracks(tracks);
+    for (const { fileName } of playlists) {
+      if (this.#listed.has(fileName)) continue;
+      this.#listed.add(fileName);
+      output.followTracks(() => this.#playlists.find((playlist) => playlist.fileName === fileName));
+    }
+    if (present !== undefined) return;
+    this.#input.read({ packet: (packet) => output.write(packet) });
+    this.#application.announce(output);
+  }
+}
+
+/**
+ * Puts out an input stream under its own name with the tracks that it has, past the output profiles. The input stream
+ * is closed when another stream of the application puts out that name.
+ */
+export function passThrough(application: Application, input: InputStream): void {
+  const passthrough = new Passthrough(application, input);
+  input.on('tracks', (tracks) => {
+    try {
+      passthrough.set(tracks, []);
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      input.close(error.message);
+    }
+  });
+}

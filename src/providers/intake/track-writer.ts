@@ -1,0 +1,140 @@
+import type { Packet } from '../../core/packet.ts';
+import type { Timebase } from '../../core/timebase.ts';
+import type { SourceClock, TrackTimeline } from '../../core/timeline.ts';
+import { sameFormat, type Track } from '../../core/track.ts';
+import type { MediaUnit } from './media-unit.ts';
+
+/** Each change makes every viewer start anew: a source with more of them is broken. */
+const MAX_CHANGES = 60;
+const CHANGES_WINDOW_MS = 30_000;
+
+/** What hears of a source's tracks and packets, as an input stream does. */
+export interface TrackSink {
+  setTracks(tracks: readonly Track[]): void;
+  write(packet: Packet): void;
+}
+
+/** Gives out the times of one track, as TrackTimeline does. */
+export type TrackClock = Pick<TrackTimeline, 'next' | 'nextFrame' | 'setTimebase'>;
+
+/** Gives out the times of a source's tracks, as Timeline does. */
+export interface MediaClock {
+  /** Begins at a time of the source. */
+  start(source: number): void;
+  track(timebase: Timebase): TrackClock;
+}
+
+export interface TrackWriterOptions {
+  readonly sink: TrackSink;
+  /** How the source counts the times of its units. */
+  readonly clock: SourceClock;
+  /** On that clock. */
+  readonly timeline: MediaClock;
+  /** The source changes its configuration too often. */
+  readonly onUnsteady: () => void;
+}
+
+/** A track of the stream. */
+interface Lane {
+  track: Track;
+  readonly timeline: TrackClock;
+  /** Ticks of the track in one of the source's clock. */
+  ticks: number;
+}
+
+/** Units to packets of a stream, on one timeline, with the tracks that they bring. */
+export class TrackWriter {
+  readonly #options: TrackWriterOptions;
+  /** By id of the track in the stream. */
+  readonly #lanes = new Map<number, Lane>();
+  #changes = 0;
+  #changesSince = 0;
+
+  constructor(options: TrackWriterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes the stream live, with all that was held back.
+   * @param tracks as they are now: of several configurations in `held`, each shows when its turn comes
+   */
+  start(held: readonly MediaUnit[], tracks: readonly Track[]): void {
+    const latest = new Map(tracks.map((track) => [track.id, track]));
+    const units = held.map((unit) => {
+      const track = latest.get(unit.track.id);
+      return track !== undefined && sameFormat(track, unit.track) ? { ...unit, track } : unit;
+    });
+    const { clock: { bits }, timeline } = this.#options;
+    let first = units[0]?.time;
+    for (const { time } of units) if (first !== undefined && isBefore(time, first, 2 ** bits)) first = time;
+    if (first !== undefined) timeline.start(first);
+    for (const track of [...units.map((unit) => unit.track), ...tracks]) if (!this.#lanes.has(track.id)) this.#open(track);
+    this.#announce();
+    for (const unit of units) this.write(unit);
+  }
+
+  /** Those of some units that are not before a time of the source. */
+  from(time: number, units: readonly MediaUnit[]): MediaUnit[] {
+    const range = 2 ** this.#options.clock.bits;
+    return units.filter((unit) => !isBefore(unit.time, time, range));
+  }
+
+  write({ track, data, key, time, compositionTime, duration }: MediaUnit): void {
+    let lane = this.#lanes.get(track.id);
+    if (lane?.track !== track) lane = this.#replace(lane, track);
+    const { timeline, ticks } = lane;
+    const dts = duration > 0 ? timeline.nextFrame(time, duration) : timeline.next(time);
+    const pts = compositionTime > 0 ? dts + Math.round(compositionTime * ticks) : dts;
+    this.#options.sink.write({ track, dts, pts, duration, key, data });
+  }
+
+  /** Leaves out the tracks that the source has no longer. @param ids of those that it has */
+  keep(ids: ReadonlySet<number>): void {
+    const gone = [...this.#lanes.keys()].filter((id) => !ids.has(id));
+    if (gone.length === 0) return;
+    for (const id of gone) this.#lanes.delete(id);
+    this.#countChange();
+    this.#announce();
+  }
+
+  #open(track: Track): Lane {
+    const lane = { track, timeline: this.#options.timeline.track(track.timebase), ticks: this.#ticksOf(track.timebase) };
+    this.#lanes.set(track.id, lane);
+    return lane;
+  }
+
+  #replace(known: Lane | undefined, track: Track): Lane {
+    if (known === undefined || !sameFormat(known.track, track)) this.#countChange();
+    const lane = known ?? this.#open(track);
+    lane.track = track;
+    lane.ticks = this.#ticksOf(track.timebase);
+    lane.timeline.setTimebase(track.timebase);
+    this.#announce();
+    return lane;
+  }
+
+  #ticksOf(track: Timebase): number {
+    const { timebase: source } = this.#options.clock;
+    return (source.num * track.den) / (source.den * track.num);
+  }
+
+  #announce(): void {
+    const tracks = Array.from(this.#lanes.values(), ({ track }) => track);
+    this.#options.sink.setTracks(tracks.sort((a, b) => a.id - b.id));
+  }
+
+  #countChange(): void {
+    const now = performance.now();
+    if (now - this.#changesSince > CHANGES_WINDOW_MS) {
+      this.#changesSince = now;
+      this.#changes = 0;
+    }
+    if (++this.#changes > MAX_CHANGES) this.#options.onUnsteady();
+  }
+}
+
+/** Order of two timestamps that may have wrapped in between. */
+function isBefore(a: number, b: number, range: number): boolean {
+  const distance = (((a - b) % range) + range) % range;
+  return distance > range / 2;
+}

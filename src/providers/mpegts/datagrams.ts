@@ -1,0 +1,87 @@
+import { SYNC_BYTE } from '../../containers/mpegts/stream-types.ts';
+import { RtpError } from '../../protocols/rtp/receive/error.ts';
+import { isRtcp, parseRtp } from '../../protocols/rtp/receive/packet.ts';
+import { ReorderWindow } from '../../protocols/rtp/receive/reorder-window.ts';
+import { GapTimer } from '../rtp/gap-timer.ts';
+import { DatagramOrder } from './datagram-order.ts';
+
+/** How long a datagram that is missing is waited for, where reordering is on. */
+const WAIT_MS = 100;
+/** Missing RTP packets from which on counters may not tell that anything is missing: they have 4 bits, and up to 7 are in each. */
+const UNTOLD = 3;
+const RTP_VERSION = 2;
+
+export interface DatagramsEvents {
+  /** Bytes of the transport stream, in order. */
+  data(bytes: Buffer): void;
+  /** More is missing than the bytes that follow tell. */
+  lost(): void;
+  fault(reason: string): void;
+}
+
+/** Whether a datagram holds MPEG-TS, as it is or behind an RTP header (RFC 2250 section 2). */
+export function holdsTransportStream(data: Buffer): boolean {
+  return data[0] === SYNC_BYTE || rtpPayload(data)?.[0] === SYNC_BYTE;
+}
+
+/** The datagrams of one sender to its transport stream, which is told apart from RTP by its first byte. */
+export class Datagrams {
+  readonly #events: DatagramsEvents;
+  readonly #window: ReorderWindow;
+  readonly #order: DatagramOrder | undefined;
+  readonly #gaps: GapTimer;
+
+  /** @param reordering datagrams out of order are waited for; else those of RTP that come late are left out */
+  constructor(reordering: boolean, events: DatagramsEvents) {
+    this.#events = events;
+    this.#window = new ReorderWindow(reordering ? WAIT_MS : 0, {
+      packet: ({ payload }) => events.data(payload),
+      lost: (count) => {
+        events.fault('RTP packets were lost');
+        if (count >= UNTOLD) events.lost();
+      },
+      restarted: () => events.lost(),
+    });
+    this.#order = reordering ? new DatagramOrder(WAIT_MS, (data) => events.data(data)) : undefined;
+    this.#gaps = new GapTimer(this.#order === undefined ? [this.#window] : [this.#window, this.#order]);
+  }
+
+  /** @param data is kept for a while */
+  push(data: Buffer): void {
+    const now = performance.now();
+    if ((data[0] as number) >> 6 === RTP_VERSION) this.#pushRtp(data, now);
+    else if (this.#order === undefined) this.#events.data(data);
+    else this.#pushPlain(this.#order, data, now);
+  }
+
+  /** Nothing is given out any more. Idempotent. */
+  close(): void {
+    this.#gaps.close();
+  }
+
+  #pushRtp(data: Buffer, now: number): void {
+    if (isRtcp(data)) return;
+    try {
+      this.#window.push(parseRtp(data), now);
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      this.#events.fault(error.message);
+    }
+    this.#gaps.heard(this.#window, now);
+  }
+
+  #pushPlain(order: DatagramOrder, data: Buffer, now: number): void {
+    order.push(data, now);
+    this.#gaps.heard(order, now);
+  }
+}
+
+function rtpPayload(data: Buffer): Buffer | undefined {
+  if ((data[0] ?? 0) >> 6 !== RTP_VERSION || isRtcp(data)) return undefined;
+  try {
+    return parseRtp(data).payload;
+  } catch (error) {
+    if (error instanceof RtpError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,36 @@
+import { isSamePort, parseUdpPorts } from '../../config/udp-ports.ts';
+import type { MpegtsProviderConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+
+const PORT = '${Port}';
+
+/** One port, of a group or of the server. */
+export interface UdpPort {
+  readonly port: number;
+  readonly group?: string;
+}
+
+/** What a port stands for. */
+export interface MappedStream {
+  readonly application: Application;
+  readonly config: MpegtsProviderConfig;
+  readonly name: string;
+}
+
+/**
+ * The streams that a port stands for, in every application whose StreamMap names it; the first counts, in order of
+ * creation. They are looked up when a stream starts: the management API makes and changes applications.
+ */
+export function mappedStreams(registry: Registry, { port, group }: UdpPort): MappedStream[] {
+  const wanted = { first: port, last: port, ...(group !== undefined && { group }) };
+  const found: MappedStream[] = [];
+  for (const vhost of registry.vhosts.values()) {
+    for (const application of vhost.applications.values()) {
+      const config = application.config.providers.mpegts;
+      const item = config?.streams.find(({ port: text }) => parseUdpPorts(text)?.some((ports) => isSamePort(ports, wanted)));
+      if (config !== undefined && item !== undefined) found.push({ application, config, name: item.name.replaceAll(PORT, `${port}`) });
+    }
+  }
+  return found;
+}

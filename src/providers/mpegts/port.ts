@@ -1,0 +1,117 @@
+import type { Socket } from 'node:dgram';
+import { udpUrl } from '../../config/udp-ports.ts';
+import { hostInUrl } from '../../config/values.ts';
+import type { Registry } from '../../core/registry.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
+import { holdsTransportStream } from './datagrams.ts';
+import { mappedStreams, type UdpPort } from './port-map.ts';
+import { MpegtsSession, type Sender, type SessionEnd } from './session.ts';
+
+/** After a refusal a port is deaf for a while: what it refuses comes thousands of times a second. */
+const REFUSED_MS = 1000;
+/** A sender whose stream was ended on purpose may begin again when it was silent for so long. */
+const UNWANTED_SILENCE_MS = 1500;
+const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
+
+export interface MpegtsPortOptions {
+  readonly registry: Registry;
+  readonly names: StreamNames;
+  readonly log: Logger;
+  readonly socket: Socket;
+  /** The group of a multicast socket. */
+  readonly group?: string;
+}
+
+/** One UDP port: one sender at a time, whose stream is what applications say that the port stands for. */
+export class MpegtsPort {
+  readonly #options: MpegtsPortOptions;
+  readonly #port: UdpPort;
+  readonly #log: Logger;
+  readonly #faults: FaultLog;
+  #session: MpegtsSession | undefined;
+  #deafUntil = 0;
+  #refusal: string | undefined;
+  #unwanted: Sender | undefined;
+  #unwantedHeard = 0;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: MpegtsPortOptions) {
+    const { socket, group, log } = options;
+    const { port } = socket.address();
+    this.#options = options;
+    this.#port = { port, ...(group !== undefined && { group }) };
+    this.#log = log.child({ port, ...(group !== undefined && { group }) });
+    this.#faults = new FaultLog(this.#log);
+    socket.on('message', (data, sender) => this.#receive(data, sender));
+    socket.on('error', (error) => this.#faults.count(`the socket failed: ${error.message}`));
+  }
+
+  get port(): number {
+    return this.#port.port;
+  }
+
+  /** Ends what is received and frees the port. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= new Promise((resolve) => {
+      this.#session?.close('the server is closing');
+      this.#faults.close();
+      this.#options.socket.close(() => resolve());
+    });
+    return this.#closed;
+  }
+
+  #receive(data: Buffer, sender: Sender): void {
+    if (this.#session !== undefined) this.#session.receive(data, sender);
+    else if (this.#closed === undefined && this.#mayBegin(sender)) this.#begin(data, sender);
+  }
+
+  #mayBegin({ address, port }: Sender): boolean {
+    const now = performance.now();
+    if (now < this.#deafUntil) return false;
+    if (this.#unwanted?.port !== port || this.#unwanted.address !== address) return true;
+    if (now - this.#unwantedHeard >= UNWANTED_SILENCE_MS) return true;
+    this.#unwantedHeard = now;
+    return false;
+  }
+
+  #begin(data: Buffer, sender: Sender): void {
+    if (!holdsTransportStream(data)) {
+      this.#faults.count('datagrams without MPEG-TS');
+      return;
+    }
+    const [mapped, ...others] = mappedStreams(this.#options.registry, this.#port);
+    if (mapped === undefined) {
+      this.#refuse('no application has a stream for the port');
+      return;
+    }
+    const { names, socket } = this.#options;
+    const { internalName } = mapped.application;
+    const { address } = socket.address();
+    const local = { ...(!WILDCARDS.includes(address) && { address }), port: this.port };
+    const log = this.#log.child({ stream: `${internalName}/${mapped.name}` });
+    if (others.length > 0) log.warn(`the port stands for ${others.length + 1} streams: the first is taken`);
+    const session: MpegtsSession = new MpegtsSession(sender, {
+      names, log, local, mapped, url: udpUrl({ first: this.port, last: this.port }, hostInUrl(address)),
+      onEnd: (end) => this.#ended(end, sender),
+    });
+    this.#session = session;
+    session.receive(data, sender);
+  }
+
+  #ended({ reason, refused, unwanted }: SessionEnd, sender: Sender): void {
+    this.#session = undefined;
+    this.#unwanted = unwanted ? sender : undefined;
+    this.#unwantedHeard = performance.now();
+    if (refused) this.#refuse(reason);
+    else this.#refusal = undefined;
+  }
+
+  /** Tells each reason once. */
+  #refuse(reason: string): void {
+    this.#deafUntil = performance.now() + REFUSED_MS;
+    if (reason === this.#refusal) return;
+    this.#refusal = reason;
+    this.#log.warn(`MPEG-TS refused: ${reason}`);
+  }
+}

@@ -1,0 +1,161 @@
+import { checkAccess } from '../../access/gate.ts';
+import type { Application } from '../../core/application.ts';
+import { isStreamName } from '../../core/names.ts';
+import type { Connection } from '../../core/source.ts';
+import type { InputStream } from '../../core/stream.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
+import { TsSource } from '../ts/source.ts';
+import { Datagrams } from './datagrams.ts';
+import type { MappedStream } from './port-map.ts';
+
+/** Datagrams that are held while the name of the stream is asked for, and their bytes: those of usual ones. */
+const MAX_HELD = 1024;
+const MAX_HELD_BYTES = MAX_HELD * 1500;
+/** Silence after which another sender may go on with the stream. */
+const TAKE_OVER_MS = 1500;
+
+/** Where datagrams come from. */
+export interface Sender {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Why a session ended. */
+export interface SessionEnd {
+  readonly reason: string;
+  /** It never got its stream. */
+  readonly refused: boolean;
+  /** The stream was ended on purpose: what its sender still sends is not wanted. */
+  readonly unwanted: boolean;
+}
+
+export interface MpegtsSessionOptions {
+  readonly names: StreamNames;
+  readonly log: Logger;
+  readonly url: string;
+  readonly local: { readonly address?: string; readonly port: number };
+  readonly mapped: MappedStream;
+  /** Called once. */
+  readonly onEnd: (end: SessionEnd) => void;
+}
+
+/** One sender to one port, from its first datagram until it is silent. */
+export class MpegtsSession {
+  readonly #options: MpegtsSessionOptions;
+  readonly #faults: FaultLog;
+  #sender: Sender;
+  #lastReceived = performance.now();
+  /** What came before the stream could be written to. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #input: InputStream | undefined;
+  #source: TsSource | undefined;
+  #datagrams: Datagrams | undefined;
+  #closed = false;
+
+  constructor(sender: Sender, options: MpegtsSessionOptions) {
+    this.#options = options;
+    this.#sender = sender;
+    this.#faults = new FaultLog(options.log);
+    this.#publish().then((input) => this.#begin(input), (error: unknown) => this.#refuse(error));
+  }
+
+  /** @param data of a buffer of its own, which is kept for a while */
+  receive(data: Buffer, { address, port }: Sender): void {
+    if (this.#closed) return;
+    const now = performance.now();
+    if (port !== this.#sender.port || address !== this.#sender.address) {
+      if (now - this.#lastReceived < TAKE_OVER_MS) {
+        this.#faults.count('datagrams of another sender were left out');
+        return;
+      }
+      this.#sender = { address, port };
+      this.#options.log.info({ remote: `${address}:${port}` }, 'another sender goes on with the stream');
+      this.#source?.lost();
+    }
+    this.#lastReceived = now;
+    if (this.#datagrams !== undefined) {
+      this.#input?.counters.received(data.length);
+      this.#datagrams.push(data);
+    } else if (this.#held.length < MAX_HELD && this.#heldBytes + data.length <= MAX_HELD_BYTES) {
+      this.#held.push(data);
+      this.#heldBytes += data.length;
+    } else {
+      this.#faults.count('datagrams were left out that came before the stream began');
+    }
+  }
+
+  /** Ends the stream. Idempotent. */
+  close(reason: string): void {
+    this.#end({ reason, refused: false, unwanted: false });
+  }
+
+  async #publish(): Promise<InputStream> {
+    const { names, url, mapped: { application, config, name } } = this.#options;
+    checkAccess(application.vhost, 'providers', 'mpegts');
+    if (!isStreamName(name)) throw kilnError('streamNameInvalid', name);
+    return await names.publish(
+      application, name, { type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() },
+      { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
+    );
+  }
+
+  #begin(input: InputStream): void {
+    if (this.#closed) {
+      input.close('the sender is gone');
+      return;
+    }
+    const { log, mapped: { application, config } } = this.#options;
+    this.#input = input;
+    const source = new TsSource({ sink: input, config, log, faults: this.#faults, onFailure: (reason) => this.close(reason) });
+    this.#source = source;
+    this.#datagrams = new Datagrams(config.packetReordering, {
+      data: (bytes) => source.push(bytes),
+      lost: () => source.lost(),
+      fault: (reason) => this.#faults.count(reason),
+    });
+    input.once('close', (reason) => this.#end({ reason, refused: false, unwanted: isUnwanted(input, application) }));
+    input.once('tracks', () => log.info('MPEG-TS stream is live'));
+    log.info({ remote: `${this.#sender.address}:${this.#sender.port}` }, 'MPEG-TS is received');
+    const held = this.#held;
+    this.#held = [];
+    for (const data of held) {
+      if (this.#closed) return;
+      input.counters.received(data.length);
+      this.#datagrams.push(data);
+    }
+  }
+
+  #refuse(error: unknown): void {
+    if (!(error instanceof KilnError)) this.#options.log.error({ err: error }, 'an MPEG-TS stream could not be published');
+    const reason = error instanceof KilnError ? error.message : 'internal error';
+    this.#end({ reason, refused: true, unwanted: false });
+  }
+
+  #end(end: SessionEnd): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#held = [];
+    this.#datagrams?.close();
+    this.#source?.close();
+    this.#faults.close();
+    this.#input?.close(end.reason);
+    if (!end.refused) this.#options.log.info(`MPEG-TS stream ended: ${end.reason}`);
+    this.#options.onEnd(end);
+  }
+
+  #connection(): Connection {
+    const { local } = this.#options;
+    return {
+      transport: 'UDP', protocol: 'UDP', ...(local.address !== undefined && { localAddress: local.address }), localPort: local.port,
+      remoteAddress: this.#sender.address, remotePort: this.#sender.port,
+    };
+  }
+}
+
+/** An application that restarts, and a name that another node has, leave the sender its chance. */
+function isUnwanted({ continuity }: InputStream, application: Application): boolean {
+  return continuity.over && !continuity.taken && !application.closed;
+}

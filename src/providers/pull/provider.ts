@@ -1,0 +1,37 @@
+import type { ApplicationConfig } from '../../config/model.ts';
+import type { Source } from '../../core/source.ts';
+import { schemeOf } from './schemes.ts';
+
+/** Who pulls the streams of a scheme into an application. */
+export interface PullProvider {
+  /** What the management API shows the streams as. */
+  readonly source: Pick<Source, 'type' | 'kind'>;
+  /** In Server.xml. */
+  readonly name: string;
+  readonly isEnabled: boolean;
+  /** Streams at once; 0: any number. */
+  readonly maxConnections: number;
+  /** A new one takes its name over from the stream that has it. */
+  readonly replaces: boolean;
+  /** Its streams have their sources' own times (`TimestampMode` Original). */
+  readonly keepsTimes: boolean;
+}
+
+/** @param urls all of one scheme */
+export function pullProvider({ providers: { ovt, rtspPull } }: ApplicationConfig, urls: readonly string[]): PullProvider {
+  if (schemeOf(urls[0] ?? '') === 'ovt') {
+    const source = { type: 'Ovt', kind: 'ovt' } as const;
+    return {
+      source, name: 'OVT', isEnabled: ovt !== undefined, maxConnections: ovt?.maxConnection ?? 0, replaces: false,
+      keepsTimes: ovt?.timestampMode === 'Original',
+    };
+  }
+  return {
+    source: { type: 'RtspPull', kind: 'rtsppull' },
+    name: 'RTSPPull',
+    isEnabled: rtspPull !== undefined,
+    maxConnections: rtspPull?.maxConnection ?? 0,
+    replaces: rtspPull?.blockDuplicateStreamName === false,
+    keepsTimes: rtspPull?.timestampMode === 'Original',
+  };
+}

@@ -1,0 +1,238 @@
+import type { RtmpProviderConfig } from '../../config/model.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { InputStream } from '../../core/stream.ts';
+import { KilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
+import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
+import { statusInfo } from '../../protocols/rtmp/command.ts';
+import { RtmpError } from '../../protocols/rtmp/error.ts';
+import type { ServerConnection } from '../../protocols/rtmp/server-connection.ts';
+import type { Peer } from '../../protocols/tcp.ts';
+import { passThrough } from '../intake/passthrough.ts';
+import type { PublishAddress } from './address.ts';
+import { publishTarget } from './admission.ts';
+import { Ingest } from './ingest.ts';
+import type { Declared } from './metadata.ts';
+
+/** Streams that a client may publish, one after the other. */
+const MAX_PUBLICATIONS = 256;
+
+export const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128 * 1024, chunkStreams: 32 };
+const PUBLISHING: ChunkLimits = {
+  messageBytes: 8 * 1024 * 1024, partialBytes: 16 * 1024 * 1024, chunkStreams: 64,
+};
+
+export interface PublisherContext {
+  readonly registry: Registry;
+  readonly names: StreamNames;
+  /** Enhanced RTMP is offered and taken. */
+  readonly extended: boolean;
+  /** The client speaks TLS. */
+  readonly secure: boolean;
+  /** The session publishes now, or no longer does. */
+  readonly onPublishing: (publishing: boolean) => void;
+}
+
+/** The connection of a client. */
+export interface ClientConnection {
+  write(pieces: readonly Buffer[]): void;
+  /** It is being found out whether the client may have a name: until `resume` nothing is read. */
+  pause(): void;
+  resume(): void;
+  /** The client publishes no longer, but may do so again. */
+  idle(): void;
+  /** Does something that may cost the client its connection. */
+  guard(step: () => void): void;
+  /** Ends what is published over it. */
+  close(reason: string, level?: 'info' | 'warn'): void;
+}
+
+export interface RtmpPublisherOptions {
+  readonly wire: ServerConnection;
+  readonly peer: Peer;
+  readonly context: PublisherContext;
+  readonly connection: ClientConnection;
+  /** Names the connection. */
+  readonly log: Logger;
+  /** Where the client publishes to. */
+  readonly address: PublishAddress;
+}
+
+/** One stream that is published. */
+interface Publication {
+  readonly input: InputStream;
+  readonly ingest: Ingest;
+  readonly faults: FaultLog;
+  readonly streamId: number;
+}
+
+/** A client that has connected, and the streams that it publishes, one after the other. */
+export class RtmpPublisher {
+  readonly #options: RtmpPublisherOptions;
+  /** Names the stream as well, while there is one. */
+  #log: Logger;
+  #publications = 0;
+  #publication: Publication | undefined;
+  /** What came while it is being found out whether the client may have the name; the connection is not read on. */
+  #deferred: (() => void)[] | undefined;
+  #ended = false;
+
+  constructor(options: RtmpPublisherOptions) {
+    this.#options = options;
+    this.#log = options.log;
+  }
+
+  get log(): Logger {
+    return this.#log;
+  }
+
+  /** It neither publishes nor is about to. */
+  get isIdle(): boolean {
+    return this.#publication === undefined && this.#deferred === undefined;
+  }
+
+  /** Message stream of what it publishes. */
+  get streamId(): number | undefined {
+    return this.#publication?.streamId;
+  }
+
+  /** Does what the client asks for when its turn has come. */
+  inTurn(step: () => void): void {
+    if (this.#deferred === undefined) step();
+    else this.#deferred.push(step);
+  }
+
+  /** So many bytes came. */
+  received(bytes: number): void {
+    this.#publication?.input.counters.received(bytes);
+  }
+
+  audio(payload: Buffer, timestamp: number): void {
+    if (this.#deferred === undefined) this.#publication?.ingest.audio(payload, timestamp);
+    else this.#deferred.push(() => this.#publication?.ingest.audio(payload, timestamp));
+  }
+
+  video(payload: Buffer, timestamp: number): void {
+    if (this.#deferred === undefined) this.#publication?.ingest.video(payload, timestamp);
+    else this.#deferred.push(() => this.#publication?.ingest.video(payload, timestamp));
+  }
+
+  metadata(declared: Declared): void {
+    this.#publication?.ingest.metadata(declared);
+  }
+
+  /** A data message cannot be read. @throws the error where nothing is published that it could harm */
+  malformed(error: RtmpError): void {
+    if (this.#publication === undefined) throw error;
+    this.#publication.faults.count(`malformed data message: ${error.message}`);
+  }
+
+  /** @param key name of the stream, as the client gives it */
+  publish(key: string, streamId: number): void {
+    const { wire, connection } = this.#options;
+    if (this.#publication !== undefined) {
+      const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection publishes already');
+      return wire.status(streamId, info);
+    }
+    if (++this.#publications > MAX_PUBLICATIONS) throw new RtmpError(`more than ${MAX_PUBLICATIONS} streams on one connection`);
+    this.#deferred = [];
+    connection.pause();
+    this.#open(key).then(
+      ({ input, config }) => this.#proceed(() => this.#begin(input, config, streamId), input),
+      (error: unknown) => this.#proceed(() => this.#refuse(error, streamId)),
+    );
+  }
+
+  /** The client ends its stream but stays: it may publish again. */
+  unpublish(): void {
+    const { wire, connection } = this.#options;
+    const publication = this.#publication;
+    if (publication === undefined) return;
+    this.#endPublication('the publisher ended the stream');
+    this.#log.info('RTMP stream is unpublished');
+    this.#log = this.#options.log;
+    wire.setLimits(BEFORE_PUBLISH);
+    const info = statusInfo('status', 'NetStream.Unpublish.Success', `${publication.input.name} is now unpublished.`);
+    wire.status(publication.streamId, info);
+    connection.idle();
+  }
+
+  /** The connection is closed. Idempotent. */
+  end(reason: string): void {
+    this.#ended = true;
+    this.#endPublication(reason);
+  }
+
+  /** @throws what `publishTarget` and StreamNames.publish() do */
+  async #open(key: string): Promise<{ input: InputStream; config: RtmpProviderConfig }> {
+    const { peer, address, context: { registry, names, secure } } = this.#options;
+    const { application, config, name } = publishTarget(registry, address, peer.localAddress, key);
+    this.#log = this.#options.log.child({ stream: name });
+    const origin = secure ? address.origin.replace(/^rtmp:/, 'rtmps:') : address.origin;
+    const { passthroughOutputProfile: isPassthrough } = config;
+    const input = await names.publish(
+      application,
+      name,
+      { type: 'Rtmp', kind: 'rtmp', url: `${origin}/${address.app}/${name}`, connection: () => ({ transport: 'TCP', protocol: 'TCP', ...peer }) },
+      { replace: !config.blockDuplicateStreamName, maxConnections: config.maxConnection, silence: 'continue', isPassthrough },
+    );
+    if (isPassthrough) passThrough(application, input);
+    return { input, config };
+  }
+
+  /** Goes on with what came meanwhile. @param input that ends when the client has left by now */
+  #proceed(step: () => void, input?: InputStream): void {
+    const { connection } = this.#options;
+    const deferred = this.#deferred ?? [];
+    this.#deferred = undefined;
+    if (this.#ended) return input?.close('the publisher left');
+    connection.guard(() => {
+      step();
+      // one of them may publish again, behind which the rest waits
+      for (const next of deferred) if (!this.#ended) this.inTurn(next);
+    });
+    if (this.#deferred === undefined) connection.resume();
+  }
+
+  #refuse(error: unknown, streamId: number): void {
+    if (!(error instanceof KilnError)) throw error;
+    const badName = error.code === 'streamExists' || error.code === 'streamNameInvalid';
+    const code = badName ? 'NetStream.Publish.BadName' : 'NetStream.Publish.Failed';
+    this.#options.wire.status(streamId, statusInfo('error', code, error.message));
+    this.#options.connection.close(`refused: ${error.message}`, 'warn');
+  }
+
+  #begin(input: InputStream, config: RtmpProviderConfig, streamId: number): void {
+    const { wire, context, connection } = this.#options;
+    const faults = new FaultLog(this.#log);
+    const ingest = new Ingest(input, {
+      config, extended: context.extended, log: this.#log, faults,
+      onFailure: (reason) => connection.close(reason, 'warn'),
+    });
+    this.#publication = { input, ingest, faults, streamId };
+    wire.setLimits(PUBLISHING);
+    context.onPublishing(true);
+    input.once('close', (reason) => this.#closedElsewhere(reason));
+    wire.streamBegin(streamId);
+    wire.status(streamId, statusInfo('status', 'NetStream.Publish.Start', `${input.name} is now published.`));
+    this.#log.info('RTMP stream is published');
+  }
+
+  #closedElsewhere(reason: string): void {
+    const publication = this.#publication;
+    if (publication === undefined) return;
+    this.#options.wire.status(publication.streamId, statusInfo('error', 'NetStream.Publish.Failed', reason));
+    this.#options.connection.close(reason);
+  }
+
+  #endPublication(reason: string): void {
+    const publication = this.#publication;
+    if (publication === undefined) return;
+    this.#publication = undefined;
+    publication.ingest.close();
+    publication.faults.close();
+    publication.input.close(reason);
+    this.#options.context.onPublishing(false);
+  }
+}

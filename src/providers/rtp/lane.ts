@@ -1,0 +1,203 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+import * as h264 from '../../codecs/h264.ts';
+import * as h265 from '../../codecs/h265.ts';
+import { nalUnits } from '../../codecs/nal.ts';
+import { reorderedFrames } from '../../core/reordering.ts';
+import type { Track } from '../../core/track.ts';
+import type { FaultLog } from '../../log.ts';
+import type { RtpTrackClock } from '../../protocols/rtp/receive/clock.ts';
+import type { RtpFormat } from '../../protocols/rtp/receive/format.ts';
+import type { RtpPacket } from '../../protocols/rtp/receive/packet.ts';
+import { RtpReceiver, type ReceiverSink } from '../../protocols/rtp/receive/receiver.ts';
+import type { SenderTime } from '../../protocols/rtp/receive/rtcp.ts';
+import type { AudioIntake } from '../intake/audio-intake.ts';
+import type { MediaUnit } from '../intake/media-unit.ts';
+import type { VideoIntake } from '../intake/video-intake.ts';
+import { DecodeTimes } from './decode-times.ts';
+import type { Waiting } from './gap-timer.ts';
+
+/** Something of a stream, in the order in which it came: a whole frame, or that one is missing or the count begins anew. */
+export interface LaneEvent {
+  readonly lane: RtpLane;
+  readonly what: 'frame' | 'damage' | 'restart';
+  readonly data: Buffer;
+  readonly timestamp: number;
+  /** When its last packet came, in milliseconds of the monotonic clock. */
+  readonly now: number;
+}
+
+export interface LaneOptions {
+  readonly kind: 'video' | 'audio';
+  readonly format: RtpFormat;
+  /** What the track is made of; undefined where the first frame tells. */
+  readonly source: VideoIntake | AudioIntake | undefined;
+  /** Makes it of the first frame. @throws BitstreamError */
+  readonly identify?: (frame: Buffer) => AudioIntake;
+  /** How long a packet that is missing is waited for. */
+  readonly waitMs: number;
+  readonly clock: RtpTrackClock;
+  readonly faults: FaultLog;
+  /** Hears of what comes; hands it to `unit` when the clock may be asked. */
+  readonly onEvent: (event: LaneEvent) => void;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** One RTP stream: its packets to frames, and those to units of one track. Behind a loss pictures go on with the next key frame. */
+export class RtpLane implements ReceiverSink, Waiting {
+  readonly kind: 'video' | 'audio';
+  /** Packets that came, and whole frames. */
+  packets = 0;
+  frames = 0;
+  /** When a packet came last, and a key frame, in milliseconds of the monotonic clock; -Infinity before the first. */
+  lastHeard = -Infinity;
+  lastKey = -Infinity;
+  readonly #options: LaneOptions;
+  readonly #receiver: RtpReceiver;
+  readonly #times = new DecodeTimes();
+  #source: VideoIntake | AudioIntake | undefined;
+  #known: Track | undefined;
+  #isBroken = true;
+  #now = 0;
+  /** Whose report came in front of all packets. */
+  #reporter: number | undefined;
+
+  /** @throws RtpError for a form of a payload format that is not taken */
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    this.kind = options.kind;
+    this.#receiver = new RtpReceiver(options.format, options.waitMs, this);
+    this.#source = options.source;
+  }
+
+  /** undefined until it is known what it is. */
+  get track(): Track | undefined {
+    return this.#source?.track;
+  }
+
+  /** Pictures wait for a key frame. */
+  get broken(): boolean {
+    return this.kind === 'video' && this.#isBroken;
+  }
+
+  get deadline(): number | undefined {
+    return this.#receiver.deadline;
+  }
+
+  /** Whose packets it takes; undefined before the first. */
+  get ssrc(): number | undefined {
+    return this.#receiver.ssrc;
+  }
+
+  /** Takes a packet, whose bytes are its own from now on. @param now in milliseconds of the monotonic clock */
+  push(packet: RtpPacket, now: number): void {
+    this.#now = now;
+    this.lastHeard = now;
+    this.packets++;
+    if (this.#reporter !== undefined) {
+      if (this.#reporter !== packet.ssrc) this.#options.clock.restart();
+      this.#reporter = undefined;
+    }
+    this.#receiver.push(packet, now);
+  }
+
+  tick(now: number): void {
+    this.#now = now;
+    this.#receiver.tick(now);
+  }
+
+  /** Takes what the sender of its packets tells of their times; others are not believed. */
+  report(report: SenderTime): void {
+    if (this.ssrc === undefined) this.#reporter = report.ssrc;
+    else if (this.ssrc !== report.ssrc) return this.#fault('a sender report of another source');
+    if (!this.#options.clock.report(report)) this.#fault('a sender report that cannot be');
+  }
+
+  frame(data: Buffer, timestamp: number): void {
+    this.frames++;
+    this.#emit('frame', data, timestamp);
+  }
+
+  damaged(reason: string): void {
+    this.#fault(reason);
+    this.#emit('damage', NOTHING, 0);
+  }
+
+  configuration(config: Buffer): void {
+    const source = this.#source;
+    if (source?.kind === 'audio') this.#try(() => source.configure(config));
+  }
+
+  restarted(): void {
+    this.#emit('restart', NOTHING, 0);
+  }
+
+  /** What an event brings; undefined where that is nothing, or nothing that can be shown. */
+  unit({ what, data, timestamp, now }: LaneEvent): MediaUnit | undefined {
+    if (what !== 'frame') {
+      this.#isBroken = true;
+      if (what === 'restart') this.#restart();
+      return undefined;
+    }
+    const time = this.#options.clock.time(timestamp, now);
+    return this.#try(() => {
+      this.#source ??= this.#options.identify?.(data);
+      if (this.#source?.kind === 'audio') return this.#source.frame(data, time);
+      return this.#source && this.#picture(this.#source, data, time, now);
+    });
+  }
+
+  #picture(source: VideoIntake, data: Buffer, time: number, now: number): MediaUnit | undefined {
+    let unit: MediaUnit;
+    try {
+      unit = source.frame(data, time, 0);
+    } catch (error) {
+      // some send parameter sets as frames of their own
+      if (source.track !== undefined && hasNoPicture(source.codec, data)) return undefined;
+      this.#isBroken = true;
+      throw error;
+    }
+    if (source.track !== this.#known) {
+      this.#known = source.track;
+      this.#times.expect(reorderedFrames(source.codec, source.track?.config));
+    }
+    const dts = this.#times.next(time);
+    if (unit.key) {
+      this.lastKey = now;
+      this.#isBroken = false;
+    }
+    return this.#isBroken ? undefined : { ...unit, time: dts, compositionTime: Math.max(0, time - dts) };
+  }
+
+  #restart(): void {
+    this.#options.clock.restart();
+    this.#times.restart();
+  }
+
+  #emit(what: LaneEvent['what'], data: Buffer, timestamp: number): void {
+    this.#options.onEvent({ lane: this, what, data, timestamp, now: this.#now });
+  }
+
+  #try<R>(action: () => R): R | undefined {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof BitstreamError)) throw error;
+      this.#fault(error.message);
+      return undefined;
+    }
+  }
+
+  #fault(reason: string): void {
+    this.#options.faults.count(`${this.#options.format.encoding}: ${reason}`);
+  }
+}
+
+function hasNoPicture(codec: VideoIntake['codec'], data: Buffer): boolean {
+  if (codec !== 'H264' && codec !== 'H265') return false;
+  for (const nal of nalUnits(data)) {
+    const isPicture = codec === 'H264' ? h264.nalType(nal) < h264.NAL.sei : h265.nalType(nal) <= h265.NAL.lastVcl;
+    if (isPicture) return false;
+  }
+  return true;
+}

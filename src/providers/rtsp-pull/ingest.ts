@@ -1,0 +1,170 @@
+import { randomInt } from 'node:crypto';
+import type { FaultLog, Logger } from '../../log.ts';
+import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
+import { RtpError } from '../../protocols/rtp/receive/error.ts';
+import { isRtcp, parseRtp } from '../../protocols/rtp/receive/packet.ts';
+import { parseRtcp } from '../../protocols/rtp/receive/rtcp.ts';
+import { writeReceiverReport } from '../../protocols/rtp/rtcp.ts';
+import type { RtspMedia } from '../../protocols/rtsp/description.ts';
+import type { MediaTransport } from '../../protocols/rtsp/url.ts';
+import { Intake } from '../intake/intake.ts';
+import { streamTrackId } from '../intake/track-id.ts';
+import { TrackWriter, type TrackSink } from '../intake/track-writer.ts';
+import type { LocalClock } from '../intake/local-clock.ts';
+import { PullError } from '../pull/error.ts';
+import { GapTimer } from '../rtp/gap-timer.ts';
+import type { LaneEvent } from '../rtp/lane.ts';
+import { AlignmentHold } from './alignment-hold.ts';
+import { connectionClock } from './lane-clock.ts';
+import { RtspTrack } from './track.ts';
+
+export interface RtspIngestOptions {
+  readonly media: readonly RtspMedia[];
+  readonly transport: MediaTransport;
+  readonly sink: TrackSink;
+  /** Goes on from one connection to the next. */
+  readonly clock: LocalClock;
+  /** Tracks are to each other as they come, whatever sender reports tell. */
+  readonly ignoresReports: boolean;
+  /** 0: never. */
+  readonly silenceMs: number;
+  readonly log: Logger;
+  readonly faults: FaultLog;
+  /** Sends an RTCP packet of a track. */
+  readonly report: (track: number, data: Buffer) => void;
+  /** Nothing follows that can be used; called once. */
+  readonly onEnd: (reason: string) => void;
+}
+
+/** How long a datagram that is missing is waited for. */
+export const DATAGRAM_WAIT_MS = 100;
+const REPORT_MS = 5000;
+/** Key frames of cameras may be so far from each other. */
+const PICTURE_WAIT_MS = 5000;
+const CNAME = 'kiln';
+
+/** RTP of one session to packets of a stream. Owns its timers. */
+export class RtspIngest {
+  readonly #options: RtspIngestOptions;
+  /** By place; undefined for one that is not taken after all. */
+  readonly #tracks: readonly (RtspTrack | undefined)[];
+  readonly #intake: Intake;
+  readonly #hold: AlignmentHold;
+  readonly #ssrc = randomInt(2 ** 32);
+  readonly #reports = setInterval(() => this.#report(), REPORT_MS).unref();
+  readonly #gaps: GapTimer;
+  #closed = false;
+
+  /** @throws PullError when none of the tracks is taken */
+  constructor(options: RtspIngestOptions) {
+    this.#options = options;
+    const { sink, silenceMs, clock: local } = options;
+    const clock = new RtpClock(!options.ignoresReports, local.keepsTimes);
+    const counts = { video: 0, audio: 0 };
+    this.#tracks = options.media.map((media) => this.#track(media, clock, counts));
+    this.#gaps = new GapTimer(this.#tracks.flatMap((track) => track?.lane ?? []));
+    if (counts.video + counts.audio === 0) {
+      clearInterval(this.#reports);
+      throw new PullError('none of its tracks can be taken');
+    }
+    const writer = new TrackWriter({
+      sink, clock: RTP_CLOCK, timeline: connectionClock(local),
+      onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
+    });
+    this.#intake = new Intake({
+      writer, silenceMs,
+      ...(counts.video > 0 && { pictureWaitMs: PICTURE_WAIT_MS }),
+      tracks: () => this.#tracks.flatMap((track) => track?.lane.track ?? []),
+      onFailure: (reason) => this.#end(reason),
+    });
+    const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+    this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
+    this.#hold = new AlignmentHold(() => clock.isAligned, (event) => this.#enter(event));
+  }
+
+  rtp(track: number, data: Buffer): void {
+    if (this.#closed) return;
+    if (isRtcp(data)) return this.rtcp(track, data);
+    const taken = this.#tracks[track];
+    if (taken === undefined) return;
+    const now = performance.now();
+    this.#intake.heard();
+    try {
+      taken.push(parseRtp(data), now);
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      this.#options.faults.count(error.message);
+    }
+    this.#gaps.heard(taken.lane, now);
+  }
+
+  /** The server says which RTP time of a track is that of the beginning of all. */
+  start(track: number, rtpTime: number): void {
+    this.#tracks[track]?.start(rtpTime);
+  }
+
+  rtcp(track: number, data: Buffer): void {
+    const taken = this.#tracks[track];
+    if (this.#closed || taken === undefined) return;
+    try {
+      const { senders, byes } = parseRtcp(data);
+      const now = performance.now();
+      for (const sender of senders) taken.report(sender, now);
+      for (const ssrc of byes) taken.bye(ssrc);
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      this.#options.faults.count(error.message);
+    }
+    if (this.#tracks.every((one) => one === undefined || one.hasLeft)) this.#end('the source has left');
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#reports);
+    this.#gaps.close();
+    this.#hold.close();
+    this.#intake.close();
+  }
+
+  #track(media: RtspMedia, clock: RtpClock, counts: Record<RtspMedia['kind'], number>): RtspTrack | undefined {
+    const { faults, log, transport } = this.#options;
+    const { kind, format: { encoding } } = media;
+    try {
+      const track = new RtspTrack({
+        media, clock, faults,
+        id: streamTrackId(kind, counts[kind]),
+        waitMs: transport === 'tcp' ? 0 : DATAGRAM_WAIT_MS,
+        onEvent: (event) => this.#hold.push(event),
+      });
+      counts[kind]++;
+      return track;
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      log.warn({ encoding, reason: error.message }, 'a track of a pulled stream is not taken');
+      return undefined;
+    }
+  }
+
+  #enter(event: LaneEvent): void {
+    const { lane } = event;
+    const unit = lane.unit(event);
+    if (unit === undefined || this.#closed) return;
+    if (!this.#intake.live) this.#intake.known(lane.kind, unit.track.id >> 1);
+    this.#intake.unit(unit);
+  }
+
+  #report(): void {
+    const now = performance.now();
+    this.#tracks.forEach((track, place) => {
+      const block = track?.reception.block(now);
+      if (block !== undefined) this.#options.report(place, writeReceiverReport(this.#ssrc, [block], CNAME));
+    });
+  }
+
+  #end(reason: string): void {
+    if (this.#closed) return;
+    this.close();
+    this.#options.onEnd(reason);
+  }
+}

@@ -1,0 +1,28 @@
+import type { Timebase } from '../../core/timebase.ts';
+import { RTP_CLOCK } from '../../protocols/rtp/receive/clock.ts';
+import type { MediaClock, TrackClock } from '../intake/track-writer.ts';
+import type { LocalClock } from '../intake/local-clock.ts';
+
+/** The times of one connection on the clock that goes on from one to the next. */
+export function connectionClock(clock: LocalClock): MediaClock {
+  clock.restart();
+  let tracks = 0;
+  return {
+    // it begins with the first time that it is asked for
+    start: () => {},
+    track: (timebase) => laneClock(clock, tracks++, timebase),
+  };
+}
+
+function laneClock(clock: LocalClock, id: number, begin: Timebase): TrackClock {
+  let timebase = begin;
+  const next = (source: number, samples: number): number =>
+    clock.next(id, source, RTP_CLOCK.timebase, timebase, samples, performance.now());
+  return {
+    next: (source) => next(source, 0),
+    nextFrame: next,
+    setTimebase: (other) => {
+      timebase = other;
+    },
+  };
+}

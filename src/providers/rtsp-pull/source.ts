@@ -1,0 +1,83 @@
+import type { Socket } from 'node:net';
+import type { Connection } from '../../core/source.ts';
+import { FaultLog } from '../../log.ts';
+import { RtspClient } from '../../protocols/rtsp/client.ts';
+import { parseRtspUrl } from '../../protocols/rtsp/url.ts';
+import { connectionOf, dial } from '../pull/dial.ts';
+import { PullError, shownUrl } from '../pull/error.ts';
+import type { PullGuard } from '../pull/guard.ts';
+import type { OpenSource, PullSource, SourceOptions, SourceSink } from '../pull/source.ts';
+import { RtspIngest } from './ingest.ts';
+import { isTakenTrack } from './track-source.ts';
+import { TRANSPORT_STREAM, TsIngest } from './ts-ingest.ts';
+
+/** Pulls from RTSP servers, as far as they may be reached. */
+export function rtspSource(guard: PullGuard): OpenSource {
+  return async (target, options) => {
+    if (parseRtspUrl(target) === undefined) throw new PullError(`not an RTSP URL: ${shownUrl(target)}`);
+    const client = await RtspClient.connect(target, {
+      wants: (media) => isTakenTrack(media) || media.format.encoding === TRANSPORT_STREAM,
+      dial: (host, port) => dial(guard, host, port),
+      checkUdp: (address, port) => guard.addresses(address, port, 'udp'),
+    });
+    return new RtspSource(client, options);
+  };
+}
+
+/** One session with a server. */
+class RtspSource implements PullSource {
+  readonly #client: RtspClient;
+  readonly #options: SourceOptions;
+  readonly #faults: FaultLog;
+  #ingest: RtspIngest | TsIngest | undefined;
+  #closed = false;
+
+  constructor(client: RtspClient, options: SourceOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#faults = new FaultLog(options.log);
+  }
+
+  get connection(): Connection {
+    return connectionBy(this.#client.socket, this.#client.transport === 'udp' ? 'UDP' : 'TCP');
+  }
+
+  async play(sink: SourceSink): Promise<void> {
+    const { clock, ignoresReports, silenceMs = 0, log } = this.#options;
+    const end = (reason: string): void => {
+      if (this.#closed) return;
+      this.close();
+      sink.end(reason);
+    };
+    await this.#client.play({
+      begin: (media, transport) => {
+        this.#ingest?.close();
+        const Ingest = media.some(({ format }) => format.encoding === TRANSPORT_STREAM) ? TsIngest : RtspIngest;
+        this.#ingest = new Ingest({
+          media, transport, clock, ignoresReports, silenceMs, log, faults: this.#faults, onEnd: end,
+          sink: { setTracks: (tracks) => sink.tracks(tracks, []), write: (packet) => sink.packet(packet) },
+          report: (track, data) => this.#client.report(track, data),
+        });
+      },
+      start: (track, rtpTime) => this.#ingest?.start(track, rtpTime),
+      rtp: (track, data) => this.#ingest?.rtp(track, data),
+      rtcp: (track, data) => this.#ingest?.rtcp(track, data),
+      received: (bytes) => sink.received(bytes),
+      stranger: () => this.#faults.count('datagrams for a pulled stream that come from where its server is not'),
+      garbage: () => this.#faults.count('bytes between the packets of a server that belong to nothing'),
+      fault: (error) => log.error({ err: error }, 'an RTSP stream could not be taken'),
+      end,
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#ingest?.close();
+    this.#client.close();
+    this.#faults.close();
+  }
+}
+
+function connectionBy(socket: Socket, transport: 'TCP' | 'UDP'): Connection {
+  return { ...connectionOf(socket), transport, protocol: transport };
+}

@@ -1,0 +1,80 @@
+import type { Packet } from '../../core/packet.ts';
+import { RtpError } from '../../protocols/rtp/receive/error.ts';
+import { parseRtp } from '../../protocols/rtp/receive/packet.ts';
+import { RtpReceiver } from '../../protocols/rtp/receive/receiver.ts';
+import type { LocalClock } from '../intake/local-clock.ts';
+import { GapTimer } from '../rtp/gap-timer.ts';
+import { TsSource } from '../ts/source.ts';
+import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
+
+/** Who its encoding name says it is: a transport stream in RTP (RFC 2250 section 2). */
+export const TRANSPORT_STREAM = 'MP2T';
+
+/** A transport stream of one session to packets of a stream. Its clocks are in itself. */
+export class TsIngest {
+  readonly #track: number;
+  readonly #options: RtspIngestOptions;
+  readonly #receiver: RtpReceiver;
+  readonly #source: TsSource;
+  readonly #gaps: GapTimer;
+  #closed = false;
+
+  constructor(options: RtspIngestOptions) {
+    this.#options = options;
+    const { media, transport, sink, clock, silenceMs, log, faults, onEnd } = options;
+    this.#track = media.findIndex(({ format }) => format.encoding === TRANSPORT_STREAM);
+    clock.restart();
+    this.#source = new TsSource({
+      log, faults,
+      sink: { setTracks: (tracks) => sink.setTracks(tracks), write: (packet) => sink.write(placed(packet, clock)) },
+      config: { timestampMode: clock.keepsTimes ? 'Original' : 'ZeroBased', packetSilenceTimeoutMs: silenceMs, audioMap: [] },
+      onFailure: (reason) => {
+        this.close();
+        onEnd(reason);
+      },
+    });
+    const format = { encoding: TRANSPORT_STREAM, clockRate: 90_000, parameters: {} };
+    this.#receiver = new RtpReceiver(format, transport === 'tcp' ? 0 : DATAGRAM_WAIT_MS, {
+      frame: (data) => this.#source.push(data),
+      damaged: () => this.#source.lost(),
+      configuration: () => {},
+      restarted: () => this.#source.lost(),
+    });
+    this.#gaps = new GapTimer([this.#receiver]);
+  }
+
+  rtp(track: number, data: Buffer): void {
+    if (this.#closed || track !== this.#track) return;
+    const now = performance.now();
+    try {
+      this.#receiver.push(parseRtp(data), now);
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      this.#options.faults.count(error.message);
+    }
+    this.#gaps.heard(this.#receiver, now);
+  }
+
+  rtcp(): void {
+    // the clocks are those of the transport stream
+  }
+
+  start(): void {
+    // the same
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#closed = true;
+    this.#gaps.close();
+    this.#source.close();
+  }
+}
+
+/** A packet at its time on the clock that goes on from one connection to the next. */
+function placed(packet: Packet, clock: LocalClock): Packet {
+  const { track, dts, pts, duration } = packet;
+  const samples = track.type === 'audio' ? duration : 0;
+  const time = clock.next(track.id, dts, track.timebase, track.timebase, samples, performance.now());
+  return { ...packet, dts: time, pts: time + pts - dts };
+}

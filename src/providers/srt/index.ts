@@ -1,0 +1,109 @@
+import type { SrtBindConfig } from '../../config/model.ts';
+import type { Registry } from '../../core/registry.ts';
+import { KilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
+import { SessionTable } from '../../protocols/session-table.ts';
+import type { SrtConnection } from '../../protocols/srt/connection.ts';
+import { SrtPorts } from '../../protocols/srt/ports.ts';
+import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
+import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import { checkHere } from './admission.ts';
+import { SrtSession } from './session.ts';
+
+export interface SrtProviderOptions {
+  readonly registry: Registry;
+  /** Gives the streams their names. */
+  readonly names: StreamNames;
+  readonly log: Logger;
+  readonly ip: readonly string[];
+  readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'>;
+}
+
+/** Each has threads in libsrt. Those wait whose stream has no tracks yet. */
+const LIMITS = { sessions: 1024, waiting: 128, purpose: 'publish' };
+
+/** Takes publishers that call over SRT. */
+export class SrtProvider {
+  readonly #options: SrtProviderOptions;
+  readonly #log: Logger;
+  readonly #faults: FaultLog;
+  readonly #sessions = new SessionTable<SrtSession>(LIMITS);
+  readonly #leaving = new Set<SrtSession>();
+  #ports: SrtPorts | undefined;
+  #closed: Promise<void> | undefined;
+
+  /** @throws SrtMissingError when there is no libsrt, SrtError when a port cannot be listened on */
+  static async listen(options: SrtProviderOptions): Promise<SrtProvider> {
+    const provider = new SrtProvider(options);
+    const { ip, bind } = options;
+    provider.#ports = await SrtPorts.open({
+      ip, bind, log: provider.#log,
+      refuse: (id) => provider.#refuse(id),
+      connection: (connection, id) => provider.#take(connection, id),
+    });
+    return provider;
+  }
+
+  private constructor(options: SrtProviderOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ module: 'srt' });
+    this.#faults = new FaultLog(this.#log);
+  }
+
+  /** Publishers that are connected. */
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
+  /** Stops listening and ends every session. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      await this.#ports?.closeListeners();
+      this.#sessions.closeAll('the server is closing');
+      await this.#ports?.close();
+      this.#faults.close();
+    })();
+    return this.#closed;
+  }
+
+  /** Nothing is asked of other nodes here: the port stands still meanwhile. */
+  #refuse(id: StreamId | undefined): number | undefined {
+    const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
+    if (objection !== undefined) return this.#told(objection, REJECTION.overload);
+    if (id === undefined) return this.#told('its stream id names no stream', REJECTION.badRequest);
+    if (id.mode === 'request') return this.#told('it asks to play, on a port for publishers', REJECTION.badMode);
+    this.#makeRoom(id);
+    try {
+      checkHere(this.#options.registry, id);
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      return this.#told(error.message, rejectionOf(error));
+    }
+  }
+
+  /** A publisher who is back takes its name again, and the end of what it sent before is left out. */
+  #makeRoom(id: StreamId): void {
+    for (const session of this.#leaving) if (session.publishes(id)) session.close('its publisher left, and is back');
+  }
+
+  #told(reason: string, code: number): number {
+    this.#faults.count(`SRT publisher refused: ${reason} (${code})`);
+    return code;
+  }
+
+  #take(connection: SrtConnection, id: StreamId): void {
+    const { registry, names } = this.#options;
+    const session: SrtSession = new SrtSession(connection, id, {
+      registry, names, log: this.#log,
+      onPublishing: () => this.#sessions.setWaiting(session, false),
+      onLeaving: () => this.#leaving.add(session),
+      onClose: () => {
+        this.#sessions.delete(session);
+        this.#leaving.delete(session);
+      },
+    });
+    this.#sessions.add(session, connection.peer.address);
+    void session.open();
+  }
+}

@@ -1,0 +1,129 @@
+import { hostInUrl } from '../../config/values.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { Connection } from '../../core/source.ts';
+import type { InputStream } from '../../core/stream.ts';
+import { KilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
+import type { SrtConnection } from '../../protocols/srt/connection.ts';
+import { LossLog } from '../../protocols/srt/loss-log.ts';
+import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import { TsSource } from '../ts/source.ts';
+import { admit, publishOptions, SOURCE, type Admission } from './admission.ts';
+
+/** Of as many missing messages continuity counters tell for sure: they have at most fourteen packets, of the sixteen that these count. */
+const COUNTED_MESSAGES = 2;
+
+export interface SrtSessionContext {
+  readonly registry: Registry;
+  readonly names: StreamNames;
+  readonly log: Logger;
+  /** The stream is live. */
+  readonly onPublishing: () => void;
+  /** The publisher has left, the end of the stream is yet to come. */
+  readonly onLeaving: () => void;
+  readonly onClose: () => void;
+}
+
+/** One publisher, from being accepted on. Closing is idempotent and its reason is logged once. */
+export class SrtSession {
+  readonly #connection: SrtConnection;
+  readonly #id: StreamId;
+  readonly #context: SrtSessionContext;
+  readonly #log: Logger;
+  readonly #faults: FaultLog;
+  #input: InputStream | undefined;
+  #source: TsSource | undefined;
+  #closed = false;
+
+  constructor(connection: SrtConnection, id: StreamId, context: SrtSessionContext) {
+    this.#connection = connection;
+    this.#id = id;
+    this.#context = context;
+    const { peer } = connection;
+    this.#log = context.log.child({ remote: `${hostInUrl(peer.address)}:${peer.port}`, host: id.host, app: id.app, stream: id.stream });
+    this.#faults = new FaultLog(this.#log);
+    const losses = new LossLog(this.#log, 'received');
+    connection.handlers = {
+      counted: (statistics) => losses.add(statistics),
+      data: (bytes) => this.#receive(bytes),
+      lost: (messages) => this.#lose(messages),
+      leaving: () => context.onLeaving(),
+      close: (reason) => {
+        this.#source?.flush();
+        this.close(reason);
+      },
+    };
+  }
+
+  /** Takes the name of the stream, which other nodes may be asked for; what the caller sends meanwhile waits in libsrt. */
+  async open(): Promise<void> {
+    try {
+      const admission = admit(this.#context.registry, this.#id);
+      const input = await this.#publish(admission);
+      if (this.#closed) input.close('the publisher left');
+      else this.#begin(input, admission);
+    } catch (error) {
+      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an SRT session failed');
+      this.close(error instanceof KilnError ? `refused: ${error.message}` : 'internal error', 'warn');
+    }
+  }
+
+  /** Whether it publishes what another stream id names. */
+  publishes({ host, app, stream }: StreamId): boolean {
+    return this.#id.host === host && this.#id.app === app && this.#id.stream === stream;
+  }
+
+  /** @param level how the reason is logged */
+  close(reason: string, level: 'info' | 'warn' = 'info'): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#connection.close((srt) => this.#log[level]({ srt }, `SRT session closed: ${reason}`));
+    this.#source?.close();
+    this.#faults.close();
+    this.#input?.close(reason);
+    this.#context.onClose();
+  }
+
+  #publish({ vhost, config }: Admission): Promise<InputStream> {
+    const { app, stream, host } = this.#id;
+    const url = `srt://${host}:${this.#connection.local?.port ?? 0}/${app}/${stream}`;
+    return this.#context.names.publish(
+      vhost.demandApplication(app), stream,
+      { ...SOURCE, url, connection: () => this.#ends() },
+      { ...publishOptions(config), silence: 'continue' },
+    );
+  }
+
+  #begin(input: InputStream, { config }: Admission): void {
+    this.#input = input;
+    this.#source = new TsSource({
+      sink: input, config, log: this.#log, faults: this.#faults, onFailure: (reason) => this.close(reason, 'warn'),
+    });
+    input.once('close', (reason) => this.close(reason));
+    input.once('tracks', () => {
+      this.#log.info('SRT stream is live');
+      this.#context.onPublishing();
+    });
+    this.#log.info('SRT stream is published');
+    this.#connection.read();
+  }
+
+  #receive(bytes: Buffer): void {
+    this.#input?.counters.received(bytes.length);
+    this.#source?.push(bytes);
+  }
+
+  /** The caller sent them again in vain, or too late. */
+  #lose(messages: number): void {
+    this.#faults.count('messages were lost on the way');
+    if (messages > COUNTED_MESSAGES) this.#source?.lost();
+  }
+
+  #ends(): Connection {
+    const { peer, local } = this.#connection;
+    const { address: remoteAddress, port: remotePort } = peer;
+    const own = local && { localAddress: local.address, localPort: local.port };
+    return { transport: 'SRT', protocol: 'SRT', ...own, remoteAddress, remotePort };
+  }
+}

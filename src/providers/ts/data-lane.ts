@@ -1,0 +1,61 @@
+import type { ElementaryStream } from '../../containers/mpegts/elementary.ts';
+import { id3Of } from '../../containers/mpegts/metadata.ts';
+import type { PesHeader } from '../../containers/mpegts/pes-header.ts';
+import { isSplice, spliceTime } from '../../containers/mpegts/splice.ts';
+import { ticksAhead } from '../../containers/mpegts/times.ts';
+import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
+import type { DataTrack } from '../../core/track.ts';
+import type { Lane, LaneEvents } from './lane.ts';
+
+/** Largest event that is taken. */
+const MAX_EVENT_BYTES = 64 * 1024;
+/** A splice that is told to be further ahead takes effect when it comes. */
+const MAX_AHEAD = 3600 * 90_000;
+
+/** Timed metadata, or splices, of one PID. A splice is decoded when it comes, and presented when it takes effect. */
+export class DataLane implements Lane {
+  readonly stream: ElementaryStream;
+  readonly id: number;
+  readonly index: number;
+  readonly track: DataTrack;
+  readonly #events: LaneEvents;
+
+  constructor(stream: ElementaryStream, ids: Pick<Lane, 'id' | 'index'>, events: LaneEvents) {
+    this.stream = stream;
+    this.id = ids.id;
+    this.index = ids.index;
+    this.#events = events;
+    this.track = Object.freeze({
+      id: ids.id, name: 'Data', type: 'data', codec: stream.form === 'ID3' ? 'ID3v2' : 'SCTE35', timebase: VIDEO_TIMEBASE, bypass: false,
+    });
+  }
+
+  pes({ streamId, pts }: PesHeader, payload: Buffer): void {
+    const tags = id3Of(streamId, payload);
+    if (tags === undefined || pts === undefined || tags.length > MAX_EVENT_BYTES) this.#events.fault('timed metadata that cannot be used');
+    else this.#emit(tags, pts, 0);
+  }
+
+  /** @param now the time of the program; undefined where nothing told it yet */
+  section(section: Buffer, now: number | undefined): void {
+    if (!isSplice(section)) return;
+    if (now === undefined) {
+      this.#events.fault('a splice before any sound or picture');
+      return;
+    }
+    const ahead = ticksAhead(now, spliceTime(section) ?? now);
+    this.#emit(section, now, ahead <= MAX_AHEAD ? ahead : 0);
+  }
+
+  lost(): void {
+    // each is whole by itself
+  }
+
+  flush(): void {
+    // nothing waits
+  }
+
+  #emit(data: Buffer, time: number, compositionTime: number): void {
+    this.#events.unit({ track: this.track, data: Buffer.from(data), key: true, time, compositionTime, duration: 0 });
+  }
+}

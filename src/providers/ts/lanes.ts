@@ -1,0 +1,54 @@
+import type { ElementaryStream } from '../../containers/mpegts/elementary.ts';
+import { MAX_TRACKS, streamTrackId } from '../intake/track-id.ts';
+import { AudioLane, type AudioMapItem } from './audio-lane.ts';
+import { DataLane } from './data-lane.ts';
+import type { Lane, LaneEvents } from './lane.ts';
+import { VideoLane } from './video-lane.ts';
+
+type Ids = Pick<Lane, 'id' | 'index'>;
+
+/** Behind those of all pictures and sound. */
+const FIRST_DATA_ID = 512;
+
+/**
+ * Lanes for the streams of a program, in its order: those that are there already go on, others get the lowest numbers
+ * that are free among their kind. A stream that takes the place of another on its PID gets its number.
+ */
+export function assignLanes(
+  present: readonly Lane[], streams: readonly ElementaryStream[], open: (stream: ElementaryStream, ids: Ids) => Lane,
+): Lane[] {
+  const reserved = new Map(streams.flatMap((stream) => {
+    const lane = present.find((candidate) => candidate.stream.pid === stream.pid && candidate.stream.kind === stream.kind);
+    return lane === undefined ? [] : [[stream, lane] as const];
+  }));
+  const taken = { video: new Set<number>(), audio: new Set<number>(), data: new Set<number>() };
+  for (const [{ kind }, { index }] of reserved) taken[kind].add(index);
+  return streams.flatMap((stream) => {
+    const { kind } = stream;
+    const known = reserved.get(stream);
+    if (known?.stream === stream) return known;
+    const index = known?.index ?? lowestFree(taken[kind]);
+    if (index >= MAX_TRACKS) return [];
+    taken[kind].add(index);
+    return open(stream, { index, id: kind === 'data' ? FIRST_DATA_ID + index : streamTrackId(kind, index) });
+  });
+}
+
+export function openLane(stream: ElementaryStream, ids: Ids, audioMap: readonly AudioMapItem[], events: LaneEvents): Lane {
+  switch (stream.form) {
+    case 'H264':
+    case 'H265':
+      return new VideoLane(stream, stream.form, ids, events);
+    case 'ID3':
+    case 'SCTE-35':
+      return new DataLane(stream, ids, events);
+    default:
+      return new AudioLane(stream, ids, audioMap[ids.index], events);
+  }
+}
+
+function lowestFree(taken: ReadonlySet<number>): number {
+  let index = 0;
+  while (taken.has(index)) index++;
+  return index;
+}

@@ -1,0 +1,218 @@
+import { Timeline } from '../../core/timeline.ts';
+import type { InputStream } from '../../core/stream.ts';
+import type { WebrtcProviderConfig } from '../../config/model.ts';
+import type { FaultLog } from '../../log.ts';
+import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
+import { RtpError } from '../../protocols/rtp/receive/error.ts';
+import { parseRtp } from '../../protocols/rtp/receive/packet.ts';
+import { formatOf } from '../../webrtc/codecs.ts';
+import { AudioIntake } from '../intake/audio-intake.ts';
+import { Intake } from '../intake/intake.ts';
+import type { MediaUnit } from '../intake/media-unit.ts';
+import { streamTrackId } from '../intake/track-id.ts';
+import { TrackWriter } from '../intake/track-writer.ts';
+import { VideoIntake } from '../intake/video-intake.ts';
+import { GapTimer } from '../rtp/gap-timer.ts';
+import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
+import type { IngestPlan } from './accepted.ts';
+import { LayerGate } from './layer-gate.ts';
+
+export interface IngestOptions {
+  readonly input: InputStream;
+  readonly config: WebrtcProviderConfig;
+  readonly plans: readonly IngestPlan[];
+  readonly faults: FaultLog;
+  /** Key frames of a section are wanted. */
+  readonly onKeyWanted: (plan: IngestPlan) => void;
+  /** The source cannot be used or fell silent; called once. */
+  readonly onFailure: (reason: string) => void;
+}
+
+/** Key frames that did not come are asked for again. */
+const RETRY_MS = 500;
+/** For readers that come, key frames are asked for no more often: each costs the publisher many times another picture. */
+const WANTED_MS = 1000;
+/** A quality of which nothing came for so long is not sent: browsers leave out what the way does not carry. */
+const ACTIVE_MS = 1500;
+/** Sender reports come once a second or more often: who sends none for so long sends none. */
+const REPORTS_WAIT_MS = 3000;
+
+/** A section of what is sent, with its streams: one, or the qualities of one picture. */
+interface Section {
+  readonly plan: IngestPlan;
+  readonly lanes: readonly RtpLane[];
+  /** When key frames were asked for last. */
+  askedAt: number;
+  /** Since when a reader has waited for one; undefined while none does. */
+  wantedAt: number | undefined;
+}
+
+/** RTP of one publisher to packets of an input stream. Owns its timers; does not close the stream. */
+export class Ingest {
+  readonly #options: IngestOptions;
+  readonly #clock: RtpClock;
+  readonly #sections: readonly Section[];
+  readonly #intake: Intake;
+  readonly #gate: LayerGate;
+  readonly #timer = setInterval(() => this.#tick(), RETRY_MS).unref();
+  readonly #startedAt = performance.now();
+  readonly #gaps: GapTimer;
+  #aligned: boolean;
+  #lastMedia = this.#startedAt;
+  #closed = false;
+
+  constructor(options: IngestOptions) {
+    this.#options = options;
+    const { input, config, plans, faults } = options;
+    const keepsTimes = config.timestampMode === 'Original';
+    this.#clock = new RtpClock(true, keepsTimes);
+    this.#sections = plans.map((plan) => this.#section(plan, faults));
+    this.#aligned = !config.rtcpBasedTimestamp;
+    const lanes = this.#sections.flatMap((section) => section.lanes);
+    this.#gaps = new GapTimer(lanes);
+    const writer = new TrackWriter({
+      sink: input, clock: RTP_CLOCK, timeline: new Timeline(RTP_CLOCK, !keepsTimes),
+      onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
+    });
+    this.#intake = new Intake({
+      writer,
+      tracks: () => lanes.flatMap(({ track }) => track ?? []),
+      firstMediaWaitMs: config.timeout,
+      silenceMs: config.packetSilenceTimeoutMs,
+      onFailure: (reason) => this.#fail(reason),
+    });
+    const videos = this.#sections.flatMap(({ plan, lanes: own }) => (plan.kind === 'video' ? own : []));
+    this.#gate = new LayerGate(videos.length, (unit) => this.#enter(unit));
+    input.on('keyWanted', this.#onKeyWanted);
+    this.#intake.announce({
+      video: videos.map((_, index) => index),
+      audio: plans.some(({ kind }) => kind === 'audio') ? [0] : [],
+    });
+  }
+
+  /** The streams of a section, in the order of its rids. */
+  lanes(plan: IngestPlan): readonly RtpLane[] {
+    return this.#sections.find((section) => section.plan === plan)?.lanes ?? [];
+  }
+
+  /** Takes a packet of a stream, whose bytes are this one's from now on. */
+  push(lane: RtpLane, packet: Buffer): void {
+    if (this.#closed) return;
+    const now = performance.now();
+    this.#lastMedia = now;
+    this.#intake.heard();
+    try {
+      lane.push(parseRtp(packet), now);
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      this.#options.faults.count(error.message);
+    }
+    this.#gaps.heard(lane, now);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#closed = true;
+    this.#options.input.off('keyWanted', this.#onKeyWanted);
+    clearInterval(this.#timer);
+    this.#gaps.close();
+    this.#gate.close();
+    this.#intake.close();
+  }
+
+  #section(plan: IngestPlan, faults: FaultLog): Section {
+    const { codec, kind, rids } = plan;
+    const { mimeType, clockRate } = formatOf(codec);
+    const format = { encoding: mimeType.slice(mimeType.indexOf('/') + 1), clockRate, parameters: {} };
+    const lanes = Array.from({ length: Math.max(1, rids.length) }, (_, index) => new RtpLane({
+      kind, format, faults,
+      source: sourceOf(plan, streamTrackId(kind, index)),
+      waitMs: this.#options.config.rtx.maxHoldMs,
+      clock: this.#clock.track(clockRate, kind === 'audio'),
+      onEvent: (event) => this.#hear(section, event),
+    }));
+    const section: Section = { plan, lanes, askedAt: -Infinity, wantedAt: undefined };
+    return section;
+  }
+
+  #hear(section: Section, event: LaneEvent): void {
+    // frames before that have no time
+    if (event.what === 'frame' && !this.#isAligned()) return;
+    const unit = event.lane.unit(event);
+    if (event.lane.broken) this.#askForKey(section, event.now);
+    if (unit !== undefined) this.#gate.push(unit);
+  }
+
+  #enter(unit: MediaUnit): void {
+    const { id, type } = unit.track;
+    if (!this.#intake.live && type !== 'data' && type !== 'image') this.#intake.known(type, id >> 1);
+    this.#intake.unit(unit);
+  }
+
+  /** Where times are to be those of the reports from the beginning, nothing begins without. */
+  #isAligned(): boolean {
+    if (this.#aligned) return true;
+    this.#aligned = this.#clock.isAligned || performance.now() - this.#startedAt > REPORTS_WAIT_MS;
+    if (!this.#aligned) return false;
+    for (const section of this.#sections) this.#askForKey(section, performance.now());
+    return true;
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    const { config: { firInterval, timeout } } = this.#options;
+    if (now - this.#lastMedia > timeout) return this.#fail(`no packet for ${timeout} ms`);
+    for (const section of this.#sections) {
+      if (section.plan.kind === 'audio') continue;
+      const due = active(section, now).some(({ broken, lastKey }) => broken || (firInterval > 0 && now - lastKey >= firInterval));
+      if (due) this.#askForKey(section, now);
+      this.#askForReaders(section, now);
+    }
+  }
+
+  readonly #onKeyWanted = (): void => {
+    const now = performance.now();
+    for (const section of this.#sections) {
+      section.wantedAt ??= now;
+      this.#askForReaders(section, now);
+    }
+  };
+
+  #askForReaders(section: Section, now: number): void {
+    const { wantedAt, askedAt } = section;
+    if (wantedAt === undefined) return;
+    const sent = active(section, now);
+    const isThere = sent.length > 0 && sent.every(({ lastKey }) => lastKey > wantedAt);
+    if (!isThere && now - askedAt < WANTED_MS) return;
+    section.wantedAt = undefined;
+    if (!isThere) this.#askForKey(section, now);
+  }
+
+  #askForKey(section: Section, now: number): void {
+    if (this.#closed || section.plan.kind === 'audio' || now - section.askedAt < RETRY_MS) return;
+    section.askedAt = now;
+    this.#options.onKeyWanted(section.plan);
+  }
+
+  #seen(): string {
+    const all = this.#sections.flatMap(({ plan: { codec }, lanes }) =>
+      lanes.map(({ packets, frames }) => `${codec}: ${packets} packets, ${frames} frames`));
+    return all.join('; ');
+  }
+
+  #fail(reason: string): void {
+    if (this.#closed) return;
+    this.close();
+    this.#options.onFailure(this.#intake.live ? reason : `${reason} (${this.#seen()})`);
+  }
+}
+
+/** Those of a section's streams that are sent now. */
+function active({ lanes }: Section, now: number): RtpLane[] {
+  return lanes.filter(({ lastHeard }) => now - lastHeard < ACTIVE_MS);
+}
+
+function sourceOf({ kind, codec }: IngestPlan, id: number): VideoIntake | AudioIntake {
+  if (kind === 'video') return new VideoIntake({ id, codec: codec as VideoIntake['codec'] });
+  return new AudioIntake({ id, codec: codec as AudioIntake['codec'] });
+}

@@ -1,0 +1,52 @@
+import type { MediaUnit } from '../intake/media-unit.ts';
+
+/** Browsers begin with the lowest quality, and send the others when they know that the way carries them. */
+const WAIT_MS = 6000;
+const MAX_UNITS = 1024;
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Holds a stream back whose picture comes in several qualities, until all of them have come: what is made of a stream is
+ * decided when it begins. Waits for a limited time, and holds a limited amount.
+ */
+export class LayerGate {
+  readonly #expected: number;
+  readonly #pass: (unit: MediaUnit) => void;
+  readonly #seen = new Set<number>();
+  /** Undefined once the gate is open. */
+  #held: MediaUnit[] | undefined;
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param expected how many video tracks there will be */
+  constructor(expected: number, pass: (unit: MediaUnit) => void) {
+    this.#expected = expected;
+    this.#pass = pass;
+    this.#held = expected > 1 ? [] : undefined;
+  }
+
+  push(unit: MediaUnit): void {
+    if (this.#held === undefined) return this.#pass(unit);
+    this.#held.push(unit);
+    this.#bytes += unit.data.length;
+    if (unit.track.type === 'video') {
+      this.#seen.add(unit.track.id);
+      this.#timer ??= setTimeout(() => this.#open(), WAIT_MS).unref();
+    }
+    const isFull = this.#held.length >= MAX_UNITS || this.#bytes >= MAX_BYTES;
+    if (isFull || this.#seen.size === this.#expected) this.#open();
+  }
+
+  /** Drops what is held. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#held = undefined;
+  }
+
+  #open(): void {
+    clearTimeout(this.#timer);
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const unit of held) this.#pass(unit);
+  }
+}

@@ -1,0 +1,60 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { WebrtcBindConfig } from '../../config/model.ts';
+import type { Logger } from '../../log.ts';
+import { canonicalAddress } from '../../protocols/proxy-protocol.ts';
+import { localAddresses } from '../../webrtc/addresses.ts';
+
+/** What names stand for is looked up again when it is asked for after so long. */
+const FRESH_MS = 60_000;
+
+/**
+ * Addresses of the relays that publishers are told of: who comes from there is relayed. A relay that sends from another
+ * address than it is called at is not known.
+ */
+export class RelayAddresses {
+  readonly #names: readonly string[];
+  readonly #log: Logger;
+  readonly #fixed: ReadonlySet<string>;
+  readonly #found = new Map<string, readonly string[]>();
+  #lookedUp = 0;
+
+  /** Looks up the names in the configuration, in the background. */
+  constructor({ iceCandidates, iceServers }: Pick<WebrtcBindConfig, 'iceCandidates' | 'iceServers'>, log: Logger) {
+    const urls = iceServers.flatMap(({ urls: all }) => all);
+    const hosts = [...iceCandidates.tcpRelay.map(({ host }) => host), ...urls.flatMap((url) => relayHost(url) ?? [])];
+    const named = (host: string): boolean => host !== '*' && isIP(host) === 0;
+    this.#log = log;
+    this.#names = [...new Set(hosts.filter(named))];
+    this.#fixed = new Set(hosts.filter((host) => !named(host)).flatMap((host) => (host === '*' ? ownAddresses() : canonicalAddress(host))));
+    this.#lookUp();
+  }
+
+  has(address: string): boolean {
+    if (this.#names.length > 0 && performance.now() - this.#lookedUp > FRESH_MS) this.#lookUp();
+    const plain = canonicalAddress(address);
+    return this.#fixed.has(plain) || [...this.#found.values()].some((addresses) => addresses.includes(plain));
+  }
+
+  /** What a name stood for last, it goes on to stand for when it cannot be looked up. */
+  #lookUp(): void {
+    this.#lookedUp = performance.now();
+    for (const host of this.#names) {
+      lookup(host, { all: true }).then(
+        (found) => this.#found.set(host, found.map(({ address }) => canonicalAddress(address))),
+        (err: unknown) => this.#log.warn({ host, err }, 'the address of a relay cannot be found: who publishes through it is not told apart'),
+      );
+    }
+  }
+}
+
+/** Of this machine, as others call them. */
+function ownAddresses(): string[] {
+  return localAddresses().filter(({ internal }) => !internal).map(({ address }) => canonicalAddress(address));
+}
+
+/** Host of a TURN URI (RFC 7065); undefined for another one, such as that of a STUN server. */
+function relayHost(url: string): string | undefined {
+  const match = /^turns?:(?:\[([^\]]+)\]|([^:?[]+))/i.exec(url);
+  return match?.[1] ?? match?.[2];
+}

@@ -1,0 +1,188 @@
+import { EventEmitter } from 'node:events';
+import type { types } from 'mediasoup';
+import type { WebrtcProviderConfig } from '../../config/model.ts';
+import type { InputStream } from '../../core/stream.ts';
+import { kilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { HostCandidate } from '../../webrtc/candidate.ts';
+import { offeredCodec, receiverCapabilities } from '../../webrtc/codecs.ts';
+import type { LiveProducers } from '../../webrtc/live-producers.ts';
+import type { MediaWorker } from '../../webrtc/media-worker.ts';
+import { connectTimeout } from '../../webrtc/pending-peers.ts';
+import type { PeerEnd, PeerLink } from '../../webrtc/peer-link.ts';
+import type { PeerSession } from '../../webrtc/signalling/entrance.ts';
+import { TransportMeter } from '../../webrtc/transport-meter.ts';
+import { streamTrackId } from '../intake/track-id.ts';
+import type { RtpLane } from '../rtp/lane.ts';
+import { rtpParameters, type IngestPlan } from './accepted.ts';
+import { Ingest } from './ingest.ts';
+import { senderTime } from './sender-time.ts';
+
+interface SessionEvents {
+  connected: [];
+  /** @param lost the media worker is gone, not the publisher: it can come back at once */
+  close: [reason: string, lost: boolean];
+}
+
+export interface IngestSessionOptions {
+  /** The session ends it, and ends with it. */
+  readonly input: InputStream;
+  readonly config: WebrtcProviderConfig;
+  readonly worker: MediaWorker;
+  readonly link: PeerLink;
+  readonly producers: LiveProducers;
+  readonly log: Logger;
+}
+
+/** One publisher: a transport whose producers feed an input stream. */
+export class IngestSession extends EventEmitter<SessionEvents> implements PeerSession {
+  readonly createdTime = Date.now();
+  readonly #options: IngestSessionOptions;
+  readonly #faults: FaultLog;
+  readonly #meter: TransportMeter;
+  readonly #consumers = new Map<IngestPlan, types.Consumer>();
+  #plans: readonly IngestPlan[] = [];
+  #direct: types.DirectTransport | undefined;
+  #ingest: Ingest | undefined;
+  #connected = false;
+  #closed = false;
+
+  constructor(options: IngestSessionOptions) {
+    super();
+    this.#options = options;
+    const { input, link, worker, log } = options;
+    this.#faults = new FaultLog(log);
+    this.#meter = new TransportMeter(link.transport, 'bytesReceived', (bytes) => input.counters.received(bytes));
+    worker.sessions++;
+    link.once('connected', () => this.#begin());
+    link.on('gone', (reason, lost) => this.close(reason, lost));
+    input.once('close', (reason) => this.close(reason));
+    if (input.closed) this.close('the stream has ended');
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  get media(): readonly IngestPlan[] {
+    return this.#plans;
+  }
+
+  get candidates(): readonly HostCandidate[] {
+    return this.#options.link.candidates;
+  }
+
+  get iceParameters(): types.IceParameters {
+    return this.#options.link.iceParameters;
+  }
+
+  get fingerprint(): types.DtlsFingerprint {
+    return this.#options.link.fingerprint;
+  }
+
+  restartIce(): Promise<types.IceParameters> {
+    return this.#options.link.restartIce();
+  }
+
+  /**
+   * Makes what takes the publisher's packets, and tells the transport the publisher's end of DTLS.
+   * @throws mediaUnavailable when the session or its worker has been closed meanwhile; notAcceptable when the worker refuses a plan
+   */
+  async accept(plans: readonly IngestPlan[], end: PeerEnd): Promise<void> {
+    const { worker, link } = this.#options;
+    this.#plans = plans;
+    try {
+      this.#direct = await worker.createDirectTransport();
+      if (this.#closed) this.#direct.close();
+      for (const plan of plans) await this.#take(plan, this.#direct);
+      await link.connect(end);
+    } catch (error) {
+      const lost = this.#closed || worker.closed;
+      this.close('the session could not be opened');
+      throw lost ? kilnError('mediaUnavailable') : error;
+    }
+  }
+
+  /** Brings the byte counts up to date, and ends a session that never connected. @param now milliseconds since the Unix epoch */
+  tick(now: number): void {
+    if (this.#connected) this.#meter.poll();
+    else if (now - this.createdTime > connectTimeout(this.#options.config.timeout)) this.close('the publisher did not connect in time');
+  }
+
+  /** Idempotent. */
+  close(reason: string, lost = false): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const { worker, link, input, log } = this.#options;
+    worker.sessions--;
+    this.#ingest?.close();
+    this.#direct?.close();
+    link.close();
+    input.close(reason);
+    this.#faults.close();
+    log[lost ? 'warn' : 'info']({ reason }, 'a WebRTC stream is not published any more');
+    this.emit('close', reason, lost);
+    this.removeAllListeners();
+  }
+
+  async #take(plan: IngestPlan, direct: types.DirectTransport): Promise<void> {
+    const { worker, link, input, producers } = this.#options;
+    const consumable = offeredCodec(plan.codec, false, 'All');
+    const producer = await worker.produce(link.transport, consumable, rtpParameters(plan)).catch((error: unknown) => {
+      throw kilnError('notAcceptable', `${plan.kind}: ${(error as Error).message}`);
+    });
+    await producer.enableTraceEvent(['sr']);
+    const consumer = await direct.consume({
+      producerId: producer.id, rtpCapabilities: receiverCapabilities(consumable, []), pipe: true, enableRtx: false,
+    });
+    if (this.#closed) throw kilnError('mediaUnavailable');
+    this.#consumers.set(plan, consumer);
+    for (let encoding = 0; encoding < Math.max(1, plan.rids.length); encoding++) {
+      producers.set(input, streamTrackId(plan.kind, encoding), { worker, producer, encoding });
+    }
+    producer.on('trace', ({ info }) => {
+      const { ssrc } = info as { ssrc: number };
+      const index = plan.rids.length === 0 ? 0 : producer.score.find((entry) => entry.ssrc === ssrc)?.encodingIdx;
+      const taken = index === undefined ? undefined : consumer.rtpParameters.encodings?.[index]?.ssrc;
+      if (index !== undefined && taken !== undefined) this.#ingest?.lanes(plan)[index]?.report(senderTime(info, taken));
+    });
+    consumer.on('producerclose', () => this.close('the media worker lost the stream', worker.closed));
+  }
+
+  #begin(): void {
+    const { input, config, worker, log } = this.#options;
+    this.#connected = true;
+    const ingest = new Ingest({
+      input, config, plans: this.#plans, faults: this.#faults,
+      onKeyWanted: (plan) => this.#requestKeyFrame(plan),
+      onFailure: (reason) => this.close(reason),
+    });
+    this.#ingest = ingest;
+    for (const [plan, consumer] of this.#consumers) {
+      const lanes = new Map<number, RtpLane>();
+      for (const [index, { ssrc }] of (consumer.rtpParameters.encodings ?? []).entries()) {
+        const lane = ingest.lanes(plan)[index];
+        if (lane !== undefined && ssrc !== undefined) lanes.set(ssrc, lane);
+      }
+      consumer.on('rtp', (packet) => {
+        const lane = lanes.get(packet.readUInt32BE(SSRC_AT));
+        if (lane !== undefined) ingest.push(lane, packet);
+      });
+    }
+    log.info({ worker: worker.index }, 'a WebRTC stream is published');
+    this.emit('connected');
+  }
+
+  #requestKeyFrame(plan: IngestPlan): void {
+    this.#consumers.get(plan)?.requestKeyFrame().catch((error: unknown) => {
+      // it fails only with the worker, which closes the session
+      if (!this.#closed && !this.#options.worker.closed) this.close(`a key frame cannot be asked for: ${(error as Error).message}`);
+    });
+  }
+}
+
+const SSRC_AT = 8;

@@ -1,0 +1,27 @@
+import type { OutputStream } from '../../core/stream.ts';
+import type { VideoTrack } from '../../core/track.ts';
+import { bitrates } from '../playlists/bandwidth.ts';
+import { bandwidthOf, pictureOf } from '../playlists/stream-inf.ts';
+import type { Variant } from './variant.ts';
+
+/** What a master playlist is made of. */
+export interface MasterOptions {
+  readonly output: OutputStream;
+  /** Seconds. */
+  readonly targetDuration: number;
+  /** A media playlist as the player is to ask for it. */
+  readonly uri: (name: string) => string;
+}
+
+/** Builds a master playlist of version 3 (RFC 8216 4.3.4): picture and sound of a variant come together. */
+export function buildMaster(variants: readonly Variant[], { output, targetDuration, uri }: MasterOptions): string {
+  let text = '#EXTM3U\n#EXT-X-VERSION:3\n';
+  for (const variant of variants) {
+    const { tracks, packagers, listed } = variant;
+    const video = tracks.find((track): track is VideoTrack => track.type === 'video');
+    const codecs = [...new Set(packagers.map(({ init }) => init.codec))].join(',');
+    const picture = video === undefined ? '' : pictureOf(video, output);
+    text += `#EXT-X-STREAM-INF:${bandwidthOf(bitrates(tracks, listed, output, targetDuration))}${picture},CODECS="${codecs}"\n${uri(variant.uri)}\n`;
+  }
+  return text;
+}

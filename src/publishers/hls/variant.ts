@@ -1,0 +1,173 @@
+import { TsMuxer } from '../../containers/mpegts/muxer.ts';
+import type { MediaTrack } from '../../core/track.ts';
+import type { FaultLog } from '../../log.ts';
+import type { Run } from '../../packaging/run.ts';
+import type { Segment } from '../../packaging/segment.ts';
+import type { TrackPackager } from '../../packaging/track-packager.ts';
+import { TsSegment } from '../../packaging/ts-segment.ts';
+import type { Media, OnLeft } from '../playlists/answer.ts';
+import type { PackagedList } from '../playlists/package.ts';
+import type { Wait } from '../playlists/patience.ts';
+import type { Position } from '../playlists/position.ts';
+import type { Queue } from '../playlists/queue.ts';
+import type { Startable } from '../playlists/start.ts';
+import { Text } from '../playlists/text.ts';
+import { Waiters, type Outcome } from '../playlists/waiters.ts';
+import { buildMediaList } from './media-list.ts';
+import { listName, segmentName } from './names.ts';
+
+/** Segments that stay when they have left the playlist, for players that are late (RFC 8216 6.2.2). */
+const GRACE_SEGMENTS = 2;
+
+/** What the variants of a stream have in common. */
+export interface VariantContext {
+  readonly continues: boolean;
+  readonly interrupted: boolean;
+  /** Complete segments in a playlist. */
+  readonly segmentCount: number;
+  readonly targetDuration: number;
+  /** Behind the name of every file, with the `?` in front; empty for nothing. */
+  readonly query: string;
+  readonly faults: FaultLog;
+  readonly queue: Queue;
+}
+
+/** One picture with one sound, or one of both, in MPEG-TS: its media playlist and its segments. */
+export class Variant implements PackagedList, Startable {
+  readonly id: string;
+  /** The picture first. */
+  readonly packagers: readonly TrackPackager<Run>[];
+  readonly waiters = new Waiters();
+  newestAt = 0;
+  position: Position | undefined;
+  readonly #context: VariantContext;
+  readonly #muxer: TsMuxer;
+  readonly #segments: TsSegment[] = [];
+  #listedFrom = 0;
+  #discontinuities = 0;
+  /** The last number that has no place, for nothing came before it. */
+  #skipped = -1;
+  #text: Text | undefined;
+
+  /** @param id what its files are told apart by */
+  constructor(id: string, packagers: readonly TrackPackager<Run>[], context: VariantContext) {
+    this.id = id;
+    this.packagers = packagers;
+    this.#context = context;
+    this.#muxer = new TsMuxer(this.tracks);
+  }
+
+  get tracks(): readonly MediaTrack[] {
+    return this.packagers.map(({ track }) => track);
+  }
+
+  get started(): boolean {
+    return this.#segments.length > 0;
+  }
+
+  get fresh(): boolean {
+    return this.#segments.length === 1;
+  }
+
+  get continues(): boolean {
+    return this.#context.continues;
+  }
+
+  get interrupted(): boolean {
+    return this.#context.interrupted;
+  }
+
+  /** Segments of the playlist, oldest first. */
+  get listed(): readonly TsSegment[] {
+    return this.#segments.slice(this.#listedFrom);
+  }
+
+  /** Its media playlist as a master playlist names it. */
+  get uri(): string {
+    return `${listName(this.id)}${this.#context.query}`;
+  }
+
+  /** A segment of the playlist, or one that has just left it. */
+  segment(msn: number): Media | undefined {
+    const first = this.#segments[0]?.msn ?? 0;
+    const segment = this.#segments[msn - first];
+    return segment === undefined || segment.gap ? undefined : new SegmentMedia(segment);
+  }
+
+  /** Takes what all of its tracks have completed. @returns whether that is anything */
+  advance(): boolean {
+    let advanced = false;
+    for (let msn = this.#next(); msn !== undefined; msn = this.#next()) {
+      const own = this.packagers.flatMap(({ window }) => window.kept.find((segment) => segment.msn === msn) ?? []);
+      // gaps in front of what is there would be of another run
+      if (this.#segments.length === 0 && own.every(({ gap }) => gap)) {
+        this.#skipped = msn;
+        continue;
+      }
+      this.#add(msn, own);
+      advanced = true;
+    }
+    return advanced;
+  }
+
+  text(): Text {
+    const { targetDuration, query } = this.#context;
+    return (this.#text ??= new Text(buildMediaList(this.listed, {
+      targetDuration,
+      discontinuitySequence: this.#discontinuities,
+      uri: ({ msn }) => `${segmentName(this.id, msn)}${query}`,
+    })));
+  }
+
+  /** The playlist may tell something else now. */
+  changed(): void {
+    this.#text = undefined;
+  }
+
+  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
+    return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
+  }
+
+  /** The number that comes next, if every track has come to its end. */
+  #next(): number | undefined {
+    const windows = this.packagers.map(({ window }) => window.kept);
+    const complete = Math.min(...windows.map((kept) => kept.at(-1)?.msn ?? -1));
+    const oldest = Math.min(...windows.map((kept) => kept[0]?.msn ?? Infinity));
+    const msn = Math.max(this.#skipped + 1, (this.#segments.at(-1)?.msn ?? oldest - 1) + 1);
+    return msn <= complete ? msn : undefined;
+  }
+
+  #add(msn: number, own: readonly Segment<Run>[]): void {
+    const leading = own.find(({ gap }) => !gap) ?? (own[0] as Segment<Run>);
+    const { discontinuity, wallClock, duration } = leading;
+    if (this.#segments.length === 0) this.#discontinuities = this.packagers[0]?.window.discontinuitySequence ?? 0;
+    this.#segments.push(new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults));
+    while (this.#segments.length - this.#listedFrom > this.#context.segmentCount) {
+      if (this.#segments[this.#listedFrom++]?.discontinuity === true) this.#discontinuities++;
+    }
+    for (; this.#listedFrom > GRACE_SEGMENTS; this.#listedFrom--) this.#segments.shift();
+    this.newestAt = Date.now();
+    this.position = { newest: { msn, parts: 1 }, partTarget: 0 };
+    this.changed();
+    this.waiters.check();
+  }
+}
+
+/** Written when somebody takes it. */
+class SegmentMedia implements Media {
+  readonly kind = 'segment';
+  readonly type = 'ts';
+  readonly #segment: TsSegment;
+
+  constructor(segment: TsSegment) {
+    this.#segment = segment;
+  }
+
+  get body(): readonly Buffer[] {
+    return this.#segment.body;
+  }
+
+  write(): Promise<void> | undefined {
+    return this.#segment.write();
+  }
+}

@@ -1,0 +1,55 @@
+import type { HlsPublisherConfig } from '../../config/model.ts';
+import type { Directives } from './directives.ts';
+import type { Text } from './text.ts';
+
+/** A piece of media: its parts stand one behind the other. */
+export interface Media {
+  readonly kind: 'part' | 'segment' | 'init';
+  /** `ts`: sound and picture in MPEG-TS. */
+  readonly type: 'video' | 'audio' | 'ts';
+  readonly body: readonly Buffer[];
+  /** Makes the body, where that is too much for one turn: it is asked for behind that. */
+  write?(): Promise<void> | undefined;
+}
+
+/** What is told to who asks for a file; `starting`: there is nothing to tell yet. */
+export type FileAnswer = Media | { readonly kind: 'chunklist'; readonly text: Text } | typeof STARTING;
+
+/** There is nothing to tell yet. */
+export const STARTING = { kind: 'starting' } as const;
+
+/** Registers what is to happen when the client leaves. */
+export type OnLeft = (cancel: () => void) => void;
+
+/**
+ * Holds the request that an answer is for, until the promise that `wait` makes is settled.
+ * @param most so many requests of the client's connection may be held then; few when not given
+ * @throws tooManyWaiting
+ */
+export type Hold = <T>(wait: (onLeft: OnLeft) => Promise<T>, most?: number) => Promise<T>;
+
+/** A player that is counted. */
+export interface Viewer {
+  sent(bytes: number, now: number): void;
+}
+
+/** HLS of one output stream, wherever it is packaged. What is there is answered at once. */
+export interface PlayedStream {
+  readonly config: HlsPublisherConfig;
+  /**
+   * A master playlist for one player; undefined while there is nothing to play yet.
+   * @param file its name, without extension
+   * @param query what the player asks with, without `?`
+   * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists
+   */
+  master(file: string, query: string): Text | undefined | Promise<Text | undefined>;
+  /**
+   * The player that a token was given to; undefined when it is not counted.
+   * @throws playlistSessionRefused, tooManyConnections
+   */
+  admit(token: string): Viewer | undefined | Promise<Viewer | undefined>;
+  /** @throws fileNotFound, playlistDirective, playlistOverdue, tooManyWaiting, streamInterrupted */
+  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer>;
+  /** Counts what went to a player, or to somebody who is not counted. */
+  sent(bytes: number, viewer: Viewer | undefined): void;
+}

@@ -1,0 +1,239 @@
+import type { HlsPublisherConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import { delayed } from '../../core/delayed-stream.ts';
+import type { Reader } from '../../core/reader.ts';
+import { sessionId } from '../../core/session.ts';
+import type { OutputStream, Stream } from '../../core/stream.ts';
+import { kilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { FileAnswer, Hold, Media, PlayedStream, Viewer } from './answer.ts';
+import { answerChunklist } from './chunklist.ts';
+import { handedOn, type Directives } from './directives.ts';
+import type { HlsForm } from './form.ts';
+import { isNews, nextOf, readKept, toKept, type Kept } from './kept.ts';
+import { MasterTemplate } from './master-template.ts';
+import { childPrefix, nameHash, randomKey } from './names.ts';
+import type { Package, PackagedList, Resource } from './package.ts';
+import { silenceMs } from './patience.ts';
+import { Players } from './players.ts';
+import { Text } from './text.ts';
+import type { SessionTokens } from './token.ts';
+
+const TICK_MS = 500;
+
+/** What a stream of this node is served with. */
+export interface OwnStreamOptions {
+  readonly form: HlsForm;
+  readonly output: OutputStream;
+  readonly application: Application;
+  readonly config: HlsPublisherConfig;
+  readonly tokens: SessionTokens;
+  readonly log: Logger;
+}
+
+/**
+ * HLS of one output stream: its files by name, its playlists, its players. When the publisher has gone it stays as it
+ * is, until the stream is continued, or closed.
+ */
+export class OwnStream implements PlayedStream {
+  readonly config: HlsPublisherConfig;
+  /** What tells its files from those of other streams of its name, that it does not continue. */
+  readonly run: string;
+  readonly package: Package;
+  readonly #form: HlsForm;
+  readonly #application: Application;
+  readonly #players: Players;
+  readonly #faults: FaultLog;
+  readonly #timer: NodeJS.Timeout;
+  #output: OutputStream;
+  /** What it reads. */
+  #source: Stream;
+  #reader: Reader | undefined;
+  #kept: Kept | undefined;
+  #closed = false;
+  readonly #update = (): void => this.package.update(this.#output);
+
+  constructor({ form, output, application, config, tokens, log }: OwnStreamOptions) {
+    this.#form = form;
+    this.config = config;
+    this.#application = application;
+    this.#output = output;
+    this.#source = output;
+    this.#faults = new FaultLog(log);
+    const before = keptBefore(form, output);
+    this.run = before?.run ?? randomKey();
+    this.#players = new Players(form.kind, tokens, before?.kicked);
+    this.#players.onKick = () => this.#keep();
+    this.package = form.package({
+      application,
+      streamKey: config.originMode ? nameHash(output.name) : this.run,
+      next: before && nextOf(before, Date.now()),
+      onProgress: () => this.#keep(),
+      log,
+      faults: this.#faults,
+    });
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
+    this.resume(output);
+  }
+
+  /** It has no publisher, and may get one again. */
+  get interrupted(): boolean {
+    return this.package.interrupted;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Whether an output stream is the continuation of this one. */
+  isContinuedBy(output: OutputStream): boolean {
+    return this.interrupted && keptBefore(this.#form, output)?.run === this.run;
+  }
+
+  /** The publisher has gone: who asks gets what is there. */
+  interrupt(): void {
+    if (this.interrupted || this.#closed) return;
+    this.#detach();
+    this.package.interrupt();
+    this.#keep(true);
+  }
+
+  /** There is a publisher: after an interruption the playlists go on behind a discontinuity. */
+  resume(output: OutputStream): void {
+    this.#output = output;
+    this.#players.attach(output);
+    this.package.update(output);
+    this.#kept = undefined;
+    this.#keep();
+    this.#source = delayed(output, this.config.delayBufferTimeMs);
+    this.#source.on('tracks', this.#update);
+    this.#reader = this.#source.read({ packet: (packet) => this.package.push(packet) });
+  }
+
+  /** Ends every player and every wait. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#detach();
+    this.#faults.close();
+    this.package.queue.close();
+  }
+
+  master(file: string, query: string): Text | undefined {
+    const template = this.template(file);
+    if (template === undefined) return undefined;
+    const token = this.config.originMode ? undefined : this.issue(sessionId(new URLSearchParams(query)));
+    return new Text(template.fill(token, handedOn(query)));
+  }
+
+  /**
+   * A master playlist for whoever may come; undefined while there is nothing to play yet. Encoders that rest are asked to
+   * go on, and waited for: players load playlists but once.
+   * @throws fileNotFound, tooManyConnections
+   */
+  template(file: string): MasterTemplate | undefined {
+    const { name, resting } = this.#output;
+    const playlist = this.#output.playlist(file);
+    if (playlist === undefined) throw kilnError('fileNotFound');
+    if (resting && !this.interrupted) {
+      this.package.wake();
+      this.#output.emit('wanted');
+    }
+    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#application.name, name);
+    const text = this.package.master(playlist, this.#output, (child) => MasterTemplate.uri(prefix, child));
+    if (text === undefined) return undefined;
+    if (!this.config.originMode) this.#limitConnections();
+    return new MasterTemplate(text);
+  }
+
+  /** A token for a session. @throws playlistSessionRefused, sessionExists */
+  issue(id: string): string {
+    return this.#players.issue(id);
+  }
+
+  admit(token: string, now = Date.now()): Viewer | undefined {
+    if (!this.#players.knows(token)) this.#limitConnections();
+    const player = this.#players.admit(token, now);
+    if (player === undefined) throw kilnError('playlistSessionRefused');
+    return player === 'uncounted' ? undefined : player;
+  }
+
+  /** Whether the player of a token was thrown out: it does not come in again. */
+  hasKicked(token: string): boolean {
+    return this.#players.hasKicked(token);
+  }
+
+  sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
+    this.#output.counters.sent(bytes, now);
+    viewer?.sent(bytes, now);
+  }
+
+  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+    const resource = this.#resource(name);
+    if (resource === undefined) throw kilnError('fileNotFound');
+    if (resource.kind === 'list') return answerChunklist(resource.rendition, directives, hold);
+    if (resource.kind === 'hint') return this.#hinted(name, resource.rendition, hold);
+    return resource.write?.()?.then(() => resource) ?? resource;
+  }
+
+  /** The rendition of a chunklist's name. */
+  rendition(name: string): PackagedList | undefined {
+    const resource = this.#resource(name);
+    return resource?.kind === 'list' ? resource.rendition : undefined;
+  }
+
+  #resource(name: string): Resource | undefined {
+    return this.#closed ? undefined : this.package.file(name);
+  }
+
+  /** A part that a preload hint told of: held until it exists, or the segment ended without it. */
+  #hinted(name: string, rendition: PackagedList, hold: Hold): Promise<Media> {
+    const decided = (): boolean => this.#resource(name)?.kind !== 'hint';
+    return hold((onLeft) => rendition.wait(decided, onLeft, { since: Date.now(), what: 'next' })).then((outcome) => {
+      const resource = this.#resource(name);
+      if (outcome === 'overdue' || resource?.kind === 'hint') throw kilnError('playlistOverdue');
+      if (resource?.kind !== 'part') throw kilnError('fileNotFound');
+      return resource;
+    });
+  }
+
+  #detach(): void {
+    this.#reader?.close();
+    this.#source.off('tracks', this.#update);
+    this.#players.detach();
+  }
+
+  /** Tells what who continues the stream has to know; of segments, when one has begun. */
+  #keep(complete = false): void {
+    const { config: { segmentDuration }, package: { progress } } = this;
+    const kept = toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
+    if (kept === undefined || (this.#kept !== undefined && !isNews(kept, this.#kept))) return;
+    this.#kept = kept;
+    const { name, input: { continuity } } = this.#output;
+    continuity.keep(keyOf(this.#form, name), kept);
+  }
+
+  #tick(): void {
+    const now = Date.now();
+    this.package.queue.expire(now);
+    this.#players.expire(now - silenceMs(this.package.targetDuration));
+  }
+
+  #limitConnections(): void {
+    const { maxConnection } = this.config;
+    // who plays what may be continued has been let in before
+    if (maxConnection === 0 || this.interrupted) return;
+    if (this.#application.counters.publishers[this.#form.kind] >= maxConnection) throw kilnError('tooManyConnections', maxConnection);
+  }
+}
+
+/** What was kept of the playlists that an output stream continues: of the stream before, or of an earlier output of its own. */
+function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): Kept | undefined {
+  const key = keyOf(form, name);
+  return readKept(continuity.kept.get(key) ?? continuity.inherited(key));
+}
+
+function keyOf({ kind }: HlsForm, output: string): string {
+  return `${kind} ${output}`;
+}

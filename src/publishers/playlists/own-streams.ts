@@ -1,0 +1,110 @@
+import type { Application } from '../../core/application.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Logger } from '../../log.ts';
+import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import type { StreamName } from '../../origins/stream-key.ts';
+import { CONTINUED_MS } from '../../origins/stream-names.ts';
+import type { HlsForm } from './form.ts';
+import { OwnStream } from './own-stream.ts';
+import type { SessionTokens } from './token.ts';
+
+/** What streams of this node are served with. */
+export interface OwnStreamsOptions {
+  readonly form: HlsForm;
+  readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
+  readonly tokens: (application: Application, name: string) => SessionTokens;
+  readonly log: Logger;
+}
+
+/**
+ * HLS of the output streams of this node. Where a publisher goes that may return, its stream stays, for as long as it
+ * can be continued and no other node has it.
+ */
+export class OwnStreams {
+  readonly #options: OwnStreamsOptions;
+  readonly #streams = new Map<Application, Map<string, OwnStream>>();
+  /** What ends streams without a publisher when nobody continues them any more. */
+  readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
+  readonly #unlisten: () => void;
+
+  constructor(options: OwnStreamsOptions) {
+    this.#options = options;
+    this.#unlisten = options.directory.listen((name) => this.#follow(name));
+  }
+
+  /** By the name that viewers ask for. */
+  find(application: Application, name: string): OwnStream | undefined {
+    return this.#streams.get(application)?.get(name);
+  }
+
+  open(output: OutputStream, application: Application): void {
+    const { form, tokens } = this.#options;
+    const config = form.config(application);
+    if (config === undefined || output.closed) return;
+    if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
+    const { name } = output;
+    let stream = this.find(application, name);
+    if (stream?.isContinuedBy(output) === true) {
+      this.#unschedule(stream);
+      stream.resume(output);
+    } else {
+      if (stream !== undefined) this.#drop(application, name, stream);
+      const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
+      stream = new OwnStream({ form, output, application, config, tokens: tokens(application, name), log });
+      this.#of(application).set(name, stream);
+    }
+    const opened = stream;
+    output.once('close', () => {
+      const { over, taken } = output.input.continuity;
+      if (over && !taken) this.#drop(application, name, opened);
+      else this.#interrupt(application, name, opened);
+    });
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#unlisten();
+    for (const application of this.#streams.keys()) this.#dropAll(application);
+  }
+
+  #of(application: Application): Map<string, OwnStream> {
+    let streams = this.#streams.get(application);
+    if (streams === undefined) {
+      this.#streams.set(application, (streams = new Map()));
+      application.once('close', () => this.#dropAll(application));
+    }
+    return streams;
+  }
+
+  #interrupt(application: Application, name: string, stream: OwnStream): void {
+    stream.interrupt();
+    this.#ends.set(stream, setTimeout(() => this.#drop(application, name, stream), CONTINUED_MS).unref());
+  }
+
+  #unschedule(stream: OwnStream): void {
+    clearTimeout(this.#ends.get(stream));
+    this.#ends.delete(stream);
+  }
+
+  /** Another node goes on with a stream. */
+  #follow({ vhost, app }: StreamName): void {
+    for (const [application, streams] of this.#streams) {
+      if (application.name !== app || application.vhost.name !== vhost) continue;
+      for (const [name, stream] of streams) {
+        if (stream.interrupted && this.#options.directory.known(application, name) !== undefined) this.#drop(application, name, stream);
+      }
+    }
+  }
+
+  #drop(application: Application, name: string, stream: OwnStream): void {
+    const streams = this.#streams.get(application);
+    if (streams?.get(name) === stream) streams.delete(name);
+    this.#unschedule(stream);
+    stream.close();
+  }
+
+  #dropAll(application: Application): void {
+    for (const [name, stream] of this.#streams.get(application) ?? []) this.#drop(application, name, stream);
+    this.#streams.delete(application);
+  }
+}

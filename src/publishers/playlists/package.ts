@@ -1,0 +1,50 @@
+import type { Playlist } from '../../core/playlist.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { ChunklistForm } from '../../packaging/playlist.ts';
+import type { Progress } from '../../packaging/past.ts';
+import type { Media } from './answer.ts';
+import type { Chunklist } from './chunklist.ts';
+import type { Queue } from './queue.ts';
+import type { Text } from './text.ts';
+import type { Waiters } from './waiters.ts';
+
+/** A media playlist of this node. */
+export interface PackagedList extends Chunklist {
+  readonly waiters: Waiters;
+  text(form: ChunklistForm): Text;
+}
+
+/** What a file name stands for. */
+export type Resource =
+  | { readonly kind: 'list'; readonly rendition: PackagedList }
+  | Media
+  /** The part that comes next: it is told of before it exists. */
+  | { readonly kind: 'hint'; readonly rendition: PackagedList };
+
+/** A stream in the form of files. */
+export interface Package {
+  /** Grows with every change. */
+  readonly edition: number;
+  /** The publisher has gone, and may return. */
+  readonly interrupted: boolean;
+  /** Seconds. */
+  readonly targetDuration: number;
+  readonly progress: Progress;
+  /** Who waits for its playlists. */
+  readonly queue: Queue;
+  /** Tells which tracks and playlists there are. After an interruption the stream goes on behind a discontinuity. */
+  update(output: OutputStream): void;
+  push(packet: Packet): void;
+  /** Nothing comes for now: what is there is complete, and nobody waits for long. */
+  interrupt(): void;
+  /** Encoders that rested are asked to go on: what there is is old. */
+  wake(): void;
+  /**
+   * A master playlist; undefined while there is nothing to play yet.
+   * @param uri of a media playlist, as players are to ask for it
+   * @throws fileNotFound
+   */
+  master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined;
+  file(name: string): Resource | undefined;
+}

@@ -1,0 +1,49 @@
+import { kilnError } from '../../errors.ts';
+import type { OnLeft } from './answer.ts';
+import { patienceMs, type Wait } from './patience.ts';
+import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
+
+/** What is waited for in, as far as it matters here. */
+export interface Awaiting {
+  readonly interrupted: boolean;
+  /** Seconds. */
+  readonly targetDuration: number;
+  /** Those of each media playlist. */
+  readonly waiting: Iterable<{ readonly waiters: Waiters }>;
+}
+
+/** Who waits for the media playlists of a stream of this node: how many, and for how long. */
+export class Queue {
+  readonly #of: Awaiting;
+
+  constructor(of: Awaiting) {
+    this.#of = of;
+  }
+
+  /** @throws tooManyWaiting */
+  wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft, { what }: Wait): Promise<Outcome> {
+    const { interrupted, targetDuration, waiting } = this.#of;
+    let size = 0;
+    for (const one of waiting) size += one.waiters.size;
+    if (size >= MAX_WAITING) throw kilnError('tooManyWaiting');
+    return waiters.wait(ready, patienceMs(targetDuration, interrupted, what), onLeft);
+  }
+
+  /** The publisher has gone: nobody is kept for long. */
+  interrupt(): void {
+    const until = Date.now() + patienceMs(this.#of.targetDuration, true);
+    for (const { waiters } of this.#of.waiting) waiters.limit(until);
+  }
+
+  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
+  expire(now: number): void {
+    for (const { waiters } of this.#of.waiting) waiters.expire(now);
+  }
+
+  /** Ends every wait. */
+  close(): void {
+    // while it is interrupted players have reason to ask again, here or at another node
+    const outcome = this.#of.interrupted ? 'overdue' : 'gone';
+    for (const { waiters } of this.#of.waiting) waiters.close(outcome);
+  }
+}

@@ -1,0 +1,160 @@
+import type { Cluster, NodeIdentity } from '#cluster';
+import type { HlsPublisherConfig } from '../../../config/model.ts';
+import type { Application } from '../../../core/application.ts';
+import { sessionId } from '../../../core/session.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
+import type { Logger } from '../../../log.ts';
+import { CONTINUED_MS } from '../../../origins/stream-names.ts';
+import type { StreamDirectory } from '../../../origins/stream-directory.ts';
+import type { FileAnswer, Hold, PlayedStream, Viewer } from '../answer.ts';
+import { handedOn, type Directives } from '../directives.ts';
+import type { HlsForm } from '../form.ts';
+import { MasterTemplate } from '../master-template.ts';
+import { Text } from '../text.ts';
+import type { SessionTokens } from '../token.ts';
+import type { MediaCache } from './cache.ts';
+import { RemoteChunklists } from './chunklists.ts';
+import { AwayError, OwnerLink } from './link.ts';
+import { RemoteMasters } from './masters.ts';
+import { RemoteMedia } from './media.ts';
+import { RemotePlayers } from './players.ts';
+import { read, Verdicts, type Report, type Verdict } from './wire.ts';
+
+/** Files that are fetched at once for one connection: caches in front of players ask for many. */
+const MAX_FETCHED_BY_ONE = 64;
+
+/** What a stream of another node is played with. */
+export interface RemoteStreamOptions {
+  readonly form: HlsForm;
+  readonly cluster: Pick<Cluster, 'forward'>;
+  readonly directory: Pick<StreamDirectory, 'locate'>;
+  readonly application: Application;
+  readonly config: HlsPublisherConfig;
+  /** As viewers ask for it. */
+  readonly name: string;
+  readonly owner: NodeIdentity;
+  readonly cache: MediaCache;
+  readonly tokens: SessionTokens;
+  readonly log: Logger;
+}
+
+/**
+ * HLS of an output stream that another node has: each file is fetched once for all players here. While its publisher
+ * is away, and while the node that had it does not answer, players get what is known here.
+ */
+export class RemoteStream implements PlayedStream {
+  readonly config: HlsPublisherConfig;
+  /** When somebody asked for it last, by the monotonic clock. */
+  usedAt = performance.now();
+  readonly #options: RemoteStreamOptions;
+  readonly #link: OwnerLink;
+  readonly #players: RemotePlayers;
+  readonly #masters: RemoteMasters;
+  readonly #chunklists: RemoteChunklists;
+  readonly #media: RemoteMedia;
+  #run: string | undefined;
+
+  constructor(options: RemoteStreamOptions) {
+    const { config, tokens, log, cache } = options;
+    const onRun = (run: string): void => this.#note(run);
+    this.#options = options;
+    this.config = config;
+    this.#link = new OwnerLink({ ...options, onGone: () => this.close() });
+    this.#masters = new RemoteMasters(this.#link, onRun);
+    this.#chunklists = new RemoteChunklists({ link: this.#link, onRun, log });
+    this.#media = new RemoteMedia(this.#link, cache);
+    this.#players = new RemotePlayers({
+      tokens,
+      maxConnection: config.maxConnection,
+      isAway: () => this.#link.away || this.#link.lost,
+      report: (report) => this.#report(report),
+    });
+  }
+
+  /** Nothing more comes of it: who asks again may find the stream elsewhere. */
+  get ended(): boolean {
+    return this.#chunklists.ended;
+  }
+
+  /** Nobody has it, as far as is known: what is here is only kept. */
+  get lost(): boolean {
+    return this.#link.lost;
+  }
+
+  /** Who has the stream by now, as the directory tells. */
+  follow(owner: NodeIdentity | undefined): void {
+    this.#link.follow(owner);
+    if (this.lost) this.#chunklists.interrupt();
+  }
+
+  /** @param now by the monotonic clock */
+  tick(now: number): void {
+    this.#chunklists.expire(Date.now());
+    this.#players.tick(now);
+    if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
+  }
+
+  /** Nothing more is known of it; idempotent. */
+  close(): void {
+    this.#chunklists.close('gone');
+    this.#media.clear();
+  }
+
+  /** Players go on with the stream of this node, or ask again. */
+  handOver(): void {
+    this.#chunklists.close('overdue');
+    this.close();
+  }
+
+  async master(file: string, query: string): Promise<Text | undefined> {
+    this.#use();
+    const { originMode } = this.config;
+    const id = sessionId(new URLSearchParams(query));
+    const named = !originMode && new URLSearchParams(query).has('session');
+    const state = await this.#masters.get(file, named ? id : undefined);
+    const token = originMode ? undefined : (state?.token ?? this.#options.tokens.issue(id));
+    return state && new Text(new MasterTemplate(state.template).fill(token, handedOn(query)));
+  }
+
+  admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
+    this.#use();
+    return this.#players.admit(token);
+  }
+
+  sent(bytes: number, viewer: Viewer | undefined): void {
+    if (viewer === undefined) this.#players.sent(bytes);
+    else viewer.sent(bytes, Date.now());
+  }
+
+  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+    this.#use();
+    if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold);
+    return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
+  }
+
+  #use(): void {
+    const { application, name } = this.#options;
+    if (this.ended) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
+    this.usedAt = performance.now();
+  }
+
+  async #report(report: Report): Promise<readonly Verdict[] | undefined> {
+    try {
+      const { body } = await this.#link.ask({ what: 'sessions', file: '', body: Buffer.from(JSON.stringify(report)) });
+      return read(Verdicts, body).players;
+    } catch (error) {
+      const isForeseen = error instanceof AwayError || error instanceof KilnError;
+      if (!isForeseen) this.#options.log.error({ err: error }, 'the owner of a stream cannot be told of its players');
+      return undefined;
+    }
+  }
+
+  /** Files of another run may have the names of those that are known here. */
+  #note(run: string): void {
+    if (this.#run !== undefined && this.#run !== run) {
+      this.#media.clear();
+      this.#masters.clear();
+    }
+    this.#run = run;
+  }
+}

@@ -1,0 +1,150 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { checkAccess } from '../../access/gate.ts';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { CrossDomainRules } from '../http/cors.ts';
+import { answerError } from '../http/error.ts';
+import { respond } from '../http/respond.ts';
+import type { FileAnswer, PlayedStream, Viewer } from './answer.ts';
+import { parseDirectives } from './directives.ts';
+import type { HlsForm } from './form.ts';
+import { holdOn } from './hold.ts';
+import { KIND, kindConstraint } from './kind-constraint.ts';
+import { sendMedia, sendNothing, sendText } from './send.ts';
+
+type Found = PlayedStream | undefined;
+
+/** What the routes ask the publisher for. */
+export interface Directory {
+  readonly registry: Registry;
+  /**
+   * A stream by the name that viewers ask for, here or on another node.
+   * @param query of a viewer that comes, for whom it may be fetched from an origin
+   */
+  stream(application: Application, name: string, query: URLSearchParams | undefined): Found | Promise<Found>;
+  readonly crossDomains: CrossDomainRules;
+}
+
+interface Params {
+  readonly app: string;
+  readonly stream: string;
+  readonly file: string;
+  readonly token?: string;
+}
+
+type Request = FastifyRequest<{ Params: Params }>;
+
+/** Only names of playlists and media: the port is shared with others who know the rest. */
+const FILE = ':file(^.+\\.(?:m3u8|m4s|ts)$)';
+const PLAYLIST = '.m3u8';
+
+/** The HTTP face of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
+export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPluginAsync {
+  const handler = (request: Request, reply: FastifyReply) => serve(form, directory, request, reply);
+  return async (app) => {
+    app.setErrorHandler(refuse);
+    if (!app.hasConstraintStrategy(KIND)) app.addConstraintStrategy(kindConstraint);
+    const constraints = form.inTs ? { [KIND]: 'ts' } : {};
+    for (const url of [`/:app/:stream/${FILE}`, `/:app/:stream/:token/${FILE}`]) {
+      app.route<{ Params: Params }>({ method: ['GET', 'HEAD'], url, constraints, exposeHeadRoute: false, handler });
+      app.route<{ Params: Params }>({
+        method: 'OPTIONS',
+        url,
+        constraints,
+        handler: (request, reply) => {
+          const application = find(form, directory, request);
+          if (application !== undefined) directory.crossDomains.apply(application, request, reply);
+          respond(reply, { status: 200, headers: { 'access-control-allow-private-network': 'true' }, body: [] });
+        },
+      });
+    }
+  };
+}
+
+/** A refused player learns nothing (facts/03-access-control.md). */
+function refuse(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof KilnError && error.status === 401) reply.code(401).type('text/plain; charset=utf-8').send('');
+  else answerError(error, request, reply);
+}
+
+/** Answers at once where it can; the promise is of a request that waits. */
+function serve(form: HlsForm, directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
+  const { app, stream: name } = request.params;
+  // an error is not for caches: what is missing now may be there in a moment
+  reply.header('cache-control', 'no-cache, no-store');
+  const vhost = directory.registry.resolve(request.hostname);
+  const found = vhost?.applications.get(app) ?? (isMaster(form, request.params) ? vhost?.viewed(app, name) : undefined);
+  return after(found, (application) => serveOf(form, application, directory, request, reply));
+}
+
+function serveOf(form: HlsForm, application: Application | undefined, directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
+  const { app, stream: name } = request.params;
+  if (application === undefined || form.config(application) === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
+  directory.crossDomains.apply(application, request, reply);
+  checkAccess(application.vhost, 'publishers', form.kind);
+  const query = isMaster(form, request.params) ? new URLSearchParams(queryOf(request)) : undefined;
+  return after(directory.stream(application, name, query), (stream) => {
+    if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
+    return serveFrom(form, stream, request, reply);
+  });
+}
+
+function find(form: HlsForm, { registry }: Directory, request: Request): Application | undefined {
+  const vhost = registry.resolve(request.hostname);
+  const application = vhost?.applications.get(request.params.app);
+  return application === undefined || form.config(application) === undefined ? undefined : application;
+}
+
+function serveFrom(form: HlsForm, stream: PlayedStream, request: Request, reply: FastifyReply): Promise<void> | void {
+  const { file, token } = request.params;
+  const master = token === undefined ? form.master(file) : undefined;
+  if (master !== undefined) return serveMaster(stream, master, request, reply);
+  return after(admit(form, stream, token, file), (viewer) => serveFile(form, stream, viewer, request, reply));
+}
+
+function isMaster(form: HlsForm, { file, token }: Params): boolean {
+  return token === undefined && form.master(file) !== undefined;
+}
+
+/** @throws as PlayedStream.admit; fileNotFound */
+function admit(form: HlsForm, stream: PlayedStream, token: string | undefined, file: string): Viewer | undefined | Promise<Viewer | undefined> {
+  if (stream.config.originMode) {
+    if (token !== undefined) throw kilnError('fileNotFound');
+    return undefined;
+  }
+  if (token === undefined) throw kilnError(form.isChild(file) ? 'playlistSessionRefused' : 'fileNotFound');
+  return stream.admit(token);
+}
+
+function serveMaster(stream: PlayedStream, name: string, request: Request, reply: FastifyReply): Promise<void> | void {
+  return after(stream.master(name, queryOf(request)), (text) => {
+    if (text === undefined) return sendNothing(reply);
+    return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => stream.sent(bytes, undefined));
+  });
+}
+
+function serveFile(form: HlsForm, stream: PlayedStream, viewer: Viewer | undefined, request: Request, reply: FastifyReply): Promise<void> | void {
+  const { file } = request.params;
+  const directives = parseDirectives(form.directives && file.endsWith(PLAYLIST) ? queryOf(request) : '');
+  const { cacheControl: ages } = stream.config;
+  const onSent = (bytes: number): void => stream.sent(bytes, viewer);
+  return after(stream.file(file, directives, holdOn(reply)), (answer: FileAnswer) => {
+    if (answer.kind === 'starting') return sendNothing(reply);
+    if (answer.kind === 'chunklist') {
+      const age = directives.msn === undefined ? ages.chunklistMaxAge : ages.chunklistWithDirectivesMaxAge;
+      return sendText(answer.text, age, reply, onSent);
+    }
+    return sendMedia(answer, answer.kind === 'part' ? ages.partialSegmentMaxAge : ages.segmentMaxAge, reply, onSent);
+  });
+}
+
+/** Goes on at once with what is there, and otherwise when it is. */
+function after<T>(value: T | Promise<T>, go: (value: T) => Promise<void> | void): Promise<void> | void {
+  return value instanceof Promise ? value.then(go) : go(value);
+}
+
+function queryOf({ url }: Request): string {
+  const at = url.indexOf('?');
+  return at < 0 ? '' : url.slice(at + 1);
+}

@@ -1,0 +1,138 @@
+import type { SrtBindConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { KilnError } from '../../errors.ts';
+import { FaultLog, type Logger } from '../../log.ts';
+import { SessionTable } from '../../protocols/session-table.ts';
+import type { SrtConnection } from '../../protocols/srt/connection.ts';
+import { SrtPorts } from '../../protocols/srt/ports.ts';
+import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
+import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import { SrtDesk, type Admission, type SrtDeskOptions } from './desk.ts';
+import { TsFeed } from './feed.ts';
+import { addDefaultPlaylist } from './selection.ts';
+import { SrtViewer } from './viewer.ts';
+
+export interface SrtPublisherOptions extends SrtDeskOptions {
+  readonly log: Logger;
+  readonly ip: readonly string[];
+  readonly bind: SrtBindConfig;
+}
+
+const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
+const CHECK_MS = 1000;
+
+/** Streams to viewers that call over SRT, as MPEG-TS. */
+export class SrtPublisher {
+  readonly #options: SrtPublisherOptions;
+  readonly #log: Logger;
+  readonly #faults: FaultLog;
+  readonly #desk: SrtDesk;
+  readonly #viewers = new SessionTable<SrtViewer>(LIMITS);
+  readonly #playing = new Set<SrtViewer>();
+  /** By the name of their playlist. */
+  readonly #feeds = new Map<OutputStream, Map<string, TsFeed>>();
+  readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
+  #ports: SrtPorts | undefined;
+  #closed: Promise<void> | undefined;
+
+  /** @throws SrtMissingError when there is no libsrt, SrtError when a port cannot be listened on */
+  static async listen(options: SrtPublisherOptions): Promise<SrtPublisher> {
+    const publisher = new SrtPublisher(options);
+    try {
+      await publisher.#listen();
+    } catch (error) {
+      await publisher.close();
+      throw error;
+    }
+    return publisher;
+  }
+
+  private constructor(options: SrtPublisherOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ module: 'srt' });
+    this.#faults = new FaultLog(this.#log);
+    this.#desk = new SrtDesk(options);
+    options.registry.on('output', this.#onOutput);
+  }
+
+  /** Stops listening and disconnects every viewer. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= (async () => {
+      clearInterval(this.#timer);
+      this.#options.registry.off('output', this.#onOutput);
+      await this.#ports?.closeListeners();
+      this.#viewers.closeAll('the server is closing');
+      await this.#ports?.close();
+      this.#faults.close();
+    })();
+    return this.#closed;
+  }
+
+  async #listen(): Promise<void> {
+    const { ip, bind } = this.#options;
+    this.#ports = await SrtPorts.open({
+      ip, bind, log: this.#log,
+      refuse: (id) => this.#refuse(id),
+      connection: (connection, id) => this.#take(connection, id),
+    });
+  }
+
+  readonly #onOutput = (output: OutputStream, application: Application): void => {
+    if (application.config.publishers.srt !== undefined && !output.closed) addDefaultPlaylist(output);
+  };
+
+  /** Nobody else is asked here: the port stands still meanwhile. */
+  #refuse(id: StreamId | undefined): number | undefined {
+    const objection = this.#closed === undefined ? this.#viewers.objection : 'the server is closing';
+    if (objection !== undefined) return this.#told(objection, REJECTION.overload);
+    if (id === undefined) return this.#told('its stream id names no stream', REJECTION.badRequest);
+    if (id.mode === 'publish') return this.#told('it asks to publish, on a port for viewers', REJECTION.badMode);
+    try {
+      this.#desk.checkHere(id);
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      return this.#told(error.message, rejectionOf(error));
+    }
+  }
+
+  #told(reason: string, code: number): number {
+    this.#faults.count(`SRT viewer refused: ${reason} (${code})`);
+    return code;
+  }
+
+  #take(connection: SrtConnection, id: StreamId): void {
+    const viewer: SrtViewer = new SrtViewer(connection, id, {
+      log: this.#log,
+      admit: (asked) => this.#desk.admit(asked),
+      feed: (admission) => this.#feedOf(admission),
+      onPlaying: () => {
+        this.#viewers.setWaiting(viewer, false);
+        this.#playing.add(viewer);
+      },
+      onClose: () => {
+        this.#viewers.delete(viewer);
+        this.#playing.delete(viewer);
+      },
+    });
+    this.#viewers.add(viewer, connection.peer.address);
+    void viewer.open();
+  }
+
+  #feedOf({ output, playlist, delayMs }: Admission): TsFeed {
+    const { fileName = '' } = playlist;
+    const feeds = this.#feeds.get(output) ?? new Map<string, TsFeed>();
+    const feed = feeds.get(fileName) ?? new TsFeed(output, { fileName, delayMs, faults: this.#faults, onEnd: () => {
+      feeds.delete(fileName);
+      if (feeds.size === 0) this.#feeds.delete(output);
+    } });
+    feeds.set(fileName, feed);
+    this.#feeds.set(output, feeds);
+    return feed;
+  }
+
+  #check(): void {
+    const now = performance.now();
+    for (const viewer of this.#playing) viewer.check(now);
+  }
+}

@@ -1,0 +1,174 @@
+import { hostInUrl } from '../../config/values.ts';
+import { PACKET_BYTES } from '../../containers/mpegts/stream-types.ts';
+import { Flow } from '../../core/counters.ts';
+import { KeyGate } from '../../core/key-gate.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { Reader } from '../../core/reader.ts';
+import type { Session } from '../../core/session.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { SrtConnection } from '../../protocols/srt/connection.ts';
+import { LossLog } from '../../protocols/srt/loss-log.ts';
+import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import type { Admission } from './desk.ts';
+import type { TsFeed } from './feed.ts';
+
+export interface ViewerContext {
+  readonly log: Logger;
+  readonly admit: (id: StreamId) => Promise<Admission>;
+  readonly feed: (admission: Admission) => TsFeed;
+  readonly onPlaying: () => void;
+  readonly onClose: () => void;
+}
+
+/** Seven transport packets: what SRT's live mode carries unless it is told otherwise. */
+const MESSAGE_BYTES = 7 * PACKET_BYTES;
+/** A viewer that takes nothing for so long is gone. */
+const MAX_STALLED_MS = 30_000;
+
+/** One viewer, from being accepted on. It begins with a key frame. Closing is idempotent and its reason is logged once. */
+export class SrtViewer implements Session {
+  readonly kind = 'srt';
+  readonly createdTime = Date.now();
+  readonly out = new Flow(this.createdTime);
+  readonly #connection: SrtConnection;
+  readonly #streamId: StreamId;
+  readonly #context: ViewerContext;
+  readonly #log: Logger;
+  #gate = new KeyGate();
+  #feed: TsFeed | undefined;
+  #messageBytes = MESSAGE_BYTES;
+  #id = '';
+  #output: OutputStream | undefined;
+  #reader: Reader | undefined;
+  #undo: (() => void)[] = [];
+  /** What of a packet is still to be sent when there is room. */
+  #rest: Buffer | undefined;
+  #stalledSince: number | undefined;
+  #closed = false;
+
+  constructor(connection: SrtConnection, streamId: StreamId, context: ViewerContext) {
+    this.#connection = connection;
+    this.#streamId = streamId;
+    this.#context = context;
+    const { peer } = connection;
+    const { host, app, stream } = streamId;
+    this.#log = context.log.child({ remote: `${hostInUrl(peer.address)}:${peer.port}`, host, app, stream });
+    const losses = new LossLog(this.#log, 'sent');
+    connection.handlers = {
+      counted: (statistics) => losses.add(statistics),
+      data: () => this.close('it sends media, to a port for viewers', 'warn'),
+      writable: () => this.#resume(),
+      close: (reason) => this.close(reason),
+    };
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  /** Asks whether it may watch, which other nodes may be asked for, and plays. */
+  async open(): Promise<void> {
+    this.#connection.read();
+    try {
+      const admission = await this.#context.admit(this.#streamId);
+      if (!this.#closed) this.#play(admission);
+    } catch (error) {
+      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an SRT session failed');
+      this.close(error instanceof KilnError ? `refused: ${error.message}` : 'internal error', 'warn');
+    }
+  }
+
+  /** @returns false when the viewer takes no more for now */
+  #packet(packet: Packet): boolean {
+    if (this.#gate.waits && !this.#passes(packet)) return true;
+    const { data } = packet;
+    this.out.add(data.length, Date.now());
+    this.#output?.counters.sent(data.length);
+    return this.#send(data);
+  }
+
+  kick(): void {
+    this.#output?.input.kicked.add(this.#id);
+    this.close('the viewer was disconnected by the management API');
+  }
+
+  /** Looks after a viewer who takes nothing. */
+  check(now: number): void {
+    if (this.#stalledSince !== undefined && now - this.#stalledSince > MAX_STALLED_MS) this.close('the viewer takes nothing', 'warn');
+  }
+
+  /** @param level how the reason is logged */
+  close(reason: string, level: 'info' | 'warn' = 'info'): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    const dropped = this.#reader?.dropped ?? 0;
+    this.#connection.close((srt) => this.#log[level]({ srt, ...(dropped > 0 && { dropped }) }, `SRT viewer closed: ${reason}`));
+    this.#leave();
+    this.#context.onClose();
+  }
+
+  /** @throws streamNotFound when it has just ended, nothingPlayable */
+  #play(admission: Admission): void {
+    const { output, id } = admission;
+    if (output.closed) throw kilnError('streamNotFound', output.name);
+    const { maxMessageBytes } = this.#connection;
+    if (maxMessageBytes < PACKET_BYTES) return this.close(`it takes no messages of more than ${maxMessageBytes} bytes`, 'warn');
+    this.#messageBytes = Math.min(MESSAGE_BYTES, maxMessageBytes - (maxMessageBytes % PACKET_BYTES));
+    this.#id = id;
+    this.#output = output;
+    const feed = this.#context.feed(admission);
+    this.#feed = feed;
+    if (hasVideo(feed)) this.#gate.silence();
+    const { reader, detach } = feed.attach({
+      packet: (packet) => this.#packet(packet),
+      close: (reason) => this.#finish(reason),
+    });
+    this.#reader = reader;
+    this.#undo = [detach, output.addSession(this)];
+    if (feed.tracks.length === 0 && output.awaited.length === 0) throw kilnError('nothingPlayable');
+    this.#context.onPlaying();
+    this.#log.info({ session: id }, 'an SRT viewer came');
+  }
+
+  /** The stream has ended: what was sent is got by the viewer, and played, before it is disconnected. */
+  #finish(reason: string): void {
+    if (this.#closed) return;
+    this.#leave();
+    this.#connection.finish(() => this.close(reason));
+  }
+
+  #leave(): void {
+    for (const undo of this.#undo) undo();
+    this.#undo = [];
+  }
+
+  #passes(packet: Packet): boolean {
+    // there is no key frame to wait for where the picture has gone in the meantime
+    if (this.#feed !== undefined && !hasVideo(this.#feed)) this.#gate = new KeyGate();
+    return this.#gate.passes(packet);
+  }
+
+  #send(data: Buffer): boolean {
+    const length = this.#messageBytes;
+    for (let at = 0; at < data.length; at += length) {
+      if (this.#connection.send(data.subarray(at, at + length))) continue;
+      this.#rest = data.subarray(at);
+      this.#stalledSince ??= performance.now();
+      return false;
+    }
+    return true;
+  }
+
+  #resume(): void {
+    const rest = this.#rest;
+    this.#rest = undefined;
+    this.#stalledSince = undefined;
+    if (rest === undefined || this.#send(rest)) this.#reader?.resume();
+  }
+}
+
+function hasVideo({ tracks }: TsFeed): boolean {
+  return tracks.some(({ type }) => type === 'video');
+}

@@ -1,0 +1,46 @@
+import type { Schedule } from '../../core/delayed-stream.ts';
+import { toSeconds } from '../../core/timebase.ts';
+
+/** Within these frames are held (facts/02-config.md, WebRTC publisher). */
+const MIN_MS = 20;
+const MAX_MS = 500;
+/** How long the earliest arrival and the latest are remembered, at least; twice that at most. */
+const WINDOW_MS = 5000;
+/** A difference between arrival and media time that changes by more is a jump of the source. */
+const JUMP_MS = 2000;
+/** What the hold shrinks by with each frame, when less would do: nobody sees it. */
+const STEP_MS = 0.5;
+
+/**
+ * When frames leave that came unsteadily, so that viewers get them as evenly as they were taken: at the time of the frame, plus
+ * the least difference of late between when frames came and their times, plus the hold, which is how far these differences
+ * are apart. The hold grows at once and shrinks slowly. Events leave with what came before them.
+ */
+export function jitterBuffer(): Schedule {
+  let windowEnd = -Infinity;
+  let [now, before] = [none(), none()];
+  let hold = MIN_MS;
+  return ({ dts, track: { type, timebase } }, at) => {
+    if (type === 'data') return at;
+    const mediaMs = toSeconds(dts, timebase) * 1000;
+    const arrival = at - mediaMs;
+    const isNew = at > windowEnd + WINDOW_MS;
+    if (isNew || (Math.abs(arrival - now.earliest) > JUMP_MS && Math.abs(arrival - before.earliest) > JUMP_MS)) {
+      [now, before] = [none(), none()];
+      windowEnd = at + WINDOW_MS;
+    } else if (at > windowEnd) {
+      [now, before] = [none(), now];
+      windowEnd = at + WINDOW_MS;
+    }
+    now.earliest = Math.min(now.earliest, arrival);
+    now.latest = Math.max(now.latest, arrival);
+    const earliest = Math.min(now.earliest, before.earliest);
+    const wanted = Math.min(MAX_MS, Math.max(MIN_MS, Math.max(now.latest, before.latest) - earliest));
+    hold = Math.max(wanted, hold - STEP_MS);
+    return mediaMs + earliest + hold;
+  };
+}
+
+function none(): { earliest: number; latest: number } {
+  return { earliest: Infinity, latest: -Infinity };
+}

@@ -1,0 +1,80 @@
+import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
+import type { Registry } from '../../core/registry.ts';
+import { isEstimated } from '../../webrtc/extensions.ts';
+import { peerRole } from '../../webrtc/peer-link.ts';
+import type { RemoteDescription, RemoteMedia } from '../../webrtc/remote-description.ts';
+import type { Described, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
+import type { PeerRequest } from '../../webrtc/signalling/request.ts';
+import { answerTo, offerOf, planAnswer, planOffer } from './description.ts';
+import type { ViewerDesk } from './desk.ts';
+import { playlistMessage } from './rendition-info.ts';
+import type { WebrtcSession } from './session.ts';
+
+/** Lets viewers in: WHEP and `direction=recv` of the WebSocket signalling. */
+export class ViewerEntrance implements Entrance {
+  readonly bind: WebrtcBindConfig;
+  readonly #registry: Registry;
+  readonly #desk: ViewerDesk;
+
+  constructor(registry: Registry, desk: ViewerDesk, bind: WebrtcBindConfig) {
+    this.#registry = registry;
+    this.#desk = desk;
+    this.bind = bind;
+  }
+
+  crossDomains(hostName: string, app: string): CrossDomainsConfig | undefined {
+    return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc?.crossDomains;
+  }
+
+  /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
+  async answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described> {
+    const admission = await this.#desk.admit(request);
+    const session = await this.#desk.open(admission, planAnswer(admission, offer));
+    session.once('close', onClose);
+    const role = peerRole(offer.setup);
+    try {
+      await session.connect({ fingerprint: offer.fingerprint, role, reports: true });
+    } catch (error) {
+      session.close('DTLS could not be set up');
+      throw error;
+    }
+    return { session, sdp: answerTo(offer, session, role === 'server' ? 'active' : 'passive') };
+  }
+
+  /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
+  async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
+    const admission = await this.#desk.admit(request);
+    const session = await this.#desk.open(admission, planOffer(admission));
+    session.once('connected', () => {
+      hearer.notify({ type: 'playlist', message: playlistMessage(session.stream, session.selection, session.auto) });
+    });
+    session.on('rendition', ({ name }, auto) => {
+      hearer.notify({ type: 'rendition_changed', message: { rendition_name: name, auto } });
+    });
+    session.once('close', (reason, lost) => hearer.closed(reason, lost));
+    return {
+      session,
+      sdp: offerOf(session),
+      answer: (answer) => connect(session, answer),
+      changeRendition: (name, auto) => session.changeRendition(name, auto),
+    };
+  }
+}
+
+/** Takes a viewer's answer: what it refuses is not sent. */
+async function connect(session: WebrtcSession, answer: RemoteDescription): Promise<void> {
+  let reports = false;
+  for (const { mid, kind, rtpParameters } of session.media) {
+    const section = answer.media.find((media) => media.mid === mid);
+    const payloadType = rtpParameters.codecs[0]?.payloadType;
+    const taken = section?.receives && section.codecs.some((codec) => codec.payloadType === payloadType);
+    if (!taken) session.drop(mid);
+    else if (kind === 'video') reports = isReported(section);
+  }
+  await session.connect({ fingerprint: answer.fingerprint, role: peerRole(answer.setup), reports });
+}
+
+/** Whether an answer keeps what the offer told of reports. */
+function isReported({ codecs, extensions }: RemoteMedia): boolean {
+  return isEstimated({ codecs: codecs.map(({ feedback }) => ({ rtcpFeedback: feedback })), headerExtensions: extensions });
+}

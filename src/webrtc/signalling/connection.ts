@@ -1,0 +1,180 @@
+import { randomInt } from 'node:crypto';
+import type { WebSocket } from 'ws';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { candidateLine } from '../candidate.ts';
+import { iceServersFor, offerFields } from '../ice-servers.ts';
+import { parseRemoteDescription, SdpError } from '../remote-description.ts';
+import type { Entrance, Offered } from './entrance.ts';
+import { parseMessage, SignallingError, type ClientMessage } from './messages.ts';
+import { MessageRate } from './message-rate.ts';
+import type { PeerRequest } from './request.ts';
+
+export interface ConnectionOptions {
+  readonly socket: WebSocket;
+  readonly request: PeerRequest;
+  /** Undefined where what is asked for is not to be had: every offer is refused. */
+  readonly entrance: Entrance | undefined;
+  readonly log: Logger;
+}
+
+const MAX_WAITING = 32;
+/** What a peer leaves unread, beyond what the system buffers, before it is cut off. */
+const MAX_UNREAD_BYTES = 256 * 1024;
+const NORMAL_CLOSURE = 1000;
+const POLICY_VIOLATION = 1008;
+
+/** One peer on the WebSocket signalling of facts/04-webrtc-signalling.md: this server always makes the offer. */
+export class SignallingConnection {
+  readonly #options: ConnectionOptions;
+  readonly #rate = new MessageRate();
+  #offered: Offered | undefined;
+  #id = 0;
+  #answered = false;
+  #waiting = 0;
+  #work: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    const { socket } = options;
+    socket.on('message', (data, binary) => this.#receive(data.toString(), binary));
+    // ws closes the socket itself, with the fitting code; `close` follows
+    socket.on('error', (error) => options.log.debug({ err: error }, 'a signalling connection failed'));
+    socket.on('close', () => this.#end('the signalling connection was closed'));
+  }
+
+  #receive(text: string, binary: boolean): void {
+    if (this.#closed) return;
+    if (!this.#rate.take(Date.now()) || this.#waiting >= MAX_WAITING) {
+      this.#options.socket.close(POLICY_VIOLATION, 'too many messages');
+      this.#end('the peer sent too many messages');
+      return;
+    }
+    this.#waiting++;
+    this.#work = this.#work.then(async () => {
+      this.#waiting--;
+      if (this.#closed) return;
+      try {
+        if (binary) throw new SignallingError(400, 'Invalid message');
+        await this.#handle(parseMessage(text));
+      } catch (error) {
+        this.#fail(error as Error);
+      }
+    });
+  }
+
+  async #handle(message: ClientMessage): Promise<void> {
+    if (message.command === 'request_offer') return this.#offer();
+    const offered = this.#offered;
+    if (offered === undefined || message.id !== this.#id) {
+      // what was under way when the session ended, which the peer has been told
+      if (this.#id !== 0 && offered === undefined && message.id === this.#id) return;
+      throw new SignallingError(400, 'Invalid ID');
+    }
+    switch (message.command) {
+      case 'answer':
+        return this.#answer(offered, message.sdp);
+      case 'change_rendition':
+        return offered.changeRendition(message.name, message.auto);
+      case 'stop':
+        this.#end('the peer left');
+        this.#options.socket.close(NORMAL_CLOSURE);
+        return;
+      case 'candidate':
+    }
+  }
+
+  async #offer(): Promise<void> {
+    const { entrance, request } = this.#options;
+    this.#drop('the peer asked for a new offer');
+    if (entrance === undefined) throw new SignallingError(404, 'Cannot create offer');
+    let offered: Offered | undefined;
+    const made = await entrance.offer(request, {
+      notify: (message) => this.#send({ command: 'notification', ...message }),
+      closed: (reason, lost) => this.#ended(offered, reason, lost),
+    });
+    offered = made;
+    const { session, sdp } = made;
+    if (session.closed) throw kilnError('mediaUnavailable');
+    if (this.#closed) {
+      session.close('the signalling connection was closed');
+      return;
+    }
+    this.#offered = made;
+    this.#id = randomInt(1, 2 ** 31);
+    this.#answered = false;
+    this.#send({
+      command: 'offer',
+      id: this.#id,
+      peer_id: 0,
+      sdp: { type: 'offer', sdp },
+      candidates: session.candidates.map((candidate) => ({
+        candidate: candidateLine(candidate),
+        sdpMLineIndex: 0,
+        // mids of this server's offers count from 0
+        sdpMid: '0',
+      })),
+      code: 200,
+      ...offerFields(iceServersFor(entrance.bind, request)),
+    });
+  }
+
+  async #answer(offered: Offered, sdp: string): Promise<void> {
+    if (this.#answered) throw new SignallingError(400, 'Could not parse SDP');
+    const answer = parseRemoteDescription(sdp);
+    this.#answered = true;
+    try {
+      await offered.answer(answer);
+    } catch (error) {
+      // a session that has ended meanwhile has told the peer itself
+      if (!offered.session.closed) throw error;
+    }
+  }
+
+  #ended(offered: Offered | undefined, reason: string, lost: boolean): void {
+    if (offered === undefined || this.#offered !== offered) return;
+    this.#offered = undefined;
+    // a player that is told to stop asks for a new offer at once, which another worker can make
+    if (lost) this.#send({ command: 'stop', id: this.#id, peer_id: 0 });
+    else this.#options.socket.close(NORMAL_CLOSURE, reason.slice(0, 100));
+  }
+
+  #fail(error: Error): void {
+    const { socket, log } = this.#options;
+    const { code, text } = errorFields(error);
+    if (code >= 500) log.warn({ err: error }, 'a signalling session failed');
+    else log.debug({ code, error: error.message }, 'a signalling client was refused');
+    this.#send({ code, error: text });
+    this.#end(text);
+    socket.close(NORMAL_CLOSURE);
+  }
+
+  #send(message: object): void {
+    const { socket } = this.#options;
+    if (socket.readyState !== socket.OPEN) return;
+    if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
+    else socket.send(JSON.stringify(message));
+  }
+
+  /** Ends the session, without a word to the peer. */
+  #drop(reason: string): void {
+    const offered = this.#offered;
+    this.#offered = undefined;
+    offered?.session.close(reason);
+  }
+
+  #end(reason: string): void {
+    this.#closed = true;
+    this.#drop(reason);
+  }
+}
+
+/** What cannot be offered, for whatever reason, is one and the same to a peer: the names of streams are not told. */
+function errorFields(error: Error): { code: number; text: string } {
+  if (error instanceof SignallingError) return { code: error.code, text: error.message };
+  if (error instanceof SdpError) return { code: 400, text: 'Could not parse SDP' };
+  if (error instanceof KilnError && error.code === 'sessionRefused') return { code: 403, text: 'Forbidden' };
+  if (error instanceof KilnError && error.status < 500) return { code: 404, text: 'Cannot create offer' };
+  return { code: error instanceof KilnError ? error.status : 500, text: 'Cannot create offer' };
+}

@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { allowOrigin } from '../../access/cross-domains.ts';
+import type { CrossDomainsConfig } from '../../config/model.ts';
+
+/** Other publishers answer reads under the same paths, where preflights come here. */
+const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST';
+const MAX_AGE = '86400';
+
+/** Tells a browser whether a page of another origin may use the answer, and for how long it may know. */
+export function addCorsHeaders(crossDomains: CrossDomainsConfig, request: FastifyRequest, reply: FastifyReply): void {
+  const allowed = allowOrigin(crossDomains)(request.headers.origin);
+  if (allowed === undefined) return;
+  reply.headers({
+    'access-control-allow-origin': allowed,
+    'access-control-expose-headers': 'Location, Link, ETag, Accept-Patch',
+  });
+  if (allowed !== '*') reply.header('vary', 'Origin');
+  if (request.method === 'OPTIONS') {
+    reply.headers({
+      'access-control-allow-methods': METHODS,
+      'access-control-allow-headers': request.headers['access-control-request-headers'] ?? 'Content-Type, If-Match',
+      'access-control-max-age': MAX_AGE,
+      'access-control-allow-private-network': 'true',
+    });
+  }
+  for (const { key, value } of crossDomains.header) reply.header(key, value);
+}

@@ -1,0 +1,156 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { CrossDomainsConfig } from '../../config/model.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import { iceServersFor, linkHeaders } from '../ice-servers.ts';
+import { parseRemoteDescription, SdpError, type RemoteDescription } from '../remote-description.ts';
+import { addCorsHeaders } from './cors.ts';
+import type { Entrance, Entrances } from './entrance.ts';
+import { hasDirection, isIngest, type PeerRequest } from './request.ts';
+import { requireType, type Resources } from './resources.ts';
+import { FRAGMENT_TYPE } from './sdp-fragment.ts';
+import { TARGET, targetConstraint } from './target-constraint.ts';
+
+const SDP_TYPE = 'application/sdp';
+const MAX_SDP = 64 * 1024;
+const ENDPOINT_METHODS = 'OPTIONS, POST';
+const RESOURCE_METHODS = 'DELETE, OPTIONS, PATCH';
+
+interface Path {
+  app: string;
+  stream: string;
+  name?: string;
+}
+
+export interface HttpRoutesOptions {
+  readonly entrances: Entrances;
+  readonly resources: Resources;
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains: CrossDomainsConfig | undefined;
+}
+
+const EVERYBODY: CrossDomainsConfig = { url: ['*'], header: [] };
+
+/**
+ * WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep, with the rules of RFC 9725 for what both share): an offer is posted
+ * to `/app/stream[/playlist]?direction=whip|whep`, the session lives under `/app/stream/<key>`.
+ */
+export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: HttpRoutesOptions): FastifyPluginAsync {
+  return async (fastify) => {
+    fastify.removeAllContentTypeParsers();
+    const types = [SDP_TYPE, FRAGMENT_TYPE];
+    fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    fastify.addHook('onRequest', async (request, reply) => {
+      const { app } = request.params as Partial<Path>;
+      const own = entranceOf(entrances, peerRequest(request))?.crossDomains(request.hostname, app ?? '');
+      addCorsHeaders(own ?? crossDomains, request, reply);
+    });
+    fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
+      const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
+      const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotLive');
+      if (later) reply.header('retry-after', '1');
+      if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
+      reply.code(status).type('text/plain; charset=utf-8');
+      if (status < 500 || error instanceof KilnError) return error.message;
+      reply.log.error({ err: error }, 'a WebRTC request failed');
+      return 'Internal error';
+    });
+
+    const post = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      const peer = peerRequest(request);
+      const ingest = publishes(entrances, peer);
+      const entrance = entranceOf(entrances, peer);
+      if (entrance === undefined) throw kilnError(ingest ? 'webrtcIngestUnavailable' : 'webrtcPlayUnavailable');
+      const body = textOf(request);
+      requireType(request.headers['content-type'], body, SDP_TYPE);
+      const offer = readOffer(body);
+      const key = resources.newKey();
+      const endpoint = endpointOf(peer.app, peer.stream);
+      const { session, sdp } = await entrance.answer(peer, offer, () => resources.delete(key));
+      if (session.closed) throw kilnError('mediaUnavailable');
+      const etag = resources.add(key, session, endpoint, offer.iceUfrag);
+      const links = linkHeaders(iceServersFor(entrance.bind, peer));
+      reply.code(201).type(SDP_TYPE).headers({
+        location: `${endpoint}/${key}?direction=${ingest ? 'whip' : 'whep'}`,
+        etag,
+        'accept-patch': FRAGMENT_TYPE,
+      });
+      if (links.length > 0) reply.header('link', links);
+      return sdp;
+    };
+
+    const change = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      const { app, stream, name = '' } = request.params as Path;
+      const { 'if-match': ifMatch, 'content-type': type } = request.headers;
+      const method = request.method as 'PATCH' | 'DELETE';
+      const asked = { method, key: name, endpoint: endpointOf(app, stream), ifMatch, type, body: textOf(request) };
+      const { status, headers, body } = await resources.request(asked);
+      reply.code(status).headers(headers);
+      return body;
+    };
+
+    const options = (headers: Readonly<Record<string, string>>) => async (_request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+      reply.headers(headers);
+      return '';
+    };
+
+    const refuse = (allowed: string) => async (request: FastifyRequest, reply: FastifyReply) => {
+      reply.header('allow', allowed);
+      throw kilnError('methodNotAllowed', request.method);
+    };
+
+    const endpoint = '/:app/:stream';
+    const named = '/:app/:stream/:name';
+    for (const url of [endpoint, named]) {
+      fastify.post(url, { bodyLimit: MAX_SDP }, post);
+      fastify.options(url, options({ 'accept-post': SDP_TYPE, 'accept-patch': FRAGMENT_TYPE, allow: ENDPOINT_METHODS }));
+      fastify.put(url, refuse(url === endpoint ? ENDPOINT_METHODS : RESOURCE_METHODS));
+    }
+    fastify.patch(named, { bodyLimit: MAX_SDP }, change);
+    fastify.delete(named, change);
+    fastify.route({ method: ['PATCH', 'DELETE'], url: endpoint, handler: refuse(ENDPOINT_METHODS) });
+    // all other methods of endpoints and sessions are for later versions of the protocol; pages without a direction share the path
+    if (!fastify.hasConstraintStrategy(TARGET)) fastify.addConstraintStrategy(targetConstraint);
+    for (const url of [endpoint, named]) fastify.get(url, { constraints: { [TARGET]: 'endpoint' } }, refuse(ENDPOINT_METHODS));
+    const constraints = { [TARGET]: 'session' };
+    fastify.options(named, { constraints }, options({ 'accept-patch': FRAGMENT_TYPE, allow: RESOURCE_METHODS }));
+    fastify.route({ method: ['GET', 'POST', 'PUT'], url: named, constraints, handler: refuse(RESOURCE_METHODS) });
+  };
+}
+
+/** Who does not say what it wants wants what the port is there for: to play where that is possible. */
+function publishes({ play }: Entrances, peer: PeerRequest): boolean {
+  return isIngest(peer) || (play === undefined && !hasDirection(peer));
+}
+
+function entranceOf(entrances: Entrances, peer: PeerRequest): Entrance | undefined {
+  return publishes(entrances, peer) ? entrances.publish : entrances.play;
+}
+
+function endpointOf(app: string, stream: string): string {
+  return `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+}
+
+function textOf({ body }: FastifyRequest): string | undefined {
+  return typeof body === 'string' ? body : undefined;
+}
+
+function peerRequest(request: FastifyRequest): PeerRequest {
+  const { app = '', stream = '', name } = request.params as Partial<Path>;
+  const mark = request.url.indexOf('?');
+  const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
+  const { hostname, host, protocol, ip } = request;
+  return {
+    hostName: hostname, origin: `${protocol}://${host}`, client: ip, app, stream,
+    ...(name === undefined ? {} : { playlist: name }), query,
+  };
+}
+
+/** @throws sdpMalformed */
+function readOffer(body: string): RemoteDescription {
+  try {
+    return parseRemoteDescription(body);
+  } catch (error) {
+    if (error instanceof SdpError) throw kilnError('sdpMalformed', error.message);
+    throw error;
+  }
+}

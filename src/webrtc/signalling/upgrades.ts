@@ -1,0 +1,111 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { BlockList } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { forwardedClient } from './forwarded.ts';
+import type { PeerRequest } from './request.ts';
+
+const MAX_MESSAGE = 128 * 1024;
+const MAX_CONNECTIONS = 10_000;
+/** A connection that has not answered one ping when the next is due is gone. */
+const PING_MS = 15_000;
+const GOING_AWAY = 1001;
+const GRACE_MS = 1000;
+
+/** What is done with a connection. */
+type OnSocket = (socket: WebSocket, request: PeerRequest) => void;
+
+/** WebSocket connections under `/app/stream[/playlist]`, whatever port they come in on. */
+export class Upgrades {
+  readonly #proxies: BlockList | undefined;
+  readonly #wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
+  readonly #servers = new Map<Server, (request: IncomingMessage, socket: Duplex, head: Buffer) => void>();
+  readonly #silent = new Set<WebSocket>();
+  readonly #timer = setInterval(() => this.#ping(), PING_MS).unref();
+
+  /** @param proxies networks whose `X-Forwarded-For` is believed */
+  constructor(proxies: BlockList | undefined) {
+    this.#proxies = proxies;
+  }
+
+  /** Takes the upgrades of an HTTP server until `close`. */
+  attach(server: Server, onSocket: OnSocket): void {
+    if (this.#servers.has(server)) return;
+    const listener = (request: IncomingMessage, socket: Duplex, head: Buffer) => this.#upgrade(request, socket, head, onSocket);
+    this.#servers.set(server, listener);
+    server.on('upgrade', listener);
+    server.once('close', () => this.#servers.delete(server));
+  }
+
+  /** Closes all connections. Idempotent. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const [server, listener] of this.#servers) server.off('upgrade', listener);
+    this.#servers.clear();
+    for (const socket of this.#wss.clients) {
+      socket.close(GOING_AWAY, 'the server is going away');
+      setTimeout(() => socket.terminate(), GRACE_MS).unref();
+    }
+    this.#wss.close();
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, onSocket: OnSocket): void {
+    const peer = peerRequest(request, this.#proxies);
+    if (peer === undefined || this.#wss.clients.size >= MAX_CONNECTIONS) {
+      const status = peer === undefined ? '404 Not Found' : '503 Service Unavailable';
+      // its client's end is seen only by who reads, and may never come
+      socket.on('error', () => socket.destroy()).resume();
+      setTimeout(() => socket.destroy(), GRACE_MS).unref();
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      return;
+    }
+    this.#wss.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('pong', () => this.#silent.delete(webSocket));
+      webSocket.once('close', () => this.#silent.delete(webSocket));
+      onSocket(webSocket, peer);
+    });
+  }
+
+  #ping(): void {
+    for (const socket of this.#wss.clients) {
+      if (this.#silent.has(socket)) {
+        socket.terminate();
+      } else {
+        this.#silent.add(socket);
+        socket.ping();
+      }
+    }
+  }
+}
+
+function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): PeerRequest | undefined {
+  const { url = '', headers, socket } = request;
+  const mark = url.indexOf('?');
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const names = path.split('/').slice(1).map(decode);
+  if (names.length < 2 || names.length > 3 || names.some((name) => name === undefined || name === '')) return undefined;
+  const [app, stream, playlist] = names as [string, string, string?];
+  const { host = '' } = headers;
+  return {
+    hostName: hostName(host),
+    origin: `${'encrypted' in socket ? 'wss' : 'ws'}://${host}`,
+    client: forwardedClient(request, proxies),
+    app,
+    stream,
+    ...(playlist === undefined ? {} : { playlist }),
+    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark)),
+  };
+}
+
+function decode(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The host of a `Host` header, without its port. */
+function hostName(host: string): string {
+  return host.replace(/:\d*$/, '');
+}

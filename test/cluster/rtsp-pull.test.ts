@@ -1,0 +1,32 @@
+import test from 'ava';
+import { GST, startGst } from '../support/gst-rtsp.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { until } from '../support/until.ts';
+
+const STREAMS = '/v1/vhosts/default/apps/app/streams';
+
+test('a camera that is pulled by a node that is killed is pulled by another', async (t) => {
+  const server = await startGst(t, { mounts: { '/live': `( ${GST.h264()} ${GST.aac()} )` } });
+  const redis = await usedRedis(t);
+  const nodes = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, { providers: '<RTSPPull/>' }))) as [Kiln, Kiln];
+  for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready' });
+  const made = await nodes[0].api(STREAMS, 'POST', { name: 'cam', urls: [server.url('/live')], properties: { persistent: true } });
+  t.is(made.status, 201, JSON.stringify(made.body));
+  const portOf = async (node: Kiln): Promise<number | undefined> => (await node.stream('cam')).body.response?.input.connection?.localPort;
+  const before = await until('it is connected', () => portOf(nodes[1]));
+  const holder = await until('one of them counts it', async () => [...(await nodesOf(nodes[0])).values()].find(({ streams }) => streams === 1)?.id);
+  const [victim, other] = holder === 'b' ? [nodes[1], nodes[0]] : nodes;
+  victim.signal('SIGKILL');
+  await victim.exited();
+  await until('the other node pulls it', async () => {
+    const { status, body } = await other.stream('cam');
+    const { connection, sourceType } = body.response?.input ?? {};
+    return status === 200 && sourceType === 'RtspPull' && connection?.localPort !== undefined && connection.localPort !== before;
+  });
+  const playlist = await until('it plays there', async () => {
+    const answer = await fetch(other.httpUrl('/app/cam/llhls.m3u8'));
+    return answer.status === 200 && answer.text();
+  });
+  t.regex(playlist, /#EXTM3U/);
+});

@@ -1,0 +1,107 @@
+import test from 'ava';
+import { pino } from 'pino';
+import { OvtClient } from '../../src/providers/ovt/client.ts';
+import { FRAMERATE, HEIGHT, PERIOD, PICTURE, SOUND, WIDTH } from '../support/matrix/clip.ts';
+import { judge, type Judgement } from '../support/matrix/judge.ts';
+import { isWhole, recordingOf } from '../support/matrix/whep-recording.ts';
+import { Program } from '../support/ffmpeg.ts';
+import { Kiln } from '../support/kiln.ts';
+import { PublisherPeer } from '../support/publisher-peer.ts';
+import { relayedSdp } from '../support/relayed-peer.ts';
+import { faulty, UdpRelay } from '../support/udp-relay.ts';
+import { until } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc-media.ts';
+
+const BAD = { loss: 0.05, delayMs: 10, jitterMs: 100 };
+/** Enough for a datagram, a report that it is missing, and another try that is lost, too. */
+const LATENCY_MS = 800;
+const FRAMES = 8 * FRAMERATE;
+
+type Test = import('ava').ExecutionContext;
+
+/** When each frame of a stream comes, by its bytes, in the order in which they come. */
+async function arrivals(t: Test, url: string): Promise<Map<string, number>> {
+  const client = await OvtClient.connect(url, { log: pino({ level: 'silent' }) });
+  t.teardown(() => client.close());
+  const times = new Map<string, number>();
+  await client.play({
+    tracks: () => {},
+    packet: ({ track, data }) => void (track.type === 'video' && times.set(data.toString('latin1'), performance.now())),
+    end: () => {},
+  });
+  return times;
+}
+
+test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no later than the latency allows', async (t) => {
+  const kiln = await Kiln.start({
+    ovt: true, llhls: '<SegmentDuration>1</SegmentDuration>',
+    srt: { in: `<Options><Option><Key>SRTO_RCVLATENCY</Key><Value>${LATENCY_MS}</Value></Option></Options>` },
+  });
+  t.teardown(() => kiln.stop());
+  const relay = await UdpRelay.open(kiln.ports.srt as number, faulty({ seed: 11, ...BAD }));
+  t.teardown(() => relay.close());
+  const to = (port: number, name: string) =>
+    `[f=mpegts]srt://127.0.0.1:${port}?streamid=default/app/${name}&pkt_size=1316&latency=${LATENCY_MS * 1000}`;
+  // the same frames at the same moment, over a good way and over a bad one
+  const publisher = new Program('ffmpeg', [
+    '-nostdin', '-loglevel', 'error', '-re', '-f', 'lavfi', '-i', PICTURE, '-re', '-f', 'lavfi', '-i', SOUND, '-map', '0:v', '-map', '1:a',
+    '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-g', String(FRAMERATE), '-b:v', '300k',
+    '-c:a', 'aac', '-f', 'tee', `${to(kiln.ports.srt as number, 'good')}|${to(relay.port, 'bad')}`,
+  ]);
+  t.teardown(() => publisher.stop());
+  await Promise.all([kiln.liveStream('good'), kiln.liveStream('bad')]);
+  const [good, bad] = await Promise.all(['good', 'bad'].map((name) => arrivals(t, kiln.ovtUrl(name)))) as [Map<string, number>, Map<string, number>];
+  const url = kiln.httpUrl('/app/bad/llhls.m3u8');
+  await until('LL-HLS', async () => (await fetch(url)).status === 200);
+  const { pictures, skews } = await judge({ from: url, seconds: 5 });
+  await until('frames', () => bad.size > FRAMES);
+  t.true(pictures >= 4 * FRAMERATE);
+  t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < 0.1), skews.join());
+
+  // each was listened to from a key frame on, whichever of them earlier
+  const both = [[...good.keys()], [...bad.keys()]].map((frames) => frames.slice(frames.findIndex((frame) => good.has(frame) && bad.has(frame)))) as [string[], string[]];
+  const length = Math.min(...both.map((frames) => frames.length));
+  const [expected, came] = both.map((frames) => frames.slice(0, length)) as [string[], string[]];
+  t.true(length > FRAMES / 2);
+  t.deepEqual(came.map((frame) => expected.indexOf(frame)), came.map((_, i) => i), 'every frame, in order');
+  const later = came.map((frame) => (bad.get(frame) as number) - (good.get(frame) as number));
+  t.log(`${relay.counts.toServer.lost} of ${relay.counts.toServer.received} datagrams were lost; frames came ${Math.round(Math.min(...later))} to ${Math.round(Math.max(...later))} ms later`);
+  t.true(Math.max(...later) < LATENCY_MS, 'whatever was lost');
+  t.true(relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20);
+});
+
+test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP', async (t) => {
+  const kiln = await Kiln.start({ whip: true, llhls: '<SegmentDuration>1</SegmentDuration>' });
+  t.teardown(() => kiln.stop());
+  const [video, sound] = await Promise.all([
+    h264({ source: PICTURE, width: WIDTH, height: HEIGHT, fps: FRAMERATE, gop: FRAMERATE, seconds: PERIOD }),
+    opus(PERIOD, 1, 'audio', 0, SOUND),
+  ]);
+  const peer = new PublisherPeer({ media: [video, { ...sound, frames: sound.frames.slice(0, PERIOD * 50) }] });
+  t.teardown(() => peer.close());
+  let relay: UdpRelay | undefined;
+  t.teardown(() => relay?.close());
+  await peer.publish(kiln.httpUrl('/app/live?direction=whip'), async (answer) => {
+    const relayed = await relayedSdp(answer, faulty({ seed: 12, ...BAD }));
+    ({ relay } = relayed);
+    return relayed.description;
+  });
+  await kiln.liveStream('live');
+  const url = kiln.httpUrl('/app/live/llhls.m3u8');
+  await until('LL-HLS', async () => (await fetch(url)).status === 200);
+  const viewer = new ViewerPeer();
+  t.teardown(() => viewer.close());
+  await viewer.play(kiln.httpUrl('/app/live?direction=whep'));
+  const watched = async (): Promise<Judgement> => {
+    await viewer.until(() => viewer.frames().length > FRAMES && isWhole(viewer.packets.video));
+    return judge({ from: recordingOf(viewer, 'H264', true) });
+  };
+  const judgements = await Promise.all([judge({ from: url, seconds: 8 }), watched()]);
+  for (const { pictures, skews } of judgements) {
+    t.log(`${pictures} pictures, ${relay?.counts.toServer.lost} datagrams were lost`);
+    t.true(pictures >= 4 * FRAMERATE);
+    t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < 0.1), skews.join());
+  }
+  t.true((relay?.counts.toServer.lost ?? 0) > 20);
+});

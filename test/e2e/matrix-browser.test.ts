@@ -1,0 +1,36 @@
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+import { launchBrowser } from '../support/browser.ts';
+import { Matrix } from '../support/matrix/matrix.ts';
+import { LEAST_SECONDS, PLAYERS, playersOf } from '../support/matrix/players.ts';
+
+const SCRIPT = fileURLToPath(new URL('../support/whip-publisher.js', import.meta.url));
+/** Of the fake camera, what Chromium sends at least of its 30 a second while a machine is busy. */
+const PICTURES_PER_SECOND = 10;
+
+test('what Chromium publishes by WHIP is decoded by every player', async (t) => {
+  // Chromium sends a key frame when it is asked to, every three seconds: segments are longer than configured
+  const matrix = await Matrix.open();
+  t.teardown(() => matrix.close());
+  const { kiln } = matrix;
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await browser.newPage({ bypassCSP: true });
+  await page.goto(kiln.httpUrl('/'));
+  await page.addScriptTag({ path: SCRIPT });
+  await page.evaluate(`publishWhip('${kiln.httpUrl('/app/chromium?direction=whip')}', { codec: 'H264', width: 320, height: 180 })`);
+  const { input } = await kiln.liveStream('chromium');
+  t.deepEqual(input.tracks.map(({ video, audio }) => (video ?? audio)?.codec), ['H264', 'OPUS']);
+  const failures = await Promise.all(playersOf('H264+OPUS').map(async (player) => {
+    try {
+      for (const { pictures, keyFrames, sound } of await PLAYERS[player].watch({ kiln, stream: 'chromium', video: 'H264', audio: 'OPUS' })) {
+        t.log(`${player}: ${pictures} pictures, ${keyFrames} key frames, ${sound} s of sound`);
+        t.true(pictures >= LEAST_SECONDS * PICTURES_PER_SECOND && keyFrames > 0 && sound >= LEAST_SECONDS, player);
+      }
+      return [];
+    } catch (error) {
+      return [`${player}: ${(error as Error).message}`];
+    }
+  }));
+  t.deepEqual(failures.flat(), []);
+});

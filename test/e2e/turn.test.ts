@@ -1,0 +1,74 @@
+import { createHmac } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { launchBrowser } from '../support/browser.ts';
+import { LiveStream } from '../support/live-stream.ts';
+import { TurnServer } from '../support/turn-server.ts';
+import { until } from '../support/until.ts';
+import { h264 } from '../support/webrtc-media.ts';
+import { startWebrtc } from '../support/webrtc-server.ts';
+
+const PLAYER = fileURLToPath(new URL('../support/relay-player.js', import.meta.url));
+const RECEIVED = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
+const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
+const SECRET = 'the relay and Kiln know it';
+/** What comes from there comes through the relay. */
+const RELAY = '127.0.0.5';
+
+const video = await h264();
+const browser = await launchBrowser();
+test.after.always(() => browser.close());
+
+async function start(t: ExecutionContext, { peers = '127.0.0.1', secret = SECRET } = {}) {
+  const turn = await TurnServer.start(t, { secret: SECRET, peers, address: RELAY });
+  const candidates = { tcpRelay: [{ host: RELAY, port: turn.port }], tcpRelaySecret: secret };
+  const server = await startWebrtc(t, { candidates });
+  const live = new LiveStream(server.registry, [video]);
+  t.teardown(() => live.close());
+  const page = await browser.newPage();
+  t.teardown(() => page.close());
+  await page.goto(`${server.url}/page`);
+  for (const path of [PLAYER, RECEIVED, OVENPLAYER]) await page.addScriptTag({ path });
+  const plays = () => until('the picture moves', async () => (await page.evaluate('received().then(({ frames }) => frames)') as number) > 20);
+  const way = () => page.evaluate('way()') as Promise<object | undefined>;
+  return { ...server, turn, page, plays, way };
+}
+
+test.serial('who asks for the relay plays through it: by WHEP, and by OvenPlayer', async (t) => {
+  const { url, port, page, plays, way } = await start(t);
+  await page.evaluate(`playRelayed('${url}/app/stream?direction=whep&transport=relay')`);
+  await plays();
+  t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
+  await page.evaluate('connection.close()');
+
+  await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/stream?transport=relay')`);
+  await plays();
+  t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
+});
+
+test.serial('who publishes through the relay is told apart', async (t) => {
+  const { url, page, registry, way } = await start(t);
+  await page.evaluate(`publishRelayed('${url}/app/cam?direction=whip&transport=relay')`);
+  const input = await until('it is live', () => registry.vhost('default').application('app').stream('cam'));
+  t.like(input.source.connection?.(), { transport: 'TURN', protocol: 'UDP', localAddress: '127.0.0.1', remoteAddress: RELAY });
+  t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
+});
+
+test.serial('the relay takes what was made with its secret, as long as it holds', async (t) => {
+  const { turn, page } = await start(t);
+  const allocate = (expiresIn: number, secret: string) => {
+    const username = `${Math.round(Date.now() / 1000) + expiresIn}:x`;
+    const credential = createHmac('sha1', secret).update(username).digest('base64');
+    return page.evaluate(`allocate(${JSON.stringify({ urls: `turn:${RELAY}:${turn.port}?transport=tcp`, username, credential })})`);
+  };
+  t.is(await allocate(60, SECRET), 0);
+  t.is(await allocate(-60, SECRET), 401);
+  t.is(await allocate(60, 'another'), 401);
+});
+
+test.serial('the relay leads to the media of the nodes and nowhere else', async (t) => {
+  const { url, page, turn, way } = await start(t, { peers: '127.0.0.2' });
+  await page.evaluate(`playRelayed('${url}/app/stream?direction=whep&transport=relay')`);
+  await until('it is refused', () => /Forbidden IP/.test(turn.log));
+  t.is(await way(), undefined);
+});

@@ -1,0 +1,118 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import type { PeerNews, ToPeer } from './serve-peers.ts';
+
+/** A child process (`serve-peers.ts`) that has all peers of one kind of a test file; started with the first. */
+export class PeerProcess<Options, News = never> {
+  readonly #file: URL;
+  readonly #peers = new Map<number, (news: PeerNews | News) => void>();
+  #child: ChildProcess | undefined;
+  #count = 0;
+
+  constructor(file: URL) {
+    this.#file = file;
+  }
+
+  /** @param hear takes what is told of the peer @returns its id */
+  add(hear: (news: PeerNews | News) => void): number {
+    this.#peers.set(this.#count, hear);
+    return this.#count++;
+  }
+
+  tell(message: ToPeer<Options>): void {
+    this.#child ??= this.#fork();
+    this.#child.send(message);
+  }
+
+  delete(id: number): void {
+    this.#peers.delete(id);
+  }
+
+  #fork(): ChildProcess {
+    const child = fork(this.#file, { serialization: 'advanced' });
+    child.on('message', (news: (PeerNews | News) & { readonly id: number }) => this.#peers.get(news.id)?.(news));
+    // it ends with the test file, and holds nothing up until then
+    child.unref();
+    child.channel?.unref();
+    return child;
+  }
+}
+
+/** What a peer is to believe that it was answered. */
+export type Change = (answer: string) => string | Promise<string>;
+
+/** A WebRTC peer in a process of its own. */
+export class RemotePeer<Options, News = never> {
+  state = 'new';
+  readonly #process: PeerProcess<Options, News>;
+  readonly #options: Options;
+  readonly #id: number;
+  readonly #waiters = new Set<() => void>();
+  #local = '';
+
+  /** @param onNews takes what is told beside descriptions and states */
+  constructor(process: PeerProcess<Options, News>, options: Options, onNews: (news: News) => void = () => {}) {
+    this.#process = process;
+    this.#options = options;
+    this.#id = process.add((news) => {
+      if (isOfEvery(news)) this.#take(news);
+      else onNews(news);
+      for (const waiter of this.#waiters) waiter();
+      this.#waiters.clear();
+    });
+  }
+
+  /** The offer with all candidates. */
+  async offer(): Promise<string> {
+    this.#process.tell({ id: this.#id, do: 'offer', options: this.#options });
+    await this.until(() => this.#local !== '');
+    return this.#local;
+  }
+
+  /** Takes an offer; the answer with all candidates. */
+  async answerTo(sdp: string): Promise<string> {
+    this.#process.tell({ id: this.#id, do: 'answerTo', sdp, options: this.#options });
+    await this.until(() => this.#local !== '');
+    return this.#local;
+  }
+
+  /**
+   * Offers to an endpoint of WHIP or WHEP and takes its answer, as `change` makes it.
+   * @throws Error for any status but 201
+   */
+  protected async post(url: string, change: Change = (answer) => answer): Promise<Response> {
+    const body = await this.offer();
+    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body });
+    const answer = await response.text();
+    if (response.status !== 201) throw new Error(`${response.status}: ${answer}`);
+    this.answer(await change(answer));
+    return response;
+  }
+
+  /** Takes the answer to its offer. */
+  answer(sdp: string): void {
+    this.#process.tell({ id: this.#id, do: 'answer', sdp });
+  }
+
+  /** Resolves when `condition` holds, which is looked at with everything that is told of the peer. */
+  async until(condition: () => boolean): Promise<void> {
+    // the child holds nothing up, so that somebody must who waits for it
+    const alive = setInterval(() => undefined, 1000);
+    while (!condition()) await new Promise<void>((done) => this.#waiters.add(done));
+    clearInterval(alive);
+  }
+
+  close(): void {
+    this.#process.delete(this.#id);
+    this.#process.tell({ id: this.#id, do: 'close' });
+  }
+
+  #take(news: PeerNews): void {
+    if (news.is === 'local') this.#local = news.sdp;
+    else this.state = news.state;
+  }
+}
+
+function isOfEvery<News>(news: PeerNews | News): news is PeerNews {
+  const { is } = news as PeerNews;
+  return is === 'local' || is === 'state';
+}

@@ -1,0 +1,137 @@
+import test, { type ExecutionContext } from 'ava';
+import { RtpClock, type RtpTrackClock } from '../../../../../src/protocols/rtp/receive/clock.ts';
+
+const TICKS = 90_000;
+
+/** Takes a frame of a track every 20 ms, from one second to another, and answers the times, in seconds. */
+function run(track: RtpTrackClock, clockRate: number, { from, to, base, latency = 0 }: {
+  readonly from: number; readonly to: number; readonly base: number; readonly latency?: number;
+}): number[] {
+  const times: number[] = [];
+  for (let i = Math.round(from * 50); i < Math.round(to * 50); i++) {
+    const stamp = Math.round(base + (i / 50) * clockRate) % 2 ** 32;
+    times.push(track.time(stamp, i * 20 + latency) / TICKS);
+  }
+  return times;
+}
+
+function report(seconds: number, rtpTime: number) {
+  return { ssrc: 1, ntpMs: seconds * 1000, compactNtp: 0, rtpTime: rtpTime % 2 ** 32 };
+}
+
+function near(t: ExecutionContext, actual: number | undefined, expected: number, within = 0.002): void {
+  t.true(Math.abs((actual ?? NaN) - expected) <= within, `${actual} is not ${expected}`);
+}
+
+test('without reports tracks are to each other as they come, through the wraps of both', (t) => {
+  const clock = new RtpClock(true);
+  const video = clock.track(90_000, false);
+  const audio = clock.track(48_000, true);
+  t.false(clock.isAligned);
+  const pictures = run(video, 90_000, { from: 0, to: 10, base: 2 ** 32 - 5000 });
+  near(t, pictures[0], 0);
+  near(t, pictures.at(-1), 9.98);
+  const sound = run(audio, 48_000, { from: 10, to: 12, base: 2 ** 32 - 1000 - 480_000 });
+  near(t, sound[0], 10);
+  near(t, sound.at(-1), 11.98);
+});
+
+test('reports in front of the first packets put tracks where they belong, whatever their latency', (t) => {
+  const clock = new RtpClock(true);
+  const video = clock.track(90_000, false);
+  const audio = clock.track(48_000, true);
+  video.report(report(1000, 70_000));
+  t.false(clock.isAligned);
+  audio.report(report(1000, 900));
+  t.true(clock.isAligned);
+  // the picture of the same instant comes 300 ms after the sound
+  const sound = run(audio, 48_000, { from: 0, to: 1, base: 900 });
+  const pictures = run(video, 90_000, { from: 0, to: 1, base: 70_000, latency: 300 });
+  pictures.forEach((time, i) => near(t, time, sound[i] as number));
+});
+
+test('a report that comes late moves the pictures, slowly, and never back', (t) => {
+  const clock = new RtpClock(true);
+  const video = clock.track(90_000, false);
+  const audio = clock.track(48_000, true);
+  const sound = run(audio, 48_000, { from: 0, to: 1, base: 0 });
+  const before = run(video, 90_000, { from: 0, to: 1, base: 0, latency: 300 });
+  const apart = (before.at(-1) as number) - (sound.at(-1) as number);
+  audio.report(report(500, 48_000));
+  video.report(report(500, 90_000));
+  const moved = run(video, 90_000, { from: 1, to: 20, base: 0, latency: 300 });
+  const steady = run(audio, 48_000, { from: 1, to: 20, base: 0 });
+  near(t, (moved[0] as number) - (steady[0] as number), apart, 0.01);
+  near(t, (moved.at(-1) as number) - (steady.at(-1) as number), 0, 0.006);
+  for (let i = 1; i < moved.length; i++) {
+    const step = (moved[i] as number) - (moved[i - 1] as number);
+    t.true(step > 0.018 && step < 0.022, `${step}`);
+    near(t, (steady[i] as number) - (steady[i - 1] as number), 0.02, 1e-6);
+  }
+});
+
+test('reports that cannot be are not believed', (t) => {
+  const clock = new RtpClock(true);
+  const video = clock.track(90_000, false);
+  run(video, 90_000, { from: 0, to: 1, base: 0 });
+  t.false(video.report({ ...report(0, 0), ntpMs: undefined }));
+  t.false(video.report(report(100, 60 * 90_000)));
+  t.true(video.report(report(100, 90_000)));
+});
+
+test('senders whose clocks are apart are put together by arrival', (t) => {
+  const clock = new RtpClock(true);
+  const video = clock.track(90_000, false);
+  const audio = clock.track(48_000, true);
+  audio.report(report(1000, 0));
+  video.report(report(9000, 0));
+  near(t, run(audio, 48_000, { from: 0, to: 0.1, base: 0 })[0], 0);
+  near(t, run(video, 90_000, { from: 0, to: 0.1, base: 0 })[0], 0, 0.1);
+});
+
+test('a report that jumps moves nothing before the next agrees, and the clocks of both are known', (t) => {
+  const clock = new RtpClock(true);
+  const video = clock.track(90_000, false);
+  const audio = clock.track(48_000, true);
+  audio.report(report(100, 0));
+  video.report(report(100, 0));
+  const both = (from: number, to: number) => {
+    const sound = run(audio, 48_000, { from, to, base: 0 });
+    const pictures = run(video, 90_000, { from, to, base: 0 });
+    return (pictures.at(-1) as number) - (sound.at(-1) as number);
+  };
+  near(t, both(0, 1), 0);
+  // the sender's clock is set by a second; its reports tell so one after the other
+  audio.report(report(102, 48_000));
+  near(t, both(1, 2), 0);
+  video.report(report(103, 180_000));
+  near(t, both(2, 3), 0);
+  audio.report(report(104, 144_000));
+  near(t, both(3, 4), 0);
+  video.report(report(105, 360_000));
+  near(t, both(4, 5), 0);
+  // and now one track alone really moves
+  video.report(report(106.2, 450_000));
+  near(t, both(5, 6), 0);
+  video.report(report(107.2, 540_000));
+  near(t, both(6, 16), 0.2, 0.01);
+});
+
+test('a count that jumps goes on at the time of its packets', (t) => {
+  const clock = new RtpClock(false);
+  const video = clock.track(90_000, false);
+  run(video, 90_000, { from: 0, to: 2, base: 0 });
+  near(t, run(video, 90_000, { from: 2, to: 3, base: 3_000_000_000 })[0], 2, 0.03);
+  near(t, run(video, 90_000, { from: 3, to: 4, base: 5000 })[0], 3, 0.03);
+  video.restart();
+  near(t, run(video, 90_000, { from: 4, to: 5, base: 77 })[0], 4, 0.03);
+});
+
+test('a stall, and a burst after it, are no jumps', (t) => {
+  const clock = new RtpClock(false);
+  const video = clock.track(90_000, false);
+  run(video, 90_000, { from: 0, to: 1, base: 0 });
+  const stalled = Array.from({ length: 1000 }, (_, i) => video.time(90_000 + i * 1800, 30_000) / TICKS);
+  near(t, stalled[0], 1);
+  near(t, stalled.at(-1), 20.98);
+});

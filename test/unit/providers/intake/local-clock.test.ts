@@ -1,0 +1,54 @@
+import test from 'ava';
+import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
+
+const VIDEO = { num: 1, den: 90_000 };
+const SOUND = { num: 1, den: 48_000 };
+
+test('times of one source keep their distances, whatever they begin with', (t) => {
+  const clock = new LocalClock();
+  const start = 5_000_000_000;
+  const times = [0, 3000, 6000, 9003].map((dts) => clock.next(0, start + dts, VIDEO, VIDEO, 0, 0));
+  t.deepEqual(times.map((time) => time - (times[0] ?? 0)), [0, 3000, 6000, 9003]);
+  t.true((times[0] ?? -1) >= 0 && (times[0] ?? Infinity) < 90_000);
+});
+
+test('a track that begins earlier than the first packet keeps its place', (t) => {
+  const clock = new LocalClock();
+  const video = clock.next(0, 900_000, VIDEO, VIDEO, 0, 0);
+  const sound = clock.next(1, 9.8 * 48_000, SOUND, SOUND, 0, 0);
+  t.is(Math.round((video / 90_000 - sound / 48_000) * 1000), 200);
+});
+
+test('another connection goes on as long after as it took, with all tracks in step', (t) => {
+  const clock = new LocalClock();
+  const last = clock.next(0, 70_000_000, VIDEO, VIDEO, 0, 1000);
+  clock.restart();
+  const video = clock.next(0, 12, VIDEO, VIDEO, 0, 4000);
+  const sound = clock.next(1, 48_000, SOUND, SOUND, 0, 4010);
+  t.is(video - last, 270_000);
+  t.is(Math.round((sound / 48_000 - video / 90_000) * 100), 100);
+});
+
+test('a connection that follows at once never goes back', (t) => {
+  const clock = new LocalClock();
+  let last = -1;
+  for (let round = 0; round < 5; round++) {
+    clock.restart();
+    for (const time of [900, 0, 3600]) {
+      const next = clock.next(0, round * 1e9 + time, VIDEO, VIDEO, 0, 0);
+      t.true(next > last);
+      last = next;
+    }
+  }
+});
+
+test('times of the first source are its own where they are kept, and go on behind them', (t) => {
+  const clock = new LocalClock(true);
+  clock.restart();
+  t.true(clock.keepsTimes);
+  t.is(clock.next(0, 900_000, VIDEO, VIDEO, 0, 0), 900_000);
+  t.is(clock.next(1, 9.8 * 48_000, SOUND, SOUND, 0, 0), 470_400);
+  t.false(clock.keepsTimes);
+  clock.restart();
+  t.is(clock.next(0, 12, VIDEO, VIDEO, 0, 3000), 900_000 + 270_000);
+});

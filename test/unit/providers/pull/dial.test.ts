@@ -1,0 +1,67 @@
+import dns from 'node:dns';
+import { once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
+import { createServer, isIP, type AddressInfo } from 'node:net';
+import test from 'ava';
+import { connectionOf, dial } from '../../../../src/providers/pull/dial.ts';
+import { PullGuard } from '../../../../src/providers/pull/guard.ts';
+
+const plainLookup = dns.lookup;
+
+/** Who owns the name answers these, one for each question, and the last of them for ever. */
+function answer(...answers: string[][]): { asked: number } {
+  const count = { asked: 0 };
+  const lookup = async () => (answers[Math.min(count.asked++, answers.length - 1)] as string[]).map((address) => ({ address, family: 4 }));
+  Object.assign(dns.promises, { lookup });
+  Object.assign(dns, {
+    lookup: (host: string, ...rest: [never, never]) => {
+      if (isIP(host) === 0) throw new Error('a name was resolved where it is not checked');
+      plainLookup(host, ...rest);
+    },
+  });
+  syncBuiltinESMExports();
+  return count;
+}
+
+function guardOf(...ports: number[]): PullGuard {
+  return new PullGuard({ nodes: () => [], ports: { tcp: new Set(ports), udp: new Set() }, stores: () => [] });
+}
+
+async function listening(host: string): Promise<{ port: number; close: () => void; accepted: () => number }> {
+  let accepted = 0;
+  const server = createServer((socket) => {
+    accepted++;
+    socket.on('error', () => {}).resume();
+  }).listen(0, host);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => server.close(), accepted: () => accepted };
+}
+
+test.serial('a name that changes its mind is connected to where it was checked', async (t) => {
+  const origin = await listening('127.0.0.3');
+  t.teardown(origin.close);
+  const count = answer(['127.0.0.3'], ['169.254.169.254']);
+  const socket = await dial(guardOf(), 'rebinds.example', origin.port);
+  t.teardown(() => socket.destroy());
+  t.is(socket.remoteAddress, '127.0.0.3');
+  t.is(count.asked, 1);
+  t.like(connectionOf(socket), { transport: 'TCP', protocol: 'TCP', remoteAddress: '127.0.0.3', remotePort: origin.port });
+});
+
+test.serial('of several addresses only the allowed ones are tried, in turn', async (t) => {
+  const origin = await listening('127.0.0.3');
+  t.teardown(origin.close);
+  answer(['169.254.169.254', '127.0.0.2', '127.0.0.3']);
+  const socket = await dial(guardOf(), 'several.example', origin.port);
+  t.teardown(() => socket.destroy());
+  t.is(socket.remoteAddress, '127.0.0.3');
+});
+
+test.serial('no connection is made where one would be out of bounds', async (t) => {
+  const own = await listening('127.0.0.1');
+  t.teardown(own.close);
+  answer(['127.0.0.1']);
+  await t.throwsAsync(dial(guardOf(own.port), 'own.example', own.port), { message: /one of the cluster's own/ });
+  t.is(own.accepted(), 0);
+  await t.throwsAsync(dial(guardOf(), 'own.example', 1), { name: 'PullError', message: /ECONNREFUSED/ });
+});

@@ -1,0 +1,51 @@
+import test from 'ava';
+import { DecodeTimes } from '../../../../src/providers/rtp/decode-times.ts';
+import { seeded } from '../../codecs/vectors.ts';
+
+/** Pictures by number, in the order of decoding, 3600 apart. */
+function run(times: DecodeTimes, order: readonly number[]): number[] {
+  return order.map((picture) => times.next(picture * 3600) / 3600);
+}
+
+test('pictures in order are decoded when they are shown', (t) => {
+  t.deepEqual(run(new DecodeTimes(), [5, 6, 7, 9, 10]), [5, 6, 7, 9, 10]);
+});
+
+test('where the configuration tells, the first times are right already', (t) => {
+  const times = new DecodeTimes();
+  times.expect(1);
+  t.deepEqual(run(times, [0, 3, 1, 2, 6, 4, 5, 9, 7, 8]), [-0.5, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  const pyramid = new DecodeTimes();
+  pyramid.expect(2);
+  t.deepEqual(run(pyramid, [0, 4, 2, 1, 3, 8, 6, 5, 7]), [-1, -0.5, 0, 1, 2, 3, 4, 5, 6]);
+});
+
+test('where it does not, they are right after some pictures', (t) => {
+  const times = new DecodeTimes();
+  times.expect(undefined);
+  const order = [0, 4, 2, 1, 3, 8, 6, 5, 7, 12, 10, 9, 11, 16, 14, 13, 15];
+  const decoded = run(times, order);
+  order.slice(6).forEach((picture, i) => t.true((decoded[i + 6] as number) <= picture, `${picture}: ${decoded[i + 6]}`));
+  t.deepEqual(decoded.slice(8), [5, 6, 7, 8, 9, 10, 11, 12, 13]);
+});
+
+test('whatever comes, each time is later than the one before', (t) => {
+  const random = seeded(3);
+  for (let run = 0; run < 50; run++) {
+    const times = new DecodeTimes();
+    times.expect(Math.floor(random() * 20));
+    let last = -Infinity;
+    for (let i = 0; i < 200; i++) {
+      const next = times.next(Math.floor((i + random() * 30) * 3600));
+      t.true(next > last);
+      last = next;
+    }
+  }
+});
+
+test('it begins anew', (t) => {
+  const times = new DecodeTimes();
+  run(times, [100, 101]);
+  times.restart();
+  t.deepEqual(run(times, [3, 4]), [3, 4]);
+});

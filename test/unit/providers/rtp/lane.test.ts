@@ -1,0 +1,90 @@
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { FaultLog } from '../../../../src/log.ts';
+import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
+import type { RtpPacket } from '../../../../src/protocols/rtp/receive/packet.ts';
+import { AudioIntake } from '../../../../src/providers/intake/audio-intake.ts';
+import { GapTimer, type Waiting } from '../../../../src/providers/rtp/gap-timer.ts';
+import { RtpLane } from '../../../../src/providers/rtp/lane.ts';
+import { until } from '../../../support/until.ts';
+
+const RATE = 48_000;
+
+interface Stream {
+  /** Of what it brings, in seconds. */
+  readonly times: number[];
+  send(sequence: number, seconds: number, now: number): void;
+  report(ssrc: number, ntpMs: number, seconds: number): void;
+}
+
+/** Two streams of sound; the second leads. */
+function setUp(t: ExecutionContext): [Stream, Stream] {
+  const clock = new RtpClock(true);
+  const faults = new FaultLog(pino({ level: 'silent' }));
+  t.teardown(() => faults.close());
+  return [false, true].map((leads, id) => {
+    const times: number[] = [];
+    const lane: RtpLane = new RtpLane({
+      kind: 'audio', format: { encoding: 'OPUS', clockRate: RATE, parameters: {} }, waitMs: 0, faults,
+      source: new AudioIntake({ id, codec: 'OPUS' }), clock: clock.track(RATE, leads),
+      onEvent: (event) => {
+        const unit = lane.unit(event);
+        if (unit !== undefined) times.push(Math.round(unit.time / 900) / 100);
+      },
+    });
+    return {
+      times,
+      send: (sequence: number, seconds: number, now: number) => {
+        const packet: RtpPacket = { payloadType: 96, marker: true, sequence, timestamp: seconds * RATE, ssrc: id, payload: Buffer.of(0xfc, 1, 2) };
+        lane.push(packet, now);
+      },
+      report: (ssrc: number, ntpMs: number, seconds: number) => lane.report({ ssrc, ntpMs, compactNtp: 0, rtpTime: seconds * RATE }),
+    };
+  }) as [Stream, Stream];
+}
+
+test('what a sender reports of its own stream is believed, also in front of it', (t) => {
+  const [one, other] = setUp(t);
+  other.report(1, 10_000, 100);
+  other.send(0, 100, 0);
+  one.report(0, 11_000, 200);
+  one.send(0, 200, 0);
+  t.deepEqual([other.times, one.times], [[0], [1]]);
+});
+
+test('a report of another source moves nothing, in front of the stream or behind', (t) => {
+  const [one, other] = setUp(t);
+  other.send(0, 100, 0);
+  other.report(1, 10_000, 100);
+  one.report(7, 11_000, 200);
+  one.send(0, 200, 0);
+  one.report(7, 14_000, 200);
+  for (let i = 1; i < 100; i++) one.send(i, 200 + i / 50, i * 20);
+  t.is(one.times[0], 0);
+  t.is(one.times.at(-1), 1.98);
+});
+
+test('the gap timer drives what waits, as long as anything does', async (t) => {
+  const now = performance.now();
+  const stream = (deadlines: number[]): Waiting & { ticks: number } => ({
+    ticks: 0,
+    get deadline() {
+      return deadlines[0];
+    },
+    tick(late) {
+      this.ticks++;
+      while ((deadlines[0] ?? Infinity) <= late) deadlines.shift();
+    },
+  });
+  const [one, other, closed] = [stream([now + 5, now + 30]), stream([now + 15]), stream([now + 5])];
+  const timer = new GapTimer([one, other]);
+  timer.heard(one, now);
+  timer.heard(other, now);
+  const none = new GapTimer([closed]);
+  none.heard(closed, now);
+  none.close();
+  none.heard(closed, now);
+  await until('nothing waits', () => one.deadline === undefined && other.deadline === undefined);
+  t.true(one.ticks >= 2);
+  t.is(closed.ticks, 0);
+});
