@@ -98,7 +98,6 @@ export class SrtListener implements Watcher {
     this.#closed ??= new Promise((resolve) => {
       const done = (): void => {
         koffi.unregister(this.#callback);
-        this.#guard?.close();
         resolve();
       };
       this.#runtime.release(this.#socket, { done });
@@ -158,6 +157,7 @@ export class SrtListener implements Watcher {
       throw new SrtError(`${where}: ${this.#library.lastErrorText()}`);
     }
     this.#guard = guard;
+    this.#runtime.guards.add(guard);
   }
 
   /** @returns 0 lets the caller in */

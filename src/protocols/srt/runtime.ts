@@ -3,6 +3,7 @@ import koffi from 'koffi';
 import type { Logger } from '../../log.ts';
 import { SrtCounting } from './counting.ts';
 import { SrtError } from './error.ts';
+import type { PortGuard } from './guard/port-guard.ts';
 import { CONNECTED, EVENT, INVALID, libsrt, type Libsrt } from './library.ts';
 import { readStatistics, STATISTICS_BYTES, type SrtStatistics } from './statistics.ts';
 
@@ -46,6 +47,8 @@ let leavesQuickly = false;
 export class SrtRuntime {
   readonly library: Libsrt;
   readonly counting: SrtCounting;
+  /** Of the ports, closed before libsrt ends: connections may outlive the listener of theirs. */
+  readonly guards = new Set<PortGuard>();
   /** What is received is put here, and handed over in the same turn. */
   readonly scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
   readonly #log: Logger;
@@ -125,6 +128,7 @@ export class SrtRuntime {
     clearInterval(this.#timer);
     await this.counting.close();
     if (this.#closing.length > 0) await new Promise<void>((resolve) => (this.#onReleased = resolve));
+    for (const guard of this.guards) guard.close();
     // an epoll without sockets ends its wait by itself
     if (this.#waiting) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     this.library.epollRelease(this.#epoll);

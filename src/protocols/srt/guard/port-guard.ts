@@ -1,5 +1,5 @@
 import type { Logger } from '../../../log.ts';
-import { rules, WINDOW_NUMBERS } from './rules.ts';
+import { nothing, rules, WINDOW_NUMBERS } from './rules.ts';
 import type { UdpSocket } from './udp-socket.ts';
 
 /** What was sent to one peer. */
@@ -47,10 +47,16 @@ export class PortGuard {
     if (this.#senders.delete(sender)) this.#batch ??= setTimeout(() => this.#apply(), BATCH_MS).unref();
   }
 
-  /** The rules stay as they are. Idempotent. */
+  /** Lets nothing in any more. Idempotent. */
   close(): void {
     clearInterval(this.#timer);
     clearTimeout(this.#batch);
+    this.#senders.clear();
+    try {
+      this.udp.filter(nothing());
+    } catch (error) {
+      this.#log.error({ err: error }, 'an SRT port that closes goes on taking packets');
+    }
     this.udp.close();
   }
 

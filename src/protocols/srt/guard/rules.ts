@@ -92,6 +92,14 @@ function acknowledgement(): Instruction[] {
   ]);
 }
 
+/**
+ * Lets nothing through: behind a packet that is for nobody libsrt does not look at its timers, and so never gets to the
+ * end of connections that are closed while such packets keep coming.
+ */
+export function nothing(): Instruction[] {
+  return [drop()];
+}
+
 /** With the number of a socket in the accumulator. */
 function find(windows: readonly Window[]): Instruction[] {
   const search = branch(windows.toSorted((a, b) => a.socket - b.socket));
