@@ -169,7 +169,7 @@ test('a node behind a connection that swallows everything is not reached, or not
   const proxy = await TcpProxy.open(t, Number(new URL(addressOf(b)).port));
   proxy.blackhole();
   const call = { from: a.self, to: b.self, method: 'GET', path: '/', headers: {}, time: Date.now(), nonce: 'n', bodyHash: '' };
-  const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 200 };
+  const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 2000 };
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
 });
