@@ -93,7 +93,7 @@ class RedisCluster implements Cluster {
     });
     const common = { self: this.self, connection, timing: this.#timing, onFault };
     this.#connection = connection;
-    this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key) });
+    this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key), promised: () => this.#peers.promised });
     this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
     this.#nodes = new Nodes({ ...common, known });
     this.#locks = new RedisLocks(connection.client, prefix);
@@ -158,9 +158,8 @@ class RedisCluster implements Cluster {
     const end = performance.now() + 2 * (this.#timing.grace + this.#timing.ttl);
     for (;;) {
       try {
-        const { promised, mayClaim } = this.#peers;
-        if (mayClaim) {
-          const claim = await this.#leases.claim(key, newToken(), meta, options, () => this.#peers.promised === promised);
+        if (this.#peers.mayClaim) {
+          const claim = await this.#leases.claim(key, newToken(), meta, options);
           if (claim !== undefined) return claim;
         } else if (this.state === 'degraded') {
           throw new UnavailableError('Redis cannot be reached');

@@ -32,6 +32,7 @@ export class RedisLease implements Lease {
   readonly #keeper: LeaseKeeper;
   readonly #loss = new AbortController();
   #fence: number;
+  #isRemade = false;
   #meta: Json;
   #kept: Json | undefined;
   /** The store may not have the meta, or what is kept. */
@@ -89,6 +90,11 @@ export class RedisLease implements Lease {
     return this.#validUntil;
   }
 
+  /** Redis may have it by a later fence than is known here. */
+  get isRemade(): boolean {
+    return this.#isRemade;
+  }
+
   async update(meta: Json): Promise<void> {
     if (this.ended) throw this.#ending();
     this.#meta = meta;
@@ -122,12 +128,19 @@ export class RedisLease implements Lease {
     this.#waits = false;
   }
 
+  /** Redis is asked to make it anew. */
+  remake(): void {
+    this.#isRemade = true;
+  }
+
   /** It was renewed, or others have promised to leave it alone. @param fence when it was made anew */
-  extend(validUntil: number, fence = this.#fence): void {
+  extend(validUntil: number, fence?: number): void {
     this.expire();
     if (this.ended) return;
     this.#validUntil = Math.max(this.#validUntil, validUntil);
+    if (fence === undefined) return;
     this.#fence = fence;
+    this.#isRemade = false;
   }
 
   /** Loses a lease that must not outlast its validity, when that is over. */

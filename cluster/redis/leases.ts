@@ -16,6 +16,8 @@ const BATCH = 500;
 export interface LeasesOptions extends Claimant {
   /** Who has a key by what this node has heard. */
   readonly latest: (key: string) => ClaimRecord | undefined;
+  /** Until when this node has promised others to hold nothing new, on the monotonic clock. */
+  readonly promised: () => number;
 }
 
 /** What this node holds, renewed together. */
@@ -40,12 +42,12 @@ export class Leases {
   }
 
   /**
-   * @param mayHold false when this node has promised meanwhile that it claims nothing
-   * @returns undefined when that is so, and while only previous holders may claim
+   * @returns undefined when this node has promised meanwhile that it claims nothing, and while only previous holders may
    * @throws UnavailableError
    */
-  async claim(key: string, token: string, meta: Json, options: ClaimOptions, mayHold: () => boolean): Promise<Claim | undefined> {
+  async claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
     const sent = performance.now();
+    const mayHold = this.#unlessPromised();
     let answer: ClaimAnswer;
     try {
       answer = await this.#ask({ key, token, meta, options, before: 'none' });
@@ -60,6 +62,8 @@ export class Leases {
     }
     const { fence, inherited, taken } = answer;
     const lease = this.#add({ key, token, fence, inherited, meta, validUntil: sent + this.#validity, options, waits: taken !== undefined });
+    // an earlier one of this node's, too, that Redis has lost
+    this.observe(key, { token, owner: { ...this.#options.self, fence, meta } });
     const latest = this.#options.latest(key);
     if (latest !== undefined) this.observe(key, latest);
     if (taken !== undefined) await this.#untilYielded(lease, taken);
@@ -141,6 +145,16 @@ export class Leases {
     return validity(this.#options.timing);
   }
 
+  /**
+   * To be called before Redis is asked for what is not valid here. Who is asked says later whether it may be held: not when
+   * others go on with it by a promise of this node, given before or meanwhile.
+   */
+  #unlessPromised(): () => boolean {
+    const promised = this.#options.promised();
+    const isFree = performance.now() >= promised;
+    return () => isFree && this.#options.promised() === promised;
+  }
+
   #add(start: ConstructorParameters<typeof RedisLease>[0]): RedisLease {
     const lease = new RedisLease(start, this.#keeper);
     this.#leases.add(lease);
@@ -176,14 +190,16 @@ export class Leases {
   async #renew(leases: readonly RedisLease[]): Promise<void> {
     const { connection, timing } = this.#options;
     const sent = performance.now();
+    const mayHold = this.#unlessPromised();
     const args = leases.flatMap(({ key, token }) => [key, token]);
     const replies = (await connection.run(SCRIPTS.renew, [timing.ttl, ...args])) as (number | string)[];
     await Promise.all(leases.map(async (lease, at) => {
       const reply = replies[at];
       if (lease.ended) return;
       if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
-      else if (reply === 1) lease.extend(sent + this.#validity);
-      else await this.#claimAnew(lease);
+      else if (reply === 1 && !lease.isRemade) {
+        if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
+      } else await this.#claimAnew(lease);
       if (reply === 1 && !lease.ended) await this.#tellAgain(lease);
     }));
   }
@@ -200,10 +216,16 @@ export class Leases {
   async #claimAnew(lease: RedisLease): Promise<void> {
     const { key, token, meta, options, kept } = lease;
     const sent = performance.now();
+    const mayHold = this.#unlessPromised();
+    if (!lease.valid && !mayHold()) return;
+    lease.remake();
     const before = lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed';
-    const answer = await this.#ask({ key, token, meta, options, before, kept });
+    // that another has it by now is a loss, whatever it was claimed with
+    const answer = await this.#ask({ key, token, meta, options: { ...options, take: false }, before, kept });
     if (answer === undefined) return;
     if ('owner' in answer) return this.#lose(lease, answer.owner);
+    // when the promise is over, it is made anew once more
+    if (!lease.valid && !mayHold()) return;
     lease.extend(sent + this.#validity, answer.fence);
     if (lease.ended) this.#yield(lease);
   }

@@ -110,11 +110,14 @@ export class Nodes {
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
-    this.#rows = rows.flatMap((row) => {
+    const heard = rows.flatMap((row) => {
       const parsed = parseRow(row, Number(now), timing.ttl);
       if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));
       return parsed ?? [];
     });
+    // a Redis that has lost everything has not heard of all nodes yet, which are there and may hold something
+    const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
+    this.#rows = [...heard, ...unheard];
     this.#options.known.keep(this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])));
     return {
       replaced: status === 'replaced',

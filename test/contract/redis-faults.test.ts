@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { LostError, openRedis, place, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
+import { LostError, openRedis, place, UnavailableError, type Claim, type Cluster, type Lease, type RedisClusterOptions } from '#cluster';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -32,9 +32,9 @@ async function openCut(t: ExecutionContext, ids: readonly string[]) {
   return { redis, nodes };
 }
 
-async function open(t: ExecutionContext, ids: readonly string[], durable = false) {
+async function open(t: ExecutionContext, ids: readonly string[], durable = false, timing: RedisClusterOptions['timing'] = TIMING) {
   const redis = await RedisServer.start(t, { durable });
-  const nodes = await Promise.all(ids.map((id) => openNode(t, id, { url: redis.url })));
+  const nodes = await Promise.all(ids.map((id) => openNode(t, id, { url: redis.url }, { timing })));
   await seeEachOther(nodes);
   return { redis, nodes: nodes as [Cluster, Cluster, ...Cluster[]] };
 }
@@ -133,7 +133,8 @@ test('a node that alone is cut off stops what may run once only; others take ove
     t.true(single.signal.aborted);
     t.true(single.signal.reason instanceof LostError);
     t.true(over.fence > single.fence);
-    t.false(pushed.valid || pushed.signal.aborted);
+    await until('its time is over', () => !pushed.valid);
+    t.false(pushed.signal.aborted);
     const taken = leaseOf(await until('free', async () => {
       const claim = await two.claim('pushed', 2, CONTINUE);
       return 'lease' in claim && claim;
@@ -236,6 +237,41 @@ test('a key can be had without Redis when every node that can be reached denies 
   await redis.run();
   await until('confirmed', () => lease.valid);
   t.like(await b.ownerOf('s/new'), { id: 'a', fence: lease.fence, meta: 'of a' });
+});
+
+test('a key that Redis has lost and its holder claims anew has one lease there', async (t) => {
+  const { redis, nodes: [a] } = await open(t, ['a']);
+  const first = leaseOf(await a.claim('k', 1, CONTINUE));
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  await until('a claim comes before the next renewal', async () => {
+    await raw.del('{kiln:test}:claims', '{kiln:test}:claims:expiry');
+    const claim = await a.claim('k', 2, CONTINUE);
+    return 'lease' in claim && claim.lease.valid;
+  });
+  t.true(first.signal.aborted);
+});
+
+test('a Redis that came back empty hides no node that it is yet to hear of', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const timing = { ...TIMING, grace: 60_000 };
+  const a = await openNode(t, 'a', { url: redis.url }, { timing });
+  const b = await openNode(t, 'b', { url: `redis://127.0.0.1:${proxy.port}` }, { timing });
+  await seeEachOther([a, b]);
+  await redis.kill();
+  proxy.cut();
+  await degraded(a, b);
+  await redis.run();
+  await connected(a);
+  t.true(a.nodes().some(({ id }) => id === 'b'));
+});
+
+test('nodes hear of a new one at once, so that they can ask it when Redis is gone', async (t) => {
+  const timing = { ...TIMING, beat: 60_000, ttl: 120_000 };
+  const { redis, nodes: [a] } = await open(t, ['a'], false, timing);
+  await openNode(t, 'b', { url: redis.url }, { timing });
+  t.true(await until('it is known', () => a.nodes().some(({ id }) => id === 'b')));
 });
 
 test('a node that starts without Redis asks who was there last before it lets anybody have a key', async (t) => {

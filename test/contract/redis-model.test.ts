@@ -101,6 +101,8 @@ for (const seed of [11, 12, 13]) {
       const proxy = await TcpProxy.open(t, redis.port);
       return { proxy, node: await openNode(t, `n${n}`, { url: `redis://127.0.0.1:${proxy.port}` }, { timing: TIMING }), leases: [] };
     }));
+    // who has never heard of another cannot ask it
+    await until('they see each other', () => members.every(({ node }) => node.nodes().length === NODES));
     const { owners } = mirrored((members[0] as Member).node, '');
     const checking = setInterval(() => model.check(), 2);
     t.teardown(() => clearInterval(checking));

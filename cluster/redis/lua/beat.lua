@@ -59,6 +59,8 @@ if known ~= incarnation then
     redis.call('HDEL', P .. 'stats:seq', node)
     redis.call('HDEL', P .. 'nodes:drain', node)
     known, joined = incarnation, whole(now)
+    -- whoever goes on without Redis has to ask it, too
+    tell('nodes')
   end
 end
 if status == 'present' then
