@@ -266,6 +266,20 @@ test.serial('connections that end while nobody waits for them are noticed', asyn
   t.deepEqual(taken.map((one) => one.closed), calls.map(() => 'the connection is gone'));
 });
 
+test.serial('a caller that vanishes is noticed while packets for nobody keep coming', async (t) => {
+  const { listener, taken } = listen(t);
+  const vanishing = new SrtCaller(t);
+  const { refused } = await vanishing.call(listener.port);
+  t.is(refused, 0);
+  await until('it is in', () => taken.length === 1);
+  const program = join(import.meta.dirname, '../../../support/srt/flood-process.ts');
+  const flood = Array.from({ length: 2 }, () => fork(program, [String(listener.port)], { stdio: 'ignore' }));
+  t.teardown(() => flood.forEach((child) => child.kill('SIGKILL')));
+  await vanishing.kill();
+  await until('it is told', () => taken[0]?.closed !== undefined, 15_000);
+  t.is(taken[0]?.closed, 'the connection is gone');
+});
+
 test.serial('a process that exits while a caller waits for it is gone', async (t) => {
   const child = fork(join(import.meta.dirname, '../../../support/srt/leaving-process.ts'), { stdio: 'ignore' });
   t.teardown(() => child.kill('SIGKILL'));
