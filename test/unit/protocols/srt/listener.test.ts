@@ -251,6 +251,17 @@ test.serial('handshakes that no libsrt sends are not answered, and break nothing
   t.is((await new SrtCaller(t).call(listener.port)).refused, 0);
 });
 
+test.serial('callers who are disconnected as soon as they are in hear of it', async (t) => {
+  const { listener } = listen(t, { connection: (connection) => connection.close() });
+  const callers = Array.from({ length: 4 }, () => new SrtCaller(t));
+  for (let round = 0; round < 4; round++) {
+    const calls = await Promise.all(callers.map((caller) => caller.call(listener.port)));
+    t.deepEqual(calls.map(({ refused }) => refused), calls.map(() => 0));
+    // libsrt gives up a silent one after five seconds
+    await until('they hear of it', async () => (await Promise.all(calls.map(({ connected }) => connected()))).every((is) => !is), 3000);
+  }
+});
+
 test.serial('connections that end while nobody waits for them are noticed', async (t) => {
   const { listener, taken } = listen(t);
   const caller = new SrtCaller(t);
