@@ -30,6 +30,11 @@ const BROKEN: ReadonlySet<number> = new Set([ERROR.connectionLost, ERROR.noConne
 const END_STEP_MS = 20;
 /** What clocks and threads may be off by, beyond the latency. */
 const END_MARGIN_MS = 100;
+/**
+ * What libsrt sends at an end it sends once, and a caller that has not seen yet that it is in overlooks it: it would believe
+ * for seconds that it is connected.
+ */
+const SETTLED_MS = 200;
 /** However long the latency is: the name of a stream is taken as long. */
 const MAX_END_MS = 5000;
 
@@ -58,6 +63,7 @@ export class SrtConnection implements Watcher, Sender {
   readonly #runtime: SrtRuntime;
   readonly #guard: PortGuard | undefined;
   readonly #reader: MessageReader;
+  readonly #settled = performance.now() + SETTLED_MS;
   #handlers: SrtHandlers | undefined;
   #events: number = EVENT.error;
   #isAdded = false;
@@ -156,7 +162,10 @@ export class SrtConnection implements Watcher, Sender {
     this.#guard?.delete(this);
     clearInterval(this.#ending);
     this.#reader.close();
-    this.#runtime.release(this.socket, { told: told && ((statistics) => told(statistics ?? this.#statistics)) });
+    this.#runtime.release(this.socket, {
+      notBefore: this.#settled,
+      told: told && ((statistics) => told(statistics ?? this.#statistics)),
+    });
     this.#onFinished?.();
   }
 

@@ -8,6 +8,7 @@ import { SrtError } from './error.ts';
 import { PortGuard } from './guard/port-guard.ts';
 import { UdpSocket } from './guard/udp-socket.ts';
 import { EVENT, INVALID, ListenCallback, OPTION, type Libsrt } from './library.ts';
+import { Pulse } from './pulse.ts';
 import { REJECTION } from './rejection.ts';
 import type { SrtRuntime, Watcher } from './runtime.ts';
 
@@ -67,6 +68,7 @@ export class SrtListener implements Watcher {
   /** libsrt calls it on a thread of its own, which waits for the answer. */
   readonly #callback: ReturnType<typeof koffi.register>;
   #guard: PortGuard | undefined;
+  #pulse: Pulse | undefined;
   #port: number;
   #closed: Promise<void> | undefined;
 
@@ -96,6 +98,7 @@ export class SrtListener implements Watcher {
   /** Takes no callers any more; who is connected stays. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
+      this.#pulse?.close();
       const done = (): void => {
         koffi.unregister(this.#callback);
         resolve();
@@ -126,7 +129,7 @@ export class SrtListener implements Watcher {
   }
 
   #listen(): void {
-    const { host, port, options, ipv4Too = false } = this.#options;
+    const { host, port, options, ipv4Too = false, log } = this.#options;
     const set = (option: number, value: Buffer, name: string): void => {
       this.#check(this.#library.setOption(this.#socket, option, value, value.length), `libsrt refuses ${name}`);
     };
@@ -141,6 +144,7 @@ export class SrtListener implements Watcher {
     this.#check(this.#library.listenCallback(this.#socket, this.#callback, null), where);
     this.#check(this.#library.listen(this.#socket, BACKLOG), where);
     this.#runtime.watch(this.#socket, EVENT.in | EVENT.error, this);
+    this.#pulse = new Pulse(host, this.#port, log);
   }
 
   #bind(where: string): void {

@@ -20,6 +20,8 @@ export interface Release {
   /** What was counted; undefined when there is no connection any more. */
   readonly told?: (statistics: SrtStatistics | undefined) => void;
   readonly done?: () => void;
+  /** When it may be closed, on the clock of `performance`; at once unless given. */
+  readonly notBefore?: number;
 }
 
 /** Sockets that one wait tells of; others have their turn with the next. */
@@ -110,10 +112,10 @@ export class SrtRuntime {
    * of a listener may wait for JavaScript: it is done elsewhere, one socket after the other. So is the counting up, for
    * which what a packet that is being looked at holds is waited for.
    */
-  release(socket: number, { told, done }: Release = {}): void {
+  release(socket: number, release: Release = {}): void {
     this.unwatch(socket);
     this.counting.delete(socket);
-    this.#closing.push({ socket, told, done });
+    this.#closing.push({ socket, ...release });
     if (this.#closing.length === 1) this.#closeNext();
   }
 
@@ -139,6 +141,11 @@ export class SrtRuntime {
   #closeNext(): void {
     const [next] = this.#closing;
     if (next === undefined) return this.#onReleased?.();
+    const early = (next.notBefore ?? 0) - performance.now();
+    if (early > 0) {
+      setTimeout(() => this.#closeNext(), early);
+      return;
+    }
     const close = (): void => this.library.close(next.socket, () => {
       this.#closing.shift();
       next.done?.();

@@ -4,6 +4,8 @@ import { continuityCounter, hasPayload, isDiscontinuity, pidOf } from '../../con
 /** Packets of one PID in a datagram, at most: a counter of 4 bits is certain as long as fewer than that and so many are missing. */
 const MOST_OF_PID = 7;
 const MAX_PIDS = 64;
+/** From one packet to the next, plain or with Reed-Solomon bytes behind. */
+const STRIDES = [PACKET_BYTES, 204] as const;
 
 interface Held {
   readonly data: Buffer;
@@ -13,13 +15,15 @@ interface Held {
 /**
  * Brings datagrams of a plain transport stream, which have no numbers of their own, into the order that the continuity
  * counters of their packets tell. One that does not follow is held up for a limited time, and for as long as no counter
- * can be mistaken: what comes before the one that is missing may hold seven packets of a PID.
+ * can be mistaken: what comes before the one that is missing may hold seven packets of a PID. Of a stream whose packets are
+ * cut anywhere counters tell nothing: it passes as it comes.
  */
 export class DatagramOrder {
   readonly #waitMs: number;
   readonly #output: (data: Buffer) => void;
   readonly #counters = new Map<number, number>();
   #held: Held[] = [];
+  #isCut = false;
 
   /** @param output gets datagrams in order, the same buffers */
   constructor(waitMs: number, output: (data: Buffer) => void) {
@@ -29,6 +33,11 @@ export class DatagramOrder {
 
   /** @param now in milliseconds of any monotonic clock */
   push(data: Buffer, now: number): void {
+    if (!this.#isCut && isCut(data)) {
+      this.#isCut = true;
+      while (this.#held.length > 0) this.#giveUp();
+    }
+    if (this.#isCut) return this.#output(data);
     if (!this.#follows(data)) {
       this.#held.push({ data, since: now });
       if (!this.#isCertain()) this.#giveUp();
@@ -104,6 +113,11 @@ export class DatagramOrder {
     for (let before = 0; before < at; before += PACKET_BYTES) if (pidOf(data, before) === pidOf(data, at) && hasPayload(data, before)) return false;
     return true;
   }
+}
+
+/** Whether its last packet goes on in the next datagram. */
+function isCut(data: Buffer): boolean {
+  return isPacket(data, 0) && STRIDES.every((bytes) => data.length % bytes !== 0);
 }
 
 function isPacket(data: Buffer, at: number): boolean {

@@ -1,4 +1,4 @@
-import { SYNC_BYTE } from '../../containers/mpegts/stream-types.ts';
+import { PACKET_BYTES, SYNC_BYTE } from '../../containers/mpegts/stream-types.ts';
 import { RtpError } from '../../protocols/rtp/receive/error.ts';
 import { isRtcp, parseRtp } from '../../protocols/rtp/receive/packet.ts';
 import { ReorderWindow } from '../../protocols/rtp/receive/reorder-window.ts';
@@ -24,12 +24,17 @@ export function holdsTransportStream(data: Buffer): boolean {
   return data[0] === SYNC_BYTE || rtpPayload(data)?.[0] === SYNC_BYTE;
 }
 
-/** The datagrams of one sender to its transport stream, which is told apart from RTP by its first byte. */
+/**
+ * The datagrams of one sender to its transport stream. A plain one is told apart from RTP by its first byte, and may be cut
+ * anywhere from then on: ffmpeg fills datagrams of 1472 bytes unless it is told otherwise.
+ */
 export class Datagrams {
   readonly #events: DatagramsEvents;
   readonly #window: ReorderWindow;
   readonly #order: DatagramOrder | undefined;
   readonly #gaps: GapTimer;
+  /** A datagram began with a packet. */
+  #isPlain = false;
 
   /** @param reordering datagrams out of order are waited for; else those of RTP that come late are left out */
   constructor(reordering: boolean, events: DatagramsEvents) {
@@ -49,7 +54,7 @@ export class Datagrams {
   /** @param data is kept for a while */
   push(data: Buffer): void {
     const now = performance.now();
-    if ((data[0] as number) >> 6 === RTP_VERSION) this.#pushRtp(data, now);
+    if (this.#isRtp(data)) this.#pushRtp(data, now);
     else if (this.#order === undefined) this.#events.data(data);
     else this.#pushPlain(this.#order, data, now);
   }
@@ -57,6 +62,13 @@ export class Datagrams {
   /** Nothing is given out any more. Idempotent. */
   close(): void {
     this.#gaps.close();
+  }
+
+  #isRtp(data: Buffer): boolean {
+    if (data[0] === SYNC_BYTE) this.#isPlain = true;
+    if ((data[0] as number) >> 6 !== RTP_VERSION) return false;
+    if (this.#isPlain) this.#isPlain = !holdsPackets(rtpPayload(data));
+    return !this.#isPlain;
   }
 
   #pushRtp(data: Buffer, now: number): void {
@@ -74,6 +86,10 @@ export class Datagrams {
     order.push(data, now);
     this.#gaps.heard(order, now);
   }
+}
+
+function holdsPackets(payload: Buffer | undefined): boolean {
+  return payload !== undefined && payload[0] === SYNC_BYTE && payload.length % PACKET_BYTES === 0;
 }
 
 function rtpPayload(data: Buffer): Buffer | undefined {

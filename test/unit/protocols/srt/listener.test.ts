@@ -251,6 +251,17 @@ test.serial('handshakes that no libsrt sends are not answered, and break nothing
   t.is((await new SrtCaller(t).call(listener.port)).refused, 0);
 });
 
+test.serial('callers who are disconnected as soon as they are in hear of it', async (t) => {
+  const { listener } = listen(t, { connection: (connection) => connection.close() });
+  const callers = Array.from({ length: 4 }, () => new SrtCaller(t));
+  for (let round = 0; round < 4; round++) {
+    const calls = await Promise.all(callers.map((caller) => caller.call(listener.port)));
+    t.deepEqual(calls.map(({ refused }) => refused), calls.map(() => 0));
+    // libsrt gives up a silent one after five seconds
+    await until('they hear of it', async () => (await Promise.all(calls.map(({ connected }) => connected()))).every((is) => !is), 3000);
+  }
+});
+
 test.serial('connections that end while nobody waits for them are noticed', async (t) => {
   const { listener, taken } = listen(t);
   const caller = new SrtCaller(t);
@@ -264,6 +275,20 @@ test.serial('connections that end while nobody waits for them are noticed', asyn
   await closed;
   await until('all are told', () => taken.every((one) => one.closed !== undefined), 5000);
   t.deepEqual(taken.map((one) => one.closed), calls.map(() => 'the connection is gone'));
+});
+
+test.serial('a caller that vanishes is noticed while packets for nobody keep coming', async (t) => {
+  const { listener, taken } = listen(t);
+  const vanishing = new SrtCaller(t);
+  const { refused } = await vanishing.call(listener.port);
+  t.is(refused, 0);
+  await until('it is in', () => taken.length === 1);
+  const program = join(import.meta.dirname, '../../../support/srt/flood-process.ts');
+  const flood = Array.from({ length: 2 }, () => fork(program, [String(listener.port)], { stdio: 'ignore' }));
+  t.teardown(() => flood.forEach((child) => child.kill('SIGKILL')));
+  await vanishing.kill();
+  await until('it is told', () => taken[0]?.closed !== undefined, 15_000);
+  t.is(taken[0]?.closed, 'the connection is gone');
 });
 
 test.serial('a process that exits while a caller waits for it is gone', async (t) => {

@@ -79,3 +79,11 @@ test('what comes twice passes, and so does what is no transport stream', (t) => 
   for (const data of all) order.push(data, 0);
   t.deepEqual(out, all);
 });
+
+test('nothing is held up in a stream whose packets are cut anywhere', (t) => {
+  const all = Buffer.concat(datagrams(100));
+  const sent: Buffer[] = Array.from({ length: Math.floor(all.length / 1472) }, (_, i) => all.subarray(i * 1472, (i + 1) * 1472));
+  const { out, order } = setUp();
+  for (const data of sent) order.push(data, 0);
+  t.deepEqual(out.map((data) => sent.indexOf(data)), sent.map((_, i) => i));
+});

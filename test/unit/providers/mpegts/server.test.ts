@@ -210,6 +210,41 @@ test('a plain stream out of order is put in order, where that is configured', as
   t.deepEqual(lines.filter((line) => line.includes('lost')), []);
 });
 
+/** Datagrams of so many bytes, which begin and end anywhere in packets, as ffmpeg sends them unless it is told otherwise. */
+function cut(bytes: number): (datagram: Buffer) => Buffer[] {
+  let rest = Buffer.alloc(0);
+  return (datagram) => {
+    rest = Buffer.concat([rest, datagram]);
+    const full: Buffer[] = [];
+    for (; rest.length >= bytes; rest = rest.subarray(bytes)) full.push(rest.subarray(0, bytes));
+    return full;
+  };
+}
+
+test('datagrams that begin anywhere in a packet, where reordering is, too', async (t) => {
+  for (const packetReordering of [false, true]) {
+    const { port, taken, lines, server } = await startMpegts(t, { mpegts: { packetReordering } });
+    const sender = await UdpSender.open(t, port);
+    sender.wrap = cut(1472);
+    await sender.send(80);
+    await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 150);
+    await server.close();
+    t.deepEqual(lines.filter((line) => !line.startsWith('MPEG-TS')), []);
+  }
+});
+
+test('RTP behind a plain stream of the same sender', async (t) => {
+  const { port, taken, lines, server } = await startMpegts(t);
+  const sender = await UdpSender.open(t, port);
+  await sender.send(20);
+  const wrap = rtp();
+  sender.wrap = (datagram) => [wrap(datagram)];
+  await sender.send(20);
+  await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 78);
+  await server.close();
+  t.deepEqual(lines.filter((line) => line.includes('lost')), []);
+});
+
 test('a multicast group, beside another on the same port', async (t) => {
   const groups = ['239.255.71.1', '239.255.71.2'];
   const { port, taken } = await startMpegts(t, {

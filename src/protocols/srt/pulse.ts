@@ -1,0 +1,39 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { Logger } from '../../log.ts';
+
+const EVERY_MS = 100;
+/** Headers of data for socket 0, as handshakes are: libsrt sees that it is none, answers nothing, and looks at its timers. */
+const PACKET = Buffer.alloc(16);
+
+/**
+ * Has libsrt look at the timers of a port's connections. It does so behind packets that are for somebody, and where none has
+ * come for 10 ms: not as long as packets for nobody keep coming.
+ */
+export class Pulse {
+  readonly #socket: Socket;
+  readonly #timer: NodeJS.Timeout;
+  #failed = false;
+
+  /** @param host as of SrtListenOptions */
+  constructor(host: string, port: number, log: Logger) {
+    const target = targetOf(host);
+    const told = (error: Error | null): void => {
+      if (error !== null && !this.#failed) log.warn({ err: error }, 'an SRT port cannot be reached from here: packets for nobody could hold it up');
+      this.#failed = error !== null;
+    };
+    this.#socket = createSocket(isIPv6(target) ? 'udp6' : 'udp4').unref();
+    this.#socket.on('error', told);
+    this.#timer = setInterval(() => this.#socket.send(PACKET, port, target, told), EVERY_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#socket.close();
+  }
+}
+
+function targetOf(host: string): string {
+  if (host === '*' || host === '0.0.0.0') return '127.0.0.1';
+  return host === '::' ? '::1' : host;
+}
