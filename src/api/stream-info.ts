@@ -1,13 +1,16 @@
-import type { Connection } from '../core/source.ts';
+import type { Connection, Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import { localTime } from '../stats/local-time.ts';
 import { trackInfo, tracksInfo } from '../stats/track-info.ts';
 import type { ConnectionInfo, OutputInfo, StreamInfo } from './stream-schema.ts';
 
+/** Those whose connection is told of (spec, "Stream information"). */
+const CONNECTED: ReadonlySet<Source['type']> = new Set<Source['type']>(['WebRTC', 'Rtmp', 'SRT', 'MPEGTS']);
+
 /** What the management API tells of a stream (spec, "Stream information" and "Track value rules"). */
 export function streamInfo(input: InputStream): StreamInfo {
   const { source } = input;
-  const connection = source.connection?.();
+  const connection = CONNECTED.has(source.type) ? source.connection?.() : undefined;
   return {
     input: {
       connection: connection && connectionInfo(connection),

@@ -143,6 +143,7 @@ export class Segmenter<Data = Buffer> {
     if (!this.#started && !this.#start(packager, packet)) return;
     const finding = packager.inspect(packet);
     if (finding === 'late') {
+      packager.missed(this.#lag.isNear(seconds(packet)));
       this.#faults.count('HLS: a packet is not later than the one before it, or than its segment, left out');
       return;
     }

@@ -46,6 +46,8 @@ export class TrackPackager<Data = Buffer> {
   #broken = false;
   /** The others have gone on without it. */
   #absent = false;
+  /** It is on its way back to them: they wait for it again. */
+  #returns = false;
 
   /**
    * @param initVersion the next that the track's id has not had
@@ -157,7 +159,7 @@ export class TrackPackager<Data = Buffer> {
     this.#lastDts = undefined;
     this.#needKey = this.#track.type === 'video';
     this.#broken = false;
-    this.#absent = false;
+    this.#isBack();
   }
 
   /** Goes on with another configuration of its track, between `finish` and `start`. @throws as `push` */
@@ -190,8 +192,8 @@ export class TrackPackager<Data = Buffer> {
   /** Asks for a new segment. */
   cut(cut: Cut): void {
     this.#pending.push(cut);
-    if (this.#absent) {
-      this.#startSegment();
+    if (this.#absent && (!this.#returns || cut.jump)) {
+      while (this.behind) this.#startSegment();
       return;
     }
     const { timebase, type } = this.#track;
@@ -207,12 +209,27 @@ export class TrackPackager<Data = Buffer> {
 
   /** Begins every segment up to a number, for the others have waited long enough; all of them, if nothing has come. */
   expire(msn: number): void {
-    for (let cut = this.#pending[0]; cut !== undefined && (this.#absent || cut.msn <= msn); cut = this.#pending[0]) {
+    const isAway = (): boolean => this.#absent && !this.#returns;
+    for (let cut = this.#pending[0]; cut !== undefined && (isAway() || cut.msn <= msn); cut = this.#pending[0]) {
       const { lastTime } = this;
-      if (cut.jump || lastTime === undefined || lastTime < cut.time) this.#absent = true;
+      if (cut.jump || lastTime === undefined || lastTime < cut.time) {
+        this.#absent = true;
+        this.#returns = false;
+      }
       if (cut.jump) this.#lastDts = undefined;
       this.#startSegment();
     }
+  }
+
+  /**
+   * Takes note of a packet that `inspect` called late.
+   * @param near the others wait for who is no further behind
+   */
+  missed(near: boolean): void {
+    if (!this.#absent) return;
+    this.#returns = near;
+    // what follows may be predicted from what is left out
+    this.#needKey = this.#track.type === 'video';
   }
 
   /** The frame after this call does not follow the one before. @param shift seconds to add to its times */
@@ -232,13 +249,18 @@ export class TrackPackager<Data = Buffer> {
     if (this.#needKey && !packet.key) return;
     const time = this.#seconds(packet);
     if (this.#lastDts === undefined && !this.#broken && time < this.#earliest) return;
-    this.#absent = false;
+    this.#isBack();
     if (this.#broken && this.behind) this.#startSegment(packet.dts);
     while (packet.key && this.#pending[0] !== undefined && this.#reaches(this.#pending[0], time)) {
       this.#startSegment(packet.dts);
     }
     this.#needKey = false;
     this.#append(packet);
+  }
+
+  #isBack(): void {
+    this.#absent = false;
+    this.#returns = false;
   }
 
   #append(packet: Packet): void {

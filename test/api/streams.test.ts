@@ -135,6 +135,17 @@ test('the connection is asked for at every call; an address and its port go toge
   });
 });
 
+test('of what is pulled no connection is told', async (t) => {
+  const { call, registry } = await openApi(t);
+  const connection = () => ({ transport: 'TCP', protocol: 'TCP' }) as const;
+  publish(registry, 'camera', [VIDEO], { type: 'RtspPull', kind: 'rtsppull', url: 'rtsp://a/live', connection });
+  publish(registry, 'origin', [VIDEO], { type: 'Ovt', kind: 'ovt', url: 'ovt://a/app/s', connection });
+  for (const name of ['camera', 'origin']) {
+    const { input } = (await call('GET', `${PATH}/${name}`)).body?.response as StreamInfo;
+    t.deepEqual(Object.keys(input).sort(), ['createdTime', 'sourceType', 'sourceUrl', 'tracks']);
+  }
+});
+
 test('outputs show their tracks and playlists', async (t) => {
   const { call, registry } = await openApi(t);
   const input = publish(registry, 's', [VIDEO, AUDIO]);

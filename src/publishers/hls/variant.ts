@@ -130,9 +130,10 @@ export class Variant implements PackagedList, Startable {
 
   /** The number that comes next, if every track has come to its end. */
   #next(): number | undefined {
-    const windows = this.packagers.map(({ window }) => window.kept);
-    const complete = Math.min(...windows.map((kept) => kept.at(-1)?.msn ?? -1));
-    const oldest = Math.min(...windows.map((kept) => kept[0]?.msn ?? Infinity));
+    const windows = this.packagers.map(({ window }) => window);
+    // before what has not come, but is not waited for any more, there is nothing of it
+    const complete = Math.min(...windows.map(({ kept, open }) => kept.at(-1)?.msn ?? (open?.msn ?? 0) - 1));
+    const oldest = Math.min(...windows.map(({ kept }) => kept[0]?.msn ?? Infinity));
     const msn = Math.max(this.#skipped + 1, (this.#segments.at(-1)?.msn ?? oldest - 1) + 1);
     return msn <= complete ? msn : undefined;
   }

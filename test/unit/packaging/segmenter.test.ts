@@ -3,7 +3,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
 import { parseFragment } from '../../support/boxes.ts';
 import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-import { startSegmenter as start } from '../../support/segmenter.ts';
+import { arriving, mediaTime, startSegmenter as start } from '../../support/segmenter.ts';
 
 const durations = (segments: readonly Segment[]) => segments.map(({ duration }) => Math.round(duration * 1000) / 1000);
 const parts = (segments: readonly Segment[]) => segments.flatMap((segment) => segment.parts);
@@ -298,6 +298,27 @@ test('a track that is silent for long keeps its numbers in step by gaps', (t) =>
   t.true(gaps.every(({ duration }) => Math.abs(duration - 2) < 0.05));
   const resumed = segments(1).find(({ msn, parts: [first] }) => msn >= 5 && first !== undefined);
   t.true(Math.abs(parseFragment(resumed?.parts[0]?.data as Buffer).baseTime / 48_000 - 11) < 0.03);
+});
+
+test('a track that comes back late, as it was before, is waited for again', (t) => {
+  const video = videoTrack();
+  const sound = audioTrack();
+  const { push, segments } = start([video, sound]);
+  const [picture, late] = [videoPackets(video, { to: 40 }), audioPackets(sound, { to: 36.5 })];
+  // 3 s behind the picture, and once as far as is waited for no longer
+  const of = (packets: readonly Packet[], from: number, to: number): Packet[] =>
+    packets.filter((packet) => mediaTime(packet) >= from && mediaTime(packet) < to);
+  push([
+    ...arriving([of(picture, 0, 10), 0], [of(late, 0, 7), 3]),
+    ...of(picture, 10, 12.5), ...of(late, 7, 9.5),
+    ...arriving([of(picture, 12.5, 40), 0], [of(late, 9.5, 36.5), 3]),
+  ]);
+  const missing = segments(1).filter(({ gap }) => gap);
+  t.true(missing.length <= 3, `${missing.length} segments without sound`);
+  for (const { msn, gap, parts: [first] } of segments(1)) {
+    const begin = first && parseFragment(first.data).baseTime / 48_000;
+    t.true(gap || begin === undefined || Math.abs(begin - 2 * msn) < 0.05, `segment ${msn} begins at ${begin}`);
+  }
 });
 
 test('sound goes on being cut when the picture stops', (t) => {

@@ -2,6 +2,8 @@ import type { SenderTime } from './rtcp.ts';
 
 /** Counts of a source step back by less, where pictures are sent before they are shown. */
 const BACKWARD_SECONDS = 2;
+/** By so much counts are in disorder that are in no other order than they are shown in. */
+const DISORDER_SECONDS = 0.2;
 /** A step further ahead than so much more than what has passed is a jump. */
 const FORWARD_SECONDS = 10;
 /** A report tells of a time that is no further from that of the packets. */
@@ -18,6 +20,9 @@ export class TrackClock {
   offset: number | undefined;
   readonly #clockRate: number;
   #ticks: number | undefined;
+  /** The furthest that it has come, and how far it had come before: what is sent early is shown behind that. */
+  #furthest = -Infinity;
+  #surpassed = -Infinity;
   #at = 0;
   /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
   #wall: number | undefined;
@@ -51,10 +56,15 @@ export class TrackClock {
       const ticks = this.#unwrap(timestamp, this.#ticks);
       const step = (ticks - this.#ticks) / this.#clockRate;
       const passed = (now - this.#at) / 1000;
-      if (step < -BACKWARD_SECONDS || step > passed + FORWARD_SECONDS) this.restart();
+      const isBack = step < -BACKWARD_SECONDS || ticks < this.#surpassed - DISORDER_SECONDS * this.#clockRate;
+      if (isBack || step > passed + FORWARD_SECONDS) this.restart();
       this.#ticks = ticks;
     }
     this.#at = now;
+    if (this.#ticks > this.#furthest) {
+      this.#surpassed = this.#furthest;
+      this.#furthest = this.#ticks;
+    }
     const before = this.seconds;
     this.seconds = this.#ticks / this.#clockRate;
     const early = this.#early;
@@ -82,6 +92,8 @@ export class TrackClock {
   restart(): void {
     this.offset = undefined;
     this.#ticks = undefined;
+    this.#furthest = -Infinity;
+    this.#surpassed = -Infinity;
     this.#wall = undefined;
     this.#candidate = undefined;
     this.#early = undefined;

@@ -245,6 +245,23 @@ test('access control for hlsv3 shuts the door as long as nothing can check it', 
   t.is((await server.get('/app/stream/llhls.m3u8')).statusCode, 200);
 });
 
+test('a sound that is told of and does not come is not waited for, and is there when it comes', async (t) => {
+  const server = await live(t);
+  const write = (...packets: readonly Packet[][]) => interleaved(...packets).forEach((packet) => server.output.write(packet));
+  const pictures = (from: number, to: number) => videoPackets(VIDEO, { from, to, gop: 60 }).map(withNal);
+  const newest = async (): Promise<ReadonlyMap<number, readonly unknown[]>> => {
+    const url = await child(server);
+    const name = lines((await server.get(url)).body).at(-1) as string;
+    const { errors, pes } = analyse((await server.get(sibling(url, name))).rawPayload);
+    t.deepEqual(errors, []);
+    return pes;
+  };
+  write(pictures(0, 12.2));
+  t.is((await newest()).get(0x101), undefined);
+  write(pictures(12.2, 20.2), audioPackets(AUDIO, { from: 13, to: 20.2 }));
+  t.true(((await newest()).get(0x101)?.length ?? 0) > 0);
+});
+
 test('a frame that MPEG-TS has no place for is left out and counted, and the rest is right', async (t) => {
   const server = await live(t);
   const span = { to: 4.2, gop: 60 };

@@ -127,6 +127,34 @@ test('a count that jumps goes on at the time of its packets', (t) => {
   near(t, run(video, 90_000, { from: 4, to: 5, base: 77 })[0], 4, 0.03);
 });
 
+test('a count that steps back a little goes on at the time of its packets, and tracks stay together', (t) => {
+  for (const back of [0.5, 1.5]) {
+    const clock = new RtpClock(true);
+    const video = clock.track(90_000, false);
+    const audio = clock.track(48_000, true);
+    for (let second = 0; second < 6; second++) {
+      const base = second < 3 ? 10 : 10 - back;
+      const span = { from: second, to: second + 1 };
+      const pictures = run(video, 90_000, { ...span, base: base * 90_000 });
+      const sound = run(audio, 48_000, { ...span, base: base * 48_000 });
+      pictures.forEach((time, i) => near(t, time, second + i / 50, 0.05));
+      sound.forEach((time, i) => near(t, time, second + i / 50, 0.05));
+    }
+  }
+});
+
+test('pictures that are sent before they are shown are no steps back, however deep', (t) => {
+  const video = new RtpClock(true).track(90_000, false);
+  // five a second, in groups of eight: the last one first, then those that it is shown after
+  const order = [8, 4, 2, 1, 3, 6, 5, 7];
+  for (let group = 0; group < 10; group++) {
+    for (const [place, index] of order.entries()) {
+      const shown = group * 8 + index;
+      near(t, video.time(shown * 18_000, (group * 8 + place) * 200) / TICKS, (shown - 8) / 5);
+    }
+  }
+});
+
 test('a stall, and a burst after it, are no jumps', (t) => {
   const clock = new RtpClock(false);
   const video = clock.track(90_000, false);
