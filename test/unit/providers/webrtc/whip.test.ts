@@ -60,6 +60,24 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   t.true(answer.media.every(({ candidates }) => candidates?.length === 1));
 });
 
+test('the answer bundles what the offer does, and nothing else', async (t) => {
+  const { post } = await start(t);
+  const answerTo = async (name: string, offer: string) => {
+    const { status, body } = await post(offer, `/app/${name}?direction=whip`);
+    t.is(status, 201, body);
+    const { groups = [], media } = parse(body);
+    return { groups: groups.map(({ mids }) => String(mids)), ports: media.map(({ port }) => port) };
+  };
+  t.deepEqual(await answerTo('alone', offerOf([VIDEO], TRANSPORT, [])), { groups: [], ports: [9] });
+  const unused = { ...AUDIO, direction: 'inactive' };
+  t.deepEqual(await answerTo('bundled', offerOf([VIDEO, unused])), { groups: ['0 1'], ports: [9, 9] });
+  t.deepEqual(await answerTo('apart', offerOf([VIDEO, unused], TRANSPORT, [0])), { groups: ['0'], ports: [9, 0] });
+  for (const bundle of [[], [1]]) {
+    const { status, body } = await post(offerOf([VIDEO, AUDIO], TRANSPORT, bundle), '/app/two?direction=whip');
+    t.deepEqual([status, body], [406, 'The offer cannot be taken: its sections are not bundled']);
+  }
+});
+
 test('retransmissions in a stream of their own are taken where they are enabled, lost packets asked for in any case', async (t) => {
   const { post } = await start(t);
   const [, video] = parse((await post()).body).media;
