@@ -38,6 +38,8 @@ export interface LocalDescription {
   readonly fingerprint: types.DtlsFingerprint;
   readonly candidates: readonly HostCandidate[];
   readonly media: readonly (SendingMedia | ReceivingMedia | UnusedMedia)[];
+  /** Mids that an offer bundles, in the answer to it: only they can be in a group. */
+  readonly bundle?: readonly string[];
 }
 
 /** Name in the origin line. */
@@ -46,15 +48,15 @@ const RTP_PROTOCOL = 'UDP/TLS/RTP/SAVPF';
 
 /** Writes an offer or an answer of an ICE-lite end that knows all its candidates. */
 export function writeDescription(description: LocalDescription): string {
-  const { sessionId, ice, setup, fingerprint, media } = description;
-  const bundled = media.filter((section) => !('protocol' in section) || isRtp(section));
+  const { sessionId, ice, setup, fingerprint, media, bundle = media.map(({ mid }) => mid) } = description;
+  const bundled = media.filter((section) => bundle.includes(section.mid) && (!('protocol' in section) || isRtp(section)));
   const lines = [
     'v=0',
     `o=${USER} ${sessionId} 2 IN IP4 127.0.0.1`,
     's=-',
     't=0 0',
     'a=ice-lite',
-    `a=group:BUNDLE ${bundled.map(({ mid }) => mid).join(' ')}`,
+    ...(bundled.length > 0 ? [`a=group:BUNDLE ${bundled.map(({ mid }) => mid).join(' ')}`] : []),
     `a=msid-semantic: WMS ${description.streamId}`,
   ];
   const transport = [
@@ -69,7 +71,7 @@ export function writeDescription(description: LocalDescription): string {
   for (const section of media) {
     if ('rtpParameters' in section) lines.push(...sendingSection(section, description, transport));
     else if ('accepted' in section) lines.push(...receivingSection(section, description, transport));
-    else lines.push(...unusedSection(section, description, transport));
+    else lines.push(...unusedSection(section, bundled.includes(section), description, transport));
   }
   return `${lines.join('\r\n')}\r\n`;
 }
@@ -143,12 +145,15 @@ function candidateLines(candidates: readonly HostCandidate[]): string[] {
   return [...candidates.map((candidate) => `a=${candidateLine(candidate)}`), 'a=end-of-candidates'];
 }
 
-/** Refused with port 0, except RTP, which stays in the bundle: it may be the section that carries the transport. */
-function unusedSection(section: UnusedMedia, { candidates }: LocalDescription, transport: readonly string[]): string[] {
-  const { kind, mid, protocol, formats } = section;
-  const rtp = isRtp(section);
-  const lines = [`m=${kind} ${rtp ? 9 : 0} ${protocol} ${formats}`, 'c=IN IP4 0.0.0.0', `a=mid:${mid}`, 'a=inactive'];
-  return rtp ? [...lines, ...transport, ...candidateLines(candidates)] : lines;
+/** Refused with port 0, except in a bundle: it may be the section that carries the transport. */
+function unusedSection(
+  { kind, mid, protocol, formats }: UnusedMedia,
+  isBundled: boolean,
+  { candidates }: LocalDescription,
+  transport: readonly string[],
+): string[] {
+  const lines = [`m=${kind} ${isBundled ? 9 : 0} ${protocol} ${formats}`, 'c=IN IP4 0.0.0.0', `a=mid:${mid}`, 'a=inactive'];
+  return isBundled ? [...lines, ...transport, ...candidateLines(candidates)] : lines;
 }
 
 function isRtp({ protocol }: UnusedMedia): boolean {

@@ -56,7 +56,7 @@ export class MediaWorker {
     sockets: readonly IceSocket[],
     onDied: (error: Error) => void,
   ): Promise<MediaWorker> {
-    const worker = await createWorker({ logLevel: 'warn' });
+    const worker = await withoutSignals(() => createWorker({ logLevel: 'warn' }));
     try {
       const listenInfos = sockets.map(({ protocol, ip, port }) => ({
         protocol,
@@ -139,6 +139,19 @@ export class MediaWorker {
     // it fails when the worker ends
     this.#worker.getResourceUsage().then(answered, answered);
   }
+}
+
+/** mediasoup would end its workers at these, while this process drains or puts its streams to an end. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Does something without the listeners to signals that it adds as it begins. */
+function withoutSignals<R>(action: () => R): R {
+  const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
+  const result = action();
+  for (const [index, signal] of SIGNALS.entries()) {
+    for (const listener of process.listeners(signal)) if (!before[index]?.has(listener)) process.off(signal, listener);
+  }
+  return result;
 }
 
 /** The sockets with the ports that were found for those that had none. */

@@ -1,7 +1,8 @@
 import type { types } from 'mediasoup';
 import type { Codec } from '../core/track.ts';
+import { kilnError } from '../errors.ts';
 import { canBeRtx, formatOf, isKnownFeedback, type RtpCodec } from './codecs.ts';
-import type { RemoteCodec, RemoteMedia } from './remote-description.ts';
+import type { RemoteCodec, RemoteDescription, RemoteMedia } from './remote-description.ts';
 
 const ROUTED = ['H264', 'VP8', 'VP9', 'AV1', 'OPUS'] as const;
 
@@ -56,6 +57,14 @@ export function negotiateExtensions(
     ({ kind, uri, preferredId }) =>
       kind === media.kind && media.extensions.some((offered) => offered.uri === uri && offered.id === preferredId),
   );
+}
+
+/**
+ * Checks that one transport can carry what is taken of an offer: there is no other (RFC 9725 section 4.4.1).
+ * @throws notAcceptable
+ */
+export function demandBundled({ bundle }: RemoteDescription, taken: readonly { readonly mid: string }[]): void {
+  if (taken.length > 1 && taken.some(({ mid }) => !bundle.includes(mid))) throw kilnError('notAcceptable', 'its sections are not bundled');
 }
 
 /** The codec of a media type, in any case; undefined for one that mediasoup does not route. */

@@ -16,6 +16,14 @@ export function peerRole(setup: RemoteDescription['setup']): types.DtlsRole {
   return setup === 'passive' ? 'server' : 'client';
 }
 
+/** What mediasoup counts with: seconds, in one byte, where none would be for ever. */
+const MAX_CONSENT_SECONDS = 255;
+
+/** After how many seconds without a word of it mediasoup is to take a peer for gone. */
+export function consentTimeout(timeoutMs: number): number {
+  return Math.min(MAX_CONSENT_SECONDS, Math.max(1, Math.round(timeoutMs / 1000)));
+}
+
 export interface LinkOptions {
   readonly way: Way;
   /** How long a peer may be silent before it counts as gone. */
@@ -54,7 +62,7 @@ export class PeerLink extends EventEmitter<LinkEvents> {
 
   /** @throws mediaUnavailable when the worker dies meanwhile */
   static async open(worker: MediaWorker, { way, timeoutMs, initialBitrate }: LinkOptions): Promise<PeerLink> {
-    const iceConsentTimeout = Math.max(1, Math.round(timeoutMs / 1000));
+    const iceConsentTimeout = consentTimeout(timeoutMs);
     try {
       const transport = await worker.createWebRtcTransport({ protocol: way.protocol, iceConsentTimeout, initialBitrate });
       return new PeerLink(transport, worker, way);

@@ -41,6 +41,8 @@ export interface RemoteMedia {
 
 export interface RemoteDescription {
   readonly media: readonly RemoteMedia[];
+  /** Mids of the sections that share a transport where they are taken (RFC 9143); empty where none are to. */
+  readonly bundle: readonly string[];
   readonly fingerprint: types.DtlsFingerprint;
   readonly setup: 'actpass' | 'active' | 'passive';
   readonly iceUfrag: string;
@@ -77,6 +79,7 @@ export function parseRemoteDescription(sdp: string): RemoteDescription {
   if (iceUfrag === undefined) throw new SdpError('there is no ice-ufrag');
   return {
     media,
+    bundle: session.groups?.find(({ type }) => type === 'BUNDLE')?.mids.toString().split(' ') ?? [],
     fingerprint: parseFingerprint(fingerprint.type, fingerprint.hash),
     setup: parseSetup(secured?.setup ?? session.setup),
     iceUfrag: String(iceUfrag),

@@ -6,7 +6,10 @@ import { TOKEN, type Kiln } from '../support/kiln.ts';
 import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import type { RedisServer } from '../support/redis.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
+import { PublisherPeer } from '../support/publisher-peer.ts';
 import { until } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264 } from '../support/webrtc-media.ts';
 
 const LONG = { nodeXml: '<DrainTimeout>3600000</DrainTimeout>' };
 const publish = (node: Kiln, key: string): Promise<RtmpClient> => RtmpClient.publish(key, { port: node.ports.rtmp, app: 'app' });
@@ -38,6 +41,26 @@ test('a node that is to stop waits for its streams to leave, and takes no new on
   t.is(await node.exited(), 0);
   await untilStates(other, { b: 'ready' });
   t.notRegex(node.log, /"level":(50|60)/);
+});
+
+test('who publishes or watches over WebRTC stays until the node stops', async (t) => {
+  const node = await startNode(t, await usedRedis(t), 'a', { ...LONG, whip: true });
+  const peer = new PublisherPeer({ media: [await h264()] });
+  t.teardown(() => peer.close());
+  const response = await peer.publish(node.httpUrl('/app/cam?direction=whip'));
+  await node.liveStream('cam');
+  const viewer = new ViewerPeer();
+  t.teardown(() => viewer.close());
+  await viewer.play(node.httpUrl('/app/cam?direction=whep'));
+  await viewer.until(() => viewer.frames().length > 5);
+  node.signal('SIGTERM');
+  await until('it is not ready', async () => (await readyz(node)) === 503);
+  const seen = viewer.frames().length;
+  await until('pictures go on', () => viewer.frames().length > seen + 60);
+  t.deepEqual([peer.state, viewer.state], ['connected', 'connected']);
+  t.is((await fetch(node.httpUrl(response.headers.get('location') ?? ''), { method: 'DELETE' })).status, 200);
+  t.is(await node.exited(), 0);
+  t.notRegex(node.log, /worker died/);
 });
 
 test('streams that stay are ended when DrainTimeout is over', async (t) => {

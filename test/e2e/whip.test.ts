@@ -241,6 +241,26 @@ test('a dead worker ends every stream that it had, and the next one takes them',
   t.not(await live('other'), other);
 });
 
+test('who went without a word gives way to who comes next, long before the timeout', async (t) => {
+  const { live, publish, url } = await start(t, { ingest: { timeout: 120_000 } });
+  const peer = new PublisherPeer({ media: [picture, sound] });
+  t.teardown(() => peer.close());
+  let relay: Relayed<string>['relay'] | undefined;
+  t.teardown(() => relay?.close());
+  await peer.publish(`${url}/app/stream?direction=whip`, async (answer) => {
+    const relayed = await relayedSdp(answer, faulty({ seed: 3 }));
+    ({ relay } = relayed);
+    return relayed.description;
+  });
+  const input = await live();
+  await t.throwsAsync(publish([picture]), { message: /^409/ });
+  t.false(input.closed);
+  relay?.close();
+  await until('another one is let in', () => publish([picture, sound]).then(() => true, () => false), 20_000);
+  t.true(input.closed);
+  t.not(await live(), input);
+});
+
 test('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
   const { application, publish, pool } = await start(t, { ingest: { timeout: 2000 } });
   const { peer } = await publish([{ ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) }]);

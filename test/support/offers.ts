@@ -14,13 +14,13 @@ export const TRANSPORT = [
   'a=ice-ufrag:abcd', 'a=ice-pwd:0123456789012345678901', `a=fingerprint:sha-256 ${FINGERPRINT}`, 'a=setup:actpass',
 ];
 
-export function offerOf(media: readonly OfferedMedia[], transport: readonly string[] = TRANSPORT): string {
+export function offerOf(media: readonly OfferedMedia[], transport: readonly string[] = TRANSPORT, bundle = media.map((_, index) => index)): string {
   const sections = media.flatMap(({ kind, types, lines = [], direction = 'recvonly', port = 9, protocol = 'UDP/TLS/RTP/SAVPF' }, index) => [
     `m=${kind} ${port} ${protocol} ${types.join(' ')}`, 'c=IN IP4 0.0.0.0', ...transport, `a=mid:${index}`, `a=${direction}`,
     'a=rtcp-mux', ...lines,
   ]);
-  const mids = media.map((_, index) => index).join(' ');
-  return ['v=0', 'o=- 1 2 IN IP4 127.0.0.1', 's=-', 't=0 0', `a=group:BUNDLE ${mids}`, ...sections, ''].join('\r\n');
+  const group = bundle.length > 0 ? [`a=group:BUNDLE ${bundle.join(' ')}`] : [];
+  return ['v=0', 'o=- 1 2 IN IP4 127.0.0.1', 's=-', 't=0 0', ...group, ...sections, ''].join('\r\n');
 }
 
 export const H264_VIDEO: OfferedMedia = {

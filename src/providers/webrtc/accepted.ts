@@ -3,7 +3,7 @@ import type { MediaTrack } from '../../core/track.ts';
 import { formatOf, hasLayers, isKnownFeedback, offeredCodec, type RtpCodec } from '../../webrtc/codecs.ts';
 import { receiverExtensions } from '../../webrtc/extensions.ts';
 import type { ReceivingMedia } from '../../webrtc/local-description.ts';
-import { answeredParameters, codecNamed, rankForReceiving, retransmissionOf } from '../../webrtc/negotiate.ts';
+import { answeredParameters, codecNamed, demandBundled, rankForReceiving, retransmissionOf } from '../../webrtc/negotiate.ts';
 import type { RemoteCodec, RemoteDescription, RemoteMedia } from '../../webrtc/remote-description.ts';
 import { kilnError } from '../../errors.ts';
 
@@ -28,15 +28,16 @@ const OPUS_WISHES = { minptime: 10, stereo: 1, useinbandfec: 1 } as const;
 /**
  * How to take what a publisher offers: each section in the first of its codecs that is taken.
  * @param rtx retransmissions in a stream of their own are taken
- * @throws notAcceptable where nothing is offered, where there is more than one picture or sound, or a section cannot be
- * taken: a publisher that is taken in part would not know it (RFC 9725 sections 4.4.2 and 4.4.3)
+ * @throws notAcceptable where nothing is offered, where there is more than one picture or sound, where they are not bundled, or a
+ * section cannot be taken: a publisher that is taken in part would not know it (RFC 9725 sections 4.4.2 and 4.4.3)
  */
-export function planIngest({ media }: RemoteDescription, rtx: boolean): IngestPlan[] {
-  const sending = media.filter(({ sends }) => sends).filter(isMediaSection);
+export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[] {
+  const sending = offer.media.filter(({ sends }) => sends).filter(isMediaSection);
   if (sending.length === 0) throw kilnError('notAcceptable', 'it sends neither picture nor sound');
   for (const kind of ['video', 'audio'] as const) {
     if (sending.filter((section) => section.kind === kind).length > 1) throw kilnError('notAcceptable', `it has more than one ${kind} section`);
   }
+  demandBundled(offer, sending);
   return sending.map((section) => {
     const plan = planSection(section, rtx);
     if (plan === undefined) throw kilnError('notAcceptable', `no codec of its ${section.kind} section is taken`);

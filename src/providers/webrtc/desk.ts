@@ -4,6 +4,7 @@ import { internalName } from '../../core/application.ts';
 import { isStreamName } from '../../core/names.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Connection } from '../../core/source.ts';
+import type { InputStream } from '../../core/stream.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -33,6 +34,8 @@ export interface IngestAdmission {
   readonly config: WebrtcProviderConfig;
 }
 
+/** Peers that send nothing else check every six seconds that they are heard, or more often (RFC 7675 section 5.1). */
+const SILENT_MS = 8000;
 /** What the way to a publisher is taken to carry: nothing but reports goes there. */
 const BITRATE = 1_000_000;
 
@@ -73,8 +76,10 @@ export class IngestDesk {
       const worker = pool.pick(way, () => false);
       let link: PeerLink | undefined;
       const connection = (): Connection | undefined => link && connectionOf(link.transport.iceSelectedTuple, this.#relays);
+      const application = vhost.demandApplication(app);
+      this.#dismissSilent(application.stream(stream));
       const input = await names.publish(
-        vhost.demandApplication(app),
+        application,
         stream,
         { type: 'WebRTC', kind: 'webrtc', url: `${origin}/${app}/${stream}`, connection },
         { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
@@ -99,6 +104,13 @@ export class IngestDesk {
     } catch (error) {
       settled();
       throw error;
+    }
+  }
+
+  /** Who has gone without a word, as browsers do whose page is closed, does not keep the next one out as long as it may be silent. */
+  #dismissSilent(present: InputStream | undefined): void {
+    for (const session of this.sessions) {
+      if (session.input === present && session.silence > SILENT_MS) session.close('it fell silent, and another publisher came');
     }
   }
 

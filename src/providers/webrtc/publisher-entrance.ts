@@ -37,7 +37,7 @@ export class PublisherEntrance implements Entrance {
       const plan = plans.find(({ mid }) => mid === section.mid);
       return plan === undefined ? section : receivingMedia(plan);
     });
-    return { session, sdp: describe(session, role === 'server' ? 'active' : 'passive', media) };
+    return { session, sdp: describe(session, role === 'server' ? 'active' : 'passive', media, offer.bundle) };
   }
 
   /** @throws what IngestDesk does, mediaUnavailable */
@@ -60,6 +60,7 @@ function describe(
   session: IngestSession,
   setup: 'actpass' | 'active' | 'passive',
   media: readonly (ReceivingMedia | UnusedMedia)[],
+  bundle?: readonly string[],
 ): string {
   return writeDescription({
     sessionId: session.createdTime,
@@ -69,5 +70,6 @@ function describe(
     fingerprint: session.fingerprint,
     candidates: session.candidates,
     media,
+    ...(bundle && { bundle }),
   });
 }

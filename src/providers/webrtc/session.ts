@@ -45,6 +45,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   #direct: types.DirectTransport | undefined;
   #ingest: Ingest | undefined;
   #connected = false;
+  #heardAt = 0;
   #closed = false;
 
   constructor(options: IngestSessionOptions) {
@@ -52,7 +53,10 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.#options = options;
     const { input, link, worker, log } = options;
     this.#faults = new FaultLog(log);
-    this.#meter = new TransportMeter(link.transport, 'bytesReceived', (bytes) => input.counters.received(bytes));
+    this.#meter = new TransportMeter(link.transport, 'bytesReceived', (bytes) => {
+      if (bytes > 0) this.#heardAt = performance.now();
+      input.counters.received(bytes);
+    });
     worker.sessions++;
     link.once('connected', () => this.#begin());
     link.on('gone', (reason, lost) => this.close(reason, lost));
@@ -66,6 +70,15 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
 
   get connected(): boolean {
     return this.#connected;
+  }
+
+  get input(): InputStream {
+    return this.#options.input;
+  }
+
+  /** For how long nothing has come, not even a check of ICE, in milliseconds; 0 before it connected. */
+  get silence(): number {
+    return this.#connected ? performance.now() - this.#heardAt : 0;
   }
 
   get media(): readonly IngestPlan[] {
@@ -156,6 +169,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   #begin(): void {
     const { input, config, worker, log } = this.#options;
     this.#connected = true;
+    this.#heardAt = performance.now();
     const ingest = new Ingest({
       input, config, plans: this.#plans, faults: this.#faults,
       onKeyWanted: (plan) => this.#requestKeyFrame(plan),

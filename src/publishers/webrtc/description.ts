@@ -3,7 +3,7 @@ import { kilnError } from '../../errors.ts';
 import { offeredCodec } from '../../webrtc/codecs.ts';
 import { senderExtensions } from '../../webrtc/extensions.ts';
 import { writeDescription, type SendingMedia, type UnusedMedia } from '../../webrtc/local-description.ts';
-import { negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
+import { demandBundled, negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
 import type { Agreement, MediaPlan } from './agreement.ts';
 import type { Admission } from './desk.ts';
@@ -15,7 +15,7 @@ const KINDS = ['video', 'audio'] as const;
 /**
  * How to send a playlist to a peer that made the offer: the first video codec that it takes, each kind in its first
  * section that takes it.
- * @throws nothingPlayable
+ * @throws nothingPlayable, notAcceptable
  */
 export function planAnswer({ publisher, choices }: Admission, offer: RemoteDescription): Agreement {
   let best: Agreement | undefined;
@@ -24,6 +24,7 @@ export function planAnswer({ publisher, choices }: Admission, offer: RemoteDescr
     if (plans.length > (best?.plans.length ?? 0)) best = { selection, plans };
   }
   if (best === undefined) throw kilnError('nothingPlayable');
+  demandBundled(offer, best.plans);
   const place = ({ mid }: MediaPlan) => offer.media.findIndex((media) => media.mid === mid);
   return { ...best, plans: best.plans.toSorted((a, b) => place(a) - place(b)) };
 
@@ -58,7 +59,7 @@ export function planOffer({ publisher, choices: [selection] }: Admission): Agree
 /** @param setup this end's part in DTLS */
 export function answerTo(offer: RemoteDescription, session: WebrtcSession, setup: 'active' | 'passive'): string {
   const sending = new Map<string, SendingMedia>(session.media.map((media) => [media.mid, media]));
-  return describe(session, setup, offer.media.map((media) => sending.get(media.mid) ?? media));
+  return describe(session, setup, offer.media.map((media) => sending.get(media.mid) ?? media), offer.bundle);
 }
 
 export function offerOf(session: WebrtcSession): string {
@@ -69,6 +70,7 @@ function describe(
   session: WebrtcSession,
   setup: 'actpass' | 'active' | 'passive',
   media: readonly (SendingMedia | UnusedMedia)[],
+  bundle?: readonly string[],
 ): string {
   return writeDescription({
     sessionId: session.createdTime,
@@ -78,5 +80,6 @@ function describe(
     fingerprint: session.fingerprint,
     candidates: session.candidates,
     media,
+    ...(bundle && { bundle }),
   });
 }

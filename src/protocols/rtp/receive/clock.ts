@@ -5,8 +5,10 @@ import { TrackClock } from './track-clock.ts';
 /** How `RtpClock` counts: 90 kHz, in fractions, without end. */
 export const RTP_CLOCK: SourceClock = Object.freeze({ timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 });
 
-/** Tracks of one source are further apart only by reports that are wrong. */
+/** Tracks of one source are further apart only by reports that are wrong, or as one did not count for a while. */
 const MAX_SKEW_SECONDS = 5;
+/** Other tracks have not come to a halt. */
+const RECENT_MS = 1000;
 /** What reports tell is followed by no more than so much of the time that passes. */
 const MAX_SLEW = 0.05;
 /** Reports are no more exact than this. */
@@ -15,10 +17,11 @@ const LEAST_ERROR_SECONDS = 0.005;
 /**
  * One clock for all tracks of a source, each of which counts from a number of its own.
  *
- * It begins with 0, or with the RTP time of the first track. A track begins at the time that its first packet comes at. Sender reports tell how tracks really are to each other:
- * a track that begins is put there at once, one that runs is moved there so slowly that nobody sees it. Sound stays
+ * It begins with 0, or with the RTP time of the first track. A track begins at the time that its first packet comes at.
+ * Sender reports tell how tracks really are to each other: a track that begins is put there at once, one that runs is moved there so slowly that nobody sees it. Sound stays
  * where it is, and pictures are moved. A report that is far off, or that jumps, moves nothing before the next agrees.
- * Counts that jump, and new sources, begin as a track does.
+ * A track that did not count while nothing of it came is moved by as much as its report tells. Counts that jump or are left
+ * far behind, and new sources, begin as a track does.
  */
 export class RtpClock {
   readonly #usesReports: boolean;
@@ -54,7 +57,11 @@ export class RtpClock {
   }
 
   #time(track: TrackClock, timestamp: number, now: number): number {
-    const passed = track.advance(timestamp, now);
+    let passed = track.advance(timestamp, now);
+    if (this.#isLeftBehind(track, now)) {
+      track.restart();
+      passed = track.advance(timestamp, now);
+    }
     if (track.offset === undefined) this.#begin(track, now);
     else if (passed > 0) this.#slew(track, passed);
     const time = track.seconds + (track.offset as number);
@@ -63,6 +70,11 @@ export class RtpClock {
       this.#latestAt = now;
     }
     return time * RTP_CLOCK.timebase.den;
+  }
+
+  #isLeftBehind({ offset, seconds }: TrackClock, now: number): boolean {
+    const elapsed = now - (this.#latestAt ?? Infinity);
+    return offset !== undefined && elapsed >= 0 && elapsed < RECENT_MS && this.#latest - (seconds + offset) > MAX_SKEW_SECONDS;
   }
 
   #begin(track: TrackClock, now: number): void {

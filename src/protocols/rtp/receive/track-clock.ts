@@ -6,6 +6,8 @@ const BACKWARD_SECONDS = 2;
 const DISORDER_SECONDS = 0.2;
 /** A step further ahead than so much more than what has passed is a jump. */
 const FORWARD_SECONDS = 10;
+/** Some senders do not count while they have nothing to send, as browsers do whose sound is muted: shorter pauses are jitter. */
+const PAUSE_SECONDS = 0.3;
 /** A report tells of a time that is no further from that of the packets. */
 const REPORT_SECONDS = 10;
 /** Clocks drift by less from one report to the next. */
@@ -27,6 +29,8 @@ export class TrackClock {
   /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
   #wall: number | undefined;
   #candidate: number | undefined;
+  /** By how much less it has counted than passed, where it stopped for a while, since the last report that was believed. */
+  #paused = 0;
   /** Came before the first packet. */
   #early: SenderTime | undefined;
 
@@ -56,8 +60,10 @@ export class TrackClock {
       const ticks = this.#unwrap(timestamp, this.#ticks);
       const step = (ticks - this.#ticks) / this.#clockRate;
       const passed = (now - this.#at) / 1000;
+      const paused = passed - Math.max(0, step);
       const isBack = step < -BACKWARD_SECONDS || ticks < this.#surpassed - DISORDER_SECONDS * this.#clockRate;
       if (isBack || step > passed + FORWARD_SECONDS) this.restart();
+      else if (paused > PAUSE_SECONDS) this.#paused += paused;
       this.#ticks = ticks;
     }
     this.#at = now;
@@ -83,9 +89,14 @@ export class TrackClock {
     const ticks = this.#unwrap(report.rtpTime, this.#ticks);
     if (Math.abs(ticks - this.#ticks) > REPORT_SECONDS * this.#clockRate) return false;
     const told = report.ntpMs / 1000 - ticks / this.#clockRate;
-    const agrees = [this.#wall ?? told, this.#candidate].some((known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS);
+    const moved = told - (this.#wall ?? told);
+    const didPause = this.#paused > 0 && this.offset !== undefined && Math.abs(moved - this.#paused) <= PAUSE_SECONDS;
+    const agrees = didPause || [this.#wall ?? told, this.#candidate].some((known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS);
     this.#candidate = agrees ? undefined : told;
-    if (agrees) this.#wall = told;
+    if (!agrees) return true;
+    if (didPause) this.offset = (this.offset as number) + moved;
+    this.#wall = told;
+    this.#paused = 0;
     return true;
   }
 
@@ -97,6 +108,7 @@ export class TrackClock {
     this.#wall = undefined;
     this.#candidate = undefined;
     this.#early = undefined;
+    this.#paused = 0;
   }
 
   #unwrap(timestamp: number, near: number): number {

@@ -60,6 +60,24 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   t.true(answer.media.every(({ candidates }) => candidates?.length === 1));
 });
 
+test('the answer bundles what the offer does, and nothing else', async (t) => {
+  const { post } = await start(t);
+  const answerTo = async (name: string, offer: string) => {
+    const { status, body } = await post(offer, `/app/${name}?direction=whip`);
+    t.is(status, 201, body);
+    const { groups = [], media } = parse(body);
+    return { groups: groups.map(({ mids }) => String(mids)), ports: media.map(({ port }) => port) };
+  };
+  t.deepEqual(await answerTo('alone', offerOf([VIDEO], TRANSPORT, [])), { groups: [], ports: [9] });
+  const unused = { ...AUDIO, direction: 'inactive' };
+  t.deepEqual(await answerTo('bundled', offerOf([VIDEO, unused])), { groups: ['0 1'], ports: [9, 9] });
+  t.deepEqual(await answerTo('apart', offerOf([VIDEO, unused], TRANSPORT, [0])), { groups: ['0'], ports: [9, 0] });
+  for (const bundle of [[], [1]]) {
+    const { status, body } = await post(offerOf([VIDEO, AUDIO], TRANSPORT, bundle), '/app/two?direction=whip');
+    t.deepEqual([status, body], [406, 'The offer cannot be taken: its sections are not bundled']);
+  }
+});
+
 test('retransmissions in a stream of their own are taken where they are enabled, lost packets asked for in any case', async (t) => {
   const { post } = await start(t);
   const [, video] = parse((await post()).body).media;
@@ -257,9 +275,9 @@ test('CrossDomains of the provider count, those of the publisher do not', async 
 });
 
 test('who never connects gives the name back after the timeout', async (t) => {
-  const { post, application, pool } = await start(t, { ingest: { timeout: 1000 } });
+  const { post, application, pool } = await start(t, { ingest: { timeout: 3000 } });
   t.is((await post()).status, 201);
-  await until('the name is free', () => !application.inUse, 10_000);
+  await until('the name is free', () => !application.inUse, 20_000);
   t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);
 });
 

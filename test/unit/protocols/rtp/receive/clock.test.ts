@@ -163,3 +163,41 @@ test('a stall, and a burst after it, are no jumps', (t) => {
   near(t, stalled[0], 1);
   near(t, stalled.at(-1), 20.98);
 });
+
+for (const [pause, isReported] of [[2, true], [8, true], [8, false]] as const) {
+  test(`sound whose sender does not count for ${pause} s${isReported ? '' : ', and reports nothing,'} goes on where the picture is`, (t) => {
+    const clock = new RtpClock(true);
+    const video = clock.track(90_000, false);
+    const audio = clock.track(48_000, true);
+    const reported = (sound: number): void => {
+      if (!isReported) return;
+      video.report(report(500 + sound + pause, (sound + pause) * 90_000));
+      audio.report(report(500 + sound + pause, sound * 48_000));
+    };
+    run(audio, 48_000, { from: 0, to: 2, base: 0 });
+    run(video, 90_000, { from: 0, to: 2, base: 0 });
+    if (isReported) {
+      video.report(report(501, 90_000));
+      audio.report(report(501, 48_000));
+    }
+    run(video, 90_000, { from: 2, to: 2 + pause, base: 0 });
+    run(audio, 48_000, { from: 2 + pause, to: 2.1 + pause, base: -pause * 48_000 });
+    reported(2.1);
+    const sound = run(audio, 48_000, { from: 2.1 + pause, to: 4 + pause, base: -pause * 48_000 });
+    const pictures = run(video, 90_000, { from: 2 + pause, to: 4 + pause, base: 0 });
+    near(t, sound[0], 2.1 + pause, 0.025);
+    near(t, sound.at(-1), 3.98 + pause, 0.025);
+    near(t, pictures.at(-1), 3.98 + pause, 0.025);
+  });
+}
+
+test('packets that are late together, and reports that tell of no pause, move nothing', (t) => {
+  const clock = new RtpClock(true);
+  const audio = clock.track(48_000, true);
+  run(audio, 48_000, { from: 0, to: 2, base: 0 });
+  audio.report(report(501, 48_000));
+  const late = [2, 2.02, 2.04].map((seconds) => audio.time(seconds * 48_000, 5000) / TICKS);
+  audio.report(report(502, 2 * 48_000));
+  late.forEach((time, i) => near(t, time, 2 + i * 0.02));
+  near(t, run(audio, 48_000, { from: 5, to: 6, base: 0 })[0], 5);
+});
