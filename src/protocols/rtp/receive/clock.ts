@@ -18,10 +18,10 @@ const LEAST_ERROR_SECONDS = 0.005;
  * One clock for all tracks of a source, each of which counts from a number of its own.
  *
  * It begins with 0, or with the RTP time of the first track. A track begins at the time that its first packet comes at.
- * Sender reports tell how tracks really are to each other: a track that begins is put there at once, one that runs is moved there so slowly that nobody sees it. Sound stays
- * where it is, and pictures are moved. A report that is far off, or that jumps, moves nothing before the next agrees.
- * A track that did not count while nothing of it came is moved by as much as its report tells. Counts that jump or are left
- * far behind, and new sources, begin as a track does.
+ * Sender reports tell how tracks really are to each other: a track that begins is put there at once, one that runs is moved
+ * there so slowly that nobody sees it. Sound stays where it is, and pictures are moved. A report that is far off, or that
+ * jumps, moves nothing before the next agrees. A track that did not count while nothing of it came is moved by as much as its
+ * report tells. Counts that jump or are left far behind, and new sources, begin as a track does.
  */
 export class RtpClock {
   readonly #usesReports: boolean;
