@@ -20,7 +20,7 @@ export class Output {
   readonly #reader: NutReader;
   #adapter: OutputAdapter | undefined;
   #timebase: Timebase | undefined;
-  #ended = false;
+  #endedAt: number | undefined;
   /** Seconds on the input's clock up to which it has put out something, and when it last did, by `performance.now()`. */
   reached: number | undefined;
   /** How many seconds of media it has put out. */
@@ -47,19 +47,24 @@ export class Output {
   }
 
   get ended(): boolean {
-    return this.#ended;
+    return this.#endedAt !== undefined;
+  }
+
+  /** Since when it has put out nothing more, by `performance.now()`. */
+  get endedAt(): number | undefined {
+    return this.#endedAt;
   }
 
   /** @returns why the bytes are not what they should be; undefined when they are */
   push(chunk: Buffer): string | undefined {
-    if (this.#ended) return undefined;
+    if (this.ended) return undefined;
     return told(() => this.#reader.push(chunk));
   }
 
   /** Nothing comes any more. Idempotent. */
   end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.ended) return;
+    this.#endedAt = performance.now();
     told(() => {
       this.#adapter?.end();
     });

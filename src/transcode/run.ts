@@ -195,8 +195,11 @@ export class Run {
   #judge(now: number): void {
     const { hangMs } = this.#setting;
     const { stopped, errors } = this.#child.diagnostics;
+    // one that is about to end closes its outputs first
+    const over = this.#outputs.filter(({ endedAt = now }) => now - endedAt >= WATCH_MS);
+    if (over.length === this.#outputs.length) return this.#condemn(`ffmpeg has closed its outputs: ${errors}`);
     for (const [i, output] of this.#outputs.entries()) {
-      if (output.ended || stopped.has(i)) this.#lose(output, `its output has ended: ${errors}`);
+      if (over.includes(output) || stopped.has(i)) this.#lose(output, `its output has ended: ${errors}`);
     }
     // one that complains of its input works
     if (now - this.#saidAt < hangMs) return;

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -7,6 +7,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
+import { processTree } from '../../support/load/usage.ts';
 import { until } from '../../support/until.ts';
 import { BEEPS, skewedClocks } from './clocks.ts';
 import { killChildren } from './kills.ts';
@@ -87,6 +88,38 @@ test.serial('one that stands still is found out, killed and started again, and n
   t.regex(video.failures[0]?.reason ?? '', /^ffmpeg (puts out nothing|takes no input)$/);
   t.not(transcoder.pids[0], pid);
   t.throws(() => process.kill(pid as number, 0));
+  isWhole(t, video, packets);
+  isContinuous(t, aac);
+});
+
+test.serial('one that takes its time to go after its outputs have ended is started again as one', async (t) => {
+  const source = await clip;
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'ffmpeg');
+  await writeFile(path, `#!/bin/sh
+case "$*" in *pipe:0*) ;; *) exec ${FFMPEG7} "$@";; esac
+exec 9<&0
+${FFMPEG7} "$@" <&9 9<&- &
+exec 0<&- 3>&- 4>&- 9<&-
+wait $!
+sleep 1.5
+`, { mode: 0o755 });
+  const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: path } });
+  const { input, transcoder, lines } = open(t, source, undefined, codecs);
+  const video = new Taken(source.video, videoEncoding());
+  const aac = new Taken(source.audio, audioEncoding());
+  transcoder.setJobs([video.task, aac.task]);
+  const packets = [...looped(source, 8)];
+  const feeding = feed(input, packets, [video, aac]);
+  await until('it goes', () => video.reached > 3);
+  const [, ffmpeg] = processTree(transcoder.pids[0] as number);
+  process.kill(ffmpeg as number, 'SIGKILL');
+  await feeding;
+  await until('all is out', () => video.reached > 31 && aac.reached > 31);
+  t.is(transcoder.pids.length, 1);
+  const told = lines.filter(({ reason }) => reason !== undefined);
+  t.deepEqual(told.map(({ msg }) => msg), ['an encoder process has ended: it is started again']);
   isWhole(t, video, packets);
   isContinuous(t, aac);
 });
