@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { Watchdog } from '../../core/watchdog.ts';
 import type { Authorization } from './authorization.ts';
 import { RtspError } from './error.ts';
 import { header, writeRequest, writeResponse, type Fields, type RtspRequest, type RtspResponse } from './message.ts';
@@ -133,17 +134,17 @@ export class RtspConnection {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new RtspError('the connection is gone'));
       const sequence = this.#request(method, uri, fields);
-      const late = setTimeout(() => {
+      const late = new Watchdog(ANSWER_MS, () => {
         this.#asked.delete(sequence);
         reject(new RtspError(`no answer to ${method} in time`));
-      }, ANSWER_MS);
+      });
       this.#asked.set(sequence, {
         resolve: (response) => {
-          clearTimeout(late);
+          late.close();
           resolve(response);
         },
         reject: (error) => {
-          clearTimeout(late);
+          late.close();
           reject(error);
         },
       });

@@ -1,4 +1,5 @@
 import type { Track } from '../../core/track.ts';
+import { Watchdog } from '../../core/watchdog.ts';
 import type { MediaUnit } from './media-unit.ts';
 import { StartGate, TRACKS_WAIT_MS, type Announced } from './start-gate.ts';
 import type { MediaKind } from './track-id.ts';
@@ -34,15 +35,15 @@ export class Intake {
   #held: MediaUnit[] | undefined = [];
   #firstMediaTimer: NodeJS.Timeout | undefined;
   #tracksTimer: NodeJS.Timeout | undefined;
-  #silenceTimer: NodeJS.Timeout | undefined;
-  #lastMedia = performance.now();
+  readonly #silence: Watchdog | undefined;
   #closed = false;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
     const firstMediaWait = options.firstMediaWaitMs || DEFAULT_FIRST_MEDIA_WAIT_MS;
     this.#firstMediaTimer = setTimeout(() => this.#waitedForMedia(firstMediaWait), firstMediaWait).unref();
-    if (options.silenceMs > 0) this.#watchSilence(options.silenceMs, options.silenceMs);
+    const { silenceMs } = options;
+    if (silenceMs > 0) this.#silence = new Watchdog(silenceMs, () => this.fail(`no packet for ${silenceMs} ms`)).unref();
   }
 
   /** Units go out as they come. */
@@ -58,7 +59,7 @@ export class Intake {
 
   /** Media came, whether it can be used or not. */
   heard(): void {
-    this.#lastMedia = performance.now();
+    this.#silence?.heard();
   }
 
   /** The track is known. @param trackId as the source numbers those of a kind */
@@ -87,7 +88,7 @@ export class Intake {
     this.#held = this.#held && [];
     clearTimeout(this.#firstMediaTimer);
     clearTimeout(this.#tracksTimer);
-    clearTimeout(this.#silenceTimer);
+    this.#silence?.close();
   }
 
   /** The source cannot be used. */
@@ -131,13 +132,5 @@ export class Intake {
     this.#gate.waited();
     this.#startIfKnown();
     if (this.#held !== undefined) this.fail(`no playable audio or video within ${waitMs} ms`);
-  }
-
-  #watchSilence(timeoutMs: number, delayMs: number): void {
-    this.#silenceTimer = setTimeout(() => {
-      const silentMs = performance.now() - this.#lastMedia;
-      if (silentMs >= timeoutMs) this.fail(`no packet for ${timeoutMs} ms`);
-      else this.#watchSilence(timeoutMs, timeoutMs - silentMs);
-    }, delayMs).unref();
   }
 }

@@ -13,6 +13,7 @@
 import type { Socket } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
@@ -73,8 +74,7 @@ export class OvtClient {
   #description: WireDescription | undefined;
   #sink: OvtSink | undefined;
   #intake: Intake | undefined;
-  #heardAt = 0;
-  #silence: NodeJS.Timeout | undefined;
+  #silence: Watchdog | undefined;
   #closed = false;
 
   /** @throws OvtError */
@@ -127,7 +127,8 @@ export class OvtClient {
     }
     this.#sink = sink;
     await this.#ask('play');
-    if (silenceMs !== undefined && !this.#closed) this.#watchSilence(silenceMs);
+    if (silenceMs === undefined || this.#closed) return;
+    this.#silence = new Watchdog(silenceMs, () => this.#end(`nothing came for ${silenceMs} ms`)).unref();
   }
 
   /** Ends the connection and whatever is waited for. Idempotent. */
@@ -141,15 +142,15 @@ export class OvtClient {
     return new Promise<Response>((resolve, reject) => {
       if (this.#closed) return reject(new OvtError('the connection is gone'));
       const id = ++this.#lastId;
-      const late = setTimeout(() => this.#end(`no answer to ${application} in time`), ANSWER_TIMEOUT_MS);
+      const late = new Watchdog(ANSWER_TIMEOUT_MS, () => this.#end(`no answer to ${application} in time`));
       this.#asked = {
         id,
         resolve: (response) => {
-          clearTimeout(late);
+          late.close();
           resolve(response);
         },
         reject: (error) => {
-          clearTimeout(late);
+          late.close();
           reject(error);
         },
       };
@@ -159,7 +160,7 @@ export class OvtClient {
 
   #receive(bytes: Buffer): void {
     if (this.#closed) return;
-    this.#heardAt = performance.now();
+    this.#silence?.heard();
     this.#sink?.received?.(bytes.length);
     try {
       this.#receiver.push(bytes);
@@ -187,18 +188,11 @@ export class OvtClient {
     asked.resolve(response);
   }
 
-  #watchSilence(limit: number): void {
-    this.#heardAt = performance.now();
-    this.#silence = setInterval(() => {
-      if (performance.now() - this.#heardAt > limit) this.#end(`nothing came for ${limit} ms`);
-    }, limit / 4).unref();
-  }
-
   /** @param code of the answer that refused, or of the notice that ended it */
   #end(reason: string, code?: number): void {
     if (this.#closed) return;
     this.#closed = true;
-    clearInterval(this.#silence);
+    this.#silence?.close();
     this.#faults.close();
     this.#stream.destroy();
     const asked = this.#asked;
@@ -216,15 +210,15 @@ function dial(href: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connectTcp({ host, port, noDelay: true });
     const fail = (reason: string): void => {
-      clearTimeout(late);
+      late.close();
       socket.destroy();
       reject(new OvtError(`${host}:${port} cannot be reached: ${reason}`));
     };
-    const late = setTimeout(() => fail('no connection in time'), CONNECT_TIMEOUT_MS);
+    const late = new Watchdog(CONNECT_TIMEOUT_MS, () => fail('no connection in time'));
     const onError = (error: Error): void => fail(error.message);
     socket.on('error', onError);
     socket.once('connect', () => {
-      clearTimeout(late);
+      late.close();
       socket.off('error', onError);
       resolve(socket);
     });

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import type { Connection } from '../../core/source.ts';
+import { Watchdog } from '../../core/watchdog.ts';
 import { PullError } from './error.ts';
 import type { PullGuard } from './guard.ts';
 
@@ -31,14 +32,14 @@ function open(host: string, port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
     const fail = (error: Error): void => {
-      clearTimeout(late);
+      late.close();
       socket.destroy();
       reject(error);
     };
-    const late = setTimeout(() => fail(new Error(`${host}:${port} does not answer`)), CONNECT_MS);
+    const late = new Watchdog(CONNECT_MS, () => fail(new Error(`${host}:${port} does not answer`)));
     socket.once('error', fail);
     socket.once('connect', () => {
-      clearTimeout(late);
+      late.close();
       socket.off('error', fail);
       resolve(socket);
     });

@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { joinNals, splitAnnexB } from '../../../../src/codecs/nal.ts';
+import { Watchdog } from '../../../../src/core/watchdog.ts';
 import { writeSenderReport } from '../../../../src/protocols/rtp/rtcp.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
 import { openGuard, playRtsp } from '../../../support/rtsp-player.ts';
+import { standStill } from '../../../support/stand-still.ts';
 import { until } from '../../../support/until.ts';
 import { vector } from '../../codecs/vectors.ts';
 import { sent, videoOf } from '../../protocols/rtp/receive/support.ts';
@@ -274,14 +276,25 @@ test('an answer that says to go on is not the answer', async (t) => {
   t.deepEqual(played.ends, []);
 });
 
+test.serial('an answer that came while this process stood still came in time', async (t) => {
+  const camera = await FakeCamera.start(t, {
+    answer: ({ method }) => {
+      if (method === 'DESCRIBE') standStill(3500);
+      return undefined;
+    },
+  });
+  const played = await playing(t, camera);
+  t.deepEqual(played.ends, []);
+});
+
 test('signs of life come in time, whether they are answered or not', async (t) => {
-  let end: NodeJS.Timeout | undefined;
-  t.teardown(() => clearTimeout(end));
+  let end: Watchdog | undefined;
+  t.teardown(() => end?.close());
   const camera = await FakeCamera.start(t, {
     answer: ({ method, headers }, { sockets }) => {
       // as a server does that has told its timeout
-      clearTimeout(end);
-      end = setTimeout(() => sockets[0]?.destroy(), 2000);
+      end ??= new Watchdog(2000, () => sockets[0]?.destroy());
+      end.heard();
       if (method === 'SETUP') return `200 OK\r\nSession: 7;timeout=2\r\nTransport: ${headers['transport']}\r\n\r\n`;
       return method === 'GET_PARAMETER' ? '' : undefined;
     },
