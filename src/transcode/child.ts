@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex } from 'node:stream';
+import { Watchdog } from '../core/watchdog.ts';
 import type { FaultLog } from '../log.ts';
 import { Diagnostics } from './diagnostics.ts';
 
@@ -48,7 +49,7 @@ export class FfmpegChild {
   #process: ChildProcess | undefined;
   #input: Duplex | undefined;
   /** Runs from the end of the input on. */
-  #deadline: NodeJS.Timeout | undefined;
+  #deadline: Watchdog | undefined;
   #endedAt = 0;
   #spawnError: Error | undefined;
   #gone = false;
@@ -89,7 +90,7 @@ export class FfmpegChild {
     if (this.#gone || this.#deadline !== undefined) return;
     this.#input?.end();
     this.#endedAt = performance.now();
-    this.#deadline = setTimeout(() => this.kill(), DRAIN_MS);
+    this.#deadline = new Watchdog(DRAIN_MS, () => this.kill());
   }
 
   /** Ends it at once, whatever it has not put out. */
@@ -117,7 +118,7 @@ export class FfmpegChild {
     for (let index = 0; index < outputs; index++) {
       const output = stdio[FIRST_OUTPUT + index] as Duplex;
       output.on('data', (chunk: Buffer) => {
-        if (this.#deadline !== undefined) this.#prolong(this.#deadline);
+        this.#prolong();
         this.#handler.output(index, chunk);
       });
       output.once('end', () => this.#handler.outputEnd(index));
@@ -125,8 +126,8 @@ export class FfmpegChild {
     }
   }
 
-  #prolong(deadline: NodeJS.Timeout): void {
-    if (performance.now() - this.#endedAt < DRAIN_LIMIT_MS) deadline.refresh();
+  #prolong(): void {
+    if (performance.now() - this.#endedAt < DRAIN_LIMIT_MS) this.#deadline?.heard();
   }
 
   #failed(error: Error): void {
@@ -138,7 +139,7 @@ export class FfmpegChild {
   #end(code: number | null, signal: NodeJS.Signals | null): void {
     if (this.#gone) return;
     this.#gone = true;
-    clearTimeout(this.#deadline);
+    this.#deadline?.close();
     this.#handler.gone(this.#reason(code, signal), signal === 'SIGKILL' || signal === 'SIGTERM');
   }
 

@@ -57,11 +57,13 @@ export class Run {
   readonly #feed: Feed;
   readonly #reader: Reader;
   readonly #uncount: readonly (() => void)[];
-  readonly #lag = new Lag();
+  #lag = new Lag();
   readonly #watch = setInterval(() => this.#look(), WATCH_MS);
   readonly #lost = new Set<Output>();
+  #lookedAt = performance.now();
   #productiveSince: number | undefined;
-  #saidAt = 0;
+  /** Since when it is to put something out: it said something, or could not be heard. */
+  #patientSince = 0;
   #lines = 0;
   #dropped = 0;
   /** Why it was killed. */
@@ -182,8 +184,15 @@ export class Run {
   #look(): void {
     const now = performance.now();
     const { lines } = this.#child.diagnostics;
-    if (lines !== this.#lines) this.#saidAt = now;
+    const stoodStill = now - this.#lookedAt > 2 * WATCH_MS;
+    if (stoodStill || lines !== this.#lines) this.#patientSince = now;
+    this.#lookedAt = now;
     this.#lines = lines;
+    // what came while this process stood still is heard first
+    if (stoodStill) {
+      this.#lag = new Lag();
+      return;
+    }
     if (!this.#finished && this.#lag.isLasting(this.#reader.queuedSeconds, now)) this.#reader.skip();
     this.#tellDropped();
     if (this.#finished) return;
@@ -202,7 +211,7 @@ export class Run {
       if (over.includes(output) || stopped.has(i)) this.#lose(output, `its output has ended: ${errors}`);
     }
     // one that complains of its input works
-    if (now - this.#saidAt < hangMs) return;
+    if (now - this.#patientSince < hangMs) return;
     const { fullSince = now } = this.#feed;
     const quiet = this.#outputs.every(({ lastAt }) => now - lastAt > hangMs);
     if (quiet && now - fullSince > hangMs) return this.#condemn('ffmpeg takes no input');

@@ -7,6 +7,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { FaultLog } from '../../../src/log.ts';
 import { FfmpegChild } from '../../../src/transcode/child.ts';
+import { standStillBeforeTimers } from '../../support/stand-still.ts';
 import { until } from '../../support/until.ts';
 
 /** A child that is a shell script, and what it did. */
@@ -140,6 +141,14 @@ test('one that does not end with its input is killed, one that closes its input 
   t.is(await deaf.gone(), 'ffmpeg has ended by SIGKILL');
   t.is(await shut.gone(), 'ffmpeg has ended by SIGKILL');
   for (const { child } of [deaf, shut]) t.false(await exists(child.pid as number));
+});
+
+test('one that goes on when its input has ended has its time, whatever this process does meanwhile', async (t) => {
+  const { child, got, gone } = start('cat >/dev/null; sleep 1; printf one >&3; sleep 2.8; printf two >&3');
+  child.end();
+  await standStillBeforeTimers(3500);
+  t.is(await gone(), 'ffmpeg has ended with code 0');
+  t.deepEqual(got, ['onetwo']);
 });
 
 test('it inherits no files and no secrets', async (t) => {

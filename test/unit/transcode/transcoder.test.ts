@@ -8,6 +8,7 @@ import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { processTree } from '../../support/load/usage.ts';
+import { standStillBeforeTimers } from '../../support/stand-still.ts';
 import { until } from '../../support/until.ts';
 import { BEEPS, skewedClocks } from './clocks.ts';
 import { killChildren } from './kills.ts';
@@ -88,6 +89,24 @@ test.serial('one that stands still is found out, killed and started again, and n
   t.regex(video.failures[0]?.reason ?? '', /^ffmpeg (puts out nothing|takes no input)$/);
   t.not(transcoder.pids[0], pid);
   t.throws(() => process.kill(pid as number, 0));
+  isWhole(t, video, packets);
+  isContinuous(t, aac);
+});
+
+test.serial('when this process stands still its encoders are not taken for hung', async (t) => {
+  const source = await clip;
+  const { input, transcoder, lines } = open(t, source, 5000);
+  const video = new Taken(source.video, videoEncoding());
+  const aac = new Taken(source.audio, audioEncoding());
+  transcoder.setJobs([video.task, aac.task]);
+  const packets = [...looped(source, 7)];
+  const third = Math.round(packets.length / 3);
+  await feed(input, packets.slice(0, third), [video, aac], 5);
+  // more than goes into pipes
+  for (const packet of packets.slice(third)) input.write(packet);
+  await standStillBeforeTimers(6500);
+  await until('all is out', () => video.reached > 27 && aac.reached > 27);
+  t.deepEqual(lines, []);
   isWhole(t, video, packets);
   isContinuous(t, aac);
 });
