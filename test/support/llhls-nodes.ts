@@ -12,11 +12,14 @@ import { StreamNames } from '../../src/origins/stream-names.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
-import { openNode } from './cluster.ts';
+import { openNode, TIMING } from './cluster.ts';
 import { llhlsRegistry, type LlhlsSetup } from './llhls.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
 import type { RedisServer } from './redis.ts';
 import { until } from './until.ts';
+
+/** No test of these is about a store that is away: one whose machine is busy is waited for. */
+const PATIENT = { ...TIMING, ttl: 30_000, command: 20_000 };
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 
@@ -24,7 +27,7 @@ export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id: string, setup: LlhlsSetup = {}) {
   const { registry, vhost } = llhlsRegistry(setup);
   const application = vhost.application('app');
-  const cluster = await openNode(t, id, { url: redis.url });
+  const cluster = await openNode(t, id, { url: redis.url }, { timing: PATIENT });
   const forward = cluster.forward.bind(cluster);
   const asked: string[] = [];
   // counted, and made all the same

@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry, type Alert } from '../../../src/core/registry.ts';
@@ -73,7 +74,10 @@ async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
   return { ...process.env, KILN_FFMPEG: file };
 }
 
-test('an output is held back until its encoders have told their formats; then all of it is there, from the first key frame', async (t) => {
+test.serial('an output is held back until its encoders have told their formats; then all of it is there, from the first key frame', async (t) => {
+  // however long they take
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
   const { input, announced, output, of } = open(t, profile([PASSED, SMALL], [OPUS]));
   const fed = await feed(input, 2);
   t.deepEqual(announced, []);
@@ -115,7 +119,7 @@ test('what is held back is bounded', async (t) => {
 test('what is encoded of a sound is in the language that the sound is said to be in', async (t) => {
   const { input, announced, output, alerts } = open(t, profile([PASSED], [OPUS]));
   await feed(input, 1);
-  await until('it is announced', () => announced.length > 0);
+  await until('both are there', () => announced.length > 0 && output().tracks.length === 2);
   const [, before] = output().tracks;
   t.is(before?.language, undefined);
   input.setTracks(input.tracks.map((track) => (track.type === 'audio' ? { ...track, language: 'de' } : track)));
@@ -130,7 +134,7 @@ test('what is encoded of a sound is in the language that the sound is said to be
 test('an encode that is impossible has failed, which is told once, and the others go on', async (t) => {
   const { input, announced, output, alerts } = open(t, profile([PASSED, SMALL, { ...SMALL, name: 'bad', codec: 'foo' }]));
   await feed(input, 1);
-  await until('it is announced', () => announced.length > 0);
+  await until('both are there', () => announced.length > 0 && output().tracks.length === 2);
   t.deepEqual(named(output().tracks), [['source', undefined], ['small', 'Ready']]);
   t.deepEqual(named(output().awaited), [['bad', 'Failed']]);
   input.setTracks([...input.tracks]);

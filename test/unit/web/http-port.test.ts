@@ -242,8 +242,8 @@ test('closing lets a running request end, ends idle connections and cuts the res
   await Promise.all([arrived, stuckArrived]);
   const closed = port.close(200);
   t.is(port.close(), closed);
-  await untilEnd(idle);
   answer();
+  await untilEnd(idle);
   t.is(await (await running).text(), 'done');
   await hopeless;
   await closed;

@@ -293,7 +293,7 @@ test('closing lets a running HTTP/2 request end and cuts the rest', async (t) =>
   await once(idleSession, 'remoteSettings');
   const ends = [once(idleSession, 'close'), once(handshaking, 'close')];
   handshaking.on('error', () => {}).resume();
-  const closed = port.close(5000);
+  const closed = port.close(60_000);
   await Promise.all(ends);
   let length = 0;
   for await (const chunk of stream) length += (chunk as Buffer).length;

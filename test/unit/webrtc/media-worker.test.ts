@@ -31,12 +31,13 @@ test('a publisher is asked for one key frame a second at most, however often vie
   await until('the first one came', () => arrived.length > 0);
   const begin = performance.now();
   let answered = asked.length;
-  await until('a second and a half', async () => {
+  const seconds = await until('a second and a half', async () => {
     await consumer.requestKeyFrame();
     send(++sequence, asked.length > answered);
     answered = asked.length;
-    return performance.now() - begin > 1500;
+    const passed = (performance.now() - begin) / 1000;
+    return passed > 1.5 && passed;
   });
   t.true(asked.length > 0);
-  t.true(asked.length <= 3, `${asked.length} times`);
+  t.true(asked.length < seconds + 2, `${asked.length} times in ${seconds} s`);
 });

@@ -476,7 +476,7 @@ for (const [name, misbehave, reason] of MISBEHAVIOUR) {
 }
 
 test('all sessions together hold so many unfinished messages; who holds most ends, and gives back what it held', async (t) => {
-  const server = await setUp(t);
+  const server = await setUp(t, { rtmp: { firstMediaWaitTimeoutMs: 60_000 } });
   const length = 8 * 1024 * 1024;
   // The beginning of a video message of 8 MiB.
   const begin = (client: RtmpClient) => {
