@@ -2,6 +2,7 @@ import type { Socket } from 'node:dgram';
 import { udpUrl } from '../../config/udp-ports.ts';
 import { hostInUrl } from '../../config/values.ts';
 import type { Registry } from '../../core/registry.ts';
+import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
 import { holdsTransportStream } from './datagrams.ts';
@@ -33,7 +34,7 @@ export class MpegtsPort {
   #deafUntil = 0;
   #refusal: string | undefined;
   #unwanted: Sender | undefined;
-  #unwantedHeard = 0;
+  #unwantedSilence: Watchdog | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: MpegtsPortOptions) {
@@ -55,6 +56,7 @@ export class MpegtsPort {
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#session?.close('the server is closing');
+      this.#avoid(undefined);
       this.#faults.close();
       this.#options.socket.close(() => resolve());
     });
@@ -67,11 +69,9 @@ export class MpegtsPort {
   }
 
   #mayBegin({ address, port }: Sender): boolean {
-    const now = performance.now();
-    if (now < this.#deafUntil) return false;
+    if (performance.now() < this.#deafUntil) return false;
     if (this.#unwanted?.port !== port || this.#unwanted.address !== address) return true;
-    if (now - this.#unwantedHeard >= UNWANTED_SILENCE_MS) return true;
-    this.#unwantedHeard = now;
+    this.#unwantedSilence?.heard();
     return false;
   }
 
@@ -101,10 +101,16 @@ export class MpegtsPort {
 
   #ended({ reason, refused, unwanted }: SessionEnd, sender: Sender): void {
     this.#session = undefined;
-    this.#unwanted = unwanted ? sender : undefined;
-    this.#unwantedHeard = performance.now();
+    this.#avoid(unwanted ? sender : undefined);
     if (refused) this.#refuse(reason);
     else this.#refusal = undefined;
+  }
+
+  /** Takes nothing from a sender until it was silent. */
+  #avoid(sender: Sender | undefined): void {
+    this.#unwantedSilence?.close();
+    this.#unwanted = sender;
+    if (sender !== undefined) this.#unwantedSilence = new Watchdog(UNWANTED_SILENCE_MS, () => this.#avoid(undefined)).unref();
   }
 
   /** Tells each reason once. */
