@@ -19,7 +19,7 @@ import type { RedisServer } from './redis.ts';
 import { until } from './until.ts';
 
 /** No test of these is about a store that is away: one whose machine is busy is waited for. */
-const PATIENT = { ...TIMING, ttl: 30_000, command: 20_000 };
+const PATIENT = { ...TIMING, ttl: 6000, command: 5000 };
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 

@@ -12,6 +12,8 @@ const socketState = native.func('int srt_getsockstate(int)');
 const PASSPHRASE = 26;
 const RENDEZVOUS = 12;
 const CONNECT_TIMEOUT = 36;
+const PEER_IDLE_TIMEOUT = 55;
+const SEND_DROP_DELAY = 32;
 const CONNECTED = 5;
 
 library.startup();
@@ -44,10 +46,11 @@ function call({ call: number, host, port, streamId = '', passphrase, rendezvous 
   };
   if (streamId !== '') set(OPTION.streamid, Buffer.from(streamId));
   if (passphrase !== undefined) set(PASSPHRASE, Buffer.from(passphrase));
-  const timeout = Buffer.alloc(4);
   // of a rendezvous it is taken ten times
-  timeout.writeInt32LE(rendezvous ? 100 : 1000);
-  set(CONNECT_TIMEOUT, timeout);
+  set(CONNECT_TIMEOUT, number32(rendezvous ? 100 : 5000));
+  // what it is told it is to hear, and not to guess; what it sends is sent, however busy the machine is
+  set(PEER_IDLE_TIMEOUT, number32(60_000));
+  set(SEND_DROP_DELAY, number32(-1));
   if (rendezvous) {
     set(RENDEZVOUS, Buffer.from([1, 0, 0, 0]));
     const own = writeAddress(host, 0);
@@ -58,6 +61,12 @@ function call({ call: number, host, port, streamId = '', passphrase, rendezvous 
   // of one that is thrown out already nothing can be set
   library.setOption(socket, OPTION.rcvsyn, Buffer.alloc(4), 4);
   return 0;
+}
+
+function number32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32LE(value);
+  return bytes;
 }
 
 /** How many messages of 1316 bytes went. */

@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { Watchdog } from '../../../src/core/watchdog.ts';
 
 /** Packets of draft-sharabayko-srt-01 section 3.2, made by hand. */
 export const CONTROL = { handshake: 0, keepAlive: 1, ack: 2, nak: 3, congestion: 4, shutdown: 5, ackAck: 6, dropRequest: 7, peerError: 8 } as const;
@@ -67,9 +68,13 @@ export class RawCaller {
   }
 
   async #ask(packet: Buffer): Promise<Buffer | undefined> {
-    const answer = once(this.#socket, 'message', { signal: AbortSignal.timeout(ANSWER_MS) }).then(([bytes]) => bytes as Buffer, () => undefined);
+    const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
+    const late = new Watchdog(ANSWER_MS, () => resolve(undefined));
+    this.#socket.once('message', resolve);
     await this.send(packet);
-    const bytes = await answer;
+    const bytes = await promise;
+    late.close();
+    this.#socket.off('message', resolve);
     return bytes !== undefined && bytes.length > COOKIE_AT ? bytes : undefined;
   }
 }

@@ -30,7 +30,7 @@ const USE_NONE = {
 function publish(webhook: object | undefined) {
   const application = {
     name: 'app', type: 'live', outputProfiles: LOCAL,
-    ...(webhook && { transcodeWebhook: { enable: true, timeout: 5000, ...webhook } }),
+    ...(webhook && { transcodeWebhook: { enable: true, timeout: 60_000, ...webhook } }),
   };
   const registry = new Registry();
   registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications: [application] }), true);
@@ -178,7 +178,7 @@ const BROKEN: readonly (readonly [name: string, answer: (response: ServerRespons
 for (const [name, answer, reason] of BROKEN) {
   test(`a connection failure: ${name}`, async (t) => {
     const { url } = await controlServer(t, answer);
-    const timeout = String(reason).includes('300 ms') ? 300 : 5000;
+    const timeout = String(reason).includes('300 ms') ? 300 : 60_000;
     await falls(t, 'useLocalProfilesOnConnectionFailure', { controlServerUrl: url, timeout }, reason);
   });
 }

@@ -177,7 +177,7 @@ test.serial('a slow reader makes the sender wait, and a broken one is told', asy
     return received === (sent + 1) * MESSAGE;
   });
   await caller.kill();
-  await until('its end is seen', () => gone !== undefined, 15_000);
+  await until('its end is seen', () => gone !== undefined);
   t.true(connection.send(message), 'what goes to nobody is gone');
 });
 
@@ -257,8 +257,7 @@ test.serial('callers who are disconnected as soon as they are in hear of it', as
   for (let round = 0; round < 4; round++) {
     const calls = await Promise.all(callers.map((caller) => caller.call(listener.port)));
     t.deepEqual(calls.map(({ refused }) => refused), calls.map(() => 0));
-    // libsrt gives up a silent one after five seconds
-    await until('they hear of it', async () => (await Promise.all(calls.map(({ connected }) => connected()))).every((is) => !is), 4500);
+    await until('they hear of it', async () => (await Promise.all(calls.map(({ connected }) => connected()))).every((is) => !is));
   }
 });
 
@@ -273,7 +272,7 @@ test.serial('connections that end while nobody waits for them are noticed', asyn
   const end = performance.now() + 3000;
   while (performance.now() < end);
   await closed;
-  await until('all are told', () => taken.every((one) => one.closed !== undefined), 5000);
+  await until('all are told', () => taken.every((one) => one.closed !== undefined));
   t.deepEqual(taken.map((one) => one.closed), calls.map(() => 'the connection is gone'));
 });
 
@@ -300,7 +299,7 @@ test.serial('a process that exits while a caller waits for it is gone', async (t
     // until nobody answers
     while (child.exitCode === null) await caller.call(port);
   });
-  t.deepEqual(await once(child, 'exit', { signal: AbortSignal.timeout(10_000) }), [3, null]);
+  t.deepEqual(await once(child, 'exit', { signal: AbortSignal.timeout(60_000) }), [3, null]);
   await Promise.all(calls);
 });
 
