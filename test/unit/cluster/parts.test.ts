@@ -22,15 +22,17 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 test('a coalesced call resolves with a run that began after it, and runs are few', async (t) => {
   let runs = 0;
   const ended: number[] = [];
+  const first = Promise.withResolvers<void>();
   const run = coalesced(async () => {
     const own = ++runs;
-    await delay(5);
+    await (own === 1 ? first.promise : turn());
     ended.push(own);
   });
-  const first = run();
+  const one = run();
   await turn();
   const more = [run(), run(), run()];
-  await first;
+  first.resolve();
+  await one;
   t.deepEqual(ended, [1]);
   await Promise.all(more);
   t.deepEqual(ended, [1, 2]);

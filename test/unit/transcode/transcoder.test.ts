@@ -16,7 +16,8 @@ import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from '.
 import { audioEncoding, looped, makeClip, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
 
 const KILLS = 8;
-const clip = makeClip();
+/** So small that what is fed ahead goes into pipes: a queue that does not get shorter is left out. */
+const clip = makeClip({ width: 96, height: 64 });
 
 function open(t: ExecutionContext, source: Clip, hangMs?: number, codecs?: CodecInventory) {
   const opened = openTranscoder(source, { hangMs, codecs });
