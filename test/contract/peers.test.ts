@@ -6,8 +6,10 @@ import { OutcomeUnknownError, UnreachableError, type Cluster, type PeerRequest }
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
 import { seal, type Call } from '../../cluster/peer/wire.ts';
+import { startChild } from '../support/child-node.ts';
 import { openNode, SECRET } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
+import { standStill } from '../support/stand-still.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { issue } from '../support/x509.ts';
@@ -172,6 +174,17 @@ test('a node behind a connection that swallows everything is not reached, or not
   const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 2000 };
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
+});
+
+test.serial('a node that stood still hears what was answered meanwhile', async (t) => {
+  const { redis, nodes: [a] } = await open(t, [{}]);
+  await startChild(t, redis.url, 'child', 'k');
+  const child = await until('it is known', () => a.nodes().find(({ id }) => id === 'child'));
+  const answers = [a.forward(child, CALL, 1000), t.throwsAsync(a.connect(child, '/media', 1000), { message: /it takes no streams/ })] as const;
+  await new Promise(setImmediate);
+  standStill(1500);
+  t.is((await answers[0]).status, 503);
+  await answers[1];
 });
 
 test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {

@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, openRedis, place, UnavailableError, type Claim, type Cluster, type Lease, type RedisClusterOptions } from '#cluster';
+import { startChild } from '../support/child-node.ts';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -163,17 +162,6 @@ test('one that cannot reach a node that was alive does not go on without Redis',
   redis.resume();
   await connected(a);
 });
-
-async function startChild(t: ExecutionContext, url: string, id: string, key: string) {
-  const process_ = spawn(process.execPath, [join(import.meta.dirname, '../support/cluster-child.ts'), url, id, key], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.teardown(() => process_.kill('SIGKILL'));
-  const lines: string[] = [];
-  createInterface({ input: process_.stdout }).on('line', (line) => lines.push(line));
-  await until('the child acts', () => lines.some((line) => line.startsWith('act')));
-  return { process: process_, lines };
-}
 
 test('a process that was stopped for longer than its lease sees its loss before it acts', async (t) => {
   const { redis, nodes: [a] } = await open(t, ['a', 'b']);
