@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
 import { OutcomeUnknownError, UnreachableError, type Cluster, type PeerRequest } from '#cluster';
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
 import { seal, type Call } from '../../cluster/peer/wire.ts';
 import { startChild } from '../support/child-node.ts';
-import { openNode, SECRET } from '../support/cluster.ts';
+import { openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { standStill } from '../support/stand-still.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -174,6 +175,22 @@ test('a node behind a connection that swallows everything is not reached, or not
   const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 2000 };
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
+});
+
+test('a node that another has not heard of yet is called all the same', async (t) => {
+  const redis = await RedisServer.start(t);
+  const timing = { ...TIMING, beat: 60_000, ttl: 120_000 };
+  const a = await openNode(t, 'a', { url: redis.url }, { timing });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  let count = 0;
+  const b = await until('one joins unheard of', async () => {
+    await raw.client('KILL', 'TYPE', 'pubsub');
+    const node = await openNode(t, `b${count++}`, { url: redis.url }, { timing });
+    return a.nodes().every(({ id }) => id !== node.self.id) && node;
+  });
+  echo(b);
+  t.is((await a.forward(b.self, CALL, TIMEOUT)).status, 201);
 });
 
 test.serial('a node that stood still hears what was answered meanwhile', async (t) => {
