@@ -73,7 +73,11 @@ test('where newcomers replace, the one on another node is ended', async (t) => {
   const second = await publish(b, 'name');
   await first.ended();
   await until('the log tells why', () => a.log.includes('the name was lost'));
-  await until('a shows where it is', async () => (await a.stream('name')).body.response?.input?.connection?.localPort === b.ports.rtmp);
+  const shown = await until('a shows it', async () => {
+    const { status: answered, body } = await a.stream('name');
+    return answered === 200 && body.response;
+  });
+  t.like(shown, { input: { connection: { localPort: b.ports.rtmp } } });
   second.close();
 });
 
