@@ -82,7 +82,7 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
   await a.exited();
   // no call fails meanwhile: who is refused a connection is sent elsewhere
   await until('the others answer', async () => (await answering(t, balancer)) === 'bc');
-  const present = await PictureClient.publish(b, 'present');
+  const present = PictureClient.of(await RtmpClient.publish('present', { port: b.ports.rtmp, app: 'app', localAddress: CLIENT }));
   t.teardown(() => present.close());
   t.is(await change(balancer, 'b:drain'), 200);
   await until('b is out of the rotation', async () => (await answering(t, balancer)) === 'c');
