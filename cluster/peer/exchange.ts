@@ -2,6 +2,7 @@ import { request as httpRequest, type Agent, type IncomingHttpHeaders } from 'no
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
+import { afterRunning } from '../running-time.ts';
 import type { PeerResponse } from '../types.ts';
 import { bodyHash } from './mac.ts';
 import { MAX_HEAD, refusalText, seal, unseal, type Call } from './wire.ts';
@@ -47,7 +48,9 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   // a node that does not read so long a head may end the connection before it can say so
   if (lengthOf(sealed) > MAX_HEAD - HTTP_HEAD) throw unreachable('the path and the headers of the call are too long');
   const headers = { ...sealed, 'content-length': body.length };
-  const signal = AbortSignal.timeout(way.timeoutMs);
+  const late = new AbortController();
+  const inTime = afterRunning(way.timeoutMs, () => late.abort());
+  const { signal } = late;
   let again = false;
   let sent = await send(way, way.agent, headers, body, signal);
   if ('error' in sent && sent.reused && !signal.aborted) {
@@ -55,6 +58,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
     again = true;
     sent = await send(way, undefined, headers, body, signal);
   }
+  inTime();
   if ('error' in sent) {
     const { error, reached } = sent;
     const text = signal.aborted ? 'no answer in time' : error.message;

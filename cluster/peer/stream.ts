@@ -2,6 +2,7 @@ import { request as httpRequest, type ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
+import { afterRunning } from '../running-time.ts';
 import type { Way } from './exchange.ts';
 import { MAX_HEAD, refusalText, seal, unseal, type Answer, type Call } from './wire.ts';
 
@@ -25,9 +26,9 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
     const make = address.startsWith('https:') ? httpsRequest : httpRequest;
     const headers = { ...seal(secret, 'call', call), connection: 'Upgrade', upgrade: PROTOCOL };
     const request: ClientRequest = make(`${address}/`, { method: 'GET', headers, maxHeaderSize: MAX_HEAD, agent: false, ...(ca !== undefined && { ca }) });
-    const late = setTimeout(() => request.destroy(new Error('no answer in time')), timeoutMs);
+    const inTime = afterRunning(timeoutMs, () => request.destroy(new Error('no answer in time')));
     const end = (text: string, cause?: Error): void => {
-      clearTimeout(late);
+      inTime();
       reject(fail(text, cause));
     };
     request.on('error', (error) => end(error.message, error));
@@ -41,7 +42,7 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
         socket.destroy();
         return end(wrong);
       }
-      clearTimeout(late);
+      inTime();
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });

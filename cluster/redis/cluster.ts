@@ -7,6 +7,7 @@ import { UnavailableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
 import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
+import { afterRunning } from '../running-time.ts';
 import type {
   Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
   OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum, StoreAddress,
@@ -116,9 +117,12 @@ class RedisCluster implements Cluster {
   /** Resolves when Redis has answered once, or did not in time. */
   async start(): Promise<void> {
     this.#nodes.address = await this.#port.listen((request, from) => this.#peers.answer(request, from));
-    const first = new Promise<void>((resolve) => this.events.once('state', () => resolve()));
+    const first = Promise.withResolvers<void>();
+    this.events.once('state', () => first.resolve());
+    const inTime = afterRunning(2 * this.#timing.command, first.resolve);
     this.#heartbeat.start();
-    await Promise.race([first, delay(2 * this.#timing.command)]);
+    await first.promise;
+    inTime();
   }
 
   get state(): ClusterState {
@@ -206,12 +210,14 @@ class RedisCluster implements Cluster {
     this.#port.serveStreams(streams);
   }
 
-  forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    return this.#port.call(to, request, timeoutMs);
+  async forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
+    await this.#meet(to);
+    return await this.#port.call(to, request, timeoutMs);
   }
 
-  connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
-    return this.#port.connect(to, path, timeoutMs);
+  async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
+    await this.#meet(to);
+    return await this.#port.connect(to, path, timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -242,6 +248,11 @@ class RedisCluster implements Cluster {
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
     throw new UnavailableError(`${key} is held elsewhere, or nobody is known to ask, and the store cannot be reached`, { cause });
+  }
+
+  /** What a new node has is heard of by a claim, which may come before the node itself is known. */
+  async #meet({ id }: NodeIdentity): Promise<void> {
+    if (this.state === 'connected' && this.#nodes.addressOf(id) === undefined) await this.#heartbeat.next();
   }
 
   #knowsHolder(key: string): boolean {

@@ -2,10 +2,14 @@ import { createHash } from 'node:crypto';
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis, ReplyError, type RedisOptions as ClientOptions } from 'ioredis';
 import { UnavailableError } from '../errors.ts';
+import { afterRunning } from '../running-time.ts';
 import type { StoreAddress } from '../types.ts';
 
 /** The longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1000;
+const TIMED_OUT = 'Command timed out';
+/** ioredis' own time for a command, which counts on while this process stands still, in those that are given. */
+const BACKSTOP = 10;
 
 /** Where Redis is; one of the three. Addresses are `redis://host:port/db`, or `rediss://` for TLS. */
 export type RedisOptions = {
@@ -63,8 +67,8 @@ export class Connection {
   /** @param prefix of all keys, hash tag included */
   constructor(options: RedisOptions, prefix: string, commandTimeoutMs: number, listener: ConnectionListener) {
     this.#prefix = prefix;
-    this.client = createClient(options, commandTimeoutMs);
-    this.#subscriber = createClient(options, commandTimeoutMs);
+    this.client = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
+    this.#subscriber = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
     const onError = (error: Error): void => listener.onFault(describe(error));
     const follow = (client: Redis): void => {
       // ioredis hears the first error of a socket only, and a TLS socket may have another
@@ -130,6 +134,18 @@ export class Connection {
   }
 }
 
+/** Lets commands fail that have no answer in time. */
+function timed<C extends Client>(client: C, timeoutMs: number): C {
+  const send = client.sendCommand.bind(client) as Redis['sendCommand'];
+  client.sendCommand = (...args: Parameters<Redis['sendCommand']>) => {
+    const [command] = args;
+    const inTime = afterRunning(timeoutMs, () => command.reject(new Error(TIMED_OUT)));
+    command.promise.then(inTime, inTime);
+    return send(...args);
+  };
+  return client;
+}
+
 function createClient(options: RedisOptions, commandTimeoutMs: number): Client {
   const { username, password, tls } = options;
   const common = {
@@ -139,7 +155,8 @@ function createClient(options: RedisOptions, commandTimeoutMs: number): Client {
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: commandTimeoutMs,
+    // of what ioredis asks the nodes of a Redis Cluster of its own accord
+    commandTimeout: BACKSTOP * commandTimeoutMs,
     connectTimeout: 2 * commandTimeoutMs,
     // how long a connection that is given up may take to end
     disconnectTimeout: commandTimeoutMs / 4,
@@ -208,7 +225,7 @@ function credentials(from: { readonly username?: string; readonly password?: str
 }
 
 function isTimeout(error: unknown): boolean {
-  return (error as Error).message === 'Command timed out';
+  return (error as Error).message === TIMED_OUT;
 }
 
 /** True unless it is an answer, or the command was not sent at all. */

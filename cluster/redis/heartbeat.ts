@@ -43,6 +43,8 @@ export class Heartbeat {
   #closed = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
+  /** Who waits for the end of a beat that is yet to begin. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -69,6 +71,14 @@ export class Heartbeat {
     this.#pause.abort();
   }
 
+  /** Hears at once what there is to hear. Resolves when a beat is over that began after this, or the node is closed. */
+  async next(): Promise<void> {
+    if (this.#closed) return;
+    const over = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.wake();
+    await over;
+  }
+
   /** The connection is lost. */
   down(): void {
     this.#downs += 1;
@@ -87,9 +97,12 @@ export class Heartbeat {
     await this.#rest(this.#options.timing.command);
     while (!this.#closed) {
       this.#pause = new AbortController();
+      const waiting = this.#waiting.splice(0);
       await this.#beat();
+      for (const resolve of waiting) resolve();
       await this.#rest(this.#options.timing.beat);
     }
+    for (const resolve of this.#waiting) resolve();
   }
 
   async #rest(forMs: number): Promise<void> {

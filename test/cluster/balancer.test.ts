@@ -4,6 +4,7 @@ import { BEHIND_BALANCER, startBalancer, type Balancer } from '../support/balanc
 import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { TOKEN, type Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { PictureClient } from '../support/picture-client.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { until } from '../support/until.ts';
@@ -79,12 +80,14 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
   await until('all are in the rotation', async () => (await answering(t, balancer)) === 'abc');
   a.signal('SIGKILL');
   await a.exited();
-  t.is(await answering(t, balancer), 'bc', 'at once: who is refused a connection is sent elsewhere');
-  const present = await RtmpClient.publish('present', { port: b.ports.rtmp, app: 'app', localAddress: CLIENT });
+  // no call fails meanwhile: who is refused a connection is sent elsewhere
+  await until('the others answer', async () => (await answering(t, balancer)) === 'bc');
+  const present = PictureClient.of(await RtmpClient.publish('present', { port: b.ports.rtmp, app: 'app', localAddress: CLIENT }));
+  t.teardown(() => present.close());
   t.is(await change(balancer, 'b:drain'), 200);
   await until('b is out of the rotation', async () => (await answering(t, balancer)) === 'c');
-  t.false(present.socket.destroyed, 'and keeps what it has');
-  present.socket.destroy();
+  t.false(present.ended, 'and keeps what it has');
+  present.close();
   await until('and out of the rotation of RTMP', () => publishes(balancer));
 
   const publisher = new Program('ffmpeg', [
@@ -101,7 +104,7 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
   const newest = (playlist: string): number =>
     Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1]) + playlist.split('#EXTINF').length - 1;
   const next = newest(await text(variant)) + 1;
-  t.is(newest(await text(`${variant}?_HLS_msn=${next - 1}`)), next, 'answered when it is there, seconds later');
+  t.true(newest(await text(`${variant}?_HLS_msn=${next - 1}`)) >= next, 'answered when it is there, seconds later');
 
   const socket = await SignallingClient.open(`ws://127.0.0.1:${balancer.http}/app/live`);
   socket.send({ command: 'request_offer' });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
+import { PictureClient } from '../support/picture-client.ts';
 import { until } from '../support/until.ts';
 
 const APP = { name: 'app', type: 'live', providers: { rtmp: {} } };
@@ -47,15 +47,15 @@ test('a change of an application on one node restarts it on the others, too', as
   const [a, b] = await Promise.all([startNode(t, redis, 'a', own), startNode(t, redis, 'b', own)]);
   t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
   t.is(await status(b, '/v1/vhosts/made/apps/app'), 200);
-  const publish = (): Promise<RtmpClient> => RtmpClient.publish('live', { port: b.ports.rtmp, host: 'made.example.com', app: 'app' });
+  const publish = (): Promise<PictureClient> => PictureClient.publish(b, 'live', 'app', 'made.example.com');
   const first = await publish();
   t.is(await status(a, '/v1/vhosts/made/apps/app', 'PATCH', { publishers: { llhls: {} } }), 200);
-  await first.ended();
-  t.regex(b.log, /the application was changed/);
+  await first.client.ended();
+  await until('its log tells why', () => b.log.includes('the application was changed'));
   const second = await publish();
   t.is(await status(a, '/v1/vhosts/made', 'DELETE'), 200);
-  await second.ended();
-  t.regex(b.log, /the virtual host was deleted/);
+  await second.client.ended();
+  await until('its log tells why', () => b.log.includes('the virtual host was deleted'));
   await t.throwsAsync(publish());
 });
 

@@ -5,19 +5,19 @@ import test, { type ExecutionContext } from 'ava';
 import { TOKEN, type Kiln } from '../support/kiln.ts';
 import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import type { RedisServer } from '../support/redis.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
+import { PictureClient } from '../support/picture-client.ts';
 import { PublisherPeer } from '../support/publisher-peer.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
 const LONG = { nodeXml: '<DrainTimeout>3600000</DrainTimeout>' };
-const publish = (node: Kiln, key: string): Promise<RtmpClient> => RtmpClient.publish(key, { port: node.ports.rtmp, app: 'app' });
+const publish = (node: Kiln, key: string): Promise<PictureClient> => PictureClient.publish(node, key);
 const readyz = async (node: Kiln): Promise<number> => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status;
 
 /** A node that drains before it stops, with a stream that stays. */
-async function draining(t: ExecutionContext, redis: RedisServer, options: { readonly nodeXml: string } = LONG) {
-  const node = await startNode(t, redis, 'a', options);
+async function draining(t: ExecutionContext, redis: RedisServer) {
+  const node = await startNode(t, redis, 'a', LONG);
   const stream = await publish(node, 'stays');
   node.signal('SIGTERM');
   await until('it is not ready', async () => (await readyz(node)) === 503);
@@ -36,8 +36,8 @@ test('a node that is to stop waits for its streams to leave, and takes no new on
   await untilStates(other, { a: 'draining', b: 'ready' });
   t.is(await readyz(node), 503);
   await t.throwsAsync(publish(node, 'new'), { message: /draining/ });
-  t.true(node.running && !stream.socket.destroyed);
-  stream.socket.destroy();
+  t.true(node.running && !stream.ended);
+  stream.close();
   t.is(await node.exited(), 0);
   await untilStates(other, { b: 'ready' });
   t.notRegex(node.log, /"level":(50|60)/);
@@ -64,10 +64,12 @@ test('who publishes or watches over WebRTC stays until the node stops', async (t
 });
 
 test('streams that stay are ended when DrainTimeout is over', async (t) => {
-  const { node, stream } = await draining(t, await usedRedis(t), { nodeXml: '<DrainTimeout>1500</DrainTimeout>' });
-  t.false(stream.socket.destroyed);
+  const node = await startNode(t, await usedRedis(t), 'a', { nodeXml: '<DrainTimeout>1500</DrainTimeout>' });
+  const stream = await publish(node, 'stays');
+  node.signal('SIGTERM');
   t.is(await node.exited(), 0);
-  await stream.ended();
+  await stream.client.ended();
+  t.regex(node.log, /"atMostMs":1500,"msg":"draining, then stopping/);
 });
 
 test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
@@ -77,7 +79,7 @@ test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it
     const stream = await publish(node, 'stays');
     node.signal(signal);
     t.is(await node.exited(), 0);
-    await stream.ended();
+    await stream.client.ended();
   }
 });
 
@@ -89,7 +91,7 @@ test('a second signal stops a node that drains', async (t) => {
     return node.log.includes('another signal stops at once');
   });
   t.is(await node.exited(), 0);
-  await stream.ended();
+  await stream.client.ended();
 });
 
 test('a node drains without Redis, too', async (t) => {
@@ -103,7 +105,7 @@ test('a node drains without Redis, too', async (t) => {
   await t.throwsAsync(publish(node, 'new'), { message: /draining/ });
   await redis.run();
   await untilStates(other, { a: 'draining', b: 'ready' });
-  stream.socket.destroy();
+  stream.close();
   t.is(await node.exited(), 0);
 });
 

@@ -8,7 +8,7 @@ import { startNode, usedRedis } from '../support/nodes.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
-const CONFIG = '<SegmentDuration>1</SegmentDuration><SegmentCount>4</SegmentCount>';
+const CONFIG = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
 const MASTER = '/app/live/ts:playlist.m3u8';
 /** As long as whole frames of both last, so that it can be looped. */
 const SECONDS = 3.2;

@@ -12,12 +12,12 @@ const BOTH = ['llhls', 'webrtc'] as const;
 async function open(t: ExecutionContext, redis: RedisServer, id: string) {
   const registry = new Registry();
   addVhost(registry);
-  const { directory, others, calls, asked, goLive, knows } = await inCluster(t, redis, id, registry);
+  const { cluster, directory, others, calls, asked, goLive, knows } = await inCluster(t, redis, id, registry);
   const live = new LiveStreams({ registry, directory, others, calls });
   const vhost = registry.vhost('default');
   const application = vhost.application('app');
   return {
-    asked,
+    cluster, asked,
     goLive: (name: string) => goLive(application, name, [VIDEO]),
     knows: (name: string) => knows(application, name),
     one: async (stream: string) => (await live.one(vhost, BOTH, { app: 'app', stream })).streams,
@@ -27,7 +27,9 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string) {
 
 async function openThree(t: ExecutionContext) {
   const redis = await RedisServer.start(t);
-  return await Promise.all(['a', 'b', 'c'].map((id) => open(t, redis, id))) as [Node, Node, Node];
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => open(t, redis, id))) as [Node, Node, Node];
+  await until('they see each other', () => nodes.every(({ cluster }) => cluster.nodes().length === nodes.length));
+  return nodes;
 }
 
 type Node = Awaited<ReturnType<typeof open>>;

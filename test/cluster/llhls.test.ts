@@ -131,7 +131,8 @@ test.serial('published to one node, played from the others: by hls.js, by a play
 });
 
 test.serial('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
-  const nodes = await startNodes(t);
+  // a player that is silent for three segments has gone
+  const nodes = await startNodes(t, '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>');
   const [a, b, c] = nodes;
   await publish(t, a);
   const [, picture] = await chunklists(b, '?session=bounced');

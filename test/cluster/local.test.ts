@@ -53,10 +53,15 @@ test('a cluster with a stream, which goes when it is told to, with all its files
     return player.refused === 0;
   });
 
+  const incarnations = async (): Promise<string[]> => [...(await get('/cluster/nodes')).matchAll(/"incarnation":"([^"]+)"/g)].map(([, one = '']) => one);
+  const before = await incarnations();
   const killed = Number(find(/node-1 +process (\d+)/));
   process.kill(killed, 'SIGKILL');
   const again = await until('the node is started again', () => Number(find(/node-1 is started again, as process (\d+)/)) || undefined);
-  await until('it is back', async () => !/lost/.test(await get('/cluster/nodes')));
+  await until('it is back', async () => {
+    const now = await incarnations();
+    return now.length === before.length && now.filter((one) => before.includes(one)).length === before.length - 1;
+  });
 
   const folder = find(/logs in (\S+)/);
   t.true(existsSync(join(folder, 'node-1.log')));
@@ -71,7 +76,7 @@ test('a cluster with a stream, which goes when it is told to, with all its files
 test('what is wrong is told in one line', async (t) => {
   for (const args of [['many'], ['0'], ['2', '3'], ['--address', 'here'], ['--address', '0.0.0.0'], ['--nonsense']]) {
     const { child, output } = run(t, args);
-    const [code] = await once(child, 'exit');
+    const [code] = await once(child, 'close');
     t.is(code, 2);
     t.regex(output(), /^.*(many|"0"|2 3|here|0\.0\.0\.0|--nonsense).*\n$/);
   }

@@ -29,7 +29,7 @@ const flows = async (viewer: { readonly packets: number }): Promise<void> => {
 };
 
 function originsXml(url: string, more = ''): string {
-  return `<Origins><Properties><UnusedStreamDeletionTimeout>1500</UnusedStreamDeletionTimeout></Properties><Origin>` +
+  return `<Origins><Properties><UnusedStreamDeletionTimeout>5000</UnusedStreamDeletionTimeout></Properties><Origin>` +
     `<Location>/app/</Location><Pass><Scheme>ovt</Scheme><Urls><Url>${url}</Url></Urls></Pass>${more}</Origin></Origins>`;
 }
 

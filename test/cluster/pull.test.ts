@@ -115,7 +115,7 @@ test('what a node pulled that is killed or drained goes on elsewhere, and persis
 test('a stream goes on from another URL when its origin dies or is silent, is ended when nobody watches it, and by its end', async (t) => {
   const [one, two] = await Promise.all([Origin.start(t, 'src'), Origin.start(t, 'src')]);
   const { nodes: [a, b] } = await cluster(t, ['a', 'b']);
-  const made = await pull(a, 'many', [one.url('none'), one.url('src'), two.url('src')], { relay: true, noInputFailoverTimeoutMs: 1000, retryCount: 3 });
+  const made = await pull(a, 'many', [one.url('none'), one.url('src'), two.url('src')], { relay: true, noInputFailoverTimeoutMs: 4000, retryCount: 3 });
   t.is(made.status, 201);
   const url = async (): Promise<string | undefined> => (await b.stream('many')).body.response?.input.sourceUrl;
   t.is(await url(), one.url('src'));

@@ -18,7 +18,8 @@ type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 
 async function startNodes(t: ExecutionContext): Promise<Nodes> {
   const redis = await usedRedis(t);
-  const options = { publishers: '<OVT/>', llhls: '<SegmentDuration>1</SegmentDuration><ChunkDuration>0.5</ChunkDuration>' };
+  // a player that is silent for three segments has gone
+  const options = { publishers: '<OVT/>', llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>' };
   return (await Promise.all(ANY.map((id) => startNode(t, redis, id, options)))) as unknown as Nodes;
 }
 

@@ -29,6 +29,7 @@ async function takenOver(from: number, watcher: Kiln, owner: string, viewers: re
 }
 
 test('what an owner of many streams pulls goes on elsewhere when it is drained, stands still and wakes, or is killed', async (t) => {
+  t.timeout(600_000);
   const origin = await Origin.start(t);
   await origin.publish('src', SECOND);
   const redis = await usedRedis(t);

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 import { connect } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
 import { OutcomeUnknownError, UnreachableError, type Cluster, type PeerRequest } from '#cluster';
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
 import { seal, type Call } from '../../cluster/peer/wire.ts';
-import { openNode, SECRET } from '../support/cluster.ts';
+import { startChild } from '../support/child-node.ts';
+import { openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
+import { standStill } from '../support/stand-still.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { issue } from '../support/x509.ts';
@@ -172,6 +175,33 @@ test('a node behind a connection that swallows everything is not reached, or not
   const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 2000 };
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
+});
+
+test('a node that another has not heard of yet is called all the same', async (t) => {
+  const redis = await RedisServer.start(t);
+  const timing = { ...TIMING, beat: 60_000, ttl: 120_000 };
+  const a = await openNode(t, 'a', { url: redis.url }, { timing });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  let count = 0;
+  const b = await until('one joins unheard of', async () => {
+    await raw.client('KILL', 'TYPE', 'pubsub');
+    const node = await openNode(t, `b${count++}`, { url: redis.url }, { timing });
+    return a.nodes().every(({ id }) => id !== node.self.id) && node;
+  });
+  echo(b);
+  t.is((await a.forward(b.self, CALL, TIMEOUT)).status, 201);
+});
+
+test.serial('a node that stood still hears what was answered meanwhile', async (t) => {
+  const { redis, nodes: [a] } = await open(t, [{}]);
+  await startChild(t, redis.url, 'child', 'k');
+  const child = await until('it is known', () => a.nodes().find(({ id }) => id === 'child'));
+  const answers = [a.forward(child, CALL, 1000), t.throwsAsync(a.connect(child, '/media', 1000), { message: /it takes no streams/ })] as const;
+  await new Promise(setImmediate);
+  standStill(1500);
+  t.is((await answers[0]).status, 503);
+  await answers[1];
 });
 
 test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {

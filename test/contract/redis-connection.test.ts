@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { UnavailableError, type Cluster, type RedisOptions } from '#cluster';
-import { openNode } from '../support/cluster.ts';
+import { openNode, TIMING } from '../support/cluster.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
+import { standStill } from '../support/stand-still.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { CertificateFolder, issue } from '../support/x509.ts';
@@ -167,4 +168,16 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
   t.deepEqual(states, ['degraded', 'connected']);
   t.true(faults.every((error) => error instanceof UnavailableError));
   t.true(faults.length > 0);
+});
+
+test.serial('what Redis answered while this process stood still is no answer that came too late', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await openNode(t, 'a', { url: redis.url });
+  t.true('lease' in (await node.claim('before', 1, STOP)));
+  const claiming = node.claim('k', 1, STOP);
+  await new Promise(setImmediate);
+  standStill(1.5 * TIMING.command);
+  const claim = await claiming;
+  t.true('lease' in claim && claim.lease.valid);
+  t.is(node.state, 'connected');
 });

@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, openRedis, place, UnavailableError, type Claim, type Cluster, type Lease, type RedisClusterOptions } from '#cluster';
+import { startChild } from '../support/child-node.ts';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -22,11 +21,11 @@ function leaseOf(claim: Claim): Lease {
 }
 
 /** Nodes on one Redis, each on a way of its own that can be cut. */
-async function openCut(t: ExecutionContext, ids: readonly string[]) {
+async function openCut(t: ExecutionContext, ids: readonly string[], timing: RedisClusterOptions['timing'] = TIMING) {
   const redis = await RedisServer.start(t);
   const nodes = await Promise.all(ids.map(async (id) => {
     const proxy = await TcpProxy.open(t, redis.port);
-    return { proxy, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }) };
+    return { proxy, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }, { timing }) };
   }));
   await seeEachOther(nodes.map(({ node }) => node));
   return { redis, nodes };
@@ -163,17 +162,6 @@ test('one that cannot reach a node that was alive does not go on without Redis',
   redis.resume();
   await connected(a);
 });
-
-async function startChild(t: ExecutionContext, url: string, id: string, key: string) {
-  const process_ = spawn(process.execPath, [join(import.meta.dirname, '../support/cluster-child.ts'), url, id, key], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.teardown(() => process_.kill('SIGKILL'));
-  const lines: string[] = [];
-  createInterface({ input: process_.stdout }).on('line', (line) => lines.push(line));
-  await until('the child acts', () => lines.some((line) => line.startsWith('act')));
-  return { process: process_, lines };
-}
 
 test('a process that was stopped for longer than its lease sees its loss before it acts', async (t) => {
   const { redis, nodes: [a] } = await open(t, ['a', 'b']);
@@ -363,7 +351,9 @@ test('another process with the same id takes its place, and the one before hears
 });
 
 test('in a Redis that came back empty nobody gets what another has held, though that one comes later', async (t) => {
-  const { redis, nodes: [a, b] } = await openCut(t, ['a', 'b']);
+  // however long it takes here until that one is back
+  const timing = { ...TIMING, grace: 30_000 };
+  const { redis, nodes: [a, b] } = await openCut(t, ['a', 'b'], timing);
   if (a === undefined || b === undefined) return t.fail();
   const pushed = leaseOf(await a.node.claim('pushed', 1, CONTINUE));
   await redis.kill();
@@ -372,7 +362,7 @@ test('in a Redis that came back empty nobody gets what another has held, though 
   await redis.run();
   await connected(b.node);
   // one that has promised nothing, and one that may have
-  const late = await openNode(t, 'c', { url: redis.url });
+  const late = await openNode(t, 'c', { url: redis.url }, { timing });
   const rivals = [late.claim('pushed', 2, STOP), b.node.claim('pushed', 2, STOP)];
   await until('the rivals have asked', () => late.nodes().some(({ id }) => id === 'c'));
   a.proxy.heal();

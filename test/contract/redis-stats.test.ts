@@ -79,7 +79,7 @@ for (const seed of [1, 2]) {
     await until('everything', async () => {
       for (const { node, bytes } of nodes) await node.reportStats([row(bytes, 1)]);
       return (await sum((nodes[0] as { node: Cluster }).node).catch(() => undefined))?.counters.bytes === total;
-    }, 10_000);
+    });
     for (const { node, bytes } of nodes) await node.reportStats([row(bytes, 1)]);
     t.is((await sum((nodes[0] as { node: Cluster }).node))?.counters.bytes, total);
   });

@@ -14,5 +14,7 @@ const { lease } = claim;
 lease.signal.addEventListener('abort', () => say('lost'));
 // what a process was about to do when it was stopped it does first when it goes on
 setInterval(() => {
-  if (lease.valid) say(`act ${lease.fence} ${process.hrtime.bigint()}`);
+  // taken before, so that the key was certainly held then
+  const at = process.hrtime.bigint();
+  if (lease.valid) say(`act ${lease.fence} ${at}`);
 }, 2);

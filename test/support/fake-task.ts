@@ -24,9 +24,10 @@ export class FakeKind implements TaskKind {
   readonly running = new Map<string, Task>();
   /** By id of the task. */
   readonly runs = new Map<string, number>();
-  readonly #act: (task: Task) => void;
+  readonly #act: (task: Task, at: bigint) => void;
 
-  constructor(act: (task: Task) => void = () => {}, follow = false) {
+  /** @param act is told a time at which the task was this node's: it may be called later, by a process that stood still */
+  constructor(act: (task: Task, at: bigint) => void = () => {}, follow = false) {
     this.#act = act;
     if (follow) this.follows = (spec) => (spec as FakeSpec).beside ?? '';
   }
@@ -42,7 +43,8 @@ export class FakeKind implements TaskKind {
     try {
       if (does === 'end') return;
       while (!task.signal.aborted) {
-        if (task.valid) this.#act(task);
+        const at = process.hrtime.bigint();
+        if (task.valid) this.#act(task, at);
         await delay(STEP_MS, undefined, { signal: task.signal }).catch(() => undefined);
       }
     } finally {

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -140,6 +139,8 @@ export class Kiln {
   readonly #folder: string;
   readonly #options: KilnOptions;
   #child: ChildProcess;
+  /** The process has ended, and all that it said was read. */
+  #ended: Promise<unknown> = Promise.resolve();
   #stdout = '';
   #stderr = '';
 
@@ -182,6 +183,7 @@ export class Kiln {
     });
     running.add(child);
     child.once('exit', () => running.delete(child));
+    this.#ended = new Promise((resolve) => child.once('close', resolve));
     child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
     return child;
@@ -189,7 +191,10 @@ export class Kiln {
 
   async #ready(): Promise<void> {
     await until('the server is ready', async () => {
-      if (!this.running) throw new Error(`the server ended: ${this.#stderr}`);
+      if (!this.running) {
+        await this.#ended;
+        throw new Error(`the server ended: ${this.#stderr}`);
+      }
       const answer = await fetch(`http://127.0.0.1:${this.ports.api}/readyz`).catch(() => undefined);
       return answer?.status === 200;
     }, READY_WITHIN_MS);
@@ -261,9 +266,9 @@ export class Kiln {
     this.#child.kill(name);
   }
 
-  /** @returns the exit code, null after a signal ended it */
+  /** Its log is whole then. @returns the exit code, null after a signal ended it */
   async exited(): Promise<number | null> {
-    if (this.running) await once(this.#child, 'exit');
+    await this.#ended;
     return this.#child.exitCode;
   }
 

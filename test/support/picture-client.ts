@@ -26,7 +26,12 @@ export class PictureClient {
    * @throws when the server refuses
    */
   static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app', host?: string, gop = 2): Promise<PictureClient> {
-    return new PictureClient(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }), gop);
+    return PictureClient.of(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }), gop);
+  }
+
+  /** Sends it over a connection that publishes already. */
+  static of(client: RtmpClient, gop = 2): PictureClient {
+    return new PictureClient(client, gop);
   }
 
   get ended(): boolean {

@@ -7,7 +7,7 @@ import { FakeKind, openTasks } from './fake-task.ts';
 
 const [url = '', id = ''] = process.argv.slice(2);
 const cluster = await openNode({ teardown: () => {} }, id, { url });
-openTasks(cluster, new FakeKind(({ name, fence }) => {
-  process.stdout.write(`act ${name.id} ${fence} ${process.hrtime.bigint()}\n`);
+openTasks(cluster, new FakeKind(({ name, fence }, at) => {
+  process.stdout.write(`act ${name.id} ${fence} ${at}\n`);
 }));
 process.stdout.write('ready\n');

@@ -9,7 +9,7 @@ const EVERY_MS = 50;
 export async function until<T>(
   what: string,
   probe: () => Promise<T | undefined | false> | T | undefined | false,
-  withinMs = 30_000,
+  withinMs = 60_000,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
@@ -24,7 +24,7 @@ export async function until<T>(
  * Waits until `attempt` does not throw, and answers what it answers.
  * @throws Error naming `what`, caused by what was thrown last, when it takes longer than `withinMs`
  */
-export async function untilWorks<T>(what: string, attempt: () => Promise<T>, withinMs = 30_000): Promise<T> {
+export async function untilWorks<T>(what: string, attempt: () => Promise<T>, withinMs = 60_000): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     try {

@@ -7,7 +7,6 @@ import type { PublishedStream, ServerState } from './state.ts';
 export const NAMES = ['one', 'two', 'three'];
 /** `one` makes applications on demand; `default` is declared in Server.xml. */
 export const WITH_TEMPLATE = 'one';
-const SOON_MS = 10_000;
 
 /** What a random call works with. */
 export interface Turn {
@@ -46,7 +45,7 @@ export function same(what: string, actual: readonly string[], wanted: Iterable<s
 
 /** What nodes tell each other once a second: true soon, and then it stays so. @throws when it does not become true */
 export async function soon(what: string, probe: () => Promise<boolean>): Promise<void> {
-  await until(what, probe, SOON_MS);
+  await until(what, probe);
 }
 
 /** Whoever published into what is gone hears so. */
