@@ -1,5 +1,6 @@
 import { Timeline } from '../../core/timeline.ts';
 import type { InputStream } from '../../core/stream.ts';
+import { Watchdog } from '../../core/watchdog.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
 import type { FaultLog } from '../../log.ts';
 import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
@@ -58,7 +59,7 @@ export class Ingest {
   readonly #startedAt = performance.now();
   readonly #gaps: GapTimer;
   #aligned: boolean;
-  #lastMedia = this.#startedAt;
+  readonly #silence: Watchdog;
   #closed = false;
 
   constructor(options: IngestOptions) {
@@ -82,6 +83,8 @@ export class Ingest {
       onFailure: (reason) => this.#fail(reason),
     });
     const videos = this.#sections.flatMap(({ plan, lanes: own }) => (plan.kind === 'video' ? own : []));
+    const { timeout } = config;
+    this.#silence = new Watchdog(timeout, () => this.#fail(`no packet for ${timeout} ms`)).unref();
     this.#gate = new LayerGate(videos.length, (unit) => this.#enter(unit));
     input.on('keyWanted', this.#onKeyWanted);
     this.#intake.announce({
@@ -99,7 +102,7 @@ export class Ingest {
   push(lane: RtpLane, packet: Buffer): void {
     if (this.#closed) return;
     const now = performance.now();
-    this.#lastMedia = now;
+    this.#silence.heard();
     this.#intake.heard();
     try {
       lane.push(parseRtp(packet), now);
@@ -115,6 +118,7 @@ export class Ingest {
     this.#closed = true;
     this.#options.input.off('keyWanted', this.#onKeyWanted);
     clearInterval(this.#timer);
+    this.#silence.close();
     this.#gaps.close();
     this.#gate.close();
     this.#intake.close();
@@ -160,8 +164,7 @@ export class Ingest {
 
   #tick(): void {
     const now = performance.now();
-    const { config: { firInterval, timeout } } = this.#options;
-    if (now - this.#lastMedia > timeout) return this.#fail(`no packet for ${timeout} ms`);
+    const { config: { firInterval } } = this.#options;
     for (const section of this.#sections) {
       if (section.plan.kind === 'audio') continue;
       const due = active(section, now).some(({ broken, lastKey }) => broken || (firInterval > 0 && now - lastKey >= firInterval));

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
 import { buildAdtsHeader } from '../../../../src/codecs/aac.ts';
 import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
@@ -5,9 +7,12 @@ import { joinNals } from '../../../../src/codecs/nal.ts';
 import { buildOpusConfig, buildOpusHead } from '../../../../src/codecs/opus.ts';
 import { OvtClient } from '../../../../src/providers/ovt/client.ts';
 import { OvtError } from '../../../../src/protocols/ovt/error.ts';
+import { writeMessage } from '../../../../src/protocols/ovt/message.ts';
+import { PAYLOAD } from '../../../../src/protocols/ovt/packet.ts';
 import { playOvt, Recorder, silent } from '../../../support/ovt.ts';
 import { describing, Origin, pictureOf, soundOf } from '../../../support/ovt-origin.ts';
 import { AAC_LC, AVC_BASELINE, AVC_HIGH } from '../../../support/packets.ts';
+import { standStill } from '../../../support/stand-still.ts';
 import { until } from '../../../support/until.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
@@ -155,6 +160,20 @@ test('it ends once, with a reason, and nothing is called after close()', async (
   origin.stream.destroy();
   await new Promise((resolve) => setImmediate(resolve));
   t.deepEqual([recorder.packets.length, recorder.ended], [0, undefined]);
+});
+
+test('an answer that came while this process stood still is taken', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).once('data', () => {
+      socket.write(writeMessage(PAYLOAD.response, { id: 1, application: 'describe', code: 404, message: 'none' }, 0));
+      standStill(1600);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  await t.throwsAsync(OvtClient.connect(`ovt://127.0.0.1:${port}/app/talk`, { log: silent }), { message: /refused \(404\): none/ });
 });
 
 test('silence ends it where that is asked for', async (t) => {
