@@ -1,4 +1,5 @@
 import { chromium, type Browser } from 'playwright-core';
+import { PATIENCE_MS } from './until.ts';
 
 const EXECUTABLE = '/usr/bin/chromium';
 const FLAGS = [
@@ -13,7 +14,9 @@ const FLAGS = [
   '--use-fake-ui-for-media-stream',
 ];
 
-/** Starts Debian's Chromium with a fresh profile. Close it when done. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
+/** Starts Debian's Chromium with a fresh profile, whose pages are waited for with patience. Close it when done. */
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
+  browser.on('context', (context) => context.setDefaultTimeout(PATIENCE_MS));
+  return browser;
 }

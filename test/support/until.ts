@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const EVERY_MS = 50;
+/** No more than a guard against hanging: a program may take 20 seconds to start on a machine that is busy. */
+export const PATIENCE_MS = 90_000;
 
 /**
  * Waits until `probe` answers something else than undefined or false, and answers it.
@@ -9,7 +11,7 @@ const EVERY_MS = 50;
 export async function until<T>(
   what: string,
   probe: () => Promise<T | undefined | false> | T | undefined | false,
-  withinMs = 60_000,
+  withinMs = PATIENCE_MS,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
@@ -24,7 +26,7 @@ export async function until<T>(
  * Waits until `attempt` does not throw, and answers what it answers.
  * @throws Error naming `what`, caused by what was thrown last, when it takes longer than `withinMs`
  */
-export async function untilWorks<T>(what: string, attempt: () => Promise<T>, withinMs = 60_000): Promise<T> {
+export async function untilWorks<T>(what: string, attempt: () => Promise<T>, withinMs = PATIENCE_MS): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {
     try {

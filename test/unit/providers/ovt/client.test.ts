@@ -162,7 +162,7 @@ test('it ends once, with a reason, and nothing is called after close()', async (
   t.deepEqual([recorder.packets.length, recorder.ended], [0, undefined]);
 });
 
-test('an answer that came while this process stood still is taken', async (t) => {
+test.serial('an answer that came while this process stood still is taken', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => {}).once('data', () => {
       socket.write(writeMessage(PAYLOAD.response, { id: 1, application: 'describe', code: 404, message: 'none' }, 0));
