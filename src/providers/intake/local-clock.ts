@@ -5,6 +5,8 @@ import { toSeconds, type Timebase } from '../../core/timebase.ts';
 const CLOCK = { timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 };
 /** Of a source's tracks some begin earlier than what comes first. */
 const LEAD_SECONDS = 0.5;
+/** A track that is further away than this counts on a clock of its own. */
+const OWN_CLOCK_SECONDS = 10;
 /** Nothing of one connection is at the time of something of the one before. */
 const MIN_GAP_SECONDS = 0.01;
 
@@ -19,6 +21,8 @@ export class LocalClock {
   /** Where the times of this connection begin, in seconds. */
   #base = 0;
   #started = false;
+  /** The source's time that is there, in ticks of `CLOCK`. */
+  #from = -Infinity;
   /** Latest time given out, in seconds, and when that was, in milliseconds of the monotonic clock. */
   #latest = 0;
   #latestAt: number | undefined;
@@ -42,13 +46,24 @@ export class LocalClock {
   }
 
   /**
+   * Whether a packet is of a time before this connection's times begin: of a track that has not begun, and is behind what
+   * came first.
+   * @param time as the source counts, in ticks of `source`
+   */
+  precedes(track: number, time: number, source: Timebase): boolean {
+    if (!this.#started || this.#tracks.has(track)) return false;
+    const missing = this.#from - unitsOf(time, source);
+    return missing > 0 && missing < OWN_CLOCK_SECONDS * CLOCK.timebase.den;
+  }
+
+  /**
    * The decoding time of a packet, in ticks of its track.
    * @param time as the source counts, in ticks of `source`
    * @param samples of a frame of sound, which follow each other exactly; 0 for everything else
    * @param now of the monotonic clock, in milliseconds
    */
   next(track: number, time: number, source: Timebase, timebase: Timebase, samples: number, now: number): number {
-    const units = (time * source.num * CLOCK.timebase.den) / source.den;
+    const units = unitsOf(time, source);
     if (!this.#started) this.#start(units, now);
     let place = this.#tracks.get(track);
     if (place === undefined || place.timebase.num !== timebase.num || place.timebase.den !== timebase.den) {
@@ -69,9 +84,16 @@ export class LocalClock {
 
   #start(units: number, now: number): void {
     this.#started = true;
-    this.#timeline.start(units - LEAD_SECONDS * CLOCK.timebase.den);
+    const from = units - LEAD_SECONDS * CLOCK.timebase.den;
+    this.#from = this.keepsTimes ? -Infinity : from;
+    this.#timeline.start(from);
     if (this.#latestAt === undefined) return;
     const passed = Math.max(LEAD_SECONDS + MIN_GAP_SECONDS, (now - this.#latestAt) / 1000);
     this.#base = this.#latest + passed - LEAD_SECONDS;
   }
+}
+
+/** In ticks of `CLOCK`. */
+function unitsOf(time: number, { num, den }: Timebase): number {
+  return (time * num * CLOCK.timebase.den) / den;
 }

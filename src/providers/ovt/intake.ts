@@ -101,7 +101,9 @@ export class Intake {
   #pass({ timebase }: Track, track: Track, { dts, pts }: Frame, { data, key, duration, offset }: SourceUnit, now: number): void {
     const samples = track.type === 'audio' && timebase.den !== track.timebase.den ? duration : 0;
     const ahead = offset === 0 ? 0 : rescale(offset, track.timebase, timebase);
-    const time = this.#options.clock.next(track.id, dts + ahead, timebase, track.timebase, samples, now);
+    const { clock } = this.#options;
+    if (clock.precedes(track.id, dts + ahead, timebase)) return this.#loseTrack(track);
+    const time = clock.next(track.id, dts + ahead, timebase, track.timebase, samples, now);
     const packet = { track, dts: time, pts: time + rescale(pts - dts, timebase, track.timebase), duration, key, data };
     if (this.#gate !== undefined) {
       const passes = this.#gate.passes(packet);

@@ -19,6 +19,19 @@ test('a track that begins earlier than the first packet keeps its place', (t) =>
   t.is(Math.round((video / 90_000 - sound / 48_000) * 1000), 200);
 });
 
+test('what is before the beginning is told of a track that comes behind, and of none that has begun', (t) => {
+  const clock = new LocalClock();
+  t.false(clock.precedes(1, 0, SOUND));
+  clock.next(0, 20 * 90_000, VIDEO, VIDEO, 0, 0);
+  t.deepEqual([16, 19.4, 19.6].map((second) => clock.precedes(1, second * 48_000, SOUND)), [true, true, false]);
+  t.false(clock.precedes(1, 2 * 48_000, SOUND), 'on a clock of its own');
+  clock.next(1, 19.6 * 48_000, SOUND, SOUND, 0, 0);
+  t.false(clock.precedes(1, 16 * 48_000, SOUND));
+  const kept = new LocalClock(true);
+  kept.next(0, 20 * 90_000, VIDEO, VIDEO, 0, 0);
+  t.false(kept.precedes(1, 16 * 48_000, SOUND));
+});
+
 test('another connection goes on as long after as it took, with all tracks in step', (t) => {
   const clock = new LocalClock();
   const last = clock.next(0, 70_000_000, VIDEO, VIDEO, 0, 1000);

@@ -57,6 +57,21 @@ test('H.264 with lengths, of 4 bytes and of 2', async (t) => {
   }
 });
 
+test('a track that is far behind what comes first begins where the times begin', async (t) => {
+  const { origin, packets } = await playing(t, describing(pictureOf(1, AVC_BASELINE, 0), pictureOf(1, AVC_BASELINE, 1)));
+  const picture = (track: number, dts: number, key: boolean) => origin.send({ track, dts, key, data: annexB(key ? IDR : SLICE) });
+  picture(0, 10_000, true);
+  for (let i = 0; i < 60; i++) {
+    picture(0, 10_040 + i * 100, false);
+    picture(1, 6000 + i * 100, i % 10 === 0);
+  }
+  const all = await packets(1 + 60 + 20);
+  const behind = all.filter(({ track }) => track.id === 1);
+  t.true(behind[0]?.key);
+  t.is(behind[0]?.dts, (all[0]?.dts ?? 0));
+  t.deepEqual(new Set(behind.slice(1).map(({ dts }, i) => dts - (behind[i]?.dts ?? 0))), new Set([9000]));
+});
+
 test('what is not told is read from the frames, and what came before it is left out', async (t) => {
   const { origin, recorder, packets } = await playing(t, describing(pictureOf(1), soundOf(7)));
   t.is(recorder.told.length, 0);
