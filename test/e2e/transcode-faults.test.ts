@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import { encodersOf } from '../support/encoders.ts';
@@ -27,19 +30,16 @@ function publish(t: ExecutionContext, kiln: Kiln): void {
   t.teardown(() => publisher.stop());
 }
 
-const STATUS_WITHIN_MS = 10_000;
-const statusOf = async (kiln: Kiln) => (await trackOf(kiln, '180p'))?.video?.codecStatus;
-
-/** Sees the encoder be in these states, one after the other; it asks as fast as it is answered, for some do not last. */
-async function statuses(kiln: Kiln, ...wanted: readonly string[]): Promise<string[]> {
-  const seen: string[] = [];
-  const end = performance.now() + STATUS_WITHIN_MS;
-  while (seen.length < wanted.length && performance.now() < end) {
-    const status = await statusOf(kiln);
-    if (status === wanted[seen.length]) seen.push(status as string);
-  }
-  return seen;
+/** An ffmpeg that does not start as long as there is a file. */
+async function haltedFfmpeg(t: ExecutionContext): Promise<{ path: string; halt: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-halted-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const [path, halt] = [join(folder, 'start'), join(folder, 'halt')];
+  await writeFile(path, `#!/bin/sh\nwhile [ -e ${halt} ]; do sleep 0.05; done\nexec ffmpeg "$@"\n`, { mode: 0o755 });
+  return { path, halt };
 }
+
+const statusOf = async (kiln: Kiln) => (await trackOf(kiln, '180p'))?.video?.codecStatus;
 
 /** The only ffmpeg of the server. */
 async function encoder(kiln: Kiln): Promise<number> {
@@ -56,7 +56,8 @@ const beginTogether = (one: Recording, other: Recording) => one.segments.every((
 });
 
 test.serial('encoders that are killed come back and lose nothing; who watches the source as it is notices nothing', async (t) => {
-  const kiln = await start(t);
+  const { path, halt } = await haltedFfmpeg(t);
+  const kiln = await start(t, { env: { KILN_FFMPEG: path } });
   publish(t, kiln);
   await kiln.liveStream('live');
   const peer = new ViewerPeer({ audio: false });
@@ -65,8 +66,11 @@ test.serial('encoders that are killed come back and lose nothing; who watches th
   await peer.until(() => peer.frames().length > 0);
   for (let round = 0; round < 2; round++) {
     const pid = await encoder(kiln);
+    await writeFile(halt, '');
     process.kill(pid, 'SIGKILL');
-    t.deepEqual(await statuses(kiln, 'Failed', 'Ready'), ['Failed', 'Ready']);
+    await until('it has failed', async () => (await statusOf(kiln)) === 'Failed');
+    await rm(halt);
+    await until('another works', async () => (await statusOf(kiln)) === 'Ready');
     t.not(await encoder(kiln), pid);
     await moreSegments(kiln, ['180p'], 2);
   }
@@ -96,11 +100,14 @@ test.serial('an encoder that stands still is found out; who watches the source a
   await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
   t.not(await encoder(kiln), pid);
   await moreSegments(kiln, ['180p'], 2);
-  const [source, high] = (await recordings(kiln, ['source', '180p'])) as [Recording, Recording];
+  const [source, high] = await until('it has caught up', async () => {
+    const both = (await recordings(kiln, ['source', '180p'])) as [Recording, Recording];
+    const [last, same] = both.map(({ segments }) => segments.at(-1)?.msn);
+    return last === same && both;
+  });
   t.deepEqual(playFaults(source), []);
   const there = new Set(times(source));
   t.true(high.segments.at(-1)?.frames.every(({ pts }) => there.has(pts)));
-  t.deepEqual(high.segments.at(-1)?.msn, source.segments.at(-1)?.msn, 'it has caught up');
 });
 
 test.serial('without an ffmpeg the source plays as it is, and what would have to be encoded has failed', async (t) => {
@@ -130,11 +137,10 @@ test.serial('a source changes its size and its sample rate: what is encoded stay
     const { input } = (await kiln.stream('live')).body.response;
     return (input.tracks[0]?.video?.configChangeCount ?? 0) >= 2;
   });
-  const [picture, sound] = (await moreSegments(kiln, ['88p', 'aac'], 2)) as [Recording, Recording];
+  const [picture, sound] = (await moreSegments(kiln, ['88p', 'aac'], 5)) as [Recording, Recording];
   t.like((await trackOf(kiln, '88p'))?.video, { width: 156, height: 88, configChangeCount: 0, codecStatus: 'Ready' });
   t.like((await trackOf(kiln, 'aac'))?.audio, { samplerate: 48_000, configChangeCount: 0, codecStatus: 'Ready' });
   t.is(picture.frames[0]?.pts, 0, 'from the first frame on');
-  t.true(picture.segments.length >= 5);
   t.deepEqual(playFaults(picture), []);
   t.false(sound.segments.some(({ gap, discontinuity }) => gap || discontinuity));
 });

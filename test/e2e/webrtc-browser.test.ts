@@ -86,7 +86,7 @@ test('OvenPlayer, unchanged, plays by signalling, hears of the rendition and lea
   t.is(width, 320);
   t.is(live.output.sessions.size, 1);
   t.is(await page.evaluate('window.failure'), undefined);
-  t.is(await page.evaluate('player.getState()'), 'playing');
+  await until('it says so', () => page.evaluate("player.getState() === 'playing'") as Promise<boolean>);
   t.like(await page.evaluate('player.getQualityLevels()'), [{ height: 180, width: 320, label: 'default', index: 0 }]);
   await page.evaluate('player.setCurrentQuality(0)');
   await until('the rendition is told', () => page.evaluate('window.level !== undefined') as Promise<boolean>);

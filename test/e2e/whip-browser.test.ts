@@ -29,7 +29,7 @@ async function start(t: Test, options: WebrtcServerOptions = {}) {
   };
   const live = () => until('the stream is live', () => {
     return application.output('stream')?.playlists.length ? application.stream('stream') : undefined;
-  }, 30_000);
+  });
   return { ...server, application, openPage, live };
 }
 
@@ -97,12 +97,12 @@ test.serial('a simulcast by rid is several tracks of one name, and the qualities
     { rid: 'h' }, { rid: 'm', scaleResolutionDownBy: 2 }, { rid: 'l', scaleResolutionDownBy: 4 },
   ] })`);
   const input = await live();
-  await until('all qualities', () => input.tracks.filter(({ type }) => type === 'video').length === 3, 30_000);
+  await until('all qualities', () => input.tracks.filter(({ type }) => type === 'video').length === 3);
   const video = input.tracks.filter((track) => track.type === 'video');
   t.is(new Set(video.map(({ name }) => name)).size, 1);
   t.deepEqual(video.map(({ width }) => width), [960, 480, 240]);
   t.deepEqual(video.map(({ codec }) => codec), ['VP8', 'VP8', 'VP8']);
-  for (const { id } of video) await until('frames of each', () => (input.measured(id)?.framerateLatest ?? 0) > 5, 30_000);
+  for (const { id } of video) await until('frames of each', () => (input.measured(id)?.framerateLatest ?? 0) > 5);
 
   const output = application.output('stream') as OutputStream;
   output.addPlaylist({
@@ -136,7 +136,13 @@ test.serial('who mutes in Chromium keeps the stream, and when that is over viewe
   const framesOf = async () => ((await viewer.evaluate('received()')) as Received).frames;
   const brightness = async () => (await viewer.evaluate('brightness()')) as number;
   const arrived = { video: 0, audio: 0, data: 0, image: 0 };
-  input.read({ packet: ({ track }) => void arrived[track.type]++ });
+  let soundAlone = 0;
+  input.read({
+    packet: ({ track }) => {
+      arrived[track.type]++;
+      soundAlone = track.type === 'audio' ? soundAlone + 1 : 0;
+    },
+  });
   await until('a picture', async () => (await brightness()) > SOME_LIGHT);
 
   await page.evaluate('disable(true)');
@@ -145,9 +151,7 @@ test.serial('who mutes in Chromium keeps the stream, and when that is over viewe
   await until('there is light', async () => (await brightness()) > SOME_LIGHT);
 
   await page.evaluate('sendNothing("video")');
-  const before = { ...arrived };
-  await until('sound goes on', () => arrived.audio > before.audio + 100);
-  t.true(arrived.video < before.video + 30);
+  await until('sound goes on without pictures', () => soundAlone > 100);
   const stopped = await framesOf();
   await page.evaluate('sendAgain("video")');
   await until('pictures go on', async () => (await framesOf()) > stopped + 30);
@@ -167,7 +171,7 @@ test.serial('who mutes in Chromium keeps the stream, and when that is over viewe
 });
 
 test.serial('an ICE restart goes on with the stream', async (t) => {
-  const { url, openPage, live } = await start(t);
+  const { url, openPage, live } = await start(t, { ingest: { timeout: 600_000 } });
   const page = await openPage();
   await page.evaluate(`publishWhip('${url}/app/stream?direction=whip')`);
   const input = await live();
@@ -176,11 +180,11 @@ test.serial('an ICE restart goes on with the stream', async (t) => {
   let packets = 0;
   input.read({ packet: () => void packets++ });
   await until('media goes on', () => packets > 30);
-  t.is(await page.evaluate('publishing.iceConnectionState'), 'connected');
+  await until('it is connected', () => page.evaluate("publishing.iceConnectionState === 'connected'") as Promise<boolean>);
   t.false(input.closed);
   t.is(input.source.connection?.()?.localPort, before?.localPort);
   await page.evaluate('publishing.close()');
-  await until('the end of DTLS ends the stream', () => input.closed, 5000);
+  await until('the end of DTLS ends the stream', () => input.closed);
 });
 
 test.serial('Chromium publishes over ICE-TCP where its URL wants that', async (t) => {

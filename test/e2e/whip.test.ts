@@ -22,7 +22,7 @@ type Test = import('ava').ExecutionContext;
 async function start(t: Test, options: WebrtcServerOptions = {}) {
   const server = await startWebrtc(t, options);
   const application = server.registry.vhost('default').application('app');
-  const live = (name = 'stream') => until(`${name} is live`, () => (application.output(name)?.playlists.length ? application.stream(name) : undefined), 20_000);
+  const live = (name = 'stream') => until(`${name} is live`, () => (application.output(name)?.playlists.length ? application.stream(name) : undefined));
   const publish = async (media: readonly Media<MediaTrack>[], path = '/app/stream?direction=whip') => {
     const peer = new PublisherPeer({ media });
     t.teardown(() => peer.close());
@@ -56,15 +56,21 @@ test('what is published by WHIP is what was sent, frame by frame, and viewers ge
   t.deepEqual(parseAvcConfig((input.tracks[0] as VideoTrack).config as Buffer).sps, parseAvcConfig(picture.track.config as Buffer).sps);
   for (const [media, id] of [[picture, 0], [sound, 1]] as const) {
     const got = packets.filter(({ track }) => track.id === id);
-    const first = media.frames.findIndex(({ data }) => data.equals(got[0]?.data as Buffer));
-    t.true(first >= 0, `${id}: the first frame was sent`);
-    got.forEach(({ data, key }, index) => {
-      const sent = media.frames[(first + index) % media.frames.length];
-      t.true(sent?.data.equals(data) && sent.key === key, `${id}: frame ${index}`);
+    const count = media.frames.length;
+    let place = media.frames.findIndex(({ data }) => data.equals(got[0]?.data as Buffer));
+    t.true(place >= 0, `${id}: the first frame was sent`);
+    const ahead = got.slice(1).map(({ data, key }, index) => {
+      const after = [...media.frames.slice(place + 1), ...media.frames.slice(0, place + 1)];
+      const frames = after.findIndex((sent) => sent.data.equals(data) && sent.key === key) + 1;
+      t.true(frames > 0, `${id}: frame ${index + 1} was sent`);
+      place = (place + frames) % count;
+      return frames;
     });
+    // sound that is lost on its way is not sent again
+    if (media === picture) t.true(ahead.every((frames) => frames === 1), `${id}: ${ahead.join(' ')}`);
     const steps = got.slice(1).map(({ dts, track }, index) => toSeconds(dts - (got[index]?.dts ?? 0), (track as MediaTrack).timebase));
     const step = toSeconds(media.frames[0]?.duration as number, media.track.timebase);
-    t.true(steps.every((each) => Math.abs(each - step) < 0.005), `${id}: ${steps.join(' ')}`);
+    t.true(steps.every((each, index) => Math.abs(each - (ahead[index] as number) * step) < 0.005), `${id}: ${steps.join(' ')}`);
   }
   t.like(input.source, { type: 'WebRTC', kind: 'webrtc', url: `${url}/app/stream` });
   t.like(input.source.connection?.(), { transport: 'UDP', protocol: 'UDP', localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' });
@@ -172,7 +178,7 @@ test('5 % loss and 100 ms of jitter leave nothing that cannot be decoded', async
   t.teardown(() => relay?.close());
   const input = await live();
   const packets = record(input);
-  await until('media', () => packets.filter(({ track }) => track.type === 'video').length > 150, 30_000);
+  await until('media', () => packets.filter(({ track }) => track.type === 'video').length > 150);
   const video = packets.filter(({ track }) => track.type === 'video');
   const sent = new Map(picture.frames.map(({ data }, index) => [data.toString('latin1'), index]));
   let last: number | undefined;
@@ -207,7 +213,7 @@ for (const rtcpBasedTimestamp of [false, true]) {
     const last = rtcpBasedTimestamp ? first : await until('they are together', () => {
       const now = lag();
       return now !== undefined && Math.abs(now) < 0.03 && now;
-    }, 30_000);
+    });
     t.true(Math.abs(last) < 0.03, `${last} s`);
   });
 }
@@ -231,18 +237,18 @@ test('over IPv6 as well', async (t) => {
 });
 
 test('a dead worker ends every stream that it had, and the next one takes them', async (t) => {
-  const { live, publish, pool } = await start(t, { workers: 1 });
+  const { live, publish, pool } = await start(t, { workers: 1, ingest: { timeout: 600_000 } });
   await publish([picture, sound], '/app/other?direction=whip');
   const other = await live('other');
   process.kill(pool.workers[0]?.pid as number, 'SIGKILL');
-  await until('the other ends', () => other.closed, 5000);
+  await until('the other ends', () => other.closed);
   await until('the worker is replaced', () => pool.workers.length === 1);
   await publish([picture, sound], '/app/other?direction=whip');
   t.not(await live('other'), other);
 });
 
 test('who went without a word gives way to who comes next, long before the timeout', async (t) => {
-  const { live, publish, url } = await start(t, { ingest: { timeout: 120_000 } });
+  const { live, publish, url } = await start(t, { ingest: { timeout: 600_000 } });
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
   let relay: Relayed<string>['relay'] | undefined;
@@ -256,7 +262,7 @@ test('who went without a word gives way to who comes next, long before the timeo
   await t.throwsAsync(publish([picture]), { message: /^409/ });
   t.false(input.closed);
   relay?.close();
-  await until('another one is let in', () => publish([picture, sound]).then(() => true, () => false), 20_000);
+  await until('another one is let in', () => publish([picture, sound]).then(() => true, () => false));
   t.true(input.closed);
   t.not(await live(), input);
 });
@@ -265,7 +271,7 @@ test('a publisher that is connected and sends nothing loses its stream after the
   const { application, publish, pool } = await start(t, { ingest: { timeout: 2000 } });
   const { peer } = await publish([{ ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) }]);
   await peer.until(() => peer.state === 'connected');
-  await until('the stream is given up', () => !application.inUse, 15_000);
+  await until('the stream is given up', () => !application.inUse);
   t.is(application.counters.providers.webrtc, 0);
   t.true(pool.workers.every(({ sessions }) => sessions === 0));
 });

@@ -28,6 +28,11 @@ export function patternArguments(picture: Picture = {}): string[] {
   ];
 }
 
+/** What ffmpeg has said of a live playlist, without what it says of any of fMP4, its own too: it reads the initialization with every reload. */
+export function complaints(stderr: string): string {
+  return stderr.replaceAll(/^\[.*\] Found duplicated MOOV Atom\. Skipped it\n/gm, '').replaceAll(/^ +Last message repeated \d+ times\n/gm, '');
+}
+
 /** A program of a test, with what it says on standard error. */
 export class Program {
   readonly #child: ChildProcess;

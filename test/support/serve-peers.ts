@@ -24,7 +24,8 @@ interface Peer {
  */
 export function servePeers<Options, News = never>(make: (options: Options, tell: (news: PeerNews | News) => void) => Peer): void {
   const peers = new Map<number, Peer>();
-  const tell = (id: number, news: PeerNews | News): void => void process.send?.({ id, ...news });
+  // the parent may go at any time
+  const tell = (id: number, news: PeerNews | News): void => void process.send?.({ id, ...news }, undefined, undefined, () => {});
   const create = (id: number, options: Options): Peer => {
     const peer = make(options, (news) => tell(id, news));
     peers.set(id, peer);

@@ -35,6 +35,16 @@ export class ViewerPeer extends RemotePeer<PeerOptions, Received> {
     return video && audio && { video, audio };
   }
 
+  /** Resolves when sound has come for a second, and no picture meanwhile. */
+  async soundAlone(): Promise<void> {
+    let [heard, seen] = [0, -1];
+    await this.until(() => {
+      const { video, audio } = this.packets;
+      if (video.length !== seen) [heard, seen] = [audio.length, video.length];
+      return audio.length > heard + 50;
+    });
+  }
+
   /** Whole video frames, those that ended. */
   frames(): Frame[] {
     const frames: Frame[] = [];

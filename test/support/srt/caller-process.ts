@@ -46,8 +46,8 @@ function call({ call: number, host, port, streamId = '', passphrase, rendezvous 
   };
   if (streamId !== '') set(OPTION.streamid, Buffer.from(streamId));
   if (passphrase !== undefined) set(PASSPHRASE, Buffer.from(passphrase));
-  // of a rendezvous it is taken ten times
-  set(CONNECT_TIMEOUT, number32(rendezvous ? 100 : 5000));
+  // of a rendezvous, which nobody answers, it is taken ten times
+  set(CONNECT_TIMEOUT, number32(rendezvous ? 100 : 20_000));
   // what it is told it is to hear, and not to guess; what it sends is sent, however busy the machine is
   set(PEER_IDLE_TIMEOUT, number32(60_000));
   set(SEND_DROP_DELAY, number32(-1));
