@@ -210,7 +210,7 @@ test('quality and sound are chosen by keyboard, and stay chosen when the player 
   const quality = page.getByLabel('Quality');
   const sound = page.getByLabel('Sound', { exact: true });
   t.deepEqual((await quality.locator('option').allTextContents()).slice(1), ['180p', '90p']);
-  t.regex(await quality.locator('option').first().innerText(), /^Auto \(\d+p\)$/);
+  await quality.locator('option', { hasText: /^Auto \(\d+p\)$/ }).waitFor({ state: 'attached' });
   t.is(await quality.inputValue(), '-1');
   await quality.focus();
   await page.keyboard.press('End');

@@ -43,7 +43,7 @@ test.serial('a camera with B-frames and A-law plays in LL-HLS with AAC, and its 
   ] as const;
   const kiln = await start(t, { providers: PROVIDER, llhls: '<SegmentDuration>2</SegmentDuration>' });
   const urls = [servers[0].url('/live', 'viewer:secret@'), servers[1].url('/live')];
-  const made = await kiln.api(STREAMS, 'POST', { name: 'cam', urls, properties: { persistent: true, noInputFailoverTimeoutMs: 1500 } });
+  const made = await kiln.api(STREAMS, 'POST', { name: 'cam', urls, properties: { persistent: true, noInputFailoverTimeoutMs: 15_000 } });
   t.is(made.status, 201, `${JSON.stringify(made.body)} ${kiln.log}`);
   const live = await kiln.liveStream('cam');
   t.like(live.input, { sourceType: 'RtspPull', sourceUrl: urls[0] });

@@ -106,7 +106,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
-          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip ? '<WebRTC><Timeout>3000</Timeout></WebRTC>' : ''}${providers}</Providers>
+          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip ? '<WebRTC><Timeout>10000</Timeout></WebRTC>' : ''}${providers}</Providers>
           <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${publishers}</Publishers>${application}
         </Application>
       </Applications>
