@@ -8,8 +8,9 @@ import { mediaCodecs, type RtpCodec } from './codecs.ts';
 
 /** Above what is usually configured for ICE. */
 const PIPE_PORTS = { min: 50_000, max: 59_999 };
-/** A key frame comes all at once. */
-const PIPE_BUFFER = 1024 * 1024;
+/** A key frame comes all at once, and what comes while the worker has to wait for its turn is lost beyond this. */
+const SOCKET_BUFFER = 1024 * 1024;
+const BUFFERS = { recvBufferSize: SOCKET_BUFFER, sendBufferSize: SOCKET_BUFFER };
 /** A worker that answers nothing for so long is hung: what is written to it piles up here. */
 const CHECK_MS = 2000;
 const SILENT_MS = 10_000;
@@ -62,6 +63,7 @@ export class MediaWorker {
         protocol,
         ip,
         ...(port === 0 ? {} : { port }),
+        ...(protocol === 'udp' ? BUFFERS : {}),
         ...(isIPv6(ip) ? { flags: { ipv6Only: true } } : {}),
       }));
       const server = await worker.createWebRtcServer({ listenInfos });
@@ -107,7 +109,7 @@ export class MediaWorker {
   /** One end of a pipe between routers of this machine. */
   createPipeTransport(): Promise<types.PipeTransport> {
     return this.#router.createPipeTransport({
-      listenInfo: { protocol: 'udp', ip: '127.0.0.1', portRange: PIPE_PORTS, recvBufferSize: PIPE_BUFFER, sendBufferSize: PIPE_BUFFER },
+      listenInfo: { protocol: 'udp', ip: '127.0.0.1', portRange: PIPE_PORTS, ...BUFFERS },
       enableRtx: true,
     });
   }

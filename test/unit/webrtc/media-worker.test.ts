@@ -1,12 +1,20 @@
-import test from 'ava';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import test, { type ExecutionContext } from 'ava';
 import { writeRtpHeader } from '../../../src/protocols/rtp/header.ts';
 import { offeredCodec, receiverCapabilities } from '../../../src/webrtc/codecs.ts';
 import { MediaWorker } from '../../../src/webrtc/media-worker.ts';
 import { until } from '../../support/until.ts';
 
-test('a publisher is asked for one key frame a second at most, however often viewers ask', async (t) => {
-  const worker = await MediaWorker.start(0, [{ protocol: 'udp', ip: '127.0.0.1', port: 0, announced: [] }], (error) => t.fail(error.message));
+async function start(t: ExecutionContext): Promise<MediaWorker> {
+  const worker = await MediaWorker.start(0, [{ protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] }], (error) => t.fail(error.message));
   t.teardown(() => worker.close());
+  return worker;
+}
+
+test('a publisher is asked for one key frame a second at most, however often viewers ask', async (t) => {
+  const worker = await start(t);
   const [near, far] = [await worker.createDirectTransport(), await worker.createDirectTransport()];
   const codec = offeredCodec('VP8', false, 'All');
   const { mimeType, clockRate, payloadType, feedback } = codec;
@@ -40,4 +48,23 @@ test('a publisher is asked for one key frame a second at most, however often vie
   });
   t.true(asked.length > 0);
   t.true(asked.length < seconds + 2, `${asked.length} times in ${seconds} s`);
+});
+
+/** More than what systems let wait for a socket that asks for no more. */
+const BURST = 130;
+const PACKET_BYTES = 1200;
+
+test('what comes in a burst waits for a worker that is held up', async (t) => {
+  const worker = await start(t);
+  const port = worker.candidates[0]?.port as number;
+  const socket = createSocket('udp4');
+  t.teardown(() => socket.close());
+  socket.connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  process.kill(worker.pid, 'SIGSTOP');
+  for (let i = 0; i < BURST; i++) await new Promise((sent) => socket.send(Buffer.alloc(PACKET_BYTES), sent));
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  const [line = ''] = readFileSync('/proc/net/udp', 'latin1').split('\n').filter((each) => each.includes(`0100007F:${hex} 00000000:0000`));
+  process.kill(worker.pid, 'SIGCONT');
+  t.is(line.trim().split(/ +/).at(-1), '0', `dropped: ${line}`);
 });
