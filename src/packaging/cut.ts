@@ -20,20 +20,6 @@ export interface Cut {
   readonly anchor: Anchor;
 }
 
-/** Beyond this the wall clock and the source's clock have parted. */
-const MAX_DRIFT_MS = 1000;
-
-/** A media time, in seconds, that is now. */
-export function anchorAt(media: number): Anchor {
-  return { wall: Date.now(), media };
-}
-
-/** The anchor of what is at a media time now: a new one, where the old one is too far off. */
-export function steadied(anchor: Anchor, media: number): Anchor {
-  const now = anchorAt(media);
-  return Math.abs(now.wall - wallClock(anchor, media)) > MAX_DRIFT_MS ? now : anchor;
-}
-
 /** Milliseconds since the epoch at a media time, by its anchor. */
 export function wallClock(anchor: Anchor, media: number): number {
   return anchor.wall + (media - anchor.media) * 1000;

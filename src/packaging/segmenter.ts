@@ -2,7 +2,7 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { isMedia, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
-import { anchorAt, steadied, type Anchor, type Cut } from './cut.ts';
+import type { Cut } from './cut.ts';
 import { Lag, MAX_LAG_SECONDS } from './lag.ts';
 import { electLeaders, isFirst } from './leader.ts';
 import type { PartForm } from './part-form.ts';
@@ -10,6 +10,7 @@ import type { Past, Progress } from './past.ts';
 import { isRefusal, Refusals } from './refusals.ts';
 import { TargetDuration } from './target-duration.ts';
 import { TrackPackager } from './track-packager.ts';
+import { WallTime } from './wall-time.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -49,7 +50,7 @@ export class Segmenter<Data = Buffer> {
   #firstMsn: number;
   #leaders: readonly TrackPackager<Data>[] = [];
   #started = false;
-  #anchor: Anchor = { wall: 0, media: 0 };
+  readonly #wallTime = new WallTime();
   #cut: Cut | undefined;
   #shift = 0;
   /** Of the first picture that could not begin the stream. */
@@ -195,12 +196,12 @@ export class Segmenter<Data = Buffer> {
     this.#kept = undefined;
     this.#lag.start(time);
     this.#shift = shiftFor(time);
-    this.#anchor = anchorAt(presentation(packet));
+    this.#wallTime.begin(presentation(packet));
     // whoever played what was there before finds another timeline
     const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
     const discontinuities = this.#discontinuities + 1;
     const { frameSeconds: slack } = packager;
-    const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#anchor };
+    const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#wallTime.anchor };
     this.#cut = { msn: this.#firstMsn, ...common };
     for (const one of this.#packagers.values()) {
       if (gaps > 0) one.lead(this.#cut, gaps, this.targetDuration);
@@ -230,7 +231,7 @@ export class Segmenter<Data = Buffer> {
       const { segmentDuration, firstSegmentDuration } = this.#options;
       const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
       if (elapsed < wanted - packager.tolerance) return;
-      this.#anchor = steadied(this.#anchor, presentation(packet));
+      this.#wallTime.note(presentation(packet));
     }
     this.#cutAll(packager, seconds(packet));
     if (!packet.key) packager.advance(packet);
@@ -245,7 +246,7 @@ export class Segmenter<Data = Buffer> {
     const time = seconds(packet);
     this.#shift = shiftFor(time);
     if (!packager.awaitsDiscontinuity) {
-      this.#anchor = anchorAt(presentation(packet));
+      this.#wallTime.begin(presentation(packet));
       if (jump) this.#lag.jump(time);
       this.#cutAll(packager, time, jump ? 'jump' : 'change');
     }
@@ -262,7 +263,7 @@ export class Segmenter<Data = Buffer> {
       discontinuity,
       jump: why === 'jump',
       discontinuities: discontinuities + (discontinuity ? 1 : 0),
-      anchor: this.#anchor,
+      anchor: this.#wallTime.anchor,
     };
     this.#lag.expect(msn + 1, time);
     for (const packager of this.#packagers.values()) packager.cut(this.#cut);
