@@ -352,7 +352,7 @@ test('another process with the same id takes its place, and the one before hears
 
 test('in a Redis that came back empty nobody gets what another has held, though that one comes later', async (t) => {
   // however long it takes here until that one is back
-  const timing = { ...TIMING, grace: 30_000 };
+  const timing = { ...TIMING, grace: 10_000 };
   const { redis, nodes: [a, b] } = await openCut(t, ['a', 'b'], timing);
   if (a === undefined || b === undefined) return t.fail();
   const pushed = leaseOf(await a.node.claim('pushed', 1, CONTINUE));
