@@ -33,7 +33,7 @@ export class Intake {
   readonly #gate = new StartGate();
   /** Units held back; undefined once the stream is live. */
   #held: MediaUnit[] | undefined = [];
-  #firstMediaTimer: NodeJS.Timeout | undefined;
+  readonly #firstMedia: Watchdog;
   #tracksTimer: NodeJS.Timeout | undefined;
   readonly #silence: Watchdog | undefined;
   #closed = false;
@@ -41,7 +41,7 @@ export class Intake {
   constructor(options: IntakeOptions) {
     this.#options = options;
     const firstMediaWait = options.firstMediaWaitMs || DEFAULT_FIRST_MEDIA_WAIT_MS;
-    this.#firstMediaTimer = setTimeout(() => this.#waitedForMedia(firstMediaWait), firstMediaWait).unref();
+    this.#firstMedia = new Watchdog(firstMediaWait, () => this.#waitedForMedia(firstMediaWait)).unref();
     const { silenceMs } = options;
     if (silenceMs > 0) this.#silence = new Watchdog(silenceMs, () => this.fail(`no packet for ${silenceMs} ms`)).unref();
   }
@@ -86,7 +86,7 @@ export class Intake {
   close(): void {
     this.#closed = true;
     this.#held = this.#held && [];
-    clearTimeout(this.#firstMediaTimer);
+    this.#firstMedia.close();
     clearTimeout(this.#tracksTimer);
     this.#silence?.close();
   }
@@ -122,7 +122,7 @@ export class Intake {
     const first = this.#options.pictureWaitMs === undefined ? undefined : all.find(({ track }) => track.type === 'video');
     const held = first === undefined ? all : this.#options.writer.from(first.time, all);
     this.#held = undefined;
-    clearTimeout(this.#firstMediaTimer);
+    this.#firstMedia.close();
     clearTimeout(this.#tracksTimer);
     const { writer, tracks } = this.#options;
     writer.start(held, tracks());

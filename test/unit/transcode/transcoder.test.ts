@@ -293,7 +293,7 @@ for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as
   test.serial(`${name}: a picture of nothing but damage costs the sound nothing, and nothing starts again`, async (t) => {
     const source = await clip;
     const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
-    const { input, transcoder, lines } = open(t, source, 2000, codecs);
+    const { input, transcoder, lines } = open(t, source, undefined, codecs);
     const video = new Taken(source.video, videoEncoding());
     const aac = new Taken(source.audio, audioEncoding());
     transcoder.setJobs([video.task, aac.task]);

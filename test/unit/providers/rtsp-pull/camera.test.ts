@@ -223,7 +223,7 @@ test('channels and a session other than asked for, and answers without a number'
   camera.media(12, rtp(8, 0, 0, Buffer.alloc(160, 0xd5)));
   await until('both are there', () => played.told[0]?.length === 2);
   // twice within the server's timeout, in the way that it knows
-  await until('signs of life', () => camera.methods().slice(5).join() === 'GET_PARAMETER,OPTIONS');
+  await until('signs of life', () => camera.methods().slice(5, 7).join() === 'GET_PARAMETER,OPTIONS');
   t.is(camera.requests.at(-1)?.headers['session'], 'abc');
 });
 
@@ -299,8 +299,8 @@ test('signs of life come in time, whether they are answered or not', async (t) =
       return method === 'GET_PARAMETER' ? '' : undefined;
     },
   });
-  const played = await playRtsp(t, camera.url());
-  await until('signs for longer than any answer is waited for', () => played.ends.length > 0 || camera.methods().filter((method) => method === 'GET_PARAMETER').length === 6);
+  const played = await playing(t, camera);
+  await until('signs for longer than any answer is waited for', () => played.ends.length > 0 || camera.methods().filter((method) => method === 'GET_PARAMETER').length >= 6);
   t.deepEqual(played.ends, []);
 });
 
