@@ -6,6 +6,7 @@ import test from 'ava';
 import { Kiln, serverXml } from '../support/kiln.ts';
 import { clusterXml } from '../support/nodes.ts';
 import { freePorts } from '../support/ports.ts';
+import { until } from '../support/until.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -113,13 +114,12 @@ test('a port in use ends the start with an error that names it, and leaves nothi
 test('a generated token is told once and works; a given one is never printed', async (t) => {
   const generated = await Kiln.start({ env: { KILN_ACCESS_TOKEN: undefined } });
   t.teardown(() => generated.stop());
-  const token = /kiln:[0-9a-f]{32}/.exec(generated.stdout)?.[0];
-  t.truthy(token, generated.stdout);
+  const token = await until('the token is told', () => /kiln:[0-9a-f]{32}/.exec(generated.stdout)?.[0]);
   const answer = await fetch(`http://127.0.0.1:${generated.ports.api}/v1/version`, {
-    headers: { authorization: `Basic ${Buffer.from(token ?? '').toString('base64')}` },
+    headers: { authorization: `Basic ${Buffer.from(token).toString('base64')}` },
   });
   t.is(answer.status, 200);
-  t.false(generated.log.includes(token ?? '-'));
+  t.false(generated.log.includes(token));
 
   const given = await Kiln.start({ env: { KILN_ACCESS_TOKEN: 'a-secret-token' } });
   t.teardown(() => given.stop());

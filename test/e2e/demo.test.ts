@@ -31,7 +31,7 @@ test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC',
     t.log(title, (await panel.locator('.figures dd').allTextContents()).join(', '));
   }
   t.is(await page.getByText('No sound').count(), 0, 'what WebRTC cannot carry is encoded for it');
-  t.is(await page.locator('.cover:visible').count(), 0);
+  await until('both play', async () => (await page.locator('.cover:visible').count()) === 0);
   t.deepEqual(errors, []);
 
   const { streams } = (await (await fetch(kiln.httpUrl('/-/streams.json'))).json()) as { streams: Listed[] };
@@ -42,8 +42,8 @@ test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC',
     const { body } = await kiln.api('/v1/stats/current/vhosts/default/apps/app/streams/demo');
     return (body.response as { connections: { webrtc: number } }).connections.webrtc;
   };
-  t.is(await watching(), 1);
+  await until('one plays by WebRTC', async () => (await watching()) === 1);
   await page.goto(kiln.httpUrl('/'));
-  await until('leaving the page ends its WebRTC session', async () => (await watching()) === 0, 10_000);
+  await until('leaving the page ends its WebRTC session', async () => (await watching()) === 0, 20_000);
   await page.getByRole('link', { name: 'app / demo' }).waitFor();
 });

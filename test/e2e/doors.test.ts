@@ -8,7 +8,8 @@ import { ViewerPeer } from '../support/viewer-peer.ts';
 
 let matrix: Matrix;
 test.before(async () => {
-  matrix = await Matrix.open(1);
+  // three segments of silence end a session of HLS
+  matrix = await Matrix.open(1, 5);
 });
 test.after.always(() => matrix?.close());
 
@@ -71,8 +72,8 @@ const PLAYERS: Readonly<Record<string, (t: ExecutionContext, stream: string, ses
     await viewer.until(() => viewer.frames().length > 5);
     return { out: () => viewer.until(() => ['closed', 'disconnected', 'failed'].includes(viewer.state)) };
   },
-  llhls: (_t, stream, session) => playlists(`/app/${stream}/opus.m3u8?session=${session}`),
-  hlsv3: (_t, stream, session) => playlists(`/app/${stream}/ts:aac.m3u8?session=${session}`),
+  llhls: (t, stream, session) => playlists(t, `/app/${stream}/opus.m3u8?session=${session}`),
+  hlsv3: (t, stream, session) => playlists(t, `/app/${stream}/ts:aac.m3u8?session=${session}`),
   srt: async (t, stream, session) => {
     const viewer = await new SrtCaller(t).call(matrix.kiln.ports.srtPlay as number, { streamId: `default/app/${stream}?session=${session}` });
     t.is(viewer.refused, 0);
@@ -87,15 +88,20 @@ const PLAYERS: Readonly<Record<string, (t: ExecutionContext, stream: string, ses
   },
 };
 
-async function playlists(path: string): Promise<Guest> {
+const ASKS_MS = 500;
+
+/** Asks for a playlist again and again, as players do: who is silent is gone. */
+async function playlists(t: ExecutionContext, path: string): Promise<Guest> {
   const master = await until(path, async () => {
     const answer = await fetch(matrix.kiln.httpUrl(path));
     return answer.status === 200 && answer.text();
   });
   const list = matrix.kiln.httpUrl(/^\/[^#\n]+$/m.exec(master)?.[0] ?? '');
-  const answer = await fetch(list);
-  if (answer.status !== 200) throw new Error(`${answer.status} for ${list}`);
-  return { out: () => until('its playlist is refused', async () => (await fetch(list)).status === 401) };
+  let { status } = await fetch(list);
+  if (status !== 200) throw new Error(`${status} for ${list}`);
+  const timer = setInterval(async () => ({ status } = await fetch(list)), ASKS_MS);
+  t.teardown(() => clearInterval(timer));
+  return { out: () => until('its playlist is refused', () => status === 401) };
 }
 
 test.serial('players of every kind are listed by the names that they gave themselves, counted, and thrown out one by one', async (t) => {

@@ -12,6 +12,8 @@ const PAGE = `<!doctype html><video id="video" muted autoplay></video><script sr
   const video = document.getElementById('video');
   const hls = new Hls({ liveSyncDurationCount: 18, startLevel: 0, maxBufferLength: 4, maxMaxBufferLength: 4 });
   watchHls(hls);
+  // until it is told otherwise
+  hls.loadLevel = 0;
   hls.loadSource('/app/stream/ts:abr.m3u8');
   hls.attachMedia(video);
 </script>`;
@@ -37,10 +39,10 @@ test('hls.js changes between the variants of a playlist, which share their sound
   t.teardown(() => browser.close());
   const page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/page`);
-  await page.waitForFunction('hls.levels.length === 2 && video.currentTime > 1 && video.videoWidth === 160', undefined, { timeout: 30_000 });
+  await page.waitForFunction('hls.levels.length === 2 && video.currentTime > 1 && video.videoWidth === 160');
   await page.evaluate('hls.nextLevel = 1');
-  await page.waitForFunction('video.videoWidth === 320', undefined, { timeout: 30_000 });
+  await page.waitForFunction('video.videoWidth === 320');
   const since = Number(await page.evaluate('video.currentTime'));
-  await page.waitForFunction(`video.currentTime > ${since + 1}`, undefined, { timeout: 30_000 });
+  await page.waitForFunction(`video.currentTime > ${since + 1}`);
   t.deepEqual(await page.evaluate('faults'), []);
 });

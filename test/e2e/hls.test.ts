@@ -9,7 +9,7 @@ import { hlsScripts } from '../support/hls-scripts.ts';
 import { Kiln } from '../support/kiln.ts';
 import { until } from '../support/until.ts';
 
-const CONFIG = '<SegmentDuration>1</SegmentDuration><SegmentCount>4</SegmentCount><CrossDomains><Url>*</Url></CrossDomains>';
+const CONFIG = '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount><CrossDomains><Url>*</Url></CrossDomains>';
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');
   const hls = new Hls({ liveSyncDurationCount: 2 });
@@ -66,7 +66,7 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
   });
   const page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/?url=${encodeURIComponent(`${url}?session=viewer`)}`);
-  await page.waitForFunction('video.currentTime > 2 && video.videoWidth === 320', undefined, { timeout: 30_000 });
+  await page.waitForFunction('video.currentTime > 2 && video.videoWidth === 320');
 
   const stream = '/v1/stats/current/vhosts/default/apps/app/streams/s';
   const { body } = await kiln.api<{ connections: { hlsv3: number } }>(stream);
@@ -83,7 +83,7 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
   });
   t.notThrows(() => HLS.parse(list));
   const before = Number(await page.evaluate('video.currentTime'));
-  await page.waitForFunction(`video.currentTime > ${before + 3}`, undefined, { timeout: 30_000 });
+  await page.waitForFunction(`video.currentTime > ${before + 3}`);
   const faults = await page.evaluate('faults');
   t.deepEqual(faults, []);
 });

@@ -9,20 +9,20 @@ import { Kiln } from '../support/kiln.ts';
 import { PublisherPeer } from '../support/publisher-peer.ts';
 import { relayedSdp } from '../support/relayed-peer.ts';
 import { faulty, UdpRelay } from '../support/udp-relay.ts';
-import { until } from '../support/until.ts';
+import { until, untilWorks } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264, opus } from '../support/webrtc-media.ts';
 
 const BAD = { loss: 0.05, delayMs: 10, jitterMs: 100 };
-/** Enough for a datagram, a report that it is missing, and another try that is lost, too. */
-const LATENCY_MS = 800;
+/** Enough for a datagram, a report that it is missing, and another try that is lost, too, on a machine that stands still meanwhile. */
+const LATENCY_MS = 4000;
 const FRAMES = 8 * FRAMERATE;
 
 type Test = import('ava').ExecutionContext;
 
 /** When each frame of a stream comes, by its bytes, in the order in which they come. */
 async function arrivals(t: Test, url: string): Promise<Map<string, number>> {
-  const client = await OvtClient.connect(url, { log: pino({ level: 'silent' }) });
+  const client = await untilWorks('OVT', () => OvtClient.connect(url, { log: pino({ level: 'silent' }) }));
   t.teardown(() => client.close());
   const times = new Map<string, number>();
   await client.play({
@@ -35,14 +35,14 @@ async function arrivals(t: Test, url: string): Promise<Map<string, number>> {
 
 test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no later than the latency allows', async (t) => {
   const kiln = await Kiln.start({
-    ovt: true, llhls: '<SegmentDuration>1</SegmentDuration>',
+    ovt: true, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>',
     srt: { in: `<Options><Option><Key>SRTO_RCVLATENCY</Key><Value>${LATENCY_MS}</Value></Option></Options>` },
   });
   t.teardown(() => kiln.stop());
   const relay = await UdpRelay.open(kiln.ports.srt as number, faulty({ seed: 11, ...BAD }));
   t.teardown(() => relay.close());
   const to = (port: number, name: string) =>
-    `[f=mpegts]srt://127.0.0.1:${port}?streamid=default/app/${name}&pkt_size=1316&latency=${LATENCY_MS * 1000}`;
+    `[f=mpegts]srt://127.0.0.1:${port}?streamid=default/app/${name}&pkt_size=1316&connect_timeout=30000&latency=${LATENCY_MS * 1000}`;
   // the same frames at the same moment, over a good way and over a bad one
   const publisher = new Program('ffmpeg', [
     '-nostdin', '-loglevel', 'error', '-re', '-f', 'lavfi', '-i', PICTURE, '-re', '-f', 'lavfi', '-i', SOUND, '-map', '0:v', '-map', '1:a',
@@ -55,7 +55,7 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
   const url = kiln.httpUrl('/app/bad/llhls.m3u8');
   await until('LL-HLS', async () => (await fetch(url)).status === 200);
   const { pictures, skews } = await judge({ from: url, seconds: 5 });
-  await until('frames', () => bad.size > FRAMES);
+  await until('frames', () => bad.size > FRAMES && relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20);
   t.true(pictures >= 4 * FRAMERATE);
   t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < 0.1), skews.join());
 
@@ -68,11 +68,10 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
   const later = came.map((frame) => (bad.get(frame) as number) - (good.get(frame) as number));
   t.log(`${relay.counts.toServer.lost} of ${relay.counts.toServer.received} datagrams were lost; frames came ${Math.round(Math.min(...later))} to ${Math.round(Math.max(...later))} ms later`);
   t.true(Math.max(...later) < LATENCY_MS, 'whatever was lost');
-  t.true(relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20);
 });
 
 test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP', async (t) => {
-  const kiln = await Kiln.start({ whip: true, llhls: '<SegmentDuration>1</SegmentDuration>' });
+  const kiln = await Kiln.start({ whip: 'patient', llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });
   t.teardown(() => kiln.stop());
   const [video, sound] = await Promise.all([
     h264({ source: PICTURE, width: WIDTH, height: HEIGHT, fps: FRAMERATE, gop: FRAMERATE, seconds: PERIOD }),

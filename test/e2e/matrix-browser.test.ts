@@ -6,9 +6,10 @@ import { LEAST_SECONDS, PLAYERS, playersOf } from '../support/matrix/players.ts'
 
 const SCRIPT = fileURLToPath(new URL('../support/whip-publisher.js', import.meta.url));
 /** Of the fake camera, what Chromium sends at least of its 30 a second while a machine is busy. */
-const PICTURES_PER_SECOND = 10;
+const PICTURES_PER_SECOND = 4;
 
 test('what Chromium publishes by WHIP is decoded by every player', async (t) => {
+  t.timeout(300_000);
   // Chromium sends a key frame when it is asked to, every three seconds: segments are longer than configured
   const matrix = await Matrix.open();
   t.teardown(() => matrix.close());
@@ -21,16 +22,17 @@ test('what Chromium publishes by WHIP is decoded by every player', async (t) => 
   await page.evaluate(`publishWhip('${kiln.httpUrl('/app/chromium?direction=whip')}', { codec: 'H264', width: 320, height: 180 })`);
   const { input } = await kiln.liveStream('chromium');
   t.deepEqual(input.tracks.map(({ video, audio }) => (video ?? audio)?.codec), ['H264', 'OPUS']);
-  const failures = await Promise.all(playersOf('H264+OPUS').map(async (player) => {
+  const failures: string[] = [];
+  // one after the other: what encodes needs most of the machine
+  for (const player of playersOf('H264+OPUS')) {
     try {
       for (const { pictures, keyFrames, sound } of await PLAYERS[player].watch({ kiln, stream: 'chromium', video: 'H264', audio: 'OPUS' })) {
         t.log(`${player}: ${pictures} pictures, ${keyFrames} key frames, ${sound} s of sound`);
         t.true(pictures >= LEAST_SECONDS * PICTURES_PER_SECOND && keyFrames > 0 && sound >= LEAST_SECONDS, player);
       }
-      return [];
     } catch (error) {
-      return [`${player}: ${(error as Error).message}`];
+      failures.push(`${player}: ${(error as Error).message}`);
     }
-  }));
-  t.deepEqual(failures.flat(), []);
+  }
+  t.deepEqual(failures, []);
 });

@@ -23,7 +23,8 @@ test('one server pulls from another the tracks of a trackset, and plays them', a
   t.teardown(() => encoder.stop());
   await origin.liveStream('talk');
 
-  const pull = (name: string, trackset: string) => edge.api(STREAMS, 'POST', { name, urls: [origin.ovtUrl(`talk/${trackset}`)] });
+  const properties = { retryCount: 3, noInputFailoverTimeoutMs: 30_000 };
+  const pull = (name: string, trackset: string) => edge.api(STREAMS, 'POST', { name, urls: [origin.ovtUrl(`talk/${trackset}`)], properties });
   for (const [trackset, types] of [['radio', ['Audio']], ['silent', ['Video']]] as const) {
     t.is((await pull(trackset, trackset)).status, 201);
     const { input } = await edge.liveStream(trackset);

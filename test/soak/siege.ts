@@ -130,13 +130,12 @@ export class Siege {
     const master = this.#kiln.httpUrl('/app/live/llhls.m3u8');
     const urls = urlsOf(await until('the master playlist', () => text(master)), master);
     const picture = urls.at(-1) ?? '';
-    const list = (await text(picture)) ?? '';
-    const { parts } = parseChunklist(list);
-    const part = new URL(parts.at(-1) ?? '', picture).href;
-    const stamp = findStamp(Buffer.from(await (await fetch(part)).arrayBuffer()));
-    if (stamp === undefined || monotonic() - stamp.time > FRESH_MS) {
-      throw new Error(`${part} is not of the last seconds`);
-    }
+    const list = await until('a part of the last seconds', async () => {
+      const current = (await text(picture)) ?? '';
+      const part = new URL(parseChunklist(current).parts.at(-1) ?? '', picture).href;
+      const stamp = findStamp(Buffer.from(await (await fetch(part)).arrayBuffer()));
+      return stamp !== undefined && monotonic() - stamp.time < FRESH_MS && current;
+    });
     this.#live = [this.#kiln.httpUrl('/app/live/ts:playlist.m3u8'), ...urls, ...urlsOf(list, picture).slice(-KNOWN_FILES)].map((url) => new URL(url).pathname);
   }
 }
@@ -153,7 +152,8 @@ async function text(url: string): Promise<string | undefined> {
 
 /** Lines of a log that tell of a failure of the server itself, and what is no line of a log at all. */
 function errorLines(log: string): string[] {
-  return log.split('\n').filter((line) => {
+  // of the last one there may be more to come
+  return log.split('\n').slice(0, -1).filter((line) => {
     if (line === '') return false;
     try {
       const { level, err } = JSON.parse(line) as { level: number; err?: { code?: string } };

@@ -56,7 +56,7 @@ export async function judge({ from, seconds, sound = 0 }: Source): Promise<Judge
   return judgement(stderr, stdout);
 }
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 const SHOWN = /\bpts_time:(\S+) .*\bs:(\d+x\d+) .*\biskey:(\d) .*\bmean:\[(\d+)/;
 const LEVEL = /pts_time:(\S+)\s+lavfi\.astats\.Overall\.RMS_level=(\S+)/g;
 

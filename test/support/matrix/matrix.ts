@@ -26,8 +26,14 @@ const BYPASS = `<OutputProfiles><OutputProfile><Name>bypass</Name><OutputStreamN
 /** Seconds by which a beep may be off its flash: a picture, a frame of sound, and what clocks are told with. */
 const MAX_SKEW = 0.1;
 
+/** Files that a player misses who stands still for a while are still there. */
+const SEGMENT_COUNT = 20;
+/** A sender may stand still for so long. */
+const SILENCE_MS = 20_000;
+
 const AT_ONCE = 2;
 const TURN_MS = 300_000;
+const QUEUE_MS = 1_800_000;
 
 /** One server with every way in and out, and who comes in and looks. */
 export class Matrix {
@@ -45,19 +51,22 @@ export class Matrix {
     this.#udpPorts = udpPorts;
   }
 
-  /** @param udpPorts how many publish over UDP */
-  static async open(udpPorts = 0): Promise<Matrix> {
+  /**
+   * @param udpPorts how many publish over UDP
+   * @param segmentSeconds of HLS and LL-HLS
+   */
+  static async open(udpPorts = 0, segmentSeconds = 1): Promise<Matrix> {
     const clips = await Clips.open();
     const { cert, key } = issue('localhost');
     const [certPath, keyPath] = ['tls.crt', 'tls.key'].map((name) => join(clips.folder, name)) as [string, string];
     await Promise.all([writeFile(certPath, cert), writeFile(keyPath, key)]);
     const ports = await freePorts(udpPorts);
-    const segments = '<SegmentDuration>1</SegmentDuration>';
+    const segments = `<SegmentDuration>${segmentSeconds}</SegmentDuration><SegmentCount>${SEGMENT_COUNT}</SegmentCount>`;
     const kiln = await Kiln.start({
-      llhls: segments, hls: segments, ovt: true, srt: {}, whip: true,
+      llhls: segments, hls: segments, ovt: true, srt: {}, whip: 'patient',
       tls: { certPath, keyPath },
       bindProviders: udpPorts === 0 ? '' : `<MPEGTS><Port>${ports.join(',')}</Port></MPEGTS>`,
-      providers: `<RTSPPull/>${udpPorts === 0 ? '' : `<MPEGTS><StreamMap><Stream><Name>udp_\${Port}</Name><Port>${ports.join(',')}/udp</Port></Stream></StreamMap></MPEGTS>`}`,
+      providers: `<RTSPPull/>${udpPorts === 0 ? '' : `<MPEGTS><PacketSilenceTimeoutMs>${SILENCE_MS}</PacketSilenceTimeoutMs><StreamMap><Stream><Name>udp_\${Port}</Name><Port>${ports.join(',')}/udp</Port></Stream></StreamMap></MPEGTS>`}`,
       application: PROFILE,
     });
     return new Matrix(kiln, clips, ports);
@@ -70,9 +79,10 @@ export class Matrix {
 
   /** `run` when there is room for one more: each needs some of the machine to be on time. */
   async runInTurn(t: ExecutionContext, cell: Cell): Promise<void> {
-    t.timeout(TURN_MS);
+    t.timeout(QUEUE_MS);
     while (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running++;
+    t.timeout(TURN_MS);
     try {
       await this.run(t, cell);
     } finally {

@@ -7,7 +7,7 @@ import { ViewerPeer } from '../viewer-peer.ts';
 import type { AudioName, Codecs, VideoName } from './clip.ts';
 import { judge, type Judgement } from './judge.ts';
 import { nutFile } from './nut-file.ts';
-import { recordingOf } from './whep-recording.ts';
+import { isWhole, recordingOf } from './whep-recording.ts';
 
 export interface Watch {
   readonly kiln: Kiln;
@@ -62,11 +62,11 @@ function watchHls(prefix: string, soundOf: (what: Watch) => AudioName): Player['
 }
 
 async function watchSrt({ kiln, stream, audio }: Watch): Promise<readonly Judgement[]> {
-  return [await judge({ from: kiln.srtPlayUrl(`${stream}/${audio.toLowerCase()}`), seconds: SECONDS })];
+  return [await judge({ from: kiln.srtPlayUrl(`${stream}/${audio.toLowerCase()}`, '&connect_timeout=30000&latency=3000000'), seconds: SECONDS })];
 }
 
 async function carrySrt({ kiln, stream, audio }: Watch): Promise<readonly Judgement[]> {
-  const url = kiln.srtPlayUrl(`${stream}/${other(audio).toLowerCase()}`);
+  const url = kiln.srtPlayUrl(`${stream}/${other(audio).toLowerCase()}`, '&conntimeo=30000&latency=3000');
   const carrier = spawn('srt-live-transmit', ['-q', url, 'file://con'], { stdio: ['ignore', 'pipe', 'ignore'] });
   try {
     return [await judge({ from: carrier.stdout, seconds: SECONDS })];
@@ -79,7 +79,7 @@ async function watchWebrtc({ kiln, stream, video }: Watch): Promise<readonly Jud
   const viewer = new ViewerPeer({ video: video === 'VP8' ? 'VP8' : 'H264' });
   try {
     await viewer.play(kiln.httpUrl(`/app/${stream}?direction=whep`));
-    await viewer.until(() => viewer.frames().length > SECONDS * 25 && viewer.sentAt() !== undefined);
+    await viewer.until(() => viewer.frames().length > SECONDS * 25 && viewer.sentAt() !== undefined && isWhole(viewer.packets.video));
     return [await judge({ from: recordingOf(viewer, video === 'VP8' ? 'VP8' : 'H264') })];
   } finally {
     viewer.close();

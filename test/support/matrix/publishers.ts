@@ -50,7 +50,7 @@ function gstreamer({ t, clip, codecs }: Publish, ...sink: readonly string[]): vo
   t.teardown(() => sender.stop());
 }
 
-const LATENCY = '&latency=120000&pkt_size=1316';
+const OPTIONS = '&latency=120000&pkt_size=1316&connect_timeout=30000';
 
 /** Every way in, by the program that comes in. */
 export const PUBLISHERS = {
@@ -58,10 +58,10 @@ export const PUBLISHERS = {
   'RTMPS (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'flv', `rtmps://127.0.0.1:${one.kiln.ports.rtmps}/app/${one.stream}`]),
   /** ffmpeg 7 does not put Opus and VP8 into FLV. */
   'RTMP (Enhanced)': publishLoops,
-  'SRT (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'mpegts', one.kiln.srtUrl(one.stream, LATENCY)]),
+  'SRT (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'mpegts', one.kiln.srtUrl(one.stream, OPTIONS)]),
   'SRT (srt-live-transmit)': async ({ t, kiln, stream, clip }: Publish) => {
     const source = spawn('ffmpeg', [...PACE, clip, ...COPY, '-f', 'mpegts', 'pipe:1'], { stdio: ['ignore', 'pipe', 'ignore'] });
-    const carrier = spawn('srt-live-transmit', ['-q', '-chunk:1316', 'file://con', kiln.srtUrl(stream)], { stdio: [source.stdout, 'ignore', 'ignore'] });
+    const carrier = spawn('srt-live-transmit', ['-q', '-chunk:1316', 'file://con', kiln.srtUrl(stream, '&conntimeo=30000')], { stdio: [source.stdout, 'ignore', 'ignore'] });
     for (const child of [source, carrier]) {
       t.teardown(async () => {
         if (child.exitCode !== null || child.signalCode !== null) return;
@@ -109,9 +109,12 @@ async function publishLoops({ t, kiln, stream, codecs }: Publish): Promise<void>
   t.teardown(() => publisher.close());
 }
 
+/** What an origin may take its time for, and try again. */
+const PATIENT = { retryCount: 5, noInputFailoverTimeoutMs: 30_000 };
+
 /** @throws Error when it cannot be had */
 async function pull(kiln: Kiln, stream: string, url: string): Promise<void> {
-  const { status, body } = await kiln.api('/v1/vhosts/default/apps/app/streams', 'POST', { name: stream, urls: [url] });
+  const { status, body } = await kiln.api('/v1/vhosts/default/apps/app/streams', 'POST', { name: stream, urls: [url], properties: PATIENT });
   if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)} ${kiln.log.slice(-2000)}`);
 }
 
