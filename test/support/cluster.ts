@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { openEmbedded, openRedis, type Cluster, type Owner, type OwnerChange, type RedisClusterOptions, type RedisOptions } from '#cluster';
 
 /** Times of a cluster in tests: quicker than in life, and slow enough for a machine that stands still for a while. */
-export const TIMING = { ttl: 4000, beat: 200, command: 1500, grace: 4200, forget: 9000 } as const;
+export const TIMING = { ttl: 4000, beat: 200, command: 1200, grace: 4200, forget: 9000 } as const;
 export const SECRET = 'known to the nodes of this test';
 
 /** A node on loopback; `host` and the rest as the test needs them. It leaves after the test. */
