@@ -276,7 +276,7 @@ test('CrossDomains of the provider count, those of the publisher do not', async 
 });
 
 test('who never connects gives the name back after the timeout', async (t) => {
-  const { post, application, pool } = await start(t, { ingest: { timeout: 3000 } });
+  const { post, application, pool } = await start(t, { ingest: { timeout: 8000 } });
   t.is((await post()).status, 201);
   await until('the name is free', () => !application.inUse);
   t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);

@@ -204,7 +204,7 @@ test('a name of a session is given once, and never again to one that was kicked'
 });
 
 test('who never connects is let go after the timeout', async (t) => {
-  const { post, call, output, pool } = await start(t, { webrtc: { timeout: 3000 } });
+  const { post, call, output, pool } = await start(t, { webrtc: { timeout: 8000 } });
   const path = (await post()).headers.get('location') as string;
   await until('the session ends', () => output.sessions.size === 0);
   t.is((await call('DELETE', path)).status, 404);
