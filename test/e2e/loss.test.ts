@@ -71,7 +71,7 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
 });
 
 test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP', async (t) => {
-  const kiln = await Kiln.start({ whip: 'patient', llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });
+  const kiln = await Kiln.start({ whip: true, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });
   t.teardown(() => kiln.stop());
   const [video, sound] = await Promise.all([
     h264({ source: PICTURE, width: WIDTH, height: HEIGHT, fps: FRAMERATE, gop: FRAMERATE, seconds: PERIOD }),

@@ -63,7 +63,7 @@ export class Matrix {
     const ports = await freePorts(udpPorts);
     const segments = `<SegmentDuration>${segmentSeconds}</SegmentDuration><SegmentCount>${SEGMENT_COUNT}</SegmentCount>`;
     const kiln = await Kiln.start({
-      llhls: segments, hls: segments, ovt: true, srt: {}, whip: 'patient',
+      llhls: segments, hls: segments, ovt: true, srt: {}, whip: true,
       tls: { certPath, keyPath },
       bindProviders: udpPorts === 0 ? '' : `<MPEGTS><Port>${ports.join(',')}</Port></MPEGTS>`,
       providers: `<RTSPPull/>${udpPorts === 0 ? '' : `<MPEGTS><PacketSilenceTimeoutMs>${SILENCE_MS}</PacketSilenceTimeoutMs><StreamMap><Stream><Name>udp_\${Port}</Name><Port>${ports.join(',')}/udp</Port></Stream></StreamMap></MPEGTS>`}`,
