@@ -13,7 +13,6 @@ import { until } from '../support/until.ts';
 const file = (specifier: string) => fileURLToPath(import.meta.resolve(specifier));
 const SCRIPTS = [file('hls.js/dist/hls.min.js'), file('ovenplayer/dist/ovenplayer.js'), file('../support/hls-player.js')];
 const WIDTHS = [160, 320, 640] as const;
-const WITHIN = { timeout: 60_000 };
 /** What an encoder makes of a picture comes after the picture itself, and sound between the two. */
 const LAG = { picture: 0.25, sound: 0.1 };
 
@@ -55,13 +54,13 @@ async function open(t: ExecutionContext): Promise<{ page: Page; url: string; liv
 }
 
 /** The picture goes on, in one of those widths. */
-const shows = (page: Page, ...widths: number[]) => page.waitForFunction(`shows(${widths.join()})`, undefined, WITHIN);
+const shows = (page: Page, ...widths: number[]) => page.waitForFunction(`shows(${widths.join()})`);
 const faults = (page: Page) => page.evaluate('faults');
 
 test.serial('hls.js changes the rendition by hand, up and down, at the next segment and at once', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
-  await page.waitForFunction('window.hls?.levels.length === 3 && document.querySelector("video").currentTime > 0', undefined, WITHIN);
+  await page.waitForFunction('window.hls?.levels.length === 3 && document.querySelector("video").currentTime > 0');
   t.deepEqual(await page.evaluate('hls.levels.map(({ width }) => width)'), WIDTHS);
   for (const level of [2, 0, 1, 2] as const) {
     await page.evaluate(`hls.nextLevel = ${level}`);
@@ -77,7 +76,7 @@ test.serial('hls.js changes the rendition by hand, up and down, at the next segm
 test.serial('OvenPlayer, unchanged, lists the qualities and changes them', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playOven('${url}')`);
-  await page.waitForFunction('window.player.getQualityLevels().length === 3', undefined, WITHIN);
+  await page.waitForFunction('window.player.getQualityLevels().length === 3');
   t.deepEqual(await page.evaluate('player.getQualityLevels().map(({ width, height }) => [width, height])'), [[160, 90], [320, 180], [640, 360]]);
   // a change before the first picture has hls.js append to a buffer that it has not made yet
   await shows(page, ...WIDTHS);

@@ -68,12 +68,12 @@ test('hls.js in Chromium plays at the live edge by parts, through a change of co
   const ready = async () => (await get((await children())[1] ?? '/')).body.split('#EXTINF').length > 2;
   while (!(await ready())) await new Promise((resolve) => setTimeout(resolve, 100));
   await page.goto(`http://127.0.0.1:${port}/page`);
-  await page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320', undefined, { timeout: 60_000 });
+  await page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320');
   clip = large.packets;
-  await page.waitForFunction('video.videoWidth === 640', undefined, { timeout: 60_000 });
+  await page.waitForFunction('video.videoWidth === 640');
   const parts = await page.evaluate("performance.getEntriesByType('resource').filter(({ name }) => name.includes('/part_')).length");
   t.true(Number(parts) > 0);
-  await page.waitForFunction('hls.latency > 0 && hls.latency < 3', undefined, { timeout: 60_000 });
+  await page.waitForFunction('hls.latency > 0 && hls.latency < 3');
   const own = await page.evaluate('faults');
   t.deepEqual(own, []);
 });

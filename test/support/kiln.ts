@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import { isRunning, processTree } from './load/usage.ts';
 import { freePorts } from './ports.ts';
 import { until } from './until.ts';
 
@@ -165,10 +166,12 @@ export class Kiln {
     return kiln;
   }
 
-  /** Kills the process without warning and starts another one on the same files. */
+  /** Kills the process without warning and starts another one on the same files, when what it had started has gone, too. */
   async restart(): Promise<void> {
+    const tree = processTree(this.pid);
     this.signal('SIGKILL');
     await this.exited();
+    await until('its children have ended', () => !tree.some(isRunning));
     this.#child = this.#spawn();
     await this.#ready();
   }

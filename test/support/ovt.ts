@@ -6,6 +6,7 @@ import type { Playlist } from '../../src/core/playlist.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OvtClient, type OvtClientOptions, type OvtConnection, type OvtSink } from '../../src/providers/ovt/client.ts';
+import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { OvtServer } from '../../src/publishers/ovt/server.ts';
 import { aloneWith } from './alone.ts';
 import { addVhost, type VhostShape } from './live.ts';
@@ -79,10 +80,16 @@ export class Recorder implements OvtSink {
   }
 }
 
-/** Connects and plays. @throws OvtError */
+/** Connects and plays; again where a machine that stood still kept the answer from coming in time. @throws OvtError */
 export async function playOvt(to: string | OvtConnection, options: Partial<OvtClientOptions> = {}) {
-  const client = await OvtClient.connect(to, { log: silent, ...options });
-  const recorder = new Recorder();
-  await client.play(recorder);
-  return { client, recorder };
+  for (;;) {
+    try {
+      const client = await OvtClient.connect(to, { log: silent, ...options });
+      const recorder = new Recorder();
+      await client.play(recorder);
+      return { client, recorder };
+    } catch (error) {
+      if (typeof to !== 'string' || !(error instanceof OvtError && error.message.endsWith('in time'))) throw error;
+    }
+  }
 }

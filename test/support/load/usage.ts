@@ -15,6 +15,11 @@ export function processTree(pid: number): number[] {
   return tree;
 }
 
+/** Whether a process is there that has not ended yet. */
+export function isRunning(pid: number): boolean {
+  return /^State:\s+[^ZX]/m.test(read(`/proc/${pid}/status`));
+}
+
 /** Seconds of CPU time that a process and its children have used. */
 export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + ticks(each), 0) / TICKS;
