@@ -2,18 +2,19 @@ import { wallClock, type Anchor } from './cut.ts';
 
 /** Beyond this the wall clock and the source's clock have parted. */
 const MAX_DRIFT_MS = 1000;
-/** So many segments in a row begin so far off before that is believed. */
+/** So many segments in a row begin so late before that is believed. */
 const PARTED = 3;
 
 /**
  * Which moment of the wall clock the media times of a stream belong to. A source that was held up sends soon what it could
  * not send, and is on time again: the times of its segments go on as if nothing had been, for players lay out all tracks by
- * them. Only clocks that have parted for good get a new anchor.
+ * them. Only a clock that is behind for good gets a new anchor. One that is ahead gets it at once: nothing comes before its
+ * time, so it is the anchor that came late, as with what a relay has kept for those who come.
  */
 export class WallTime {
   #anchor: Anchor = { wall: 0, media: 0 };
-  /** What the segments say that began too far off, one after the other. */
-  #parted: Anchor[] = [];
+  /** What the segments say that began too late, one after the other. */
+  #late: Anchor[] = [];
 
   get anchor(): Anchor {
     return this.#anchor;
@@ -22,19 +23,20 @@ export class WallTime {
   /** A media time, in seconds, is now; what was before does not count. @param wall milliseconds since the epoch */
   begin(media: number, wall = Date.now()): void {
     this.#anchor = { wall, media };
-    this.#parted = [];
+    this.#late = [];
   }
 
   /** A segment begins now. @param wall milliseconds since the epoch */
   note(media: number, wall = Date.now()): void {
-    if (Math.abs(wall - wallClock(this.#anchor, media)) <= MAX_DRIFT_MS) {
-      this.#parted = [];
+    const lateMs = wall - wallClock(this.#anchor, media);
+    if (lateMs < -MAX_DRIFT_MS) return this.begin(media, wall);
+    if (lateMs <= MAX_DRIFT_MS) {
+      this.#late = [];
       return;
     }
-    this.#parted.push({ wall, media });
-    if (this.#parted.length < PARTED) return;
-    const [earliest] = this.#parted.sort((one, other) => wallClock(one, 0) - wallClock(other, 0)) as [Anchor];
-    this.#anchor = earliest;
-    this.#parted = [];
+    this.#late.push({ wall, media });
+    if (this.#late.length < PARTED) return;
+    const [earliest] = this.#late.sort((one, other) => wallClock(one, 0) - wallClock(other, 0)) as [Anchor];
+    this.begin(earliest.media, earliest.wall);
   }
 }

@@ -59,7 +59,7 @@ export const Providers = section({
   webrtc: optional({
     ...common(),
     ...silence(),
-    timeout: integer(30_000),
+    timeout: integer(30_000, { min: 1 }),
     firInterval: integer(3000),
     rtcpBasedTimestamp: flag(false),
     rtx: section({ enable: flag(false), maxHoldMs: integer(400) }),

@@ -99,7 +99,7 @@ export const Publishers = section({
   ...common(),
   webrtc: optional({
     ...common(),
-    timeout: integer(30_000),
+    timeout: integer(30_000, { min: 1 }),
     rtx: flag(false),
     ulpfec: flag(false),
     jitterBuffer: flag(false),

@@ -19,7 +19,10 @@ test('a source that was held up and caught up leaves the times of its segments a
   t.deepEqual(told(0, 3000, 1500, 0, 5000, 10), [0, 0, 0, 0, 0, 0]);
 });
 
-test('clocks that have parted for good are brought together, by the segment that is the least late', (t) => {
+test('a clock that is behind for good gets another time, by the segment that is the least late', (t) => {
   t.deepEqual(told(0, 3000, 2500, 4000, 2600, 2500), [0, 0, 0, 2500, 2500, 2500]);
-  t.deepEqual(told(-1500, -1500, -1500, -1500), [0, 0, -1500, -1500]);
+});
+
+test('one that is ahead gets it at once', (t) => {
+  t.deepEqual(told(0, -1500, -1500, -900, 0), [0, -1500, -1500, -1500, -1500]);
 });
