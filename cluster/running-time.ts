@@ -19,3 +19,14 @@ export function afterRunning(ms: number, then: () => void): () => void {
     clearImmediate(last);
   };
 }
+
+/** Resolves when a promise does, or when this process has run for so long. @throws as the promise rejects */
+export async function atMost(ms: number, promise: Promise<void>): Promise<void> {
+  const over = Promise.withResolvers<void>();
+  const inTime = afterRunning(ms, over.resolve);
+  try {
+    await Promise.race([promise, over.promise]);
+  } finally {
+    inTime();
+  }
+}

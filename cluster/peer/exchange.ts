@@ -52,13 +52,17 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   const inTime = afterRunning(way.timeoutMs, () => late.abort());
   const { signal } = late;
   let again = false;
-  let sent = await send(way, way.agent, headers, body, signal);
-  if ('error' in sent && sent.reused && !signal.aborted) {
-    // the same call with the same nonce: a node that has taken it does not take it twice
-    again = true;
-    sent = await send(way, undefined, headers, body, signal);
+  let sent: Response | Failure;
+  try {
+    sent = await send(way, way.agent, headers, body, signal);
+    if ('error' in sent && sent.reused && !signal.aborted) {
+      // the same call with the same nonce: a node that has taken it does not take it twice
+      again = true;
+      sent = await send(way, undefined, headers, body, signal);
+    }
+  } finally {
+    inTime();
   }
-  inTime();
   if ('error' in sent) {
     const { error, reached } = sent;
     const text = signal.aborted ? 'no answer in time' : error.message;

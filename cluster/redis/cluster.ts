@@ -7,7 +7,7 @@ import { UnavailableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
 import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
-import { afterRunning } from '../running-time.ts';
+import { atMost } from '../running-time.ts';
 import type {
   Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
   OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum, StoreAddress,
@@ -117,12 +117,9 @@ class RedisCluster implements Cluster {
   /** Resolves when Redis has answered once, or did not in time. */
   async start(): Promise<void> {
     this.#nodes.address = await this.#port.listen((request, from) => this.#peers.answer(request, from));
-    const first = Promise.withResolvers<void>();
-    this.events.once('state', () => first.resolve());
-    const inTime = afterRunning(2 * this.#timing.command, first.resolve);
+    const first = new Promise<void>((resolve) => this.events.once('state', () => resolve()));
     this.#heartbeat.start();
-    await first.promise;
-    inTime();
+    await atMost(2 * this.#timing.command, first);
   }
 
   get state(): ClusterState {
@@ -211,13 +208,11 @@ class RedisCluster implements Cluster {
   }
 
   async forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    await this.#meet(to);
-    return await this.#port.call(to, request, timeoutMs);
+    return await this.#port.call(to, request, await this.#meet(to, timeoutMs));
   }
 
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
-    await this.#meet(to);
-    return await this.#port.connect(to, path, timeoutMs);
+    return await this.#port.connect(to, path, await this.#meet(to, timeoutMs));
   }
 
   async close(): Promise<void> {
@@ -250,9 +245,15 @@ class RedisCluster implements Cluster {
     throw new UnavailableError(`${key} is held elsewhere, or nobody is known to ask, and the store cannot be reached`, { cause });
   }
 
-  /** What a new node has is heard of by a claim, which may come before the node itself is known. */
-  async #meet({ id }: NodeIdentity): Promise<void> {
-    if (this.state === 'connected' && this.#nodes.addressOf(id) === undefined) await this.#heartbeat.next();
+  /**
+   * What a new node has is heard of by a claim, which may come before the node itself is known.
+   * @returns the milliseconds that are left
+   */
+  async #meet({ id }: NodeIdentity, timeoutMs: number): Promise<number> {
+    if (this.state !== 'connected' || this.#nodes.addressOf(id) !== undefined) return timeoutMs;
+    const since = performance.now();
+    await atMost(timeoutMs, this.#heartbeat.next());
+    return Math.max(1, timeoutMs - (performance.now() - since));
   }
 
   #knowsHolder(key: string): boolean {

@@ -8,7 +8,7 @@ import type { StoreAddress } from '../types.ts';
 /** The longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1000;
 const TIMED_OUT = 'Command timed out';
-/** ioredis' own time for a command, which counts on while this process stands still, in those that are given. */
+/** ioredis' own time for a command, in times of the given one: it counts on while this process stands still. */
 const BACKSTOP = 10;
 
 /** Where Redis is; one of the three. Addresses are `redis://host:port/db`, or `rediss://` for TLS. */

@@ -1,4 +1,6 @@
 const STEPS = 8;
+/** Timers know no longer ones. */
+const LONGEST_STEP_MS = 2 ** 31 - 1;
 
 /**
  * Finds out that nothing was heard for a while, or not answered in time. It counts steps: one in which this process
@@ -17,7 +19,7 @@ export class Watchdog {
       if (++this.#steps <= STEPS) return;
       this.close();
       onSilence();
-    }, ms / STEPS);
+    }, Math.min(ms / STEPS, LONGEST_STEP_MS));
   }
 
   heard(): void {

@@ -4,6 +4,8 @@ import { wallClock, type Anchor } from './cut.ts';
 const MAX_DRIFT_MS = 1000;
 /** So many segments in a row begin so late before that is believed. */
 const PARTED = 3;
+/** One that is less late than the one before by more than this catches up. */
+const CATCH_UP_MS = 500;
 
 /**
  * Which moment of the wall clock the media times of a stream belong to. A source that was held up sends soon what it could
@@ -34,6 +36,8 @@ export class WallTime {
       this.#late = [];
       return;
     }
+    const last = this.#late.at(-1);
+    if (last !== undefined && wallClock(last, media) - wall > CATCH_UP_MS) this.#late = [];
     this.#late.push({ wall, media });
     if (this.#late.length < PARTED) return;
     const [earliest] = this.#late.sort((one, other) => wallClock(one, 0) - wallClock(other, 0)) as [Anchor];

@@ -62,7 +62,7 @@ export class Run {
   readonly #lost = new Set<Output>();
   #lookedAt = performance.now();
   #productiveSince: number | undefined;
-  /** Since when it is to put something out: it said something, or could not be heard. */
+  /** Since when it is expected to put something out: it spoke last then, or could not be heard before. */
   #patientSince = 0;
   #lines = 0;
   #dropped = 0;
@@ -195,7 +195,7 @@ export class Run {
     }
     if (!this.#finished && this.#lag.isLasting(this.#reader.queuedSeconds, now)) this.#reader.skip();
     this.#tellDropped();
-    if (this.#finished) return;
+    if (this.#finished || this.#verdict !== undefined) return;
     if (this.productive) this.#productiveSince ??= now;
     this.#judge(now);
   }

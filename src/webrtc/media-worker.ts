@@ -11,9 +11,9 @@ const PIPE_PORTS = { min: 50_000, max: 59_999 };
 /** A key frame comes all at once, and what comes while the worker has to wait for its turn is lost beyond this. */
 const SOCKET_BUFFER = 1024 * 1024;
 const BUFFERS = { recvBufferSize: SOCKET_BUFFER, sendBufferSize: SOCKET_BUFFER };
-/** A worker that answers nothing for so long is hung: what is written to it piles up here. */
 const CHECK_MS = 2000;
-const SILENT_MS = 10_000;
+/** A worker that has not answered at so many looks is hung: what is written to it piles up here. */
+const SILENT_CHECKS = 5;
 /** However many viewers ask a producer for key frames, it is asked no more often: each costs many times another picture. */
 const KEY_FRAME_DELAY_MS = 1000;
 
@@ -28,8 +28,8 @@ export class MediaWorker {
   readonly #server: types.WebRtcServer;
   readonly #router: types.Router;
   readonly #watch = setInterval(() => this.#check(), CHECK_MS).unref();
-  /** When the question was put that is not answered yet. */
-  #askedAt: number | undefined;
+  /** How often it was looked whether the question is answered that was put last; undefined when it is. */
+  #unanswered: number | undefined;
 
   private constructor(
     index: number,
@@ -129,14 +129,15 @@ export class MediaWorker {
   }
 
   #check(): void {
-    if (this.#askedAt !== undefined) {
+    if (this.#unanswered !== undefined) {
+      this.#unanswered++;
       // a process that is hung hears no other signal; `died` follows
-      if (performance.now() - this.#askedAt > SILENT_MS) process.kill(this.pid, 'SIGKILL');
+      if (this.#unanswered > SILENT_CHECKS) process.kill(this.pid, 'SIGKILL');
       return;
     }
-    this.#askedAt = performance.now();
+    this.#unanswered = 0;
     const answered = (): void => {
-      this.#askedAt = undefined;
+      this.#unanswered = undefined;
     };
     // it fails when the worker ends
     this.#worker.getResourceUsage().then(answered, answered);

@@ -346,7 +346,7 @@ test('another process with the same id takes its place, and the one before hears
   a.events.on('replaced', () => (replaced = true));
   const again = await openNode(t, 'a', { url: redis.url });
   await until('replaced', () => replaced);
-  t.is(b.nodes().find(({ id }) => id === 'a')?.incarnation, again.self.incarnation);
+  await until('the other knows', () => b.nodes().find(({ id }) => id === 'a')?.incarnation === again.self.incarnation);
   t.not(again.self.incarnation, a.self.incarnation);
 });
 

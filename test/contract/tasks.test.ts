@@ -22,8 +22,8 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string, kind = 
 
 type Node = Awaited<ReturnType<typeof open>>;
 
-const sees = (count: number, ...nodes: { cluster: Cluster }[]) => until(`${count} nodes see each other`, () =>
-  nodes.every(({ cluster }) => cluster.nodes().filter(({ state }) => state === 'ready').length === count));
+const sees = (count: number, ...nodes: { cluster: Cluster }[]) => until(`${count} nodes see that all take tasks`, () =>
+  nodes.every(({ cluster }) => cluster.nodes().filter(({ state, full }) => state === 'ready' && !full).length === count));
 const runner = (id: string, ...nodes: Node[]) => nodes.filter(({ kind }) => kind.running.has(id));
 
 /** Acts of tasks, of all processes, and who of them are there. */

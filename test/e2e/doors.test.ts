@@ -99,7 +99,12 @@ async function playlists(t: ExecutionContext, path: string): Promise<Guest> {
   const list = matrix.kiln.httpUrl(/^\/[^#\n]+$/m.exec(master)?.[0] ?? '');
   let { status } = await fetch(list);
   if (status !== 200) throw new Error(`${status} for ${list}`);
-  const timer = setInterval(async () => ({ status } = await fetch(list)), ASKS_MS);
+  const ask = async (): Promise<void> => {
+    // the server may end meanwhile
+    const answer = await fetch(list).catch(() => undefined);
+    status = answer?.status ?? status;
+  };
+  const timer = setInterval(() => void ask(), ASKS_MS);
   t.teardown(() => clearInterval(timer));
   return { out: () => until('its playlist is refused', () => status === 401) };
 }

@@ -53,7 +53,7 @@ for (const [codec, video] of Object.entries(codecs)) {
     const { width, lost, frames } = await watch(page, 60);
     t.is(width, 320);
     // what a page is too busy for is lost in front of it
-    t.true(lost < frames, `${lost} packets are lost`);
+    t.true(lost < frames / 4, `${lost} packets are lost`);
   });
 }
 

@@ -17,6 +17,7 @@ function told(...late: number[]): number[] {
 
 test('a source that was held up and caught up leaves the times of its segments as they were', (t) => {
   t.deepEqual(told(0, 3000, 1500, 0, 5000, 10), [0, 0, 0, 0, 0, 0]);
+  t.deepEqual(told(0, 10_000, 8000, 6000, 4000, 2000, 0), [0, 0, 0, 0, 0, 0, 0]);
 });
 
 test('a clock that is behind for good gets another time, by the segment that is the least late', (t) => {
