@@ -17,6 +17,8 @@ const LEFTOVER_SECONDS = 1;
 const USUAL_STEP_SECONDS = 0.02;
 /** How far the count of audio samples may be from the source's clock before it is set anew. */
 const AUDIO_TOLERANCE_SECONDS = 0.06;
+/** A step by whole frames is a hole, and no wavering of the clock: how far it may be from that, of the duration of one. */
+const WHOLE_FRAMES = 0.1;
 
 /**
  * The time of one source with all its tracks: unwraps its timestamps and carries on through jumps and restarts
@@ -167,16 +169,23 @@ export class TrackTimeline {
   }
 
   /**
-   * The time of an audio frame. Frames follow each other exactly, sample by sample, as long as the source's
-   * coarser clock agrees within a tolerance; beyond it the clock rules.
+   * The time of an audio frame. Frames follow each other exactly, sample by sample, but for whole ones that are
+   * missing, as long as the source's coarser clock agrees within a tolerance; beyond it the clock rules.
    * @param duration of this frame, in ticks of the track
    */
   nextFrame(source: number, duration: number): number {
     const time = Math.max(0, Math.round(rescale(this.#place(source), this.#source, this.#timebase)));
     const tolerance = (AUDIO_TOLERANCE_SECONDS * this.#timebase.den) / this.#timebase.num;
-    const agrees = this.#expected !== undefined && Math.abs(time - this.#expected) <= tolerance;
-    this.#last = Math.max(agrees ? (this.#expected as number) : time, this.#last + 1);
+    const expected = this.#expected ?? time;
+    const agrees = Math.abs(time - expected) <= tolerance;
+    this.#last = Math.max(agrees ? expected + missing(time - expected, duration) : time, this.#last + 1);
     this.#expected = this.#last + duration;
     return this.#last;
   }
+}
+
+/** How much sound a step ahead tells to be missing: whole frames, or nothing. */
+function missing(step: number, duration: number): number {
+  const frames = Math.round(step / duration);
+  return frames > 0 && Math.abs(step - frames * duration) <= duration * WHOLE_FRAMES ? frames * duration : 0;
 }

@@ -194,6 +194,15 @@ test('a gap in the sound shows as a gap', (t) => {
   t.deepEqual([0, 20, 40, 1040, 1060].map((at) => audio.nextFrame(at, 960)), [0, 960, 1920, 49_920, 50_880]);
 });
 
+test('sound behind frames that are missing is not early', (t) => {
+  const audio = new Timeline(RTMP, true).track(AUDIO_48K);
+  t.deepEqual([0, 20, 60, 80, 140, 160].map((at) => audio.nextFrame(at, 960) / 48), [0, 20, 60, 80, 140, 160]);
+  const aac = new Timeline(RTMP, true).track({ num: 1, den: 44_100 });
+  for (const frame of [0, 1, 3, 4, 5, 7, 8, 10, 11]) {
+    t.is(aac.nextFrame(Math.round((frame * 1024_000) / 44_100), 1024), frame * 1024);
+  }
+});
+
 test('a track whose sampling rate changes goes on from where it was', (t) => {
   const audio = new Timeline(RTMP, true).track(AUDIO_48K);
   audio.nextFrame(0, 960);
