@@ -26,7 +26,7 @@ export function consentTimeout(timeoutMs: number): number {
 
 export interface LinkOptions {
   readonly way: Way;
-  /** How long a peer may be silent before it counts as gone. */
+  /** How long a peer may go without a check of the way (ICE) before it counts as gone. */
   readonly timeoutMs: number;
   /** Bits per second that the way to the peer is taken to carry before anything is known of it. */
   readonly initialBitrate: number;

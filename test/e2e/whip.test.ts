@@ -2,6 +2,7 @@ import test from 'ava';
 import { parseAvcConfig } from '../../src/codecs/h264.ts';
 import { nalUnits } from '../../src/codecs/nal.ts';
 import type { Packet } from '../../src/core/packet.ts';
+import type { InputStream } from '../../src/core/stream.ts';
 import { toSeconds } from '../../src/core/timebase.ts';
 import type { MediaTrack, VideoTrack } from '../../src/core/track.ts';
 import { PublisherPeer } from '../support/publisher-peer.ts';
@@ -276,3 +277,30 @@ test('a publisher that is connected and sends nothing loses its stream after the
   t.is(application.counters.providers.webrtc, 0);
   t.true(pool.workers.every(({ sessions }) => sessions === 0));
 });
+
+test('a publisher that sends media stays, whatever becomes of its checks of the way', async (t) => {
+  const { live, url } = await start(t, { ingest: { timeout: 1000 } });
+  const peer = new PublisherPeer({ media: [picture, sound] });
+  t.teardown(() => peer.close());
+  let input: InputStream | undefined;
+  let checks = 0;
+  await peer.publish(`${url}/app/stream?direction=whip`, async (answer) => {
+    const { relay, description } = await relayedSdp(answer, () => (datagram) => {
+      if (input === undefined || !isStun(datagram)) return [0];
+      checks++;
+      return [];
+    });
+    t.teardown(() => relay.close());
+    return description;
+  });
+  input = await live();
+  const packets = record(input);
+  await until('it was long without', () => input?.closed || packets.some(({ dts, track }) => toSeconds(dts, track.timebase) > 15));
+  t.false(input.closed);
+  t.true(checks > 1);
+});
+
+/** RFC 7983 section 7. */
+function isStun(datagram: Buffer): boolean {
+  return datagram.readUInt8(0) < 4;
+}

@@ -51,11 +51,11 @@ function narrowWay(link: Link, seed: number): Way {
   /** When the link has carried all that was put on it, and when the last of that arrives. */
   let free = 0;
   let last = 0;
-  return (bytes) => {
+  return ({ length }) => {
     const now = performance.now();
     const begins = Math.max(now, free);
     if (begins - now > link.queueMs) return [];
-    free = begins + ((bytes + HEADERS) * 8000) / link.bitsPerSecond;
+    free = begins + ((length + HEADERS) * 8000) / link.bitsPerSecond;
     // packets keep their order
     last = Math.max(free + link.delayMs * (1 + chance()), last);
     return [last - now];

@@ -5,8 +5,8 @@ import { seeded } from '../unit/codecs/vectors.ts';
 
 export type Direction = 'toServer' | 'toClient';
 
-/** Decides of a datagram of so many bytes: after how many milliseconds each copy of it goes on; none where it is lost. */
-export type Way = (bytes: number) => readonly number[];
+/** Decides of a datagram: after how many milliseconds each copy of it goes on; none where it is lost. */
+export type Way = (datagram: Buffer) => readonly number[];
 
 /** Makes the two ways of a client. @param client how many came before it */
 export type WayMaker = (client: number, direction: Direction) => Way;
@@ -141,7 +141,7 @@ export class UdpRelay {
   #put(datagram: Buffer, flow: Flow): void {
     const now = performance.now();
     const number = flow.next++;
-    const delays = flow.way(datagram.length);
+    const delays = flow.way(datagram);
     flow.counts.received++;
     if (delays.length === 0) flow.counts.lost++;
     else flow.counts.duplicates += delays.length - 1;

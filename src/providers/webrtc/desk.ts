@@ -36,6 +36,8 @@ export interface IngestAdmission {
 
 /** Peers that send nothing else check every six seconds that they are heard, or more often (RFC 7675 section 5.1). */
 const SILENT_MS = 8000;
+/** For so long a check holds (RFC 7675 section 5.1): some may get lost while media comes. The session ends who sends none of that. */
+const CONSENT_MS = 30_000;
 /** What the way to a publisher is taken to carry: nothing but reports goes there. */
 const BITRATE = 1_000_000;
 
@@ -87,7 +89,7 @@ export class IngestDesk {
         throw error instanceof KilnError && error.code === 'streamExists' ? kilnError('streamAlreadyThere') : error;
       });
       try {
-        link = await PeerLink.open(worker, { way, timeoutMs: config.timeout, initialBitrate: BITRATE });
+        link = await PeerLink.open(worker, { way, timeoutMs: Math.max(config.timeout, CONSENT_MS), initialBitrate: BITRATE });
       } catch (error) {
         input.close('the session could not be opened');
         throw error;

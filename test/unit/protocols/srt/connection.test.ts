@@ -39,7 +39,7 @@ async function listen(t: ExecutionContext, latency: number) {
     for (const connection of taken) connection.close();
     await runtime.close();
   });
-  const relay = await UdpRelay.open(listener.port, () => (bytes) => (bytes === SRT_HEADER + LOST_MESSAGE ? [] : [0]));
+  const relay = await UdpRelay.open(listener.port, () => ({ length }) => (length === SRT_HEADER + LOST_MESSAGE ? [] : [0]));
   t.teardown(() => relay.close());
   const call = await new SrtCaller(t).call(relay.port, { streamId: 'x' });
   await until('it is in', () => taken.length === 1);

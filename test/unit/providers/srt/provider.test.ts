@@ -54,7 +54,7 @@ function large(seconds: number): { sent: Packet[]; ts: Buffer[] } {
 
 test.serial('a picture of which sixteen transport packets are missing is none', async (t) => {
   const { port, packets } = await start(t);
-  const relay = await UdpRelay.open(port, () => (bytes) => (bytes === SRT_HEADER + LOST_MESSAGE ? [] : [0]));
+  const relay = await UdpRelay.open(port, () => ({ length }) => (length === SRT_HEADER + LOST_MESSAGE ? [] : [0]));
   t.teardown(() => relay.close());
   const call = await new SrtCaller(t).call(relay.port, { streamId: 'default/app/talk' });
   const { sent, ts } = large(2);
