@@ -1,15 +1,22 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import type { PeerNews, ToPeer } from './serve-peers.ts';
+import { PATIENCE_MS } from './until.ts';
 
 /** A child process (`serve-peers.ts`) that has all peers of one kind of a test file; started with the first. */
 export class PeerProcess<Options, News = never> {
   readonly #file: URL;
   readonly #peers = new Map<number, (news: PeerNews | News) => void>();
   #child: ChildProcess | undefined;
+  #ended: string | undefined;
   #count = 0;
 
   constructor(file: URL) {
     this.#file = file;
+  }
+
+  /** The exit code or the signal with which the child ended, as it never should; undefined while it runs. */
+  get ended(): string | undefined {
+    return this.#ended;
   }
 
   /** @param hear takes what is told of the peer @returns its id */
@@ -29,6 +36,7 @@ export class PeerProcess<Options, News = never> {
 
   #fork(): ChildProcess {
     const child = fork(this.#file, { serialization: 'advanced' });
+    child.on('exit', (code, signal) => (this.#ended = signal ?? `code ${code}`));
     child.on('message', (news: (PeerNews | News) & { readonly id: number }) => this.#peers.get(news.id)?.(news));
     // it ends with the test file, and holds nothing up until then
     child.unref();
@@ -56,8 +64,7 @@ export class RemotePeer<Options, News = never> {
     this.#id = process.add((news) => {
       if (isOfEvery(news)) this.#take(news);
       else onNews(news);
-      for (const waiter of this.#waiters) waiter();
-      this.#waiters.clear();
+      this.#wake();
     });
   }
 
@@ -93,17 +100,34 @@ export class RemotePeer<Options, News = never> {
     this.#process.tell({ id: this.#id, do: 'answer', sdp });
   }
 
-  /** Resolves when `condition` holds, which is looked at with everything that is told of the peer. */
+  /**
+   * Resolves when `condition` holds, which is looked at with everything that is told of the peer.
+   * @throws Error with it when that takes too long, or when the child is gone
+   */
   async until(condition: () => boolean): Promise<void> {
+    const end = performance.now() + PATIENCE_MS;
     // the child holds nothing up, so that somebody must who waits for it
-    const alive = setInterval(() => undefined, 1000);
-    while (!condition()) await new Promise<void>((done) => this.#waiters.add(done));
-    clearInterval(alive);
+    const alive = setInterval(() => this.#wake(), 1000);
+    try {
+      while (!condition()) {
+        const { ended } = this.#process;
+        if (ended !== undefined) throw new Error(`the process of the peer has ended with ${ended}`);
+        if (performance.now() > end) throw new Error(`not in time: ${condition}`);
+        await new Promise<void>((done) => this.#waiters.add(done));
+      }
+    } finally {
+      clearInterval(alive);
+    }
   }
 
   close(): void {
     this.#process.delete(this.#id);
     this.#process.tell({ id: this.#id, do: 'close' });
+  }
+
+  #wake(): void {
+    for (const waiter of this.#waiters) waiter();
+    this.#waiters.clear();
   }
 
   #take(news: PeerNews): void {

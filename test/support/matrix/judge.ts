@@ -16,7 +16,7 @@ export interface Judgement {
   readonly sizes: readonly string[];
   /** Seconds of sound. */
   readonly sound: number;
-  /** By how many seconds each beep comes behind its flash. */
+  /** By how many seconds each beep comes behind its flash, of those whose beginning is there. */
   readonly skews: readonly number[];
 }
 
@@ -79,7 +79,9 @@ function judgement(shown: string, levels: string): Judgement {
   };
 }
 
-/** When it turned on. */
+/** When it turned on, where nothing is missing just before. */
 function begins(moments: readonly { readonly time: number; readonly on: boolean }[]): number[] {
-  return moments.filter(({ on }, i) => on && moments[i - 1]?.on === false).map(({ time }) => time);
+  const steps = moments.map(({ time }, i) => time - (moments[i - 1]?.time ?? -Infinity));
+  const usual = steps.toSorted((one, other) => one - other)[moments.length >> 1] as number;
+  return moments.filter(({ on }, i) => on && moments[i - 1]?.on === false && (steps[i] as number) < usual * 1.5).map(({ time }) => time);
 }
