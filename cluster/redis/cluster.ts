@@ -252,7 +252,7 @@ class RedisCluster implements Cluster {
   async #meet({ id }: NodeIdentity, timeoutMs: number): Promise<number> {
     if (this.state !== 'connected' || this.#nodes.addressOf(id) !== undefined) return timeoutMs;
     const since = performance.now();
-    await atMost(timeoutMs, this.#heartbeat.next());
+    await atMost(timeoutMs, this.#heartbeat.beat());
     return Math.max(1, timeoutMs - (performance.now() - since));
   }
 

@@ -31,6 +31,8 @@ export interface HeartbeatOptions {
 export class Heartbeat {
   /** Brings what changed in Redis; calls at once share a run. @throws UnavailableError */
   readonly pull = coalesced(() => this.#pullNow());
+  /** Is heard of and hears at once; calls at once share a run. Resolves when a beat is over that began after this. */
+  readonly beat = coalesced(() => this.#beatNow());
   readonly #options: HeartbeatOptions;
   #state: ClusterState = 'degraded';
   #draining = false;
@@ -43,8 +45,6 @@ export class Heartbeat {
   #closed = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
-  /** Who waits for the end of a beat that is yet to begin. */
-  readonly #waiting: (() => void)[] = [];
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -71,14 +71,6 @@ export class Heartbeat {
     this.#pause.abort();
   }
 
-  /** Hears at once what there is to hear. Resolves when a beat is over that began after this, or the node is closed. */
-  async next(): Promise<void> {
-    if (this.#closed) return;
-    const over = new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.wake();
-    await over;
-  }
-
   /** The connection is lost. */
   down(): void {
     this.#downs += 1;
@@ -90,6 +82,8 @@ export class Heartbeat {
     this.#closed = true;
     this.wake();
     await this.#running;
+    // one that a caller asked for may be under way
+    await this.beat();
   }
 
   async #run(): Promise<void> {
@@ -97,19 +91,17 @@ export class Heartbeat {
     await this.#rest(this.#options.timing.command);
     while (!this.#closed) {
       this.#pause = new AbortController();
-      const waiting = this.#waiting.splice(0);
-      await this.#beat();
-      for (const resolve of waiting) resolve();
+      await this.beat();
       await this.#rest(this.#options.timing.beat);
     }
-    for (const resolve of this.#waiting) resolve();
   }
 
   async #rest(forMs: number): Promise<void> {
     await delay(forMs, undefined, { signal: this.#pause.signal }).catch(() => undefined);
   }
 
-  async #beat(): Promise<void> {
+  async #beatNow(): Promise<void> {
+    if (this.#closed) return;
     const { connection, nodes, config, leases, onAtStake, onFault } = this.#options;
     const downs = this.#downs;
     try {

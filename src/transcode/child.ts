@@ -127,7 +127,7 @@ export class FfmpegChild {
   }
 
   #prolong(): void {
-    if (performance.now() - this.#endedAt < DRAIN_LIMIT_MS) this.#deadline?.heard();
+    if (this.#deadline !== undefined && performance.now() - this.#endedAt < DRAIN_LIMIT_MS) this.#deadline.heard();
   }
 
   #failed(error: Error): void {

@@ -130,9 +130,8 @@ export class MediaWorker {
 
   #check(): void {
     if (this.#unanswered !== undefined) {
-      this.#unanswered++;
       // a process that is hung hears no other signal; `died` follows
-      if (this.#unanswered > SILENT_CHECKS) process.kill(this.pid, 'SIGKILL');
+      if (++this.#unanswered >= SILENT_CHECKS) process.kill(this.pid, 'SIGKILL');
       return;
     }
     this.#unanswered = 0;

@@ -4,7 +4,7 @@ import type { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { until, untilWorks } from '../support/until.ts';
 
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 /** How long a node's word is good. */
@@ -55,7 +55,7 @@ test('Redis goes and comes back empty: what is pushed goes on, names stay with w
   t.deepEqual([first.ended, second.ended], [false, false]);
   first.close();
   await until('it is gone', async () => (await list(c)) === 'second');
-  await until('its name is free', () => publish(t, c, 'first').catch(() => undefined));
+  await untilWorks('its name is free', () => publish(t, c, 'first'));
 });
 
 test('an owner that stood still steps down when another has the name by then', async (t) => {

@@ -99,13 +99,15 @@ async function playlists(t: ExecutionContext, path: string): Promise<Guest> {
   const list = matrix.kiln.httpUrl(/^\/[^#\n]+$/m.exec(master)?.[0] ?? '');
   let { status } = await fetch(list);
   if (status !== 200) throw new Error(`${status} for ${list}`);
+  let asking = Promise.resolve();
   const ask = async (): Promise<void> => {
-    // the server may end meanwhile
-    const answer = await fetch(list).catch(() => undefined);
-    status = answer?.status ?? status;
+    ({ status } = await fetch(list));
   };
-  const timer = setInterval(() => void ask(), ASKS_MS);
-  t.teardown(() => clearInterval(timer));
+  const timer = setInterval(() => (asking = asking.then(ask)), ASKS_MS);
+  t.teardown(() => {
+    clearInterval(timer);
+    return asking;
+  });
   return { out: () => until('its playlist is refused', () => status === 401) };
 }
 

@@ -80,16 +80,19 @@ export class Recorder implements OvtSink {
   }
 }
 
+const TRIES = 5;
+
 /** Connects and plays; again where a machine that stood still kept the answer from coming in time. @throws OvtError */
 export async function playOvt(to: string | OvtConnection, options: Partial<OvtClientOptions> = {}) {
-  for (;;) {
+  for (let left = TRIES - 1; ; left--) {
     try {
       const client = await OvtClient.connect(to, { log: silent, ...options });
       const recorder = new Recorder();
       await client.play(recorder);
       return { client, recorder };
     } catch (error) {
-      if (typeof to !== 'string' || !(error instanceof OvtError && error.message.endsWith('in time'))) throw error;
+      const isLate = error instanceof OvtError && error.message.endsWith('in time');
+      if (typeof to !== 'string' || !isLate || left === 0) throw error;
     }
   }
 }

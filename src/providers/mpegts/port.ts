@@ -33,8 +33,8 @@ export class MpegtsPort {
   #session: MpegtsSession | undefined;
   #deafUntil = 0;
   #refusal: string | undefined;
-  #unwanted: Sender | undefined;
-  #unwantedSilence: Watchdog | undefined;
+  /** Who is not listened to, and what ends that. */
+  #unwanted: { readonly sender: Sender; readonly silence: Watchdog } | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: MpegtsPortOptions) {
@@ -70,8 +70,8 @@ export class MpegtsPort {
 
   #mayBegin({ address, port }: Sender): boolean {
     if (performance.now() < this.#deafUntil) return false;
-    if (this.#unwanted?.port !== port || this.#unwanted.address !== address) return true;
-    this.#unwantedSilence?.heard();
+    if (this.#unwanted?.sender.port !== port || this.#unwanted.sender.address !== address) return true;
+    this.#unwanted.silence.heard();
     return false;
   }
 
@@ -108,9 +108,8 @@ export class MpegtsPort {
 
   /** Takes nothing from a sender until it was silent. */
   #avoid(sender: Sender | undefined): void {
-    this.#unwantedSilence?.close();
-    this.#unwanted = sender;
-    if (sender !== undefined) this.#unwantedSilence = new Watchdog(UNWANTED_SILENCE_MS, () => this.#avoid(undefined)).unref();
+    this.#unwanted?.silence.close();
+    this.#unwanted = sender && { sender, silence: new Watchdog(UNWANTED_SILENCE_MS, () => this.#avoid(undefined)).unref() };
   }
 
   /** Tells each reason once. */

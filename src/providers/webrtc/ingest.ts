@@ -1,6 +1,5 @@
 import { Timeline } from '../../core/timeline.ts';
 import type { InputStream } from '../../core/stream.ts';
-import { Watchdog } from '../../core/watchdog.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
 import type { FaultLog } from '../../log.ts';
 import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
@@ -59,7 +58,6 @@ export class Ingest {
   readonly #startedAt = performance.now();
   readonly #gaps: GapTimer;
   #aligned: boolean;
-  readonly #silence: Watchdog;
   #closed = false;
 
   constructor(options: IngestOptions) {
@@ -75,16 +73,15 @@ export class Ingest {
       sink: input, clock: RTP_CLOCK, timeline: new Timeline(RTP_CLOCK, !keepsTimes),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
+    const { timeout, packetSilenceTimeoutMs: silence } = config;
     this.#intake = new Intake({
       writer,
       tracks: () => lanes.flatMap(({ track }) => track ?? []),
-      firstMediaWaitMs: config.timeout,
-      silenceMs: config.packetSilenceTimeoutMs,
+      firstMediaWaitMs: timeout,
+      silenceMs: silence > 0 ? Math.min(silence, timeout) : timeout,
       onFailure: (reason) => this.#fail(reason),
     });
     const videos = this.#sections.flatMap(({ plan, lanes: own }) => (plan.kind === 'video' ? own : []));
-    const { timeout } = config;
-    this.#silence = new Watchdog(timeout, () => this.#fail(`no packet for ${timeout} ms`)).unref();
     this.#gate = new LayerGate(videos.length, (unit) => this.#enter(unit));
     input.on('keyWanted', this.#onKeyWanted);
     this.#intake.announce({
@@ -102,7 +99,6 @@ export class Ingest {
   push(lane: RtpLane, packet: Buffer): void {
     if (this.#closed) return;
     const now = performance.now();
-    this.#silence.heard();
     this.#intake.heard();
     try {
       lane.push(parseRtp(packet), now);
@@ -118,7 +114,6 @@ export class Ingest {
     this.#closed = true;
     this.#options.input.off('keyWanted', this.#onKeyWanted);
     clearInterval(this.#timer);
-    this.#silence.close();
     this.#gaps.close();
     this.#gate.close();
     this.#intake.close();

@@ -2,7 +2,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import { until } from '../../support/until.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { feed, openTranscoder, pictureFaults, soundFaults } from './rig.ts';
-import { audioEncoding, lastSeconds, looped, Taken, videoEncoding, type Clip } from './sources.ts';
+import { audioEncoding, lastSeconds, looped, pictureAndSound, Taken, type Clip } from './sources.ts';
 
 /** At most so many seconds of media from one kill to the next. */
 const LONGEST = 5;
@@ -13,8 +13,7 @@ const LONGEST = 5;
  */
 export async function killChildren(source: Clip, kills: number, seed: number) {
   const { input, transcoder, lines } = openTranscoder(source);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   const opus = new Taken(source.audio, audioEncoding({ codec: 'OPUS' }));
   const all = [video, aac, opus];
   const random = seeded(seed);

@@ -161,3 +161,8 @@ export class Taken implements EncodeSink {
     this.failures.push({ reason, final });
   }
 }
+
+/** A clip's picture and its sound, each encoded once. */
+export function pictureAndSound({ video, audio }: Clip): [video: Taken, aac: Taken] {
+  return [new Taken(video, videoEncoding()), new Taken(audio, audioEncoding())];
+}

@@ -3,7 +3,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { until } from '../../support/until.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
-import { audioEncoding, looped, makeClip, Taken, videoEncoding, type Clip } from './sources.ts';
+import { audioEncoding, looped, makeClip, pictureAndSound, Taken, videoEncoding, type Clip } from './sources.ts';
 
 const clip = makeClip({ width: 160, height: 90, rate: 10 });
 
@@ -16,8 +16,7 @@ function open(t: ExecutionContext, source: Clip, hangMs?: number) {
 test.serial('what is only said of a track starts nothing again, nor what was given up', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   const bad = new Taken(source.video, videoEncoding({ codec: 'VP8', modules: 'libvpx', width: 20_000, height: 8 }));
   const all = [video, aac, bad];
   transcoder.setJobs(all.map(({ task }) => task));
@@ -46,8 +45,7 @@ test.serial('what is only said of a track starts nothing again, nor what was giv
 test.serial('an encoder that puts out nothing, not even alone, is given up', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source, 700);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   // of one sample a second no frame is filled
   const mute = new Taken(source.audio, audioEncoding({ samplerate: 1 }));
   transcoder.setJobs([video, aac, mute].map(({ task }) => task));
@@ -65,8 +63,7 @@ test.serial('an encoder that puts out nothing, not even alone, is given up', asy
 test.serial('encoders that stay behind go on at a key frame, and it is told', async (t) => {
   const source = await clip;
   const { input, transcoder, lines } = open(t, source, 60_000);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   transcoder.setJobs([video.task, aac.task]);
   const packets = [...looped(source, 20)];
   // more than goes into pipes, less than may wait

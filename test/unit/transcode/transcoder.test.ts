@@ -13,7 +13,7 @@ import { until } from '../../support/until.ts';
 import { BEEPS, skewedClocks } from './clocks.ts';
 import { killChildren } from './kills.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
-import { audioEncoding, looped, makeClip, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
+import { audioEncoding, looped, makeClip, pictureAndSound, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
 
 const KILLS = 8;
 /** So small that what is fed ahead goes into pipes: a queue that does not get shorter is left out. */
@@ -77,8 +77,7 @@ test.serial('sound stays where its timestamps are, whatever they do', async (t) 
 test.serial('one that stands still is found out, killed and started again, and nothing is missing', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source, 1500);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   transcoder.setJobs([video.task, aac.task]);
   const packets = [...looped(source, 8)];
   const feeding = feed(input, packets, [video, aac], 8);
@@ -97,8 +96,7 @@ test.serial('one that stands still is found out, killed and started again, and n
 test.serial('when this process stands still its encoders are not taken for hung', async (t) => {
   const source = await clip;
   const { input, transcoder, lines } = open(t, source, 5000);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   transcoder.setJobs([video.task, aac.task]);
   const packets = [...looped(source, 7)];
   const third = Math.round(packets.length / 3);
@@ -127,8 +125,7 @@ sleep 1.5
 `, { mode: 0o755 });
   const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: path } });
   const { input, transcoder, lines } = open(t, source, undefined, codecs);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   transcoder.setJobs([video.task, aac.task]);
   const packets = [...looped(source, 8)];
   const feeding = feed(input, packets, [video, aac]);
@@ -181,8 +178,7 @@ test.serial('other jobs: what was and still is goes on, what is new begins with 
 test.serial('jobs that are asked for again go on where they were', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   const all = [video, aac];
   const tasks = all.map(({ task }) => task);
   const packets = [...looped(source, 3)];
@@ -294,8 +290,7 @@ for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as
     const source = await clip;
     const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
     const { input, transcoder, lines } = open(t, source, undefined, codecs);
-    const video = new Taken(source.video, videoEncoding());
-    const aac = new Taken(source.audio, audioEncoding());
+    const [video, aac] = pictureAndSound(source);
     transcoder.setJobs([video.task, aac.task]);
     const random = seeded(4);
     const damaged = [...looped(source, 4)].map((packet) => {
@@ -350,8 +345,7 @@ test.serial('an ffmpeg that is away for a while, as during its upgrade, is tried
   await codecs.read();
   await rm(path);
   const { input, transcoder } = open(t, source, undefined, codecs);
-  const video = new Taken(source.video, videoEncoding());
-  const aac = new Taken(source.audio, audioEncoding());
+  const [video, aac] = pictureAndSound(source);
   transcoder.setJobs([video.task, aac.task]);
   const packets = [...looped(source, 2)];
   for (const packet of packets) input.write(packet);

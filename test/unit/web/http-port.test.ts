@@ -240,10 +240,10 @@ test('closing lets a running request end, ends idle connections and cuts the res
   const running = fetch(`http://127.0.0.1:${number}/wait`);
   const hopeless = t.throwsAsync(fetch(`http://127.0.0.1:${number}/stuck`));
   await Promise.all([arrived, stuckArrived]);
-  const closed = port.close(200);
+  const closed = port.close(3000);
   t.is(port.close(), closed);
-  answer();
   await untilEnd(idle);
+  answer();
   t.is(await (await running).text(), 'done');
   await hopeless;
   await closed;
