@@ -7,6 +7,7 @@ import { launchBrowser } from '../support/browser.ts';
 import { encode } from '../support/flv-source.ts';
 import { hlsScripts } from '../support/hls-scripts.ts';
 import { openLlhls } from '../support/llhls.ts';
+import { until } from '../support/until.ts';
 
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');
@@ -65,8 +66,7 @@ test('hls.js in Chromium plays at the live edge by parts, through a change of co
     await browser.close();
   });
   // a player that comes with the stream has too little to hold back from the edge
-  const ready = async () => (await get((await children())[1] ?? '/')).body.split('#EXTINF').length > 2;
-  while (!(await ready())) await new Promise((resolve) => setTimeout(resolve, 100));
+  await until('two segments', async () => (await get((await children())[1] ?? '/')).body.split('#EXTINF').length > 2);
   await page.goto(`http://127.0.0.1:${port}/page`);
   await page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320');
   clip = large.packets;
