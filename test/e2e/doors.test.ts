@@ -14,10 +14,10 @@ test.before(async () => {
 test.after.always(() => matrix?.close());
 
 const APP = 'vhosts/default/apps/app';
-/** One of each kind, as statistics name it. */
+/** One of each kind, as statistics name it. The last goes on to send when its stream is deleted, and would be back if it paused. */
 const SOURCES: Readonly<Record<string, PublisherName>> = {
-  rtmp: 'RTMP (Enhanced)', srt: 'SRT (ffmpeg)', mpegts: 'MPEG-TS over UDP (ffmpeg)', webrtc: 'WHIP (libdatachannel)',
-  rtsppull: 'RTSP pull (GStreamer)', ovt: 'OVT pull (Kiln)',
+  rtmp: 'RTMP (Enhanced)', srt: 'SRT (ffmpeg)', webrtc: 'WHIP (libdatachannel)', rtsppull: 'RTSP pull (GStreamer)',
+  ovt: 'OVT pull (Kiln)', mpegts: 'MPEG-TS over UDP (ffmpeg)',
 };
 
 type Counts = Readonly<Record<string, number>>;
