@@ -1,25 +1,27 @@
 import type { Received } from './peer-process.ts';
 import { PeerProcess, RemotePeer } from './remote-peer.ts';
 import { parseRtp, parseSenderReports, type Rtp, type SentAt } from './rtp.ts';
-import type { PeerOptions } from './whep-peer.ts';
+import type { Kind, PeerOptions } from './whep-peer.ts';
 
 export interface Frame {
   readonly payloads: readonly Buffer[];
   readonly timestamp: number;
 }
 
+const CLOCK_RATES = { video: 90_000, audio: 48_000 } as const;
+
 const peers = new PeerProcess<PeerOptions, Received>(new URL('./peer-process.ts', import.meta.url));
 
 /** A `WhepPeer` in a process of its own, with what it received. */
 export class ViewerPeer extends RemotePeer<PeerOptions, Received> {
   readonly packets: { video: Rtp[]; audio: Rtp[] } = { video: [], audio: [] };
-  /** What the newest sender report told of each SSRC. */
-  readonly #sentAt = new Map<number, SentAt>();
+  /** What sender reports told, of each SSRC. */
+  readonly #reports = new Map<number, SentAt[]>();
 
   constructor(options: PeerOptions = {}) {
     super(peers, options, ({ is, kind, packet }) => {
       if (is === 'packet') this.packets[kind].push(parseRtp(Buffer.from(packet)));
-      else for (const report of parseSenderReports(Buffer.from(packet))) this.#sentAt.set(report.ssrc, report);
+      else for (const report of parseSenderReports(Buffer.from(packet))) this.#noteReport(report);
     });
   }
 
@@ -28,9 +30,12 @@ export class ViewerPeer extends RemotePeer<PeerOptions, Received> {
     return this.post(url);
   }
 
-  /** What the newest reports told of when pictures and sound were sent; undefined when there are none yet. */
-  sentAt(): Readonly<Record<'video' | 'audio', SentAt>> | undefined {
-    const of = (kind: 'video' | 'audio') => this.#sentAt.get(this.packets[kind].at(-1)?.ssrc ?? -1);
+  /**
+   * When pictures and sound were sent, by the middle one of all reports so far: receivers reckon from many, for a way that
+   * wavers moves each. undefined when there are none yet.
+   */
+  sentAt(): Readonly<Record<Kind, SentAt>> | undefined {
+    const of = (kind: Kind) => middle(this.#reports.get(this.packets[kind].at(-1)?.ssrc ?? -1), CLOCK_RATES[kind]);
     const [video, audio] = [of('video'), of('audio')];
     return video && audio && { video, audio };
   }
@@ -57,4 +62,18 @@ export class ViewerPeer extends RemotePeer<PeerOptions, Received> {
     }
     return frames;
   }
+
+  /** libdatachannel tells of each with every track. */
+  #noteReport(report: SentAt): void {
+    const known = this.#reports.get(report.ssrc) ?? [];
+    if (known.at(-1)?.rtpTime !== report.rtpTime) known.push(report);
+    this.#reports.set(report.ssrc, known);
+  }
+}
+
+/** That which puts RTP time neither earliest nor latest. */
+function middle(reports: readonly SentAt[] = [], clockRate: number): SentAt | undefined {
+  const base = reports[0]?.rtpTime ?? 0;
+  const lead = ({ seconds, rtpTime }: SentAt): number => seconds - ((rtpTime - base) | 0) / clockRate;
+  return reports.toSorted((one, other) => lead(one) - lead(other))[reports.length >> 1];
 }
