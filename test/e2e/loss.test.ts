@@ -20,17 +20,28 @@ const FRAMES = 8 * FRAMERATE;
 
 type Test = import('ava').ExecutionContext;
 
-/** When each frame of a stream comes, by its bytes, in the order in which they come. */
-async function arrivals(t: Test, url: string): Promise<Map<string, number>> {
+interface Arrival {
+  readonly frame: string;
+  readonly at: number;
+}
+
+/** The frames of a stream, by their bytes, and when they come. */
+async function arrivals(t: Test, url: string): Promise<Arrival[]> {
   const client = await untilWorks('OVT', () => OvtClient.connect(url, { log: pino({ level: 'silent' }) }));
   t.teardown(() => client.close());
-  const times = new Map<string, number>();
+  const all: Arrival[] = [];
   await client.play({
     tracks: () => {},
-    packet: ({ track, data }) => void (track.type === 'video' && times.set(data.toString('latin1'), performance.now())),
+    packet: ({ track, data }) => void (track.type === 'video' && all.push({ frame: data.toString('latin1'), at: performance.now() })),
     end: () => {},
   });
-  return times;
+  return all;
+}
+
+/** What came from where another begins on, all of it where that began first. Frames of one flash are like those of the next: a whole second is none. */
+function since(begin: readonly Arrival[], all: readonly Arrival[]): readonly Arrival[] {
+  const second = begin.slice(0, FRAMERATE);
+  return all.slice(Math.max(0, all.findIndex((_, i) => second.every(({ frame }, j) => all[i + j]?.frame === frame))));
 }
 
 test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no later than the latency allows', async (t) => {
@@ -51,33 +62,34 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
   ]);
   t.teardown(() => publisher.stop());
   await Promise.all([kiln.liveStream('good'), kiln.liveStream('bad')]);
-  const [good, bad] = await Promise.all(['good', 'bad'].map((name) => arrivals(t, kiln.ovtUrl(name)))) as [Map<string, number>, Map<string, number>];
+  const [good, bad] = await Promise.all(['good', 'bad'].map((name) => arrivals(t, kiln.ovtUrl(name)))) as [Arrival[], Arrival[]];
   const url = kiln.httpUrl('/app/bad/llhls.m3u8');
   await until('LL-HLS', async () => (await fetch(url)).status === 200);
   const { pictures, skews } = await judge({ from: url, seconds: 5 });
-  await until('frames', () => bad.size > FRAMES && relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20);
+  await until('frames', () => bad.length > FRAMES && relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20);
   t.true(pictures >= 4 * FRAMERATE);
   t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < 0.1), skews.join());
 
   // each was listened to from a key frame on, whichever of them earlier
-  const both = [[...good.keys()], [...bad.keys()]].map((frames) => frames.slice(frames.findIndex((frame) => good.has(frame) && bad.has(frame)))) as [string[], string[]];
-  const length = Math.min(...both.map((frames) => frames.length));
-  const [expected, came] = both.map((frames) => frames.slice(0, length)) as [string[], string[]];
-  t.true(length > FRAMES / 2);
-  t.deepEqual(came.map((frame) => expected.indexOf(frame)), came.map((_, i) => i), 'every frame, in order');
-  const later = came.map((frame) => (bad.get(frame) as number) - (good.get(frame) as number));
+  const [expected, came] = [since(bad, good), since(good, bad)];
+  const both = came.flatMap((one, i) => (expected[i] === undefined ? [] : [{ came: one, expected: expected[i] }]));
+  t.true(both.length > FRAMES / 2);
+  t.is(both.findIndex((each) => each.came.frame !== each.expected.frame), -1, 'every frame, in order');
+  const later = both.map((each) => each.came.at - each.expected.at);
   t.log(`${relay.counts.toServer.lost} of ${relay.counts.toServer.received} datagrams were lost; frames came ${Math.round(Math.min(...later))} to ${Math.round(Math.max(...later))} ms later`);
   t.true(Math.max(...later) < LATENCY_MS, 'whatever was lost');
 });
 
 test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP', async (t) => {
-  const kiln = await Kiln.start({ whip: true, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });
+  // sound and picture begin where the reports put them, and are not moved there bit by bit
+  const whip = '<RtcpBasedTimestamp>true</RtcpBasedTimestamp>';
+  const kiln = await Kiln.start({ whip, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });
   t.teardown(() => kiln.stop());
   const [video, sound] = await Promise.all([
     h264({ source: PICTURE, width: WIDTH, height: HEIGHT, fps: FRAMERATE, gop: FRAMERATE, seconds: PERIOD }),
     opus(PERIOD, 1, 'audio', 0, SOUND),
   ]);
-  const peer = new PublisherPeer({ media: [video, { ...sound, frames: sound.frames.slice(0, PERIOD * 50) }] });
+  const peer = new PublisherPeer({ exactReports: true, media: [video, { ...sound, frames: sound.frames.slice(0, PERIOD * 50) }] });
   t.teardown(() => peer.close());
   let relay: UdpRelay | undefined;
   t.teardown(() => relay?.close());
@@ -93,14 +105,15 @@ test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP
   t.teardown(() => viewer.close());
   await viewer.play(kiln.httpUrl('/app/live?direction=whep'));
   const watched = async (): Promise<Judgement> => {
-    await viewer.until(() => viewer.frames().length > FRAMES && isWhole(viewer.packets.video));
+    await viewer.until(() => viewer.frames().length > FRAMES && viewer.sentAt() !== undefined && isWhole(viewer.packets.video));
     return judge({ from: recordingOf(viewer, 'H264', true) });
   };
-  const judgements = await Promise.all([judge({ from: url, seconds: 8 }), watched()]);
-  for (const { pictures, skews } of judgements) {
-    t.log(`${pictures} pictures, ${relay?.counts.toServer.lost} datagrams were lost`);
+  const [played, seen] = await Promise.all([judge({ from: url, seconds: 8 }), watched()]);
+  // what mediasoup reports of a way that wavers may be off by as much as that does
+  for (const [{ pictures, skews }, most] of [[played, 0.1], [seen, 0.1 + BAD.jitterMs / 1000]] as const) {
+    t.log(`${pictures} pictures, ${relay?.counts.toServer.lost} datagrams were lost, off by ${skews.map((skew) => Math.round(skew * 1000)).join(', ')} ms`);
     t.true(pictures >= 4 * FRAMERATE);
-    t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < 0.1), skews.join());
+    t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < most), skews.join());
   }
   t.true((relay?.counts.toServer.lost ?? 0) > 20);
 });

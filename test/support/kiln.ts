@@ -43,8 +43,8 @@ export interface KilnOptions {
   readonly srt?: { readonly in?: string; readonly out?: string; readonly provider?: string; readonly port?: string };
   /** `IP` elements; loopback's of IPv4 unless given. */
   readonly ip?: string;
-  /** WebRTC publishers come in where WebRTC players do. */
-  readonly whip?: boolean;
+  /** WebRTC publishers come in where WebRTC players do; further XML of the application's provider for them. */
+  readonly whip?: boolean | string;
   /** Further elements of `Providers`: under `Bind`, and of the application. */
   readonly bindProviders?: string;
   readonly providers?: string;
@@ -89,7 +89,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Name>test</Name><Type>origin</Type>${ip}
   <Bind>
     <Managers><API><Port>${ports.api}</Port>${tlsPort(ports.apiTls)}</API></Managers>
-    <Providers><RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>${whip ? signalling : ''}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
+    <Providers><RTMP><Port>${ports.rtmp}</Port>${tlsPort(ports.rtmps)}</RTMP>${whip === false ? '' : signalling}${srtBind(srtPorts, srt?.in)}${bindProviders}</Providers>
     <Publishers>${srtBind(ports.srtPlay, srt?.out)}${ports.ovt === undefined ? '' : `<OVT><Port>${ports.ovt}</Port></OVT>`}
       <LLHLS><Port>${ports.http}</Port>${tlsPort(ports.https)}</LLHLS>
       ${hls === undefined ? '' : `<HLS><Port>${ports.http}</Port></HLS>`}<Thumbnail><Port>${ports.http}</Port></Thumbnail>
@@ -107,7 +107,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
       <Applications>
         <Application>
           <Name>app</Name><Type>live</Type>
-          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip ? '<WebRTC><Timeout>10000</Timeout></WebRTC>' : ''}${providers}</Providers>
+          <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
           <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${publishers}</Publishers>${application}
         </Application>
       </Applications>

@@ -17,6 +17,8 @@ export interface WhipPeerOptions {
   readonly types?: Readonly<Record<string, number>>;
   /** Mids, in the order of the media; `v` and `a` unless given. */
   readonly mids?: readonly string[];
+  /** Reports tell when media was taken, as browsers' do, and not when it was sent. */
+  readonly exactReports?: boolean;
   /** Milliseconds by which sound is sent after the picture of the same time, though reports tell when both were taken. */
   readonly lateSoundMs?: number;
   /** What is sent in place of the first of the media, once: packets of RTP and RTCP as they are. */
@@ -78,7 +80,7 @@ export class WhipPeer {
   }
 
   #addTracks(): void {
-    const { media, types = TYPES, mids = [], lateSoundMs = 0, raw } = this.#options;
+    const { media, types = TYPES, mids = [], lateSoundMs = 0, exactReports = false, raw } = this.#options;
     for (const [index, one] of media.entries()) {
       const { type, codec } = one.track;
       const payloadType = types[codec] ?? 100 + index;
@@ -98,8 +100,10 @@ export class WhipPeer {
       }
       const isKnown = codec === 'H264' || codec === 'OPUS';
       // libdatachannel reports when it sent something, and not when that was taken
-      const play = isKnown && lateSoundMs === 0 ? playFrames : playPackets;
+      const play = isKnown && lateSoundMs === 0 && !exactReports ? playFrames : playPackets;
       const { send } = play(track, one, ssrc, payloadType);
+      // packets of our own, too, are sent again when they are asked for
+      if (exactReports) track.setMediaHandler(new RtcpNackResponder());
       track.onOpen(() => {
         const late = type === 'audio' ? lateSoundMs : 0;
         setTimeout(() => {
