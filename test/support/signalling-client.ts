@@ -78,8 +78,11 @@ export class SignallingClient {
     return this.next((message) => !before.has(message) && fits(message));
   }
 
-  command(name: string): Promise<Message | undefined> {
-    return this.next(({ command }) => command === name);
+  /** @throws Error with what came instead when the connection ends without it */
+  async command(name: string): Promise<Message> {
+    const found = await this.next(({ command }) => command === name);
+    if (found === undefined) throw new Error(`no ${name}, but ${JSON.stringify(this.received.at(-1))}`);
+    return found;
   }
 
   async end(): Promise<void> {
