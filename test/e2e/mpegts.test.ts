@@ -6,7 +6,7 @@ import { Kiln } from '../support/kiln.ts';
 import { chunklists } from '../support/llhls-recording.ts';
 import { freePorts } from '../support/ports.ts';
 import { faulty, UdpRelay } from '../support/udp-relay.ts';
-import { until } from '../support/until.ts';
+import { PATIENCE_MS, until } from '../support/until.ts';
 
 const GROUP = '239.255.71.9';
 /** A sender may stand still for so long. */
@@ -45,7 +45,7 @@ async function play(host: string, path: string): Promise<void> {
   });
   const { stderr } = await promisify(execFile)('ffmpeg', [
     '-nostdin', '-v', 'error', '-i', master, '-t', '3', '-map', '0:v', '-map', '0:a', '-f', 'null', '-',
-  ]);
+  ], { timeout: PATIENCE_MS });
   if (stderr !== '') throw new Error(stderr);
 }
 

@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { Kiln } from '../support/kiln.ts';
 import { MultitrackPublisher, type MultitrackOptions } from '../support/multitrack-publisher.ts';
-import { until } from '../support/until.ts';
+import { PATIENCE_MS, until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const SAMPLERATE = 48_000;
@@ -29,7 +29,7 @@ async function master(kiln: Kiln): Promise<string> {
 async function pitch(url: string): Promise<number> {
   const { stdout } = await run('ffmpeg', [
     '-v', 'error', '-i', url, '-t', '1', '-ac', '1', '-ar', String(SAMPLERATE), '-f', 's16le', '-',
-  ], { encoding: 'buffer' });
+  ], { encoding: 'buffer', timeout: PATIENCE_MS });
   let rises = 0;
   for (let at = 2; at < stdout.length; at += 2) {
     if (stdout.readInt16LE(at) >= 0 && stdout.readInt16LE(at - 2) < 0) rises++;

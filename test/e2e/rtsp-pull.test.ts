@@ -4,7 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { GST, startGst } from '../support/gst-rtsp.ts';
 import { Kiln, type KilnOptions } from '../support/kiln.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
-import { until, untilWorks } from '../support/until.ts';
+import { PATIENCE_MS, until, untilWorks } from '../support/until.ts';
 
 const run = promisify(execFile);
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
@@ -31,7 +31,7 @@ interface Probed {
 async function probe(url: string): Promise<Probed> {
   const { stdout } = await run('ffprobe', [
     '-v', 'error', '-of', 'json', '-show_entries', 'stream=codec_name:packet=codec_type,pts,dts', '-analyzeduration', '1000000', '-read_intervals', '%+2', url,
-  ]);
+  ], { timeout: PATIENCE_MS });
   return JSON.parse(stdout) as Probed;
 }
 

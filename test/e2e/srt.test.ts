@@ -215,7 +215,7 @@ test.serial('callers who come and go leave nothing behind', async (t) => {
 });
 
 test.serial('a caller that vanishes is seen, one that is silent ends where that is configured, a stop waits for nobody', async (t) => {
-  const kiln = await start(t, { srt: { provider: '<PacketSilenceTimeoutMs>4000</PacketSilenceTimeoutMs>' } });
+  const kiln = await start(t, { srt: { provider: '<PacketSilenceTimeoutMs>8000</PacketSilenceTimeoutMs>' } });
   publish(t, kiln.srtUrl('talk'));
   await kiln.liveStream('talk');
   const vanishing = new SrtCaller(t);
@@ -224,7 +224,7 @@ test.serial('a caller that vanishes is seen, one that is silent ends where that 
   await vanishing.kill();
   const caller = new SrtCaller(t);
   t.is((await caller.call(kiln.ports.srt as number, { streamId: 'default/app/silent' })).refused, 0);
-  await until('the silence is noticed', () => kiln.log.includes('no packet for 4000 ms'));
+  await until('the silence is noticed', () => kiln.log.includes('no packet for 8000 ms'));
   t.is((await caller.call(kiln.ports.srt as number, { streamId: 'default/app/other' })).refused, 0);
   kiln.signal('SIGINT');
   t.is(await kiln.exited(), 0);

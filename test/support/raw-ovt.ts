@@ -21,7 +21,11 @@ export async function rawOvt(t: Pick<ExecutionContext, 'teardown'>, port: number
   socket.on('data', (bytes: Buffer) => receiver.push(bytes)).on('error', () => {}).on('close', () => (closed = true));
   await new Promise((resolve) => socket.once('connect', resolve));
   let id = 0;
-  const next = () => until('an answer', () => answers.shift());
+  const next = () => until('an answer', () => {
+    const answer = answers.shift();
+    if (answer === undefined && closed) throw new Error('the connection has ended');
+    return answer;
+  });
   return {
     socket,
     frames,

@@ -27,7 +27,8 @@ export class PeerProcess<Options, News = never> {
 
   tell(message: ToPeer<Options>): void {
     this.#child ??= this.#fork();
-    this.#child.send(message);
+    // of one that has ended hears who waits for a peer
+    this.#child.send(message, () => {});
   }
 
   delete(id: number): void {

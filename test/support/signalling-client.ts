@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { PATIENCE_MS } from './until.ts';
 
 /** What a server sends; each has some of it. */
 export interface Message {
@@ -49,12 +50,25 @@ export class SignallingClient {
     this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
-  /** The first message, present or to come, that fits; undefined when the connection ends without it. */
+  /**
+   * The first message, present or to come, that fits; undefined when the connection ends without it.
+   * @throws Error with what came instead when that takes too long
+   */
   async next(fits: (message: Message) => boolean): Promise<Message | undefined> {
-    for (;;) {
-      const found = this.received.find(fits);
-      if (found !== undefined || this.closed) return found;
-      await new Promise<void>((done) => this.#waiters.add(done));
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      this.#wake();
+    }, PATIENCE_MS);
+    try {
+      for (;;) {
+        const found = this.received.find(fits);
+        if (found !== undefined || this.closed) return found;
+        if (late) throw new Error(`not in time: ${fits}; the last of ${this.received.length}: ${JSON.stringify(this.received.at(-1))}`);
+        await new Promise<void>((done) => this.#waiters.add(done));
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -64,8 +78,11 @@ export class SignallingClient {
     return this.next((message) => !before.has(message) && fits(message));
   }
 
-  command(name: string): Promise<Message | undefined> {
-    return this.next(({ command }) => command === name);
+  /** @throws Error with what came instead when the connection ends without it */
+  async command(name: string): Promise<Message> {
+    const found = await this.next(({ command }) => command === name);
+    if (found === undefined) throw new Error(`no ${name}, but ${JSON.stringify(this.received.at(-1))}`);
+    return found;
   }
 
   async end(): Promise<void> {

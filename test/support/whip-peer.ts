@@ -160,7 +160,7 @@ function playFrames(track: Track, { track: { codec, config } }: Media<MediaTrack
   return {
     send: (data, key, rtpTime) => {
       rtp.timestamp = (start + rtpTime) >>> 0;
-      track.sendMessageBinary(key && sets.length > 0 ? Buffer.concat([joinNals(sets), data]) : data);
+      sendOn(track, key && sets.length > 0 ? Buffer.concat([joinNals(sets), data]) : data);
     },
   };
 }
@@ -172,12 +172,21 @@ function parameterSets(config: Buffer): Buffer[] {
 
 const REPORT_MS = 500;
 
+/** The other end may close it at any time, in the midst of a frame too. */
+function sendOn(track: Track, data: Buffer): void {
+  try {
+    track.sendMessageBinary(data);
+  } catch (error) {
+    if (track.isOpen()) throw error;
+  }
+}
+
 /** Packets and reports of our own. Reports tell that all media was taken at the time that it has. */
 function playPackets(track: Track, { track: source }: Media<MediaTrack>, ssrc: number, payloadType: number): { send: Send } {
   const { codec, type } = source;
   const clockRate = type === 'video' ? 90_000 : 48_000;
   let reported = -Infinity;
-  const sender = new RtpSender({ payloadType, ssrc, sequence: 65_500, output: (packet) => track.sendMessageBinary(packet) });
+  const sender = new RtpSender({ payloadType, ssrc, sequence: 65_500, output: (packet) => sendOn(track, packet) });
   const packetizer = createPacketizer(codec);
   return {
     send: (data, key, rtpTime) => {
@@ -187,7 +196,7 @@ function playPackets(track: Track, { track: source }: Media<MediaTrack>, ssrc: n
       if (mediaMs < reported + REPORT_MS) return;
       reported = mediaMs;
       const { timestamp, packets, octets } = sender;
-      track.sendMessageBinary(writeSenderReport({ ssrc, wallMs: EPOCH_MS + mediaMs, rtpTime: timestamp, packets, octets, cname: 'publisher' }));
+      sendOn(track, writeSenderReport({ ssrc, wallMs: EPOCH_MS + mediaMs, rtpTime: timestamp, packets, octets, cname: 'publisher' }));
     },
   };
 }

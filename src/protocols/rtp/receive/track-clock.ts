@@ -8,6 +8,8 @@ const DISORDER_SECONDS = 0.2;
 const FORWARD_SECONDS = 10;
 /** Some senders do not count while they have nothing to send, as browsers do whose sound is muted: shorter pauses are jitter. */
 const PAUSE_SECONDS = 0.3;
+/** Who stood still, and did count, sends what it missed at once: so long behind a report it is known which of them it was. */
+const CATCH_UP_MS = 200;
 /** A report tells of a time that is no further from that of the packets. */
 const REPORT_SECONDS = 10;
 /** Clocks drift by less from one report to the next. */
@@ -31,6 +33,8 @@ export class TrackClock {
   #candidate: number | undefined;
   /** By how much less it has counted than passed, where it stopped for a while, since the last report that was believed. */
   #paused = 0;
+  /** When the candidate came, where it tells of just that. */
+  #toldAt: number | undefined;
   /** Came before the first packet. */
   #early: SenderTime | undefined;
 
@@ -60,13 +64,14 @@ export class TrackClock {
       const ticks = this.#unwrap(timestamp, this.#ticks);
       const step = (ticks - this.#ticks) / this.#clockRate;
       const passed = (now - this.#at) / 1000;
-      const paused = passed - Math.max(0, step);
+      const stopped = passed - Math.max(0, step) > PAUSE_SECONDS;
       const isBack = step < -BACKWARD_SECONDS || ticks < this.#surpassed - DISORDER_SECONDS * this.#clockRate;
       if (isBack || step > passed + FORWARD_SECONDS) this.restart();
-      else if (paused > PAUSE_SECONDS) this.#paused += paused;
+      else if (stopped || this.#paused > 0) this.#paused = Math.max(0, this.#paused + passed - step);
       this.#ticks = ticks;
     }
     this.#at = now;
+    if (this.#toldAt !== undefined && now - this.#toldAt >= CATCH_UP_MS) this.#judgePause();
     if (this.#ticks > this.#furthest) {
       this.#surpassed = this.#furthest;
       this.#furthest = this.#ticks;
@@ -89,14 +94,15 @@ export class TrackClock {
     const ticks = this.#unwrap(report.rtpTime, this.#ticks);
     if (Math.abs(ticks - this.#ticks) > REPORT_SECONDS * this.#clockRate) return false;
     const told = report.ntpMs / 1000 - ticks / this.#clockRate;
-    const moved = told - (this.#wall ?? told);
-    const didPause = this.#paused > 0 && this.offset !== undefined && Math.abs(moved - this.#paused) <= PAUSE_SECONDS;
-    const agrees = didPause || [this.#wall ?? told, this.#candidate].some((known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS);
+    if (this.#isOfPause(told)) {
+      this.#candidate = told;
+      this.#toldAt ??= this.#at;
+      return true;
+    }
+    this.#toldAt = undefined;
+    const agrees = [this.#wall ?? told, this.#candidate].some((known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS);
     this.#candidate = agrees ? undefined : told;
-    if (!agrees) return true;
-    if (didPause) this.offset = (this.offset as number) + moved;
-    this.#wall = told;
-    this.#paused = 0;
+    if (agrees) this.#believe(told);
     return true;
   }
 
@@ -108,6 +114,27 @@ export class TrackClock {
     this.#wall = undefined;
     this.#candidate = undefined;
     this.#early = undefined;
+    this.#paused = 0;
+    this.#toldAt = undefined;
+  }
+
+  #isOfPause(told: number): boolean {
+    const moved = told - (this.#wall ?? told);
+    return this.#paused > PAUSE_SECONDS && this.offset !== undefined && Math.abs(moved - this.#paused) <= PAUSE_SECONDS;
+  }
+
+  /** Moves it by a pause that the last report told of, unless it has caught up since. */
+  #judgePause(): void {
+    const told = this.#candidate as number;
+    this.#toldAt = undefined;
+    if (!this.#isOfPause(told)) return;
+    this.offset = (this.offset as number) + told - (this.#wall ?? told);
+    this.#candidate = undefined;
+    this.#believe(told);
+  }
+
+  #believe(told: number): void {
+    this.#wall = told;
     this.#paused = 0;
   }
 

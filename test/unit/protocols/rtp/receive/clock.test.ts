@@ -185,7 +185,7 @@ for (const [pause, isReported] of [[2, true], [8, true], [8, false]] as const) {
     reported(2.1);
     const sound = run(audio, 48_000, { from: 2.1 + pause, to: 4 + pause, base: -pause * 48_000 });
     const pictures = run(video, 90_000, { from: 2 + pause, to: 4 + pause, base: 0 });
-    near(t, sound[0], 2.1 + pause, 0.025);
+    near(t, sound[10], 2.3 + pause, 0.025);
     near(t, sound.at(-1), 3.98 + pause, 0.025);
     near(t, pictures.at(-1), 3.98 + pause, 0.025);
   });
@@ -200,4 +200,23 @@ test('packets that are late together, and reports that tell of no pause, move no
   audio.report(report(502, 2 * 48_000));
   late.forEach((time, i) => near(t, time, 2 + i * 0.02));
   near(t, run(audio, 48_000, { from: 5, to: 6, base: 0 })[0], 5);
+});
+
+test('a sender that stood still, and reported when it sent what it had missed, did count', (t) => {
+  for (const missed of [0.4, 1, 3]) {
+    const clock = new RtpClock(true);
+    const audio = clock.track(48_000, true);
+    const resumed = 2 + missed;
+    const late = (from: number, to: number): number[] =>
+      run(audio, 48_000, { from, to, base: 0 }).map((time, i) => time - from - i / 50);
+    late(0, 2).forEach((off) => near(t, off, 0));
+    audio.report(report(501, 48_000));
+    near(t, audio.time(2 * 48_000, resumed * 1000) / TICKS, 2);
+    audio.report(report(500 + resumed, 2 * 48_000));
+    for (let at = 2.02; at < resumed; at += 0.02) near(t, audio.time(Math.round(at * 48_000), resumed * 1000) / TICKS, at);
+    for (let at = resumed; at < resumed + 5; at++) {
+      late(at, at + 1).forEach((off) => near(t, off, 0));
+      audio.report(report(501 + at, Math.round((at + 1) * 48_000)));
+    }
+  }
 });
