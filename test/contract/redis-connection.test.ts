@@ -83,7 +83,8 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
     const path = join(folder, 'sentinel.conf');
     writeFileSync(path, [
       `sentinel monitor mymaster 127.0.0.1 ${masterPort} 2`,
-      'sentinel down-after-milliseconds mymaster 700',
+      // longer than any of these stands still by itself on a machine that is busy
+      'sentinel down-after-milliseconds mymaster 3000',
       'sentinel failover-timeout mymaster 3000',
     ].join('\n'));
     return path;
@@ -117,7 +118,7 @@ test('Redis Cluster: every key is in one slot', async (t) => {
   const ports = free.slice(0, 3);
   const bus = free.slice(3);
   await Promise.all(ports.map((port, n) => RedisServer.start(t, {
-    port, args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '2000'],
+    port, args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '10000'],
   })));
   const clients = ports.map((port) => new Redis({ host: '127.0.0.1', port }));
   t.teardown(() => clients.forEach((client) => client.disconnect()));

@@ -139,7 +139,7 @@ export class Kiln {
   readonly #options: KilnOptions;
   #child: ChildProcess;
   /** The process has ended, and all that it said was read. */
-  #ended: Promise<unknown> = Promise.resolve();
+  #ended = false;
   #stdout = '';
   #stderr = '';
 
@@ -184,7 +184,8 @@ export class Kiln {
     });
     running.add(child);
     child.once('exit', () => running.delete(child));
-    this.#ended = new Promise((resolve) => child.once('close', resolve));
+    this.#ended = false;
+    child.once('close', () => (this.#ended = true));
     child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
     return child;
@@ -193,7 +194,7 @@ export class Kiln {
   async #ready(): Promise<void> {
     await until('the server is ready', async () => {
       if (!this.running) {
-        await this.#ended;
+        await this.exited();
         throw new Error(`the server ended: ${this.#stderr}`);
       }
       const answer = await fetch(`http://127.0.0.1:${this.ports.api}/readyz`).catch(() => undefined);
@@ -269,7 +270,7 @@ export class Kiln {
 
   /** Its log is whole then. @returns the exit code, null after a signal ended it */
   async exited(): Promise<number | null> {
-    await this.#ended;
+    await until('the server has ended', () => this.#ended);
     return this.#child.exitCode;
   }
 
