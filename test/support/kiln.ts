@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { isRunning, processTree } from './load/usage.ts';
 import { freePorts } from './ports.ts';
+import { turns } from './turns.ts';
 import { until } from './until.ts';
 
 /** What `npm start` runs. */
@@ -132,6 +133,9 @@ function isSettled({ tracks }: StreamInfo['outputs'][number]): boolean {
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
+/** A start is seconds of work: with all of a test file at once none would be ready for long, and no test over. */
+const starts = turns(3);
+
 /** A server process of its own, on free ports. */
 export class Kiln {
   readonly ports: KilnPorts;
@@ -150,8 +154,12 @@ export class Kiln {
     this.#child = this.#spawn();
   }
 
-  /** Starts a server and waits until it is ready. */
-  static async start(options: KilnOptions = {}): Promise<Kiln> {
+  /** Starts a server, when others that are being started leave it room, and waits until it is ready. */
+  static start(options: KilnOptions = {}): Promise<Kiln> {
+    return starts(() => Kiln.#start(options));
+  }
+
+  static async #start(options: KilnOptions): Promise<Kiln> {
     const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = (await freePorts(11)) as Eleven<number>;
     const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt, rtmps, srt, srtPlay };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
