@@ -111,7 +111,7 @@ export class RtmpClient {
     this.command('publish', ++this.#transaction, null, key, 'live');
     const before = this.statuses().length;
     await this.until('answer to publish', () => this.statuses().length > before);
-    // behind it there may be more: of one who sends nothing the stream ends soon
+    // not the last one: the end of the stream may be behind it
     const status = this.statuses()[before];
     if (status?.code !== 'NetStream.Publish.Start') throw new Error(`${status?.code}: ${status?.description}`);
   }
