@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { until } from './until.ts';
 
 /** What a server sends; each has some of it. */
 export interface Message {
@@ -23,18 +24,11 @@ export class SignallingClient {
   readonly socket: WebSocket;
   readonly received: Message[] = [];
   closed = false;
-  readonly #waiters = new Set<() => void>();
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
-    socket.on('message', (data) => {
-      this.received.push(JSON.parse(data.toString()) as Message);
-      this.#wake();
-    });
-    socket.on('close', () => {
-      this.closed = true;
-      this.#wake();
-    });
+    socket.on('message', (data) => this.received.push(JSON.parse(data.toString()) as Message));
+    socket.on('close', () => (this.closed = true));
     socket.on('error', () => undefined);
   }
 
@@ -51,11 +45,8 @@ export class SignallingClient {
 
   /** The first message, present or to come, that fits; undefined when the connection ends without it. */
   async next(fits: (message: Message) => boolean): Promise<Message | undefined> {
-    for (;;) {
-      const found = this.received.find(fits);
-      if (found !== undefined || this.closed) return found;
-      await new Promise<void>((done) => this.#waiters.add(done));
-    }
+    await until(`a message: ${fits}`, () => this.closed || this.received.some(fits));
+    return this.received.find(fits);
   }
 
   /** The first message to come from now on that fits. */
@@ -70,10 +61,5 @@ export class SignallingClient {
 
   async end(): Promise<void> {
     await this.next(() => false);
-  }
-
-  #wake(): void {
-    for (const waiter of this.#waiters) waiter();
-    this.#waiters.clear();
   }
 }
