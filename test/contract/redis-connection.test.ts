@@ -83,8 +83,7 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
     const path = join(folder, 'sentinel.conf');
     writeFileSync(path, [
       `sentinel monitor mymaster 127.0.0.1 ${masterPort} 2`,
-      // longer than any of these stands still by itself on a machine that is busy
-      'sentinel down-after-milliseconds mymaster 3000',
+      'sentinel down-after-milliseconds mymaster 700',
       'sentinel failover-timeout mymaster 3000',
     ].join('\n'));
     return path;
