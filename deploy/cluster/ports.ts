@@ -1,4 +1,5 @@
-import { createServer, type AddressInfo } from 'node:net';
+import { createSocket } from 'node:dgram';
+import { createServer } from 'node:net';
 
 /** What a node listens on; `ice` for UDP and TCP. */
 export interface NodePorts {
@@ -34,18 +35,47 @@ export function fixedPorts(count: number): ClusterPorts {
   return { redis: 20_079, turn: 3478, balancer: { rtmp: 1935, http: 3333, ovt: 9000, api: 8081 }, nodes };
 }
 
+/**
+ * Below those that systems, and media workers, take by themselves: until all listen, one of these would be in the way.
+ * Above those that `fetch` and browsers refuse (the last is 6697).
+ */
+const FIRST = 7000;
+const COUNT = 3000;
+
 /** Ports that were free a moment ago, no two the same. */
 export async function freePorts(count: number): Promise<ClusterPorts> {
-  const held = await Promise.all(Array.from({ length: SHARED + PER_NODE * count }, async () => {
-    const server = createServer();
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
-    return server;
-  }));
-  const ports = held.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(held.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports = await unusedPorts(SHARED + PER_NODE * count, () => FIRST + Math.floor(Math.random() * COUNT));
   const take = (): number => ports.pop() as number;
   const nodes = Array.from({ length: count }, () => ({
     rtmp: take(), http: take(), ovt: take(), srt: take(), srtPlay: take(), api: take(), node: take(), ice: take(),
   }));
   return { redis: take(), turn: take(), balancer: { rtmp: take(), http: take(), ovt: take(), api: take() }, nodes };
+}
+
+/**
+ * Ports that were free, for TCP and UDP both, a moment ago: all held at once, so that none comes twice.
+ * @param candidate the next one to try
+ */
+export async function unusedPorts(count: number, candidate: () => number): Promise<number[]> {
+  const held: { port: number; release: () => Promise<unknown> }[] = [];
+  while (held.length < count) {
+    const port = candidate();
+    const server = createServer();
+    const listens = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '0.0.0.0', () => resolve(true));
+    });
+    if (!listens) continue;
+    const socket = createSocket('udp4');
+    const bound = await new Promise<boolean>((resolve) => {
+      socket.once('error', () => resolve(false)).bind(port, '0.0.0.0', () => resolve(true));
+    });
+    const release = async () => {
+      await new Promise((resolve) => server.close(resolve));
+      if (bound) await new Promise<void>((resolve) => socket.close(resolve));
+    };
+    if (bound) held.push({ port, release });
+    else await release();
+  }
+  await Promise.all(held.map(({ release }) => release()));
+  return held.map(({ port }) => port);
 }

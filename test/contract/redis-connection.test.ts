@@ -117,7 +117,7 @@ test('Redis Cluster: every key is in one slot', async (t) => {
   const ports = free.slice(0, 3);
   const bus = free.slice(3);
   await Promise.all(ports.map((port, n) => RedisServer.start(t, {
-    port, args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '2000'],
+    port, args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '10000'],
   })));
   const clients = ports.map((port) => new Redis({ host: '127.0.0.1', port }));
   t.teardown(() => clients.forEach((client) => client.disconnect()));

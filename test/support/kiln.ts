@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { isRunning, processTree } from './load/usage.ts';
 import { freePorts } from './ports.ts';
+import { turns } from './turns.ts';
 import { until } from './until.ts';
 
 /** What `npm start` runs. */
@@ -132,6 +133,9 @@ function isSettled({ tracks }: StreamInfo['outputs'][number]): boolean {
 const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
+/** A start is seconds of work: with all of a test file at once none would be ready for long, and no test over. */
+const starts = turns(3);
+
 /** A server process of its own, on free ports. */
 export class Kiln {
   readonly ports: KilnPorts;
@@ -139,7 +143,7 @@ export class Kiln {
   readonly #options: KilnOptions;
   #child: ChildProcess;
   /** The process has ended, and all that it said was read. */
-  #ended: Promise<unknown> = Promise.resolve();
+  #ended = false;
   #stdout = '';
   #stderr = '';
 
@@ -150,8 +154,12 @@ export class Kiln {
     this.#child = this.#spawn();
   }
 
-  /** Starts a server and waits until it is ready. */
-  static async start(options: KilnOptions = {}): Promise<Kiln> {
+  /** Starts a server, when others that are being started leave it room, and waits until it is ready. */
+  static start(options: KilnOptions = {}): Promise<Kiln> {
+    return starts(() => Kiln.#start(options));
+  }
+
+  static async #start(options: KilnOptions): Promise<Kiln> {
     const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = (await freePorts(11)) as Eleven<number>;
     const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt, rtmps, srt, srtPlay };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
@@ -184,7 +192,8 @@ export class Kiln {
     });
     running.add(child);
     child.once('exit', () => running.delete(child));
-    this.#ended = new Promise((resolve) => child.once('close', resolve));
+    this.#ended = false;
+    child.once('close', () => (this.#ended = true));
     child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()));
     child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
     return child;
@@ -193,7 +202,7 @@ export class Kiln {
   async #ready(): Promise<void> {
     await until('the server is ready', async () => {
       if (!this.running) {
-        await this.#ended;
+        await this.exited();
         throw new Error(`the server ended: ${this.#stderr}`);
       }
       const answer = await fetch(`http://127.0.0.1:${this.ports.api}/readyz`).catch(() => undefined);
@@ -269,7 +278,7 @@ export class Kiln {
 
   /** Its log is whole then. @returns the exit code, null after a signal ended it */
   async exited(): Promise<number | null> {
-    await this.#ended;
+    await until('the server has ended', () => this.#ended);
     return this.#child.exitCode;
   }
 

@@ -111,7 +111,8 @@ export class RtmpClient {
     this.command('publish', ++this.#transaction, null, key, 'live');
     const before = this.statuses().length;
     await this.until('answer to publish', () => this.statuses().length > before);
-    const status = this.statuses().at(-1);
+    // not the last one: the end of the stream may be behind it
+    const status = this.statuses()[before];
     if (status?.code !== 'NetStream.Publish.Start') throw new Error(`${status?.code}: ${status?.description}`);
   }
 
@@ -172,8 +173,7 @@ export class RtmpClient {
   }
 
   async ended(): Promise<void> {
-    // with an error, too
-    if (!this.socket.closed) await new Promise<void>((resolve) => this.socket.once('close', () => resolve()));
+    await until('the connection has ended', () => this.socket.closed);
   }
 
   close(): void {

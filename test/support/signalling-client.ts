@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws';
-import { PATIENCE_MS } from './until.ts';
+import { until } from './until.ts';
 
 /** What a server sends; each has some of it. */
 export interface Message {
@@ -24,18 +24,11 @@ export class SignallingClient {
   readonly socket: WebSocket;
   readonly received: Message[] = [];
   closed = false;
-  readonly #waiters = new Set<() => void>();
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
-    socket.on('message', (data) => {
-      this.received.push(JSON.parse(data.toString()) as Message);
-      this.#wake();
-    });
-    socket.on('close', () => {
-      this.closed = true;
-      this.#wake();
-    });
+    socket.on('message', (data) => this.received.push(JSON.parse(data.toString()) as Message));
+    socket.on('close', () => (this.closed = true));
     socket.on('error', () => undefined);
   }
 
@@ -50,26 +43,10 @@ export class SignallingClient {
     this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
-  /**
-   * The first message, present or to come, that fits; undefined when the connection ends without it.
-   * @throws Error with what came instead when that takes too long
-   */
+  /** The first message, present or to come, that fits; undefined when the connection ends without it. @throws Error when that takes too long */
   async next(fits: (message: Message) => boolean): Promise<Message | undefined> {
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      this.#wake();
-    }, PATIENCE_MS);
-    try {
-      for (;;) {
-        const found = this.received.find(fits);
-        if (found !== undefined || this.closed) return found;
-        if (late) throw new Error(`not in time: ${fits}; the last of ${this.received.length}: ${JSON.stringify(this.received.at(-1))}`);
-        await new Promise<void>((done) => this.#waiters.add(done));
-      }
-    } finally {
-      clearTimeout(timer);
-    }
+    await until(`a message: ${fits}`, () => this.closed || this.received.some(fits));
+    return this.received.find(fits);
   }
 
   /** The first message to come from now on that fits. */
@@ -87,10 +64,5 @@ export class SignallingClient {
 
   async end(): Promise<void> {
     await this.next(() => false);
-  }
-
-  #wake(): void {
-    for (const waiter of this.#waiters) waiter();
-    this.#waiters.clear();
   }
 }

@@ -47,7 +47,7 @@ export class LastingPublisher {
     while (!this.#closed) {
       this.#client = await this.#connect();
       if (this.#closed) this.#client?.close();
-      else await this.#client?.client.ended();
+      else if (this.#client !== undefined) await isOver(this.#client);
       this.#client = undefined;
       this.#at += 1;
       await delay(AGAIN_MS);
@@ -61,4 +61,9 @@ export class LastingPublisher {
     gone.addEventListener('abort', () => void attempt.then((client) => client !== this.#client && client?.close()));
     return await Promise.race([attempt, delay(GIVE_UP_MS, undefined)]);
   }
+}
+
+/** However long it lasts. */
+async function isOver({ ended, client: { socket } }: PictureClient): Promise<void> {
+  if (!ended) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
 }

@@ -492,7 +492,7 @@ test('a player is counted from its first child on, and until it has been silent 
   t.is(session?.kind, 'llhls');
   t.true((session?.out.totalBytes ?? 0) > 0);
   t.true(output.counters.out.totalBytes >= (session?.out.totalBytes ?? Infinity));
-  while (output.counters.publishers.llhls > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  await until('it has been silent', () => output.counters.publishers.llhls === 0);
   t.is(output.sessions.size, 0);
   t.is((await app.inject(urls[0] as string)).statusCode, 200);
   t.is(output.counters.publishers.llhls, 1);
@@ -631,7 +631,7 @@ test('one connection holds few requests, however many it sends', async (t) => {
   await all;
   advance(6);
   const statuses = () => [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status);
-  while (statuses().length < asked) await once(socket, 'data');
+  await until('all are answered', () => statuses().length === asked);
   t.deepEqual(statuses().toSorted(), [...Array(4).fill('200'), ...Array(16).fill('503')]);
 });
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
@@ -13,11 +13,25 @@ import { ivfFrames, samples, vector } from '../../../codecs/vectors.ts';
 const SMALL = 150;
 const USUAL = 1400;
 
+/** Two ports that follow each other: with a stream ffmpeg sends reports to the next one, which is to be nobody else's. */
+async function boundPair(): Promise<[Socket, Socket]> {
+  for (;;) {
+    const first = await bound(0);
+    const second = first && (await bound(first.address().port + 1));
+    if (first !== undefined && second !== undefined) return [first, second];
+    first?.close();
+  }
+}
+
+async function bound(port: number): Promise<Socket | undefined> {
+  const socket = createSocket('udp4');
+  socket.bind(port, '127.0.0.1');
+  return await once(socket, 'listening').then(() => socket, () => undefined);
+}
+
 /** What ffmpeg sends of a file, in small packets, and what it says of it. */
 async function received(file: string, rtpOptions: readonly string[], packetBytes = SMALL): Promise<{ frames: Buffer[]; times: number[] }> {
-  const socket = createSocket('udp4');
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
+  const [socket, reports] = await boundPair();
   const packets: Buffer[] = [];
   socket.on('message', (message) => packets.push(message));
   const path = fileURLToPath(new URL(`../../../../vectors/codecs/${file}`, import.meta.url));
@@ -33,6 +47,7 @@ async function received(file: string, rtpOptions: readonly string[], packetBytes
   socket.send(last, socket.address().port, '127.0.0.1');
   await until('the last packet', () => packets.at(-1)?.equals(last));
   socket.close();
+  reports.close();
   if (code !== 0) throw new Error(`ffmpeg ended with ${code}`);
   const [, encoding, clockRate] = /a=rtpmap:\d+ ([^/]+)\/(\d+)/.exec(sdp) ?? [];
   const parameters = Object.fromEntries([...(/a=fmtp:\d+ (.*)/.exec(sdp)?.[1] ?? '').matchAll(/([^=; ]+)=([^;\s]*)/g)].map(
