@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
@@ -105,10 +108,14 @@ test('a node that was killed catches up when it starts again', async (t) => {
 
 test('without Redis nodes answer of what they have and change nothing; an emptied Redis gets it back', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+  const storage = await mkdtemp(join(tmpdir(), 'kiln-storage-'));
+  t.teardown(() => rm(storage, { recursive: true, force: true }));
+  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b', { storage })]);
   t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
   t.false(await isStale(a));
   t.deepEqual(await vhosts(b), ['default', 'made']);
+  // what changes often is saved once a second
+  await until('its disk has it', async () => (await readFile(join(storage, 'config.json'), 'utf8').catch(() => '')).includes('made'));
   await redis.kill();
   for (const node of [a, b]) {
     await until('it knows that Redis is away', () => isStale(node));

@@ -7,7 +7,7 @@ import { balancerConfig } from '../../deploy/cluster/balancer.ts';
 import { fixedPorts } from '../../deploy/cluster/ports.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until } from '../support/until.ts';
+import { until, untilWorks } from '../support/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TOKEN = 'of:this-test';
@@ -39,7 +39,7 @@ test('a cluster with a stream, which goes when it is told to, with all its files
   await until('the demo is live', async () => (await get('/vhosts/default/apps/app/streams')).includes('demo'));
 
   const [, origin = ''] = /List +(http\S+)\//.exec(output()) ?? [];
-  const offer = await until('a player is offered the stream', async () => {
+  const offer = await untilWorks('a player is offered the stream', async () => {
     const signalling = await SignallingClient.open(`${origin.replace('http', 'ws')}/app/demo?transport=relay`);
     t.teardown(() => signalling.socket.terminate());
     signalling.send({ command: 'request_offer' });
