@@ -61,6 +61,7 @@ export class Connection {
   readonly #prefix: string;
   /** Whose connection is given up and not closed yet. */
   readonly #ending = new Set<Client>();
+  #closed = false;
   /** When the last answer came, on the monotonic clock. */
   #answered = -Infinity;
 
@@ -77,6 +78,7 @@ export class Connection {
     for (const client of [this.client, this.#subscriber]) {
       if (client instanceof Redis) follow(client);
       else client.on('error', onError).on('+node', follow);
+      client.on('end', () => this.#again(client));
     }
     this.client.on('ready', listener.onUp);
     this.client.on('close', listener.onDown);
@@ -128,7 +130,18 @@ export class Connection {
     client.disconnect(true);
   }
 
+  /**
+   * ioredis gives up for good when sentinels tell it of a new master while it asks them for the one that it has lost.
+   * Why it cannot connect it tells as an error.
+   */
+  #again(client: Client): void {
+    setTimeout(() => {
+      if (!this.#closed) client.connect().catch(() => undefined);
+    }, pause(1)).unref();
+  }
+
   close(): void {
+    this.#closed = true;
     this.client.disconnect();
     this.#subscriber.disconnect();
   }

@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { UnavailableError, type Cluster, type RedisOptions } from '#cluster';
 import { openNode, TIMING } from '../support/cluster.ts';
+import { FakeSentinel } from '../support/fake-sentinel.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
 import { standStill } from '../support/stand-still.ts';
@@ -110,6 +111,18 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
   t.true(a.stores().length === 1 && a.stores()[0]?.port !== masterPort);
   t.true('lease' in claim && !claim.lease.signal.aborted);
   await until('held as before', () => 'lease' in claim && claim.lease.valid);
+});
+
+test('Sentinel: a new master is told of while the old one is still asked for', async (t) => {
+  const [old, next] = await Promise.all([RedisServer.start(t), RedisServer.start(t)]);
+  const sentinel = await FakeSentinel.listen(t, old.port);
+  const node = await openNode(t, 'a', { sentinels: [sentinel.url], master: 'mymaster' });
+  await until('connected', () => node.state === 'connected');
+  await until('both of its connections hear of masters', () => sentinel.listening === 2);
+  sentinel.tellWhenAsked(next.port);
+  await old.kill();
+  await until('it follows', () => node.state === 'connected' && node.stores()[0]?.port === next.port);
+  t.deepEqual(node.stores(), [{ host: '127.0.0.1', port: next.port }]);
 });
 
 test('Redis Cluster: every key is in one slot', async (t) => {
