@@ -78,7 +78,7 @@ export class Connection {
     for (const client of [this.client, this.#subscriber]) {
       if (client instanceof Redis) follow(client);
       else client.on('error', onError).on('+node', follow);
-      client.on('end', () => this.#again(client));
+      client.on('end', () => this.#again(client, onError));
     }
     this.client.on('ready', listener.onUp);
     this.client.on('close', listener.onDown);
@@ -130,13 +130,10 @@ export class Connection {
     client.disconnect(true);
   }
 
-  /**
-   * ioredis gives up for good when sentinels tell it of a new master while it asks them for the one that it has lost.
-   * Why it cannot connect it tells as an error.
-   */
-  #again(client: Client): void {
+  /** ioredis gives up for good when sentinels tell it of a new master while it asks them for the one that it has lost. */
+  #again(client: Client, onError: (error: Error) => void): void {
     setTimeout(() => {
-      if (!this.#closed) client.connect().catch(() => undefined);
+      if (!this.#closed) client.connect().catch(onError);
     }, pause(1)).unref();
   }
 

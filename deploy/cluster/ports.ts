@@ -41,6 +41,7 @@ export function fixedPorts(count: number): ClusterPorts {
  */
 const FIRST = 7000;
 const COUNT = 3000;
+const MOST_TRIES = 100_000;
 
 /** Ports that were free a moment ago, no two the same. */
 export async function freePorts(count: number): Promise<ClusterPorts> {
@@ -54,12 +55,14 @@ export async function freePorts(count: number): Promise<ClusterPorts> {
 
 /**
  * Ports that were free, for TCP and UDP both, a moment ago: all held at once, so that none comes twice.
- * @param candidate the next one to try
+ * @param candidate the next one to try; undefined is one that may not be had
+ * @throws Error when there are not so many
  */
-export async function unusedPorts(count: number, candidate: () => number): Promise<number[]> {
+export async function unusedPorts(count: number, candidate: () => number | undefined): Promise<number[]> {
   const held: { port: number; release: () => Promise<unknown> }[] = [];
-  while (held.length < count) {
+  for (let tries = 0; held.length < count && tries < MOST_TRIES; tries++) {
     const port = candidate();
+    if (port === undefined) continue;
     const server = createServer();
     const listens = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false)).listen(port, '0.0.0.0', () => resolve(true));
@@ -77,5 +80,6 @@ export async function unusedPorts(count: number, candidate: () => number): Promi
     else await release();
   }
   await Promise.all(held.map(({ release }) => release()));
+  if (held.length < count) throw new Error(`${count} free ports are wanted, ${held.length} were found`);
   return held.map(({ port }) => port);
 }
