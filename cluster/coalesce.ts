@@ -7,10 +7,12 @@ export function coalesced(run: () => Promise<void>): () => Promise<void> {
   let next: Promise<void> | undefined;
   return () => {
     if (next !== undefined) return next;
-    const own = last.catch(() => undefined).then(() => {
-      next = undefined;
-      return run();
-    });
+    const own = last
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined;
+        return run();
+      });
     last = own;
     next = own;
     return own;

@@ -176,7 +176,10 @@ async function startOf(pid: number): Promise<string | undefined> {
     const stat = await readFile(join('/proc', String(pid), 'stat'), 'latin1');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
   } catch {
-    const proc = await access('/proc/self/stat').then(() => true, () => false);
+    const proc = await access('/proc/self/stat').then(
+      () => true,
+      () => false,
+    );
     return proc ? undefined : isAlive(pid) ? 'alive' : undefined;
   }
 }

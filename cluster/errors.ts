@@ -16,7 +16,10 @@ export class UnavailableError extends Error {
   /** What was asked of it was sent and not answered: it may have been done. */
   readonly mayBeDone: boolean;
 
-  constructor(message: string, { mayBeDone = false, ...options }: ErrorOptions & { readonly mayBeDone?: boolean } = {}) {
+  constructor(
+    message: string,
+    { mayBeDone = false, ...options }: ErrorOptions & { readonly mayBeDone?: boolean } = {},
+  ) {
     super(message, options);
     this.mayBeDone = mayBeDone;
   }

@@ -9,7 +9,10 @@ import type { NodeRow } from './types.ts';
 export function place(nodes: readonly NodeRow[], random: () => number = Math.random): NodeRow | undefined {
   const able = nodes.filter(({ state, full }) => state === 'ready' && !full);
   const first = draw(able, random);
-  const second = draw(able.filter((node) => node !== first), random);
+  const second = draw(
+    able.filter((node) => node !== first),
+    random,
+  );
   if (first === undefined || second === undefined) return first;
   return second.load < first.load ? second : first;
 }

@@ -28,9 +28,32 @@ const PLAIN = 'testsrc2=size=1280x720:rate=30';
 const TONE = 'sine=frequency=440:beep_factor=2:sample_rate=48000,volume=0.25,aformat=channel_layouts=stereo';
 
 const ENCODE = [
-  '-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-bf', '0',
-  '-g', '30', '-keyint_min', '30', '-sc_threshold', '0', '-b:v', '2000k', '-maxrate', '2000k', '-bufsize', '1000k',
-  '-c:a', 'aac', '-b:a', '128k',
+  '-c:v',
+  'libx264',
+  '-preset',
+  'superfast',
+  '-tune',
+  'zerolatency',
+  '-pix_fmt',
+  'yuv420p',
+  '-bf',
+  '0',
+  '-g',
+  '30',
+  '-keyint_min',
+  '30',
+  '-sc_threshold',
+  '0',
+  '-b:v',
+  '2000k',
+  '-maxrate',
+  '2000k',
+  '-bufsize',
+  '1000k',
+  '-c:a',
+  'aac',
+  '-b:a',
+  '128k',
 ];
 
 export interface DemoOptions {
@@ -59,11 +82,32 @@ export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPa
   // What the server chooses the virtual host by; any letter stands for what a wildcard leaves open.
   const [name = '*'] = hostNames;
   const tcUrl = name === '*' ? [] : ['-rtmp_tcurl', `rtmp://${hostInUrl(name.replace(/[*?]/g, 'a'))}${path}`];
-  const publisher = new Publisher(ffmpegPath, [
-    '-hide_banner', '-nostdin', '-nostats', '-loglevel', 'warning',
-    '-re', '-f', 'lavfi', '-i', picture, '-re', '-f', 'lavfi', '-i', TONE,
-    ...ENCODE, '-f', 'flv', ...tcUrl, url,
-  ], log);
+  const publisher = new Publisher(
+    ffmpegPath,
+    [
+      '-hide_banner',
+      '-nostdin',
+      '-nostats',
+      '-loglevel',
+      'warning',
+      '-re',
+      '-f',
+      'lavfi',
+      '-i',
+      picture,
+      '-re',
+      '-f',
+      'lavfi',
+      '-i',
+      TONE,
+      ...ENCODE,
+      '-f',
+      'flv',
+      ...tcUrl,
+      url,
+    ],
+    log,
+  );
   return { close: () => publisher.close() };
 }
 

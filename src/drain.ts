@@ -5,7 +5,8 @@ const LOOK_EVERY_MS = 100;
 
 /** Resolves when no source has a stream here any more, live or about to be, or when the signal aborts. */
 export async function emptied(registry: Registry, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && hasInputs(registry)) await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+  while (!signal.aborted && hasInputs(registry))
+    await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
 }
 
 function hasInputs({ vhosts }: Registry): boolean {

@@ -15,7 +15,10 @@ const table = {
   credentialWrong: [401, () => 'Invalid credential'],
   storageFailed: [500, () => 'Internal Server Error'],
   clusterUnavailable: [503, () => 'Nothing can be changed now: the store that the nodes share is not available'],
-  changeUnknown: [504, () => 'The store that the nodes share did not answer: whether anything was changed is not known'],
+  changeUnknown: [
+    504,
+    () => 'The store that the nodes share did not answer: whether anything was changed is not known',
+  ],
   ownerUnreachable: [503, () => 'The node that has it cannot be reached: try again'],
   ownerSilent: [504, () => 'The node that has it did not answer: whether the call had its effect is not known'],
   nodeNotFound: [404, (node: string) => `Could not find the node: [${node}]`],
@@ -35,7 +38,10 @@ const table = {
   tooManyWrongCredentials: [429, () => 'Too many wrong credentials'],
   hostForbidden: [403, (host: string) => `Host is not allowed: [${host}]`],
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],
-  applicationExists: [409, (vhost: string, app: string) => `Could not create the application: [${vhost}/${app}] already exists`],
+  applicationExists: [
+    409,
+    (vhost: string, app: string) => `Could not create the application: [${vhost}/${app}] already exists`,
+  ],
   streamExists: [409, () => 'Stream already exists'],
   streamAlreadyThere: [409, () => 'Stream is already exist'],
   streamNameUnconfirmed: [503, () => 'Whether the name of the stream is free cannot be found out now'],

@@ -29,7 +29,8 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
     onDamaged: (movedTo: string, reason: string) =>
       log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
     // what cannot be reached needs no stack to be understood
-    onFault: (err: Error) => log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a fault of the cluster'),
+    onFault: (err: Error) =>
+      log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a fault of the cluster'),
   };
   if (cluster === undefined) return await openEmbedded({ ...common, id: 'kiln' });
   const { name, secret, redis, node } = cluster;
@@ -47,7 +48,8 @@ async function redisOptions(redis: ClusterConfig['redis'], folder: string): Prom
   const common = { username: user || undefined, password: password || undefined, tls };
   if (url !== undefined) return { ...common, url };
   const scheme = tls === undefined ? 'redis' : 'rediss';
-  const address = ({ host, port }: ClusterConfig['redis']['cluster'][number]) => `${scheme}://${hostInUrl(host)}:${port}`;
+  const address = ({ host, port }: ClusterConfig['redis']['cluster'][number]) =>
+    `${scheme}://${hostInUrl(host)}:${port}`;
   if (cluster.length > 0) return { ...common, cluster: cluster.map(address) };
   return {
     ...common,
@@ -62,9 +64,19 @@ async function redisOptions(redis: ClusterConfig['redis'], folder: string): Prom
  * What tells whether two nodes were started with the same Server.xml, but for what is each node's own: its addresses,
  * ports and files. Undefined for a node that is alone. Keyed, because there are secrets in it.
  */
-export function configHash({ cluster, type, modules, managers, defaults, virtualHosts }: ServerConfig): string | undefined {
+export function configHash({
+  cluster,
+  type,
+  modules,
+  managers,
+  defaults,
+  virtualHosts,
+}: ServerConfig): string | undefined {
   if (cluster === undefined) return undefined;
-  const { host, api: { accessToken, crossDomains } } = managers ?? { host: undefined, api: {} };
+  const {
+    host,
+    api: { accessToken, crossDomains },
+  } = managers ?? { host: undefined, api: {} };
   const shared = { type, modules, names: host?.names, accessToken, crossDomains, defaults, virtualHosts };
   return createHmac('sha256', cluster.secret).update(JSON.stringify(shared)).digest('hex').slice(0, HASH_CHARACTERS);
 }

@@ -13,7 +13,10 @@ export function createLogger(level: string): Logger {
   if (process.stderr.isTTY) {
     return pino({
       level,
-      transport: { target: 'pino-pretty', options: { destination: 2, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' } },
+      transport: {
+        target: 'pino-pretty',
+        options: { destination: 2, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' },
+      },
     });
   }
   return pino({ level, base: undefined }, pino.destination({ dest: 2, sync: false }));

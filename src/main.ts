@@ -98,12 +98,15 @@ const onReplaced = (): void => {
   log.fatal('another process goes by the id of this node: this one ends');
   void end(EXIT_FAILED);
 };
-const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: NodeJS.ErrnoException) => {
-  // What the system refuses, such as a port in use or a folder that cannot be written, needs no stack to be understood.
-  if (error.syscall !== undefined || error instanceof StorageError || error instanceof SrtError) process.stderr.write(`Kiln could not start: ${error.message}\n`);
-  else log.fatal({ err: error }, 'could not start');
-  process.exit(EXIT_FAILED);
-});
+const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch(
+  (error: NodeJS.ErrnoException) => {
+    // What the system refuses, such as a port in use or a folder that cannot be written, needs no stack to be understood.
+    if (error.syscall !== undefined || error instanceof StorageError || error instanceof SrtError)
+      process.stderr.write(`Kiln could not start: ${error.message}\n`);
+    else log.fatal({ err: error }, 'could not start');
+    process.exit(EXIT_FAILED);
+  },
+);
 running = server;
 const demo = planned && { ...planned, publisher: await startDemo({ ...planned, log }) };
 print(

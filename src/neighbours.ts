@@ -39,7 +39,16 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     return application.outputs.get(name) ?? relays.find(application, name);
   };
   return {
-    cluster, names, sessionNames, directory, calls, others, tasks, pulls, find, bring: demand.bring,
+    cluster,
+    names,
+    sessionNames,
+    directory,
+    calls,
+    others,
+    tasks,
+    pulls,
+    find,
+    bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
     parts: [names, sessionNames, directory, relays, maps, calls],
   };

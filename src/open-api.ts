@@ -42,13 +42,21 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
   const { api } = bind.managers;
   const own = new CertificateStore({ folder, log });
   const { host } = managers ?? {};
-  const reloadApi = host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
+  const reloadApi =
+    host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
   await reloadApi?.();
   const isAlone = config.cluster === undefined;
   const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
   if (shared !== undefined) parts.push(shared);
   const resources = {
-    registry, version, cluster, directory, pulls, dynamic, shared, codecs,
+    registry,
+    version,
+    cluster,
+    directory,
+    pulls,
+    dynamic,
+    shared,
+    codecs,
     certificates: { vhosts: certificates, reloadApi },
     sessions: new StreamSessions(registry, others, calls),
   };
@@ -57,7 +65,9 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
   const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
   const owners = new StreamOwners({ registry, cluster, names, directory, log });
   const routes = apiRoutes({
-    ...resources, owners, others: isAlone ? undefined : others,
+    ...resources,
+    owners,
+    others: isAlone ? undefined : others,
     config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
   });
   return { ports: portsOf(api), routes, certificates: own };

@@ -10,8 +10,20 @@ import { portsOf } from './summary.ts';
 /** Every way in that publishers take, in the order in which they open. */
 export const PROVIDERS: readonly OpenDoors[] = [openRtmp, openSrt, openMpegts, openWebrtc];
 
-async function* openRtmp({ config, registry, neighbours: { names }, certificates, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { providers: { rtmp } }, ip, modules } = config;
+async function* openRtmp({
+  config,
+  registry,
+  neighbours: { names },
+  certificates,
+  log,
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      providers: { rtmp },
+    },
+    ip,
+    modules,
+  } = config;
   if (rtmp === undefined) return;
   const { port, tlsPort } = rtmp;
   const tls = tlsPort === undefined ? undefined : { port: tlsPort, certificates };
@@ -24,21 +36,35 @@ async function* openRtmp({ config, registry, neighbours: { names }, certificates
 }
 
 async function* openSrt({ config, registry, neighbours: { names }, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { providers: { srt: bind } }, ip } = config;
+  const {
+    bind: {
+      providers: { srt: bind },
+    },
+    ip,
+  } = config;
   if (bind?.port === undefined) return;
   const part = await whereSrtIs(log, () => SrtProvider.listen({ registry, names, log, ip, bind }));
   if (part !== undefined) yield { part, addresses: { srt: bind.port } };
 }
 
 async function* openMpegts({ config, registry, neighbours: { names }, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { providers: { mpegts } }, ip: hosts } = config;
+  const {
+    bind: {
+      providers: { mpegts },
+    },
+    ip: hosts,
+  } = config;
   if (mpegts?.port === undefined) return;
   const part = await MpegtsServer.listen({ registry, names, log, hosts, ports: mpegts.port });
   yield { part, addresses: { mpegts: mpegts.port } };
 }
 
 async function* openWebrtc({ config, registry, neighbours: { names }, webrtc, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { providers: { webrtc: bind } } } = config;
+  const {
+    bind: {
+      providers: { webrtc: bind },
+    },
+  } = config;
   if (bind === undefined || webrtc === undefined) return;
   const { pool, producers } = webrtc;
   const part = new WebrtcProvider({ registry, names, pool, producers, bind, log });

@@ -16,7 +16,13 @@ import { portsOf } from './summary.ts';
 
 /** Every way out of this server, in the order in which they start. */
 export const PUBLISHERS: readonly OpenDoors[] = [
-  openRelaySource, openLlhls, openHls, openWebrtc, openThumbnail, openOvt, openSrt,
+  openRelaySource,
+  openLlhls,
+  openHls,
+  openWebrtc,
+  openThumbnail,
+  openOvt,
+  openSrt,
 ];
 
 async function* openRelaySource({ config, registry, neighbours: { calls }, log }: DoorContext): AsyncIterable<Door> {
@@ -24,39 +30,96 @@ async function* openRelaySource({ config, registry, neighbours: { calls }, log }
 }
 
 async function* openLlhls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
-  const { bind, modules, defaults: { crossDomains } } = config;
+  const {
+    bind,
+    modules,
+    defaults: { crossDomains },
+  } = config;
   if (bind.publishers.llhls === undefined || !modules.llhls.enable) return;
-  const publisher = new PlaylistPublisher(LLHLS, { registry, ...neighbours, log, tokenKey: tokenKeyOf(config, 'LL-HLS'), crossDomains });
+  const publisher = new PlaylistPublisher(LLHLS, {
+    registry,
+    ...neighbours,
+    log,
+    tokenKey: tokenKeyOf(config, 'LL-HLS'),
+    crossDomains,
+  });
   const ports = portsOf(bind.publishers.llhls);
   yield { part: publisher, addresses: { llhls: ports }, http: { ports, routes: publisher.routes, serves: 'llhls' } };
 }
 
 async function* openHls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
-  const { bind, defaults: { crossDomains } } = config;
+  const {
+    bind,
+    defaults: { crossDomains },
+  } = config;
   if (bind.publishers.hls === undefined) return;
-  const publisher = new PlaylistPublisher(HLS, { registry, ...neighbours, log, tokenKey: tokenKeyOf(config, 'HLS'), crossDomains });
+  const publisher = new PlaylistPublisher(HLS, {
+    registry,
+    ...neighbours,
+    log,
+    tokenKey: tokenKeyOf(config, 'HLS'),
+    crossDomains,
+  });
   const ports = portsOf(bind.publishers.hls);
   yield { part: publisher, addresses: { hls: ports }, http: { ports, routes: publisher.routes } };
 }
 
-async function* openWebrtc({ config, registry, neighbours: { find, sessionNames }, webrtc, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { publishers: { webrtc: bind } } } = config;
+async function* openWebrtc({
+  config,
+  registry,
+  neighbours: { find, sessionNames },
+  webrtc,
+  log,
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { webrtc: bind },
+    },
+  } = config;
   if (bind === undefined || webrtc === undefined) return;
-  const publisher = new WebrtcPublisher({ registry, find, sessionNames, pool: webrtc.pool, producers: webrtc.producers, bind, log });
+  const publisher = new WebrtcPublisher({
+    registry,
+    find,
+    sessionNames,
+    pool: webrtc.pool,
+    producers: webrtc.producers,
+    bind,
+    log,
+  });
   const ports = portsOf(bind.signalling);
   const addresses = { webrtc: ports, ice: bind.iceCandidates.iceCandidate.map(shownCandidate) };
   yield { part: publisher, addresses, http: { ports, entrances: { play: publisher.entrance }, serves: 'webrtc' } };
 }
 
-async function* openThumbnail({ config, registry, neighbours: { others, directory, calls } }: DoorContext): AsyncIterable<Door> {
-  const { bind: { publishers: { thumbnail } }, defaults: { crossDomains } } = config;
+async function* openThumbnail({
+  config,
+  registry,
+  neighbours: { others, directory, calls },
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { thumbnail },
+    },
+    defaults: { crossDomains },
+  } = config;
   if (thumbnail === undefined) return;
   const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
   yield { part: publisher, http: { ports: portsOf(thumbnail), routes: publisher.routes } };
 }
 
-async function* openOvt({ config, registry, neighbours: { find, sessionNames }, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { publishers: { ovt } }, ip, modules } = config;
+async function* openOvt({
+  config,
+  registry,
+  neighbours: { find, sessionNames },
+  log,
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { ovt },
+    },
+    ip,
+    modules,
+  } = config;
   if (ovt?.port === undefined) return;
   const { port } = ovt;
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
@@ -67,8 +130,18 @@ async function* openOvt({ config, registry, neighbours: { find, sessionNames }, 
   }
 }
 
-async function* openSrt({ config, registry, neighbours: { find, sessionNames }, log }: DoorContext): AsyncIterable<Door> {
-  const { bind: { publishers: { srt: bind } }, ip } = config;
+async function* openSrt({
+  config,
+  registry,
+  neighbours: { find, sessionNames },
+  log,
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { srt: bind },
+    },
+    ip,
+  } = config;
   if (bind?.port === undefined) return;
   const part = await whereSrtIs(log, () => SrtPublisher.listen({ registry, find, sessionNames, log, ip, bind }));
   if (part !== undefined) yield { part, addresses: { srtPlay: bind.port } };
@@ -76,7 +149,9 @@ async function* openSrt({ config, registry, neighbours: { find, sessionNames }, 
 
 /** What session tokens are made with: the same on all nodes of a cluster, and another at each start of one alone. */
 function tokenKeyOf({ cluster }: ServerConfig, kind: 'LL-HLS' | 'HLS'): Buffer {
-  return cluster === undefined ? randomBytes(32) : createHmac('sha256', cluster.secret).update(`${kind} sessions`).digest();
+  return cluster === undefined
+    ? randomBytes(32)
+    : createHmac('sha256', cluster.secret).update(`${kind} sessions`).digest();
 }
 
 function shownCandidate({ first, last, protocol }: IceCandidate): string {

@@ -130,7 +130,8 @@ export class Server {
     const { directory, tasks } = neighbours;
     this.#providers.push(tasks);
     this.#parts.push(...neighbours.parts);
-    if (modules.dynamicAppRemoval.enable) this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
+    if (modules.dynamicAppRemoval.enable)
+      this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
     const webrtc = await openWebrtcMedia(this.#config, neighbours, log);
     if (webrtc !== undefined) {
@@ -145,14 +146,18 @@ export class Server {
     await this.#open(PROVIDERS, doors, this.#providers, ports);
     await this.#startHttp(ports, neighbours, webrtc);
     tasks.start();
-    this.#parts.push(new NodeReport({
-      cluster, registry, log,
-      facts: {
-        version: version.version,
-        addresses: clientAddresses(this.#config, this.#addresses),
-        configHash: configHash(this.#config),
-      },
-    }));
+    this.#parts.push(
+      new NodeReport({
+        cluster,
+        registry,
+        log,
+        facts: {
+          version: version.version,
+          addresses: clientAddresses(this.#config, this.#addresses),
+          configHash: configHash(this.#config),
+        },
+      }),
+    );
     this.#unready = undefined;
   }
 
@@ -166,12 +171,17 @@ export class Server {
     }
   }
 
-  async #startHttp(ports: PortTable, { directory, others, calls }: Neighbours, webrtc: WebrtcMedia | undefined): Promise<void> {
+  async #startHttp(
+    ports: PortTable,
+    { directory, others, calls }: Neighbours,
+    webrtc: WebrtcMedia | undefined,
+  ): Promise<void> {
     const { registry } = this;
     const live = new LiveStreams({ registry, directory, others, calls });
     for (const { port, secure, routes, serves, entrances } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
-      const peers = Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
+      const peers =
+        Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
       await this.#listenHttp(port, [...routes, ...peers, pagesRoutes({ registry, live, serves })], certificates);
     }
     const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
@@ -204,7 +214,8 @@ export class Server {
   get #readiness(): Readiness {
     if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
     if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
-    if (this.#cluster?.state === 'degraded') return { ready: true, degraded: 'the store of the cluster cannot be reached' };
+    if (this.#cluster?.state === 'degraded')
+      return { ready: true, degraded: 'the store of the cluster cannot be reached' };
     return { ready: true };
   }
 

@@ -120,8 +120,9 @@ export function clientAddresses(config: ServerConfig, addresses: Addresses): Rec
   const advertised = config.cluster?.node.advertiseAddress;
   const host = advertised === undefined ? hostOf(config) : hostInUrl(advertised);
   const urls = (scheme: 'http' | 'ws', ports: PortPair | undefined): string[] =>
-    [url(scheme, host, ports && { port: ports.port }), url(scheme, host, ports && { tlsPort: ports.tlsPort })]
-      .filter((one) => one !== undefined);
+    [url(scheme, host, ports && { port: ports.port }), url(scheme, host, ports && { tlsPort: ports.tlsPort })].filter(
+      (one) => one !== undefined,
+    );
   return {
     ...(rtmp !== undefined && { rtmp: rtmpOrigins(rtmp, host, true) }),
     ...(mpegts !== undefined && { mpegts: mpegts.map((ports) => udpUrl(ports, host)) }),
@@ -157,7 +158,9 @@ function watchRows(addresses: Addresses, names: Example): Row[] {
 
 function srtRows(ports: readonly PortRange[] = [], { vhost, host, app, stream }: Example): Row[] {
   const [port] = ports;
-  return port === undefined ? [] : [['SRT', `srt://${host}:${port.first}?streamid=${[vhost, app, stream].map(encodeURIComponent).join('/')}`]];
+  return port === undefined
+    ? []
+    : [['SRT', `srt://${host}:${port.first}?streamid=${[vhost, app, stream].map(encodeURIComponent).join('/')}`]];
 }
 
 /** The secure ports beside plain ones, which the other rows tell of. */
@@ -172,7 +175,11 @@ function publishRows({ rtmp = {}, srt, mpegts = [], whip }: Addresses, names: Ex
     ...rtmpRows(rtmp, names),
     ...whipRows(whip, names),
     ...srtRows(srt, names),
-    ...mpegts.map((ports): Row => ['MPEG-TS', udpUrl(ports, names.host), 'each port a stream of Providers/MPEGTS/StreamMap']),
+    ...mpegts.map((ports): Row => [
+      'MPEG-TS',
+      udpUrl(ports, names.host),
+      'each port a stream of Providers/MPEGTS/StreamMap',
+    ]),
   ];
 }
 

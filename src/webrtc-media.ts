@@ -27,8 +27,18 @@ export async function openWebrtcMedia(
   const binds = [publishers.webrtc, providers.webrtc].filter((bind) => bind !== undefined);
   if (binds.length === 0) return undefined;
   const log = parentLog.child({ module: 'webrtc' });
-  const pool = await WorkerPool.create(binds.map(({ iceCandidates }) => iceCandidates), log);
-  return { pool, producers: new LiveProducers(), signalling: new Signalling({
-    neighbours: new ResourceNeighbours(cluster, calls), log, crossDomains, proxies: blockList(modules.forwardedFor?.networks),
-  }) };
+  const pool = await WorkerPool.create(
+    binds.map(({ iceCandidates }) => iceCandidates),
+    log,
+  );
+  return {
+    pool,
+    producers: new LiveProducers(),
+    signalling: new Signalling({
+      neighbours: new ResourceNeighbours(cluster, calls),
+      log,
+      crossDomains,
+      proxies: blockList(modules.forwardedFor?.networks),
+    }),
+  };
 }

@@ -30,7 +30,11 @@ export class EmbeddedClaims {
     if (kept !== undefined && keepMs > 0) kept.until = Infinity;
     else if (kept?.until === Infinity) kept.until = performance.now() + (present?.keepMs ?? 0);
     const lease = new EmbeddedLease({
-      key, meta, inherited: kept?.value, keepMs, fence: ++this.#fence,
+      key,
+      meta,
+      inherited: kept?.value,
+      keepMs,
+      fence: ++this.#fence,
       onUpdate: () => this.#tell(key, lease),
       onKeep: (value) => keepMs > 0 && this.#kept.set(key, { value, until: Infinity }),
       onRelease: () => this.#release(lease),

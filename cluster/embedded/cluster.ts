@@ -5,8 +5,19 @@ import { NoNodeError, UnreachableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
 import { incarnate } from '../identity.ts';
 import type {
-  Claim, ClaimOptions, Cluster, ClusterEvents, Json, NodeDescription, NodeIdentity, NodeRow, Owner, OwnerChange,
-  PeerResponse, StatsRow, StatsSum,
+  Claim,
+  ClaimOptions,
+  Cluster,
+  ClusterEvents,
+  Json,
+  NodeDescription,
+  NodeIdentity,
+  NodeRow,
+  Owner,
+  OwnerChange,
+  PeerResponse,
+  StatsRow,
+  StatsSum,
 } from '../types.ts';
 import { EmbeddedClaims } from './claims.ts';
 import { EmbeddedConfig } from './config.ts';

@@ -30,10 +30,12 @@ export class EmbeddedStats {
   }
 
   sums(keys: readonly string[]): Map<string, StatsSum> {
-    return new Map(keys.flatMap((key) => {
-      const kept = this.#rows.get(key);
-      return kept === undefined ? [] : [[key, kept.sum] as const];
-    }));
+    return new Map(
+      keys.flatMap((key) => {
+        const kept = this.#rows.get(key);
+        return kept === undefined ? [] : [[key, kept.sum] as const];
+      }),
+    );
   }
 }
 

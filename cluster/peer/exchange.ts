@@ -42,8 +42,10 @@ interface Failure {
  * @throws UnreachableError when no connection came about or the node refused it, OutcomeUnknownError when no answer came
  */
 export async function exchange(way: Way, call: Call, body: Buffer): Promise<PeerResponse> {
-  const unreachable = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
-  const unknown = (text: string, cause?: Error): Error => new OutcomeUnknownError(`node ${call.to.id}: ${text}`, { cause });
+  const unreachable = (text: string, cause?: Error): Error =>
+    new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
+  const unknown = (text: string, cause?: Error): Error =>
+    new OutcomeUnknownError(`node ${call.to.id}: ${text}`, { cause });
   const sealed = seal(way.secret, 'call', call);
   // a node that does not read so long a head may end the connection before it can say so
   if (lengthOf(sealed) > MAX_HEAD - HTTP_HEAD) throw unreachable('the path and the headers of the call are too long');
@@ -80,13 +82,24 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
 }
 
 function send(
-  { address, ca }: Way, agent: Agent | undefined, headers: Record<string, string | number>, body: Buffer, signal: AbortSignal,
+  { address, ca }: Way,
+  agent: Agent | undefined,
+  headers: Record<string, string | number>,
+  body: Buffer,
+  signal: AbortSignal,
 ): Promise<Response | Failure> {
   const secure = address.startsWith('https:');
   return new Promise((resolve) => {
     let reached = false;
     const fail = (error: Error): void => resolve({ error, reached, reused: reached && request.reusedSocket });
-    const options = { method: 'POST', headers, signal, maxHeaderSize: MAX_HEAD, agent: agent ?? false, ...(ca !== undefined && { ca }) };
+    const options = {
+      method: 'POST',
+      headers,
+      signal,
+      maxHeaderSize: MAX_HEAD,
+      agent: agent ?? false,
+      ...(ca !== undefined && { ca }),
+    };
     const request = (secure ? httpsRequest : httpRequest)(`${address}/`, options);
     request.on('socket', (socket: Socket) => {
       if (socket.connecting) socket.once(secure ? 'secureConnect' : 'connect', () => (reached = true));

@@ -88,7 +88,16 @@ export class PeerPort {
   #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {
     const { self, now } = this.#options;
     const nonce = randomBytes(16).toString('base64url');
-    return { from: self, to: { id, incarnation }, method, path, headers, nonce, time: Math.round(now()), bodyHash: bodyHash(body) };
+    return {
+      from: self,
+      to: { id, incarnation },
+      method,
+      path,
+      headers,
+      nonce,
+      time: Math.round(now()),
+      bodyHash: bodyHash(body),
+    };
   }
 
   /** Idempotent. */

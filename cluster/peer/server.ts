@@ -18,7 +18,11 @@ const MAX_STREAMS = 8192;
 /** How long who is refused may take to hear of it. */
 const PARTING_MS = 5000;
 const LIMITS = {
-  requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 15_000, connectionsCheckingInterval: 2000, maxHeaderSize: MAX_HEAD,
+  requestTimeout: 30_000,
+  headersTimeout: 10_000,
+  keepAliveTimeout: 15_000,
+  connectionsCheckingInterval: 2000,
+  maxHeaderSize: MAX_HEAD,
 };
 const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
 
@@ -51,9 +55,10 @@ export class PeerServer {
         response.destroy();
       });
     };
-    this.#server = tls === undefined
-      ? createServer(LIMITS, listener)
-      : createTlsServer({ ...tls, ...LIMITS, handshakeTimeout: LIMITS.headersTimeout }, listener);
+    this.#server =
+      tls === undefined
+        ? createServer(LIMITS, listener)
+        : createTlsServer({ ...tls, ...LIMITS, handshakeTimeout: LIMITS.headersTimeout }, listener);
     this.#server.on('connection', (socket: Socket) => this.#strangers.add(socket));
     this.#server.on('upgrade', (request, socket, head) => {
       try {
@@ -104,15 +109,22 @@ export class PeerServer {
     socket.on('error', () => socket.destroy());
     const call = unseal(this.#options.secret, 'call', headers);
     if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
-    const refused = this.#objection(call, { remoteAddress, remotePort }) ?? (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
+    const refused =
+      this.#objection(call, { remoteAddress, remotePort }) ?? (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
     const take = call.method === STREAM && refused === undefined ? this.#takesStreams : undefined;
     const status = take === undefined ? 503 : 101;
     const answer = seal(this.#options.secret, 'answer', {
-      status, headers: {}, nonce: call.nonce, bodyHash: '', ...(refused !== undefined && { refused }),
+      status,
+      headers: {},
+      nonce: call.nonce,
+      bodyHash: '',
+      ...(refused !== undefined && { refused }),
     });
     const lines = [
       take === undefined ? 'HTTP/1.1 503 Refused' : 'HTTP/1.1 101 Switching Protocols',
-      ...(take === undefined ? ['connection: close', 'content-length: 0'] : ['connection: Upgrade', `upgrade: ${PROTOCOL}`]),
+      ...(take === undefined
+        ? ['connection: close', 'content-length: 0']
+        : ['connection: Upgrade', `upgrade: ${PROTOCOL}`]),
       ...Object.entries(answer).map(([name, value]) => `${name}: ${value}`),
     ];
     const text = `${lines.join('\r\n')}\r\n\r\n`;
@@ -135,7 +147,13 @@ export class PeerServer {
   }
 
   #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: Refusal): void {
-    const answer: Answer = { status, headers, nonce, bodyHash: bodyHash(body), ...(refused !== undefined && { refused }) };
+    const answer: Answer = {
+      status,
+      headers,
+      nonce,
+      bodyHash: bodyHash(body),
+      ...(refused !== undefined && { refused }),
+    };
     response.writeHead(200, { ...seal(this.#options.secret, 'answer', answer), 'content-length': body.length });
     response.end(body);
   }

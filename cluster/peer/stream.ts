@@ -18,14 +18,21 @@ export const PROTOCOL = 'kiln';
 export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const objection = (answer: Answer | undefined): string | undefined => {
-    if (answer === undefined || answer.nonce !== call.nonce) return 'what answered does not know the secret of the cluster';
+    if (answer === undefined || answer.nonce !== call.nonce)
+      return 'what answered does not know the secret of the cluster';
     if (answer.refused !== undefined) return `the stream was refused: ${refusalText(answer.refused)}`;
     return answer.status === 101 ? undefined : 'it takes no streams';
   };
   return new Promise((resolve, reject) => {
     const make = address.startsWith('https:') ? httpsRequest : httpRequest;
     const headers = { ...seal(secret, 'call', call), connection: 'Upgrade', upgrade: PROTOCOL };
-    const request: ClientRequest = make(`${address}/`, { method: 'GET', headers, maxHeaderSize: MAX_HEAD, agent: false, ...(ca !== undefined && { ca }) });
+    const request: ClientRequest = make(`${address}/`, {
+      method: 'GET',
+      headers,
+      maxHeaderSize: MAX_HEAD,
+      agent: false,
+      ...(ca !== undefined && { ca }),
+    });
     const inTime = afterRunning(timeoutMs, () => request.destroy(new Error('no answer in time')));
     const end = (text: string, cause?: Error): void => {
       inTime();

@@ -39,11 +39,22 @@ export interface Claimant {
  * @throws UnavailableError
  */
 export async function requestClaim(
-  { self, connection, timing }: Claimant, { key, token, meta, options, before, kept }: ClaimRequest, floor: number,
+  { self, connection, timing }: Claimant,
+  { key, token, meta, options, before, kept }: ClaimRequest,
+  floor: number,
 ): Promise<ClaimAnswer> {
   const [outcome, value = '', inherited, from, left] = (await connection.run(SCRIPTS.claim, [
-    key, token, encodeURIComponent(self.id), self.incarnation, JSON.stringify(meta), timing.ttl, floor,
-    options.keepMs ?? 0, options.take === true && before === 'none' ? 1 : 0, before, timing.grace - timing.ttl,
+    key,
+    token,
+    encodeURIComponent(self.id),
+    self.incarnation,
+    JSON.stringify(meta),
+    timing.ttl,
+    floor,
+    options.keepMs ?? 0,
+    options.take === true && before === 'none' ? 1 : 0,
+    before,
+    timing.grace - timing.ttl,
     kept === undefined ? '' : JSON.stringify(kept),
   ])) as string[];
   if (outcome === 'wait') return undefined;

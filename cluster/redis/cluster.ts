@@ -9,8 +9,24 @@ import { incarnate, newToken } from '../identity.ts';
 import { PeerPort, type PeerPortOptions } from '../peer/port.ts';
 import { atMost } from '../running-time.ts';
 import type {
-  Claim, ClaimOptions, Cluster, ClusterEvents, ClusterState, Json, NodeDescription, NodeIdentity, NodeRow, Owner,
-  OwnerChange, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler, StatsRow, StatsSum, StoreAddress,
+  Claim,
+  ClaimOptions,
+  Cluster,
+  ClusterEvents,
+  ClusterState,
+  Json,
+  NodeDescription,
+  NodeIdentity,
+  NodeRow,
+  Owner,
+  OwnerChange,
+  PeerHandler,
+  PeerRequest,
+  PeerResponse,
+  PeerStreamHandler,
+  StatsRow,
+  StatsSum,
+  StoreAddress,
 } from '../types.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
@@ -78,7 +94,11 @@ class RedisCluster implements Cluster {
   readonly #askPeers = coalesced(() => this.#askPeersNow());
   #closed = false;
 
-  constructor({ name, id, redis, port, timing, onFault: tell }: RedisClusterOptions, copy: ConfigCopy, known: KnownPeers) {
+  constructor(
+    { name, id, redis, port, timing, onFault: tell }: RedisClusterOptions,
+    copy: ConfigCopy,
+    known: KnownPeers,
+  ) {
     this.self = incarnate(id);
     this.#timing = timingOf(timing);
     this.#copy = copy;
@@ -94,22 +114,46 @@ class RedisCluster implements Cluster {
     });
     const common = { self: this.self, connection, timing: this.#timing, onFault };
     this.#connection = connection;
-    this.#leases = new Leases({ ...common, latest: (key) => this.#table.record(key), promised: () => this.#peers.promised });
+    this.#leases = new Leases({
+      ...common,
+      latest: (key) => this.#table.record(key),
+      promised: () => this.#peers.promised,
+    });
     this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
     this.#nodes = new Nodes({ ...common, known });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
     this.config = new RedisConfig({
-      connection, copy, timing: this.#timing, pull: () => this.#heartbeat.pull(), isDegraded: () => this.state === 'degraded', onFault,
+      connection,
+      copy,
+      timing: this.#timing,
+      pull: () => this.#heartbeat.pull(),
+      isDegraded: () => this.state === 'degraded',
+      onFault,
     });
     this.#heartbeat = new Heartbeat({
-      ...common, events: this.events, nodes: this.#nodes, leases: this.#leases, table: this.#table, config: this.config,
+      ...common,
+      events: this.events,
+      nodes: this.#nodes,
+      leases: this.#leases,
+      table: this.#table,
+      config: this.config,
       onAtStake: () => void this.#askPeers().catch(onFault),
     });
-    this.#port = new PeerPort({ ...port, self: this.self, now: () => this.#nodes.now(), addressOf: (id) => this.#nodes.addressOf(id), onFault });
+    this.#port = new PeerPort({
+      ...port,
+      self: this.self,
+      now: () => this.#nodes.now(),
+      addressOf: (id) => this.#nodes.addressOf(id),
+      onFault,
+    });
     this.#peers = new Peers({
-      self: this.self, port: this.#port, nodes: this.#nodes, timing: this.#timing,
-      isDegraded: () => this.state === 'degraded', holds: (key) => this.#knowsHolder(key),
+      self: this.self,
+      port: this.#port,
+      nodes: this.#nodes,
+      timing: this.#timing,
+      isDegraded: () => this.state === 'degraded',
+      holds: (key) => this.#knowsHolder(key),
       superseding: (held, by) => this.#leases.superseding(held, by),
     });
   }
@@ -169,7 +213,8 @@ class RedisCluster implements Cluster {
         if (options.silence === 'stop' || !(error instanceof UnavailableError)) throw error;
         return await this.#claimAmongPeers(key, meta, options, error);
       }
-      if (performance.now() > end) throw new UnavailableError('those who have held keys come first, and have not come yet');
+      if (performance.now() > end)
+        throw new UnavailableError('those who have held keys come first, and have not come yet');
       await delay(ASK_AGAIN_MS);
     }
   }
@@ -237,12 +282,15 @@ class RedisCluster implements Cluster {
   }
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
-    if (this.#leases.holds(key)) throw new UnavailableError(`this node holds ${key}, and the store cannot be reached`, { cause });
+    if (this.#leases.holds(key))
+      throw new UnavailableError(`this node holds ${key}, and the store cannot be reached`, { cause });
     // held before anybody is asked: of two nodes that claim it at once neither hears that it is free
     const lease = this.#leases.holdUnconfirmed(key, newToken(), meta, options);
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
-    throw new UnavailableError(`${key} is held elsewhere, or nobody is known to ask, and the store cannot be reached`, { cause });
+    throw new UnavailableError(`${key} is held elsewhere, or nobody is known to ask, and the store cannot be reached`, {
+      cause,
+    });
   }
 
   /**

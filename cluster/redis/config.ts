@@ -57,7 +57,12 @@ export class RedisConfig implements ConfigStore {
 
   async write(changes: readonly Change[]): Promise<void> {
     const { connection, timing, pull } = this.#options;
-    const args = changes.flatMap(({ key, value, seen }) => [key, seen, value === undefined ? 0 : 1, JSON.stringify(value) ?? '']);
+    const args = changes.flatMap(({ key, value, seen }) => [
+      key,
+      seen,
+      value === undefined ? 0 : 1,
+      JSON.stringify(value) ?? '',
+    ]);
     const end = performance.now() + 2 * timing.grace;
     for (;;) {
       const known = [this.#state.epoch, this.#state.revision];

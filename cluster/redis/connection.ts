@@ -23,12 +23,12 @@ export type RedisOptions = {
   /** Some nodes of a Redis Cluster. */
   | { readonly cluster: readonly string[] }
   | {
-    readonly sentinels: readonly string[];
-    /** Name of the master that the sentinels watch. */
-    readonly master: string;
-    readonly sentinelUsername?: string;
-    readonly sentinelPassword?: string;
-  }
+      readonly sentinels: readonly string[];
+      /** Name of the master that the sentinels watch. */
+      readonly master: string;
+      readonly sentinelUsername?: string;
+      readonly sentinelPassword?: string;
+    }
 );
 
 export interface ConnectionListener {
@@ -112,14 +112,18 @@ export class Connection {
       return reply;
     } catch (error) {
       if (isTimeout(error) && this.#answered < sent) this.#renew(this.client);
-      throw new UnavailableError(`Redis: ${(error as Error).message}`, { cause: error, mayBeDone: isUnanswered(error) });
+      throw new UnavailableError(`Redis: ${(error as Error).message}`, {
+        cause: error,
+        mayBeDone: isUnanswered(error),
+      });
     }
   }
 
   /** Finds out whether messages would still come: a connection that is dead ends by it. */
   probe(): void {
     const subscriber = this.#subscriber;
-    if (subscriber.status === 'ready') subscriber.ping().catch((error: Error) => isTimeout(error) && this.#renew(subscriber));
+    if (subscriber.status === 'ready')
+      subscriber.ping().catch((error: Error) => isTimeout(error) && this.#renew(subscriber));
   }
 
   /** Gives up a connection that does not answer. ioredis' own socketTimeout would end the one after it, too. */
@@ -184,14 +188,17 @@ function createClient(options: RedisOptions, commandTimeoutMs: number): Client {
     const { retryStrategy, maxRetriesPerRequest: _, enableOfflineQueue, autoResubscribe: __, ...own } = common;
     const first = addresses[0];
     const redisOptions = { ...own, ...credentials(first), ...(secure && { tls: tls ?? {} }) };
-    return new Cluster(addresses.map(({ host, port }) => ({ host, port })), {
-      redisOptions,
-      enableOfflineQueue,
-      clusterRetryStrategy: retryStrategy,
-      slotsRefreshTimeout: 2 * commandTimeoutMs,
-      // names in certificates are those of the nodes
-      ...(secure && { dnsLookup: (address, callback) => callback(null, address) }),
-    });
+    return new Cluster(
+      addresses.map(({ host, port }) => ({ host, port })),
+      {
+        redisOptions,
+        enableOfflineQueue,
+        clusterRetryStrategy: retryStrategy,
+        slotsRefreshTimeout: 2 * commandTimeoutMs,
+        // names in certificates are those of the nodes
+        ...(secure && { dnsLookup: (address, callback) => callback(null, address) }),
+      },
+    );
   }
   const sentinels = options.sentinels.map(addressOf);
   const secure = sentinels.some((address) => address.secure);

@@ -14,10 +14,13 @@ export class EndWatch {
     if (until >= this.#deadline) return;
     clearTimeout(this.#timer);
     this.#deadline = until;
-    this.#timer = setTimeout(() => {
-      this.#deadline = Infinity;
-      this.#onEnd();
-    }, Math.max(1, until - performance.now()));
+    this.#timer = setTimeout(
+      () => {
+        this.#deadline = Infinity;
+        this.#onEnd();
+      },
+      Math.max(1, until - performance.now()),
+    );
   }
 
   close(): void {

@@ -23,7 +23,10 @@ export class GivenUp {
     if (claims.length === 0) return;
     this.#claims = [];
     try {
-      await this.#connection.run(SCRIPTS.release, claims.flatMap(({ key, token }) => [key, token]));
+      await this.#connection.run(
+        SCRIPTS.release,
+        claims.flatMap(({ key, token }) => [key, token]),
+      );
     } catch (error) {
       this.#claims = [...claims, ...this.#claims].slice(-MAX);
       throw error;

@@ -124,8 +124,12 @@ export class Heartbeat {
     if (beat.replaced && !this.#replaced) events.emit('replaced');
     this.#replaced = beat.replaced;
     if (beat.wanted) await config.offer(beat.epoch);
-    const moved = beat.epoch !== this.#epoch || beat.open !== this.#open || this.#state === 'degraded' ||
-      beat.claimsRevision !== table.revision || beat.configRevision !== config.position.revision;
+    const moved =
+      beat.epoch !== this.#epoch ||
+      beat.open !== this.#open ||
+      this.#state === 'degraded' ||
+      beat.claimsRevision !== table.revision ||
+      beat.configRevision !== config.position.revision;
     if (this.#state === 'degraded') table.forget();
     if (moved) await this.pull();
     this.#followDrain();

@@ -29,7 +29,11 @@ export class KnownPeers {
   /** As they were when this node ended; undefined when it has never heard of a cluster. */
   readonly initial: readonly KnownPeer[] | undefined;
 
-  private constructor(file: DurableFile | undefined, initial: readonly KnownPeer[] | undefined, onFault: (error: Error) => void) {
+  private constructor(
+    file: DurableFile | undefined,
+    initial: readonly KnownPeer[] | undefined,
+    onFault: (error: Error) => void,
+  ) {
     this.#file = file;
     this.initial = initial;
     this.#last = JSON.stringify(initial) ?? '';

@@ -61,7 +61,16 @@ export class Leases {
       return undefined;
     }
     const { fence, inherited, taken } = answer;
-    const lease = this.#add({ key, token, fence, inherited, meta, validUntil: sent + this.#validity, options, waits: taken !== undefined });
+    const lease = this.#add({
+      key,
+      token,
+      fence,
+      inherited,
+      meta,
+      validUntil: sent + this.#validity,
+      options,
+      waits: taken !== undefined,
+    });
     // an earlier one of this node's, too, that Redis has lost
     this.observe(key, { token, owner: { ...this.#options.self, fence, meta } });
     const latest = this.#options.latest(key);
@@ -72,7 +81,16 @@ export class Leases {
 
   /** Holds a key that the store is yet to confirm. */
   holdUnconfirmed(key: string, token: string, meta: Json, options: ClaimOptions): RedisLease {
-    return this.#add({ key, token, fence: 0, inherited: undefined, meta, validUntil: -Infinity, options, waits: false });
+    return this.#add({
+      key,
+      token,
+      fence: 0,
+      inherited: undefined,
+      meta,
+      validUntil: -Infinity,
+      options,
+      waits: false,
+    });
   }
 
   holds(key: string): boolean {
@@ -164,7 +182,10 @@ export class Leases {
   }
 
   /** A lease that was taken begins when the one before has ended. */
-  async #untilYielded(lease: RedisLease, { token, leftMs }: { readonly token: string; readonly leftMs: number }): Promise<void> {
+  async #untilYielded(
+    lease: RedisLease,
+    { token, leftMs }: { readonly token: string; readonly leftMs: number },
+  ): Promise<void> {
     const own = this.#leases.of(lease.key).find((other) => other.token === token);
     if (own !== undefined) this.#lose(own, { ...this.#options.self, fence: lease.fence, meta: lease.meta });
     if (own === undefined || own.waits) {
@@ -193,15 +214,17 @@ export class Leases {
     const mayHold = this.#unlessPromised();
     const args = leases.flatMap(({ key, token }) => [key, token]);
     const replies = (await connection.run(SCRIPTS.renew, [timing.ttl, ...args])) as (number | string)[];
-    await Promise.all(leases.map(async (lease, at) => {
-      const reply = replies[at];
-      if (lease.ended) return;
-      if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
-      else if (reply === 1 && !lease.isRemade) {
-        if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
-      } else await this.#claimAnew(lease);
-      if (reply === 1 && !lease.ended) await this.#tellAgain(lease);
-    }));
+    await Promise.all(
+      leases.map(async (lease, at) => {
+        const reply = replies[at];
+        if (lease.ended) return;
+        if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
+        else if (reply === 1 && !lease.isRemade) {
+          if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
+        } else await this.#claimAnew(lease);
+        if (reply === 1 && !lease.ended) await this.#tellAgain(lease);
+      }),
+    );
   }
 
   /** What could not be told before. */

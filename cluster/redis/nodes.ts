@@ -65,14 +65,16 @@ export class Nodes {
 
   /** Whom to ask when Redis is away: the others as it told of them last. Undefined when this node has never heard of any. */
   peers(): readonly Peer[] | undefined {
-    if (this.#joined) return this.#others().map(({ id, incarnation, state }) => ({ id, incarnation, lost: state === 'lost' }));
+    if (this.#joined)
+      return this.#others().map(({ id, incarnation, state }) => ({ id, incarnation, lost: state === 'lost' }));
     return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '', lost: false }));
   }
 
   /** Where a node's cluster port is reached. */
   addressOf(id: string): string | undefined {
-    const known: readonly { readonly id: string; readonly address: string | undefined }[] =
-      this.#joined ? this.#rows : (this.#options.known.initial ?? []);
+    const known: readonly { readonly id: string; readonly address: string | undefined }[] = this.#joined
+      ? this.#rows
+      : (this.#options.known.initial ?? []);
     return known.find((node) => node.id === id)?.address;
   }
 
@@ -104,8 +106,15 @@ export class Nodes {
     const sent = Date.now();
     const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
-      encodeURIComponent(self.id), self.incarnation, JSON.stringify(told),
-      timing.ttl, timing.forget, this.#joined ? 0 : 1, timing.grace, copy.epoch, copy.revision,
+      encodeURIComponent(self.id),
+      self.incarnation,
+      JSON.stringify(told),
+      timing.ttl,
+      timing.forget,
+      this.#joined ? 0 : 1,
+      timing.grace,
+      copy.epoch,
+      copy.revision,
     ])) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
@@ -118,7 +127,9 @@ export class Nodes {
     // a Redis that has lost everything has not heard of all nodes yet, which are there and may hold something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     this.#rows = [...heard, ...unheard];
-    this.#options.known.keep(this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])));
+    this.#options.known.keep(
+      this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])),
+    );
     return {
       replaced: status === 'replaced',
       epoch: Number(epoch),
@@ -155,7 +166,12 @@ function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): No
     const { address, load, full, info, retires = false } = JSON.parse(json) as Told;
     if (typeof load !== 'number' || typeof info !== 'object' || info === null) return undefined;
     return {
-      address, load, full, info, id: decodeURIComponent(id), incarnation,
+      address,
+      load,
+      full,
+      info,
+      id: decodeURIComponent(id),
+      incarnation,
       state: silentMs > ttl ? 'lost' : drains === 1 || retires ? 'draining' : 'ready',
       uptimeMs: now - Number(joined),
       silentMs,

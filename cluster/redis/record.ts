@@ -11,7 +11,8 @@ export interface ClaimRecord {
  * @returns undefined when it is malformed
  */
 export function parseClaim(text: string): ClaimRecord | undefined {
-  const [, fence, token, node = '', incarnation = '', json = ''] = /^(\d+) (\S+) (\S+) (\S+) \S+ (.*)$/s.exec(text) ?? [];
+  const [, fence, token, node = '', incarnation = '', json = ''] =
+    /^(\d+) (\S+) (\S+) (\S+) \S+ (.*)$/s.exec(text) ?? [];
   if (token === undefined) return undefined;
   try {
     const meta = JSON.parse(json) as Json;

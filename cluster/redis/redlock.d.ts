@@ -16,6 +16,11 @@ declare module 'redlock' {
 
   export default class Redlock extends EventEmitter {
     constructor(clients: Iterable<unknown>, settings?: Settings);
-    using<T>(resources: string[], duration: number, settings: Settings, routine: (signal: AbortSignal) => Promise<T>): Promise<T>;
+    using<T>(
+      resources: string[],
+      duration: number,
+      settings: Settings,
+      routine: (signal: AbortSignal) => Promise<T>,
+    ): Promise<T>;
   }
 }

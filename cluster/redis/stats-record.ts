@@ -7,7 +7,10 @@ import { pairs } from './record.ts';
  * @returns undefined when no node has the row
  */
 export function parseSum(
-  hash: readonly string[], node: string, incarnation: string, reported: StatsRow | undefined,
+  hash: readonly string[],
+  node: string,
+  incarnation: string,
+  reported: StatsRow | undefined,
 ): StatsSum | undefined {
   if (hash.length === 0) return undefined;
   const byKind: Record<string, Record<string, number>> = { c: {}, s: {}, m: {}, t: {}, l: {} };
@@ -22,7 +25,11 @@ export function parseSum(
   }
   const { c = {}, s = {}, m = {}, t = {}, l = {} } = byKind;
   return {
-    counters: c, gauges: notZero(s), maxima: m, maximaTimes: t, latest: l,
+    counters: c,
+    gauges: notZero(s),
+    maxima: m,
+    maximaTimes: t,
+    latest: l,
     own: { counters: (isIncluded ? reported?.counters : undefined) ?? {}, gauges: ownGauges },
   };
 }

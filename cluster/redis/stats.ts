@@ -83,7 +83,13 @@ export class RedisStats {
   async #send({ sequence, rows, ended }: Batch): Promise<boolean> {
     const told = [...rows.values()].map((row) => this.#told(row));
     const outcome = await this.#connection.run(SCRIPTS.report, [
-      this.#node, this.#self.incarnation, this.#epoch, sequence, this.#full ? 1 : 0, JSON.stringify(ended), JSON.stringify(told),
+      this.#node,
+      this.#self.incarnation,
+      this.#epoch,
+      sequence,
+      this.#full ? 1 : 0,
+      JSON.stringify(ended),
+      JSON.stringify(told),
     ]);
     if (outcome === 'counted') {
       this.#pending = undefined;
@@ -101,10 +107,15 @@ export class RedisStats {
   #told(row: StatsRow) {
     const before = this.#counted.get(row.key);
     const full = this.#full || before === undefined;
-    const grown = list(growth(row.counters, before?.counters), (name, value) => value > 0 || before?.counters[name] === undefined);
+    const grown = list(
+      growth(row.counters, before?.counters),
+      (name, value) => value > 0 || before?.counters[name] === undefined,
+    );
     // what is 0 is not told, unless Redis may have it otherwise
     const gauges = list(row.gauges, (name, value) => value !== (before?.gauges[name] ?? 0) || (full && value !== 0));
-    const gone = Object.entries(before?.gauges ?? {}).flatMap(([name, value]) => (value !== 0 && row.gauges[name] === undefined ? [name, '0'] : []));
+    const gone = Object.entries(before?.gauges ?? {}).flatMap(([name, value]) =>
+      value !== 0 && row.gauges[name] === undefined ? [name, '0'] : [],
+    );
     const latest = list(row.latest, (name, value) => full || value !== before?.latest[name]);
     return [row.key, grown, [...gauges, ...gone], latest, full ? list(row.counters, () => true) : []];
   }
@@ -112,8 +123,12 @@ export class RedisStats {
 
 function sameRow(row: StatsRow, before: StatsRow | undefined): boolean {
   if (row === before) return true;
-  return before !== undefined && sameValues(row.counters, before.counters) && sameValues(row.gauges, before.gauges) &&
-    sameValues(row.latest, before.latest);
+  return (
+    before !== undefined &&
+    sameValues(row.counters, before.counters) &&
+    sameValues(row.gauges, before.gauges) &&
+    sameValues(row.latest, before.latest)
+  );
 }
 
 /** Names and values in turn; only what has to be told, for each costs Redis time. */

@@ -7,19 +7,23 @@ const SERVER = /^ *server node-(\d+) /;
 
 /** deploy/haproxy.cfg for any number of nodes: the lines of its first node, once for each. */
 export function balancerConfig(text: string, count: number): string {
-  return text.split('\n').flatMap((line) => {
-    const [, number] = SERVER.exec(line) ?? [];
-    if (number === undefined) return [line];
-    if (number !== '1') return [];
-    return Array.from({ length: count }, (_, index) => (
-      line.replaceAll('node-1', `node-${index + 1}`).replaceAll('NODE_1', `NODE_${index + 1}`)
-    ));
-  }).join('\n');
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const [, number] = SERVER.exec(line) ?? [];
+      if (number === undefined) return [line];
+      if (number !== '1') return [];
+      return Array.from({ length: count }, (_, index) =>
+        line.replaceAll('node-1', `node-${index + 1}`).replaceAll('NODE_1', `NODE_${index + 1}`),
+      );
+    })
+    .join('\n');
 }
 
 /** What that file takes from the environment, for nodes and a balancer on one address. */
 export function balancerEnvironment(
-  address: string, { balancer, nodes }: { readonly balancer: Ports; readonly nodes: readonly Ports[] },
+  address: string,
+  { balancer, nodes }: { readonly balancer: Ports; readonly nodes: readonly Ports[] },
 ): Record<string, string> {
   const at = (port: number): string => `${hostInUrl(address)}:${port}`;
   const environment: Record<string, string> = {};

@@ -50,15 +50,22 @@ export class LocalCluster {
     const { ports, address } = this.#options;
     const [redis, haproxy] = ['redis-server', 'haproxy'].map(findProgram) as [string, string];
     const redisConfig = join(this.folder, 'redis.conf');
-    const lines = [`port ${ports.redis}`, 'bind 127.0.0.1', `dir ${this.folder}`, 'save ""', `requirepass ${this.#password}`];
+    const lines = [
+      `port ${ports.redis}`,
+      'bind 127.0.0.1',
+      `dir ${this.folder}`,
+      'save ""',
+      `requirepass ${this.#password}`,
+    ];
     writeFileSync(redisConfig, lines.join('\n'), { mode: 0o600 });
     await this.#serve('redis-server', redis, [redisConfig]).ready(() => accepts(ports.redis));
     if (this.#options.turn) await this.#startRelay();
     await Promise.all(ports.nodes.map((_, index) => this.#startNode(index)));
     const balancer = join(this.folder, 'haproxy.cfg');
     writeFileSync(balancer, balancerConfig(readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8'), ports.nodes.length));
-    await this.#serve('haproxy', haproxy, ['-f', balancer], balancerEnvironment(address, ports))
-      .ready(() => isReady(`${this.#url(ports.balancer.http)}/readyz`));
+    await this.#serve('haproxy', haproxy, ['-f', balancer], balancerEnvironment(address, ports)).ready(() =>
+      isReady(`${this.#url(ports.balancer.http)}/readyz`),
+    );
   }
 
   /** Ends everything in order and removes the files. Idempotent. */
@@ -86,18 +93,34 @@ export class LocalCluster {
       say(`${name} has ended (${how})`);
       onBroken();
     };
-    const program = new Program({ name, path, args, env, log: join(this.folder, `${name}.log`), ending: 'SIGTERM', onEnd });
+    const program = new Program({
+      name,
+      path,
+      args,
+      env,
+      log: join(this.folder, `${name}.log`),
+      ending: 'SIGTERM',
+      onEnd,
+    });
     this.#servers.push(program);
     return program;
   }
 
   async #startRelay(): Promise<void> {
-    const { address, ports: { turn } } = this.#options;
+    const {
+      address,
+      ports: { turn },
+    } = this.#options;
     findProgram('turnserver');
     const env = {
-      KILN_TURN_SECRET: this.#turnSecret, KILN_TURN_PEERS: address, KILN_TURN_ADDRESS: address, KILN_TURN_PORT: String(turn),
+      KILN_TURN_SECRET: this.#turnSecret,
+      KILN_TURN_PEERS: address,
+      KILN_TURN_ADDRESS: address,
+      KILN_TURN_PORT: String(turn),
     };
-    await this.#serve('turnserver', join(ROOT, 'deploy/coturn/start'), ['--allow-loopback-peers'], env).ready(() => accepts(turn, address));
+    await this.#serve('turnserver', join(ROOT, 'deploy/coturn/start'), ['--allow-loopback-peers'], env).ready(() =>
+      accepts(turn, address),
+    );
   }
 
   async #startNode(index: number): Promise<void> {
@@ -130,14 +153,27 @@ export class LocalCluster {
   #environment(name: string, { rtmp, http, ovt, srt, srtPlay, api, node, ice }: NodePorts): Record<string, string> {
     const { address, ports, token } = this.#options;
     return {
-      KILN_ACCESS_TOKEN: token, KILN_CLUSTER_SECRET: this.#secret,
-      KILN_REDIS_URL: `redis://127.0.0.1:${ports.redis}`, KILN_REDIS_PASSWORD: this.#password,
-      KILN_NODE_ID: name, KILN_IP: address, KILN_ADVERTISE_ADDRESS: address, KILN_ICE_ADDRESS: address,
-      KILN_TURN: `${hostInUrl(address)}:${ports.turn}`, KILN_TURN_SECRET: this.#options.turn ? this.#turnSecret : '',
-      KILN_PROXY_NETWORKS: address, KILN_FORWARDED_NETWORKS: address,
-      KILN_RTMP_PORT: String(rtmp), KILN_HTTP_PORT: String(http), KILN_OVT_PORT: String(ovt),
-      KILN_SRT_PORT: String(srt), KILN_SRT_PLAY_PORT: String(srtPlay), KILN_API_PORT: String(api),
-      KILN_NODE_PORT: String(node), KILN_ICE_PORTS: String(ice), KILN_STORAGE: join(this.folder, name),
+      KILN_ACCESS_TOKEN: token,
+      KILN_CLUSTER_SECRET: this.#secret,
+      KILN_REDIS_URL: `redis://127.0.0.1:${ports.redis}`,
+      KILN_REDIS_PASSWORD: this.#password,
+      KILN_NODE_ID: name,
+      KILN_IP: address,
+      KILN_ADVERTISE_ADDRESS: address,
+      KILN_ICE_ADDRESS: address,
+      KILN_TURN: `${hostInUrl(address)}:${ports.turn}`,
+      KILN_TURN_SECRET: this.#options.turn ? this.#turnSecret : '',
+      KILN_PROXY_NETWORKS: address,
+      KILN_FORWARDED_NETWORKS: address,
+      KILN_RTMP_PORT: String(rtmp),
+      KILN_HTTP_PORT: String(http),
+      KILN_OVT_PORT: String(ovt),
+      KILN_SRT_PORT: String(srt),
+      KILN_SRT_PLAY_PORT: String(srtPlay),
+      KILN_API_PORT: String(api),
+      KILN_NODE_PORT: String(node),
+      KILN_ICE_PORTS: String(ice),
+      KILN_STORAGE: join(this.folder, name),
     };
   }
 

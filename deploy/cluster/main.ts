@@ -38,7 +38,8 @@ function readArguments() {
       },
     });
     const [nodes = '3', ...more] = positionals;
-    if (!/^[1-9]$/.test(nodes) || more.length > 0) throw new Error(`"${positionals.join(' ')}" is not a number of nodes (1..9)`);
+    if (!/^[1-9]$/.test(nodes) || more.length > 0)
+      throw new Error(`"${positionals.join(' ')}" is not a number of nodes (1..9)`);
     if (isIP(values.address) === 0 || EVERY.includes(values.address)) {
       throw new Error(`--address: "${values.address}" is not an address of this machine`);
     }
@@ -61,7 +62,14 @@ if (options.help) {
 const { address, count, turn } = options;
 const token = process.env.KILN_ACCESS_TOKEN || `kiln:${randomBytes(16).toString('hex')}`;
 const ports = options['free-ports'] ? await freePorts(count) : fixedPorts(count);
-const cluster = new LocalCluster({ address, ports, turn, token, say: (text) => say(`  ${text}`), onBroken: () => void stop(EXIT_FAILED) });
+const cluster = new LocalCluster({
+  address,
+  ports,
+  turn,
+  token,
+  say: (text) => say(`  ${text}`),
+  onBroken: () => void stop(EXIT_FAILED),
+});
 let demo: Demo | undefined;
 let stopping = false;
 let lastSignal = -Infinity;
@@ -89,7 +97,12 @@ async function stop(code: number): Promise<void> {
 async function publish(): Promise<Demo> {
   const { path } = await findFfmpeg();
   return await startDemo({
-    ip: [address], hostNames: ['*'], rtmpPort: ports.balancer.rtmp, app: 'app', stream: 'demo', ffmpegPath: path,
+    ip: [address],
+    hostNames: ['*'],
+    rtmpPort: ports.balancer.rtmp,
+    app: 'app',
+    stream: 'demo',
+    ffmpegPath: path,
     log: createLogger('warn'),
   });
 }
@@ -100,8 +113,10 @@ function told(): string {
   const api = `${origin('http', balancer.api)}/v1`;
   const page = origin('http', balancer.http);
   const call = `curl -u ${token}`;
-  const rows = nodes.map((node, index) =>
-    `      node-${index + 1}   process ${cluster.pids[index]}, ${origin('http', node.http)}, API ${origin('http', node.api)}/v1`);
+  const rows = nodes.map(
+    (node, index) =>
+      `      node-${index + 1}   process ${cluster.pids[index]}, ${origin('http', node.http)}, API ${origin('http', node.api)}/v1`,
+  );
   return `
   Kiln, ${count} ${count === 1 ? 'node' : 'nodes'} behind a balancer
 

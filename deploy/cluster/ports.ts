@@ -30,7 +30,16 @@ const SHARED = 6;
 export function fixedPorts(count: number): ClusterPorts {
   const nodes = Array.from({ length: count }, (_, index) => {
     const base = 20_000 + 100 * (index + 1);
-    return { rtmp: base + 35, http: base + 33, ovt: base + 90, srt: base + 99, srtPlay: base + 98, api: base + 81, node: base + 46, ice: base + 10 };
+    return {
+      rtmp: base + 35,
+      http: base + 33,
+      ovt: base + 90,
+      srt: base + 99,
+      srtPlay: base + 98,
+      api: base + 81,
+      node: base + 46,
+      ice: base + 10,
+    };
   });
   return { redis: 20_079, turn: 3478, balancer: { rtmp: 1935, http: 3333, ovt: 9000, api: 8081 }, nodes };
 }
@@ -48,7 +57,14 @@ export async function freePorts(count: number): Promise<ClusterPorts> {
   const ports = await unusedPorts(SHARED + PER_NODE * count, () => FIRST + Math.floor(Math.random() * COUNT));
   const take = (): number => ports.pop() as number;
   const nodes = Array.from({ length: count }, () => ({
-    rtmp: take(), http: take(), ovt: take(), srt: take(), srtPlay: take(), api: take(), node: take(), ice: take(),
+    rtmp: take(),
+    http: take(),
+    ovt: take(),
+    srt: take(),
+    srtPlay: take(),
+    api: take(),
+    node: take(),
+    ice: take(),
   }));
   return { redis: take(), turn: take(), balancer: { rtmp: take(), http: take(), ovt: take(), api: take() }, nodes };
 }

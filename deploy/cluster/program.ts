@@ -63,7 +63,8 @@ export class Program {
     const end = performance.now() + READY_WITHIN_MS;
     while (!(await probe())) {
       if (!this.#runs) throw new Error(`${name} did not start:\n${this.#lastWords()}`);
-      if (performance.now() > end) throw new Error(`${name} is not ready after ${READY_WITHIN_MS / 1000} s:\n${this.#lastWords()}`);
+      if (performance.now() > end)
+        throw new Error(`${name} is not ready after ${READY_WITHIN_MS / 1000} s:\n${this.#lastWords()}`);
       await delay(LOOK_EVERY_MS);
     }
   }
@@ -96,7 +97,11 @@ export class Program {
   #spawn(): ChildProcess {
     const { path, args, env, log, onEnd } = this.#options;
     const output = openSync(log, 'a');
-    const child = spawn(path, args, { stdio: ['ignore', output, output], env: { ...process.env, ...env }, detached: true });
+    const child = spawn(path, args, {
+      stdio: ['ignore', output, output],
+      env: { ...process.env, ...env },
+      detached: true,
+    });
     closeSync(output);
     child.once('error', (error) => onEnd(error.message));
     child.once('exit', (code, signal) => {

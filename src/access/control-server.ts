@@ -36,7 +36,11 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
  * @param signal gives the call up
  * @throws ControlServerError
  */
-export async function askControlServer(server: ControlServer, question: object, signal: AbortSignal): Promise<ControlAnswer> {
+export async function askControlServer(
+  server: ControlServer,
+  question: object,
+  signal: AbortSignal,
+): Promise<ControlAnswer> {
   const { url, secretKey, timeout } = server;
   const body = Buffer.from(JSON.stringify(question));
   const deadline = AbortSignal.timeout(timeout);
@@ -72,7 +76,8 @@ async function bodyOf(response: IncomingMessage): Promise<Buffer> {
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new ControlServerError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`, true);
+    if (size > MAX_ANSWER_BYTES)
+      throw new ControlServerError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`, true);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

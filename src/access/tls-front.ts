@@ -25,7 +25,13 @@ export interface TlsFront {
 const NO_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_HTTP_REQUEST', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
 /** TLS for the connections of a port that is not its own, with the certificate that is in use when they come. */
-export function createTlsFront({ certificates, protocols, handshakeMs, onSecure, onFailure }: TlsFrontOptions): TlsFront {
+export function createTlsFront({
+  certificates,
+  protocols,
+  handshakeMs,
+  onSecure,
+  onFailure,
+}: TlsFrontOptions): TlsFront {
   /** By both ends of the TCP connection, which the socket of TLS shows as well. */
   const handshaking = new Map<string, { readonly socket: Socket; readonly peer: Peer }>();
   let initial: CertificateStore['initial'];
@@ -43,7 +49,10 @@ export function createTlsFront({ certificates, protocols, handshakeMs, onSecure,
     else onSecure(secure, pending.peer);
   });
   server.on('tlsClientError', (error: NodeJS.ErrnoException, secure) => {
-    onFailure(NO_TLS.has(error.code ?? '') ? 'it does not speak TLS' : reasonOf(error), handshaking.get(keyOf(secure))?.peer);
+    onFailure(
+      NO_TLS.has(error.code ?? '') ? 'it does not speak TLS' : reasonOf(error),
+      handshaking.get(keyOf(secure))?.peer,
+    );
     secure.destroy();
   });
 

@@ -8,7 +8,12 @@ import { PullCreation } from './pull-request.ts';
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
 
 type Name =
-  | 'Application' | 'ApplicationChange' | 'OutputProfile' | 'OutputProfileChange' | 'PullCreation' | 'VirtualHost';
+  | 'Application'
+  | 'ApplicationChange'
+  | 'OutputProfile'
+  | 'OutputProfileChange'
+  | 'PullCreation'
+  | 'VirtualHost';
 
 /**
  * A configuration object in a body or an answer: anything for the route, since what reads it tells its faults;
@@ -41,7 +46,9 @@ export function configSchemas(): Readonly<Record<Name, object>> {
     ApplicationChange: { type: 'object', properties: changeable },
     OutputProfile: { ...aboutProfile, properties: profile },
     OutputProfileChange: {
-      ...aboutProfile, required: aboutProfile.required.filter((key) => key !== 'name'), properties: replaceable,
+      ...aboutProfile,
+      required: aboutProfile.required.filter((key) => key !== 'name'),
+      properties: replaceable,
     },
     PullCreation,
     VirtualHost: {

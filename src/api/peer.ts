@@ -35,7 +35,9 @@ export class PeerApi {
 
   async #answer({ method, path, headers, body }: PeerRequest): Promise<PeerResponse> {
     const response = await this.#app.inject({
-      method: method as 'GET', url: path.slice(PEER_API.length), headers: { ...headers, 'content-type': 'application/json' },
+      method: method as 'GET',
+      url: path.slice(PEER_API.length),
+      headers: { ...headers, 'content-type': 'application/json' },
       payload: body,
     });
     const told = OWNERS_WORD.flatMap((name) => {

@@ -60,13 +60,23 @@ export function readPullRequest(body: unknown): PullRequest {
 
 /** How it is pulled, with the defaults of facts/01-rest-api.md section 6. */
 export function orderOf({ urls, properties }: PullRequest, { origins }: VirtualHostConfig): PullOrder {
-  const { persistent = false, relay = false, ignoreRtcpSRTimestamp: ignoresReports = false, noInputFailoverTimeoutMs, unusedStreamDeletionTimeoutMs, retryCount } = properties;
+  const {
+    persistent = false,
+    relay = false,
+    ignoreRtcpSRTimestamp: ignoresReports = false,
+    noInputFailoverTimeoutMs,
+    unusedStreamDeletionTimeoutMs,
+    retryCount,
+  } = properties;
   const spec = {
-    urls: [...urls], relay, ignoresReports,
+    urls: [...urls],
+    relay,
+    ignoresReports,
     noInputFailoverMs: noInputFailoverTimeoutMs ?? NO_INPUT_MS,
     unusedMs: unusedStreamDeletionTimeoutMs ?? UNUSED_MS,
     retryCount: retryCount || origins?.properties.retryCount || 0,
-    failbackMs: 0, isFromStore: false,
+    failbackMs: 0,
+    isFromStore: false,
   };
   return { spec, persistent };
 }

@@ -53,7 +53,8 @@ export function speakJson(app: FastifyInstance): void {
 
 /** All routes of the management API. */
 export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
-  const { registry, version, cluster, directory, sessions, pulls, shared, others, dynamic, codecs, certificates } = options;
+  const { registry, version, cluster, directory, sessions, pulls, shared, others, dynamic, codecs, certificates } =
+    options;
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));

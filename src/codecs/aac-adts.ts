@@ -28,7 +28,8 @@ export function adtsBytes(data: Buffer, at: number): number | undefined {
   if (at + HEADER_BYTES > data.length) return undefined;
   const flags = data[at + 1] as number;
   // layer 0, in which a checksum or none does not matter
-  if (data[at] !== 0xff || (flags & 0xf6) !== 0xf0 || SAMPLERATES[((data[at + 2] as number) >> 2) & 15] === undefined) return 0;
+  if (data[at] !== 0xff || (flags & 0xf6) !== 0xf0 || SAMPLERATES[((data[at + 2] as number) >> 2) & 15] === undefined)
+    return 0;
   const bytes = (data.readUIntBE(at + 3, 3) >> 5) & MAX_FRAME_LENGTH;
   return bytes < ((flags & 1) === 0 ? HEADER_BYTES + CHECKSUM_BYTES : HEADER_BYTES) ? 0 : bytes;
 }
@@ -63,7 +64,7 @@ export function parseAdtsHeader(data: Buffer): AdtsHeader {
  * @throws BitstreamError when a frame is cut off or holds more than one raw data block
  */
 export function* adtsFrames(data: Buffer): IterableIterator<{ header: AdtsHeader; payload: Buffer }> {
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     const header = parseAdtsHeader(data.subarray(at));
     const end = at + header.frameLength;
     if (end > data.length) throw new BitstreamError('an ADTS frame is cut off');

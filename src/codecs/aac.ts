@@ -41,7 +41,14 @@ const SCALABLE = 6;
 export function parseAudioSpecificConfig(config: Buffer): AacConfig {
   const reader = new BitReader(config);
   const told = readAudioSpecificConfig(reader);
-  if (told.sbr || reader.bitsLeft < 16 || reader.read(11) !== SYNC_SBR || readObjectType(reader) !== SBR || !reader.flag()) return told;
+  if (
+    told.sbr ||
+    reader.bitsLeft < 16 ||
+    reader.read(11) !== SYNC_SBR ||
+    readObjectType(reader) !== SBR ||
+    !reader.flag()
+  )
+    return told;
   const outputSamplerate = readSamplerate(reader);
   const ps = reader.bitsLeft >= 12 && reader.read(11) === SYNC_PS && reader.flag();
   return { ...told, sbr: true, ps, outputSamplerate, outputChannels: ps && told.channels === 1 ? 2 : told.channels };
@@ -63,7 +70,13 @@ export function readAudioSpecificConfig(reader: BitReader): AacConfig {
   if (!GENERAL_AUDIO.has(objectType)) throw new BitstreamError(`audio object type ${objectType} is not AAC`);
   const general = readGeneralAudio(reader, objectType, channelConfiguration);
   return {
-    objectType, samplerate, channelConfiguration, ...general, sbr, ps, outputSamplerate,
+    objectType,
+    samplerate,
+    channelConfiguration,
+    ...general,
+    sbr,
+    ps,
+    outputSamplerate,
     outputChannels: ps && general.channels === 1 ? 2 : general.channels,
   };
 }

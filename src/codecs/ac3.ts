@@ -61,7 +61,11 @@ function readPlain(frame: Buffer, bsid: number): Ac3Frame | undefined {
   const words = Math.floor((kbits * 1000 * 6 * SAMPLES_PER_BLOCK) / (rate * 16)) + (rate === 44_100 ? size & 1 : 0);
   const shift = Math.max(0, bsid - 8);
   return {
-    codec: 'AC3', samplerate: rate >> shift, channels: (CHANNELS[acmod] as number) + lfe, samplesPerFrame: 6 * SAMPLES_PER_BLOCK, bytes: 2 * words,
+    codec: 'AC3',
+    samplerate: rate >> shift,
+    channels: (CHANNELS[acmod] as number) + lfe,
+    samplesPerFrame: 6 * SAMPLES_PER_BLOCK,
+    bytes: 2 * words,
   };
 }
 

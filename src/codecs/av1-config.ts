@@ -53,9 +53,13 @@ export function buildAv1Config(data: Buffer): Buffer {
     Buffer.of(
       MARKER_AND_VERSION,
       (header.profile << 5) | header.level,
-      (header.tier << 7) | (Number(header.bitDepth > 8) << 6) | (Number(header.bitDepth === 12) << 5)
-        | (Number(header.monochrome) << 4) | (Number(header.subsamplingX) << 3) | (Number(header.subsamplingY) << 2)
-        | header.chromaSamplePosition,
+      (header.tier << 7) |
+        (Number(header.bitDepth > 8) << 6) |
+        (Number(header.bitDepth === 12) << 5) |
+        (Number(header.monochrome) << 4) |
+        (Number(header.subsamplingX) << 3) |
+        (Number(header.subsamplingY) << 2) |
+        header.chromaSamplePosition,
       0,
     ),
     obu.data,
@@ -71,8 +75,12 @@ export function codecString(config: Av1Config): string {
   const short = `av01.${config.profile}.${two(config.level)}${tier}.${two(config.bitDepth)}`;
   const colour = config.sequenceHeader?.colour;
   const points = colour === undefined ? [] : [colour.primaries, colour.transfer, colour.matrix];
-  const usual = config.subsamplingX && config.subsamplingY && !config.monochrome && colour?.fullRange !== true
-    && points.every((point) => point <= HIGHEST_UNASSIGNED_COLOUR);
+  const usual =
+    config.subsamplingX &&
+    config.subsamplingY &&
+    !config.monochrome &&
+    colour?.fullRange !== true &&
+    points.every((point) => point <= HIGHEST_UNASSIGNED_COLOUR);
   if (usual) return short;
   const position = config.subsamplingX && config.subsamplingY ? config.chromaSamplePosition : 0;
   const chroma = `${Number(config.subsamplingX)}${Number(config.subsamplingY)}${position}`;

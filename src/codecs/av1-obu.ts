@@ -31,7 +31,7 @@ export interface Obu {
  */
 export function* obus(data: Buffer): IterableIterator<Obu> {
   let count = 0;
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     if (++count > MAX_OBUS) throw new BitstreamError(`more than ${MAX_OBUS} OBUs`);
     const header = data[at] as number;
     if ((header & 0x80) !== 0) throw new BitstreamError('the forbidden bit of an OBU is set');

@@ -45,9 +45,11 @@ export function parseAvcConfig(record: Buffer): AvcConfig {
  * Writes an avcC payload for 4-byte lengths.
  * @throws BitstreamError when there is no SPS or PPS, or the first SPS is malformed
  */
-export function buildAvcConfig(
-  { sps, pps, spsExtensions = [] }: Pick<AvcConfig, 'sps' | 'pps'> & Partial<Pick<AvcConfig, 'spsExtensions'>>,
-): Buffer {
+export function buildAvcConfig({
+  sps,
+  pps,
+  spsExtensions = [],
+}: Pick<AvcConfig, 'sps' | 'pps'> & Partial<Pick<AvcConfig, 'spsExtensions'>>): Buffer {
   const [first] = sps;
   if (first === undefined || pps.length === 0) throw new BitstreamError('H.264 needs an SPS and a PPS');
   if (sps.length > MAX_SPS || pps.length > MAX_PPS || spsExtensions.length > MAX_PPS) {

@@ -89,7 +89,15 @@ export function parseSps(nal: Buffer): H264Sps {
   const inOrder = intraOnly || pocType === 2 || profile === BASELINE;
   const maxReorderFrames = vui?.maxReorderFrames ?? (inOrder ? 0 : undefined);
   return {
-    id, profile, constraints, level, chromaFormat, bitDepthLuma, bitDepthChroma, width, height,
+    id,
+    profile,
+    constraints,
+    level,
+    chromaFormat,
+    bitDepthLuma,
+    bitDepthChroma,
+    width,
+    height,
     interlaced: !frameMbsOnly,
     sar: vui?.sar ?? { num: 1, den: 1 },
     colour: vui?.colour,

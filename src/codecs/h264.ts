@@ -47,7 +47,8 @@ export function isKeyAccessUnit(data: Buffer, gradual = false): boolean {
   for (const nal of nalUnits(data)) {
     const type = nalType(nal);
     if (isKeyNal(nal)) return true;
-    if (type === NAL.slice || type === NAL.partitionA) return recovery === 0 ? isIntraSlice(nal) : gradual && recovery !== undefined;
+    if (type === NAL.slice || type === NAL.partitionA)
+      return recovery === 0 ? isIntraSlice(nal) : gradual && recovery !== undefined;
     if (type === NAL.sei) recovery ??= recoveryFrames(nal);
   }
   return false;

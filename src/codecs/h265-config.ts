@@ -34,7 +34,11 @@ export function parseHevcConfig(record: Buffer): HevcConfig {
   const lengthSize = ((reader.u8() & 3) + 1) as LengthSize;
   const arrays = reader.u8();
   if (arrays > MAX_ARRAYS) throw new BitstreamError('the HEVC configuration record has too many arrays');
-  const byType = new Map<number, Buffer[]>([[VPS, []], [SPS, []], [PPS, []]]);
+  const byType = new Map<number, Buffer[]>([
+    [VPS, []],
+    [SPS, []],
+    [PPS, []],
+  ]);
   for (let i = 0; i < arrays; i++) {
     const type = reader.u8() & 0x3f;
     const nals = readParameterSets(reader, reader.u16());
@@ -44,7 +48,10 @@ export function parseHevcConfig(record: Buffer): HevcConfig {
     profileSpace: head >> 6,
     tier: (head >> 5) & 1,
     profile: head & 0x1f,
-    compatibility, constraints, level, lengthSize,
+    compatibility,
+    constraints,
+    level,
+    lengthSize,
     vps: byType.get(VPS) as Buffer[],
     sps: byType.get(SPS) as Buffer[],
     pps: byType.get(PPS) as Buffer[],
@@ -61,7 +68,11 @@ export function buildHevcConfig({ vps, sps, pps }: Pick<HevcConfig, 'vps' | 'sps
     throw new BitstreamError('H.265 needs a VPS, an SPS and a PPS');
   }
   const parts = [recordHead(parseSps(first))];
-  for (const [type, nals] of [[VPS, vps], [SPS, sps], [PPS, pps]] as const) {
+  for (const [type, nals] of [
+    [VPS, vps],
+    [SPS, sps],
+    [PPS, pps],
+  ] as const) {
     parts.push(Buffer.of(0x80 | type, nals.length >> 8, nals.length & 0xff));
     writeParameterSets(parts, nals);
   }

@@ -58,6 +58,6 @@ export function readMpegAudioFrame(data: Buffer, at: number): MpegAudioFrame | u
     samplerate,
     channels: (data[at + 3] as number) >> 6 === MONO ? 1 : 2,
     samplesPerFrame,
-    bytes: Math.floor((samplesPerFrame / 8) * kbits * 1000 / samplerate) + padding,
+    bytes: Math.floor(((samplesPerFrame / 8) * kbits * 1000) / samplerate) + padding,
   };
 }

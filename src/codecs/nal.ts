@@ -23,7 +23,7 @@ export interface CanonicalUnit {
  * @throws BitstreamError when a length points past the end
  */
 export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIterator<Buffer> {
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     const end = nalEnd(data, at, lengthSize);
     if (end > at + lengthSize) yield data.subarray(at + lengthSize, end);
     at = end;
@@ -112,7 +112,7 @@ export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (na
   let holes = false;
   let pending = false;
   let count = 0;
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     if (++count > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a picture`);
     const end = nalEnd(data, at, lengthSize);
     const nal = data.subarray(at + lengthSize, end);

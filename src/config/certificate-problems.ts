@@ -22,7 +22,10 @@ export async function certificateProblems(config: ServerConfig, folder: string):
 
 type Load = () => Promise<unknown>;
 
-function* certificates({ managers, virtualHosts, cluster }: ServerConfig, folder: string): Iterable<[path: Path, load: Load]> {
+function* certificates(
+  { managers, virtualHosts, cluster }: ServerConfig,
+  folder: string,
+): Iterable<[path: Path, load: Load]> {
   const tls = managers?.host.tls;
   if (tls !== undefined) yield [['managers', 'host', 'tls'], () => loadCertificate(tls, folder)];
   for (const [index, { host }] of virtualHosts.entries()) {

@@ -44,9 +44,10 @@ export async function loadCertificate(tls: TlsConfig, folder: string): Promise<C
   const text = (key: FileKey, path: string): Promise<string> => readText(key, path, folder);
   const own = readCertificates('certPath', certPath, await text('certPath', certPath));
   const key = await text('keyPath', keyPath);
-  const chain = chainCertPath === undefined
-    ? []
-    : readCertificates('chainCertPath', chainCertPath, await text('chainCertPath', chainCertPath));
+  const chain =
+    chainCertPath === undefined
+      ? []
+      : readCertificates('chainCertPath', chainCertPath, await text('chainCertPath', chainCertPath));
   const [leaf] = own as [X509Certificate];
   if (!leaf.checkPrivateKey(readKey(keyPath, key))) {
     throw new CertificateError('keyPath', `"${keyPath}" is not the key of the certificate in "${certPath}"`);

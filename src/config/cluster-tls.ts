@@ -15,7 +15,8 @@ interface Authorities {
  * @throws CertificateError
  */
 export async function loadRedisTls(
-  tls: ClusterConfig['redis']['tls'], folder: string,
+  tls: ClusterConfig['redis']['tls'],
+  folder: string,
 ): Promise<(Authorities & { readonly cert?: string; readonly key?: string }) | undefined> {
   if (tls === undefined) return undefined;
   const { caCertPath, certPath, keyPath } = tls;
@@ -32,7 +33,8 @@ export async function loadRedisTls(
  * @throws CertificateError
  */
 export async function loadNodeTls(
-  { tls, advertiseAddress }: ClusterConfig['node'], folder: string,
+  { tls, advertiseAddress }: ClusterConfig['node'],
+  folder: string,
 ): Promise<(Authorities & { readonly cert: string; readonly key: string }) | undefined> {
   if (tls === undefined) return undefined;
   const { caCertPath, certPath } = tls;
@@ -43,7 +45,9 @@ export async function loadNodeTls(
   }
   if (caCertPath === undefined) return { cert, key };
   const authorities = await loadAuthorities(caCertPath, folder);
-  if (!authorities.some((authority) => chain.some((one) => one.checkIssued(authority) && one.verify(authority.publicKey)))) {
+  if (
+    !authorities.some((authority) => chain.some((one) => one.checkIssued(authority) && one.verify(authority.publicKey)))
+  ) {
     throw new CertificateError('caCertPath', `"${caCertPath}" is not who signed the certificate in "${certPath}"`);
   }
   return { ca: pem(authorities), cert, key };

@@ -24,7 +24,9 @@ export function expandIncludes(
   function included({ name, file, attributes: { include = '' } }: XmlElement, depth: number): XmlElement[] {
     if (depth >= MAX_DEPTH) throw new ConfigError([`${file}: includes are nested deeper than ${MAX_DEPTH}`]);
     const folder = dirname(file);
-    const paths = globSync(include, { cwd: folder }).map((path) => resolve(folder, path)).sort();
+    const paths = globSync(include, { cwd: folder })
+      .map((path) => resolve(folder, path))
+      .sort();
     if (paths.length === 0) warn(`${file}: no file matches include="${include}" of ${name}`);
     return paths.map((path) => {
       if (++files > MAX_FILES) throw new ConfigError([`${file}: includes more than ${MAX_FILES} files`]);

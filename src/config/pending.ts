@@ -41,13 +41,20 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['FILE provider', { application: ({ providers }) => providers.file }],
   ['FILE publisher', { application: ({ publishers }) => publishers.file }],
   ['Push publisher', { application: ({ publishers }) => publishers.push }],
-  ['EventGenerator', { application: ({ eventGenerator, providers }) =>
-    eventGenerator?.enable || providers.rtmp?.eventGenerator }],
+  [
+    'EventGenerator',
+    { application: ({ eventGenerator, providers }) => eventGenerator?.enable || providers.rtmp?.eventGenerator },
+  ],
   ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
   ['MaxConnection of all Publishers together', { application: ({ publishers }) => publishers.maxConnection }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],
-  ['TcpRelay', { server: ({ bind: { providers, publishers } }) =>
-    lacksSecret(providers.webrtc) || lacksSecret(publishers.webrtc) }, 'is told to nobody: it takes a TcpRelaySecret, which the relay knows, too'],
+  [
+    'TcpRelay',
+    {
+      server: ({ bind: { providers, publishers } }) => lacksSecret(providers.webrtc) || lacksSecret(publishers.webrtc),
+    },
+    'is told to nobody: it takes a TcpRelaySecret, which the relay knows, too',
+  ],
   ['Subtitles', { application: ({ subtitles }) => subtitles?.enable }],
   ['STT', { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.stt?.enable }],
   ['DVR', hlsOption(({ dvr }) => dvr?.enable)],
@@ -80,7 +87,9 @@ export function pendingInApplication(application: ApplicationConfig): string[] {
 function lines({ servers, vhosts, applications }: Configured): string[] {
   return MODULES.flatMap(([name, { server, vhost, application }, consequence = NO_EFFECT]) => {
     const configured =
-      (server && servers.some(server)) || (vhost && vhosts.some(vhost)) || (application && applications.some(application));
+      (server && servers.some(server)) ||
+      (vhost && vhosts.some(vhost)) ||
+      (application && applications.some(application));
     return configured ? [`${name} ${consequence}`] : [];
   });
 }

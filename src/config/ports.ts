@@ -30,8 +30,9 @@ export function portProblems(config: ServerConfig): Problem[] {
 
 /** Every port of one transport that this server listens on. */
 export function ownPorts(config: ServerConfig, wanted: Transport): number[] {
-  return [...listeners(config)].filter(({ transport }) => transport === wanted).flatMap(({ first, last }) =>
-    Array.from({ length: last - first + 1 }, (_, index) => first + index));
+  return [...listeners(config)]
+    .filter(({ transport }) => transport === wanted)
+    .flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, index) => first + index));
 }
 
 function conflict(one: Listener, other: Listener): boolean {
@@ -78,7 +79,8 @@ function* secured(path: Path, bind: SecuredPorts = {}): Iterable<Listener> {
 }
 
 function* http(path: Path, bind: SecuredPorts | undefined): Iterable<Listener> {
-  for (const listener of secured(path, bind)) yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'http' : 'https' };
+  for (const listener of secured(path, bind))
+    yield { ...listener, shared: listener.path.at(-1) === 'port' ? 'http' : 'https' };
 }
 
 function* webrtc(path: Path, bind: WebrtcBindConfig | undefined): Iterable<Listener> {

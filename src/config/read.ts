@@ -1,7 +1,14 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import Value from 'typebox/value';
 import {
-  deepFreeze, isListSchema, isObjectSchema, resolve, type Described, type ListSchema, type Path, type Problem,
+  deepFreeze,
+  isListSchema,
+  isObjectSchema,
+  resolve,
+  type Described,
+  type ListSchema,
+  type Path,
+  type Problem,
 } from './resolve.ts';
 
 export type { Problem };

@@ -31,7 +31,7 @@ export function mappedAddress(message: Buffer, transaction: Buffer): string | un
   const end = HEADER_BYTES + message.readUInt16BE(2);
   if (end > message.length) return undefined;
   let plain: string | undefined;
-  for (let at = HEADER_BYTES; at + 4 <= end; ) {
+  for (let at = HEADER_BYTES; at + 4 <= end;) {
     const type = message.readUInt16BE(at);
     const length = message.readUInt16BE(at + 2);
     const value = message.subarray(at + 4, Math.min(at + 4 + length, end));
@@ -57,9 +57,10 @@ export async function askStun({ host, port }: Endpoint, timeoutMs: number): Prom
   const transaction = randomBytes(12);
   const signal = AbortSignal.timeout(timeoutMs);
   const request = bindingRequest(transaction);
-  const send = (): void => socket.send(request, port, host, (error) => {
-    if (error) socket.emit('error', error);
-  });
+  const send = (): void =>
+    socket.send(request, port, host, (error) => {
+      if (error) socket.emit('error', error);
+    });
   send();
   const again = setInterval(send, RETRANSMIT_MS);
   try {

@@ -135,5 +135,7 @@ export function parseUrl(text: string, schemes: readonly string[]): string | und
 
 /** A STUN or TURN server (RFC 7064, RFC 7065), kept as it was written. */
 export function parseIceUrl(text: string): string | undefined {
-  return /^(?:stuns?|turns?):(?:\[[\da-f:.]+\]|[^\s/?#:[\]]+)(?::\d{1,5})?(?:\?transport=\w+)?$/i.test(text) ? text : undefined;
+  return /^(?:stuns?|turns?):(?:\[[\da-f:.]+\]|[^\s/?#:[\]]+)(?::\d{1,5})?(?:\?transport=\w+)?$/i.test(text)
+    ? text
+    : undefined;
 }

@@ -73,6 +73,9 @@ function toElement(node: Node, file: string): XmlElement | undefined {
     file,
     attributes: (node[ATTRIBUTES] ?? {}) as Record<string, string>,
     children: content.map((child) => toElement(child, file)).filter((child) => child !== undefined),
-    text: content.map((child) => (child[TEXT] as string | undefined) ?? '').join('').trim(),
+    text: content
+      .map((child) => (child[TEXT] as string | undefined) ?? '')
+      .join('')
+      .trim(),
   };
 }

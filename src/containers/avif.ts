@@ -19,7 +19,9 @@ export function avifFile(unit: Buffer): Buffer {
   const properties = itemProperties(unit);
   const meta = (offset: number) =>
     fullBox(
-      'meta', 0, 0,
+      'meta',
+      0,
+      0,
       fullBox('hdlr', 0, 0, u32(0), ascii('pict'), zeros(13)),
       fullBox('pitm', 0, 0, u16(ITEM)),
       // offsets and lengths in 4 bytes, no base offset; one item in one extent

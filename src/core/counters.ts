@@ -4,7 +4,16 @@ export type PublisherKind = (typeof PUBLISHER_KINDS)[number];
 
 /** What a source's connection is counted under in statistics. */
 export const PROVIDER_KINDS = [
-  'file', 'mpegts', 'multiplex', 'ovt', 'rtmp', 'rtsp', 'rtsppull', 'scheduled', 'srt', 'webrtc',
+  'file',
+  'mpegts',
+  'multiplex',
+  'ovt',
+  'rtmp',
+  'rtsp',
+  'rtsppull',
+  'scheduled',
+  'srt',
+  'webrtc',
 ] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
@@ -52,10 +61,26 @@ export class Counters {
   readonly in = new Flow(this.createdTime);
   readonly out = new Flow(this.createdTime);
   readonly publishers: Record<PublisherKind, number> = {
-    file: 0, hlsv3: 0, llhls: 0, ovt: 0, push: 0, srt: 0, thumbnail: 0, webrtc: 0,
+    file: 0,
+    hlsv3: 0,
+    llhls: 0,
+    ovt: 0,
+    push: 0,
+    srt: 0,
+    thumbnail: 0,
+    webrtc: 0,
   };
   readonly providers: Record<ProviderKind, number> = {
-    file: 0, mpegts: 0, multiplex: 0, ovt: 0, rtmp: 0, rtsp: 0, rtsppull: 0, scheduled: 0, srt: 0, webrtc: 0,
+    file: 0,
+    mpegts: 0,
+    multiplex: 0,
+    ovt: 0,
+    rtmp: 0,
+    rtsp: 0,
+    rtsppull: 0,
+    scheduled: 0,
+    srt: 0,
+    webrtc: 0,
   };
   totalConnections = 0;
   maxTotalConnections = 0;

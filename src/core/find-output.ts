@@ -6,4 +6,8 @@ import type { OutputStream } from './stream.ts';
  * pulled from. What comes from elsewhere is there, as a relay or a pulled stream, when the promise resolves.
  * @returns undefined when there is none
  */
-export type FindOutput = (application: Application, name: string, query: URLSearchParams) => Promise<OutputStream | undefined>;
+export type FindOutput = (
+  application: Application,
+  name: string,
+  query: URLSearchParams,
+) => Promise<OutputStream | undefined>;

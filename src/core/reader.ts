@@ -148,7 +148,9 @@ export class Reader {
     const before = this.#gate ?? new KeyGate();
     for (const start of lastKeys(queued)) {
       const cut = before.cut(queued, start);
-      const { kept: [oldest, ...others] } = cut;
+      const {
+        kept: [oldest, ...others],
+      } = cut;
       if (oldest === undefined) continue;
       if (this.#fits(bytesOf(cut.kept), oldest, others.at(-1) ?? oldest)) return cut;
     }

@@ -2,8 +2,19 @@ import type { ProviderKind } from './counters.ts';
 
 /** `sourceType` of the management API. */
 type SourceType =
-  | 'WebRTC' | 'Ovt' | 'Rtmp' | 'RtmpPull' | 'Rtsp' | 'RtspPull' | 'Transcoder' | 'SRT' | 'MPEGTS'
-  | 'Scheduled' | 'Multiplex' | 'File' | 'Unknown';
+  | 'WebRTC'
+  | 'Ovt'
+  | 'Rtmp'
+  | 'RtmpPull'
+  | 'Rtsp'
+  | 'RtspPull'
+  | 'Transcoder'
+  | 'SRT'
+  | 'MPEGTS'
+  | 'Scheduled'
+  | 'Multiplex'
+  | 'File'
+  | 'Unknown';
 
 /** The socket of a sender as the management API shows it: local is this server's side. */
 export interface Connection {

@@ -15,11 +15,14 @@ export class Watchdog {
    * @param onSilence called once
    */
   constructor(ms: number, onSilence: () => void) {
-    this.#timer = setInterval(() => {
-      if (++this.#steps <= STEPS) return;
-      this.close();
-      onSilence();
-    }, Math.min(ms / STEPS, LONGEST_STEP_MS));
+    this.#timer = setInterval(
+      () => {
+        if (++this.#steps <= STEPS) return;
+        this.close();
+        onSilence();
+      },
+      Math.min(ms / STEPS, LONGEST_STEP_MS),
+    );
   }
 
   heard(): void {

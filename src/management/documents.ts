@@ -60,7 +60,12 @@ export function documentOf(config: object): Document {
 
 /** An application's document with the defaults of one that the API creates. */
 export function withDefaults(application: Document): Document {
-  return { providers: DEFAULT_PROVIDERS, publishers: DEFAULT_PUBLISHERS, outputProfiles: DEFAULT_PROFILES, ...application };
+  return {
+    providers: DEFAULT_PROVIDERS,
+    publishers: DEFAULT_PUBLISHERS,
+    outputProfiles: DEFAULT_PROFILES,
+    ...application,
+  };
 }
 
 /**
@@ -78,7 +83,9 @@ function merge(into: Document, change: Document): Document {
     // Defined, not assigned: a key may be called __proto__.
     Object.defineProperty(merged, key, {
       value: isDocument(value) && isDocument(into[key]) ? merge(into[key], value) : value,
-      enumerable: true, configurable: true, writable: true,
+      enumerable: true,
+      configurable: true,
+      writable: true,
     });
   }
   return merged;

@@ -10,7 +10,16 @@ import type { Logger } from '../log.ts';
 import { removals } from '../tasks/definitions.ts';
 import { ConfigWriter } from './config-writer.ts';
 import {
-  documentOf, isDocument, patched, readApplication, readProfile, readVhost, TEMPLATE, withDefaults, withProfiles, type Document,
+  documentOf,
+  isDocument,
+  patched,
+  readApplication,
+  readProfile,
+  readVhost,
+  TEMPLATE,
+  withDefaults,
+  withProfiles,
+  type Document,
 } from './documents.ts';
 import { StoredConfig } from './stored-config.ts';
 
@@ -75,7 +84,8 @@ export class DynamicConfig {
    */
   async createVhosts(items: readonly unknown[]): Promise<Outcome<VirtualHost>[]> {
     const readings = items.map((item) => attempt(() => readVhost(item, this.#ignore)));
-    for (const reading of readings) if ('error' in reading && reading.error.code === 'valueMissing') throw reading.error;
+    for (const reading of readings)
+      if ('error' in reading && reading.error.code === 'valueMissing') throw reading.error;
     const outcomes: Outcome<VirtualHost>[] = [];
     for (const reading of readings) {
       outcomes.push('error' in reading ? reading : await attemptAsync(() => this.#createVhost(reading.made)));
@@ -138,7 +148,8 @@ export class DynamicConfig {
       const profiles = read().map((profile) => readProfile(profile, this.#ignore));
       const all = [...config.outputProfiles.outputProfile];
       const outcomes = profiles.map((profile): Outcome<OutputProfileConfig> => {
-        if (all.some((present) => present.name === profile.name)) return { error: kilnError('profileExists', profile.name) };
+        if (all.some((present) => present.name === profile.name))
+          return { error: kilnError('profileExists', profile.name) };
         all.push(profile);
         return { made: profile };
       });
@@ -160,7 +171,11 @@ export class DynamicConfig {
       const document = read();
       if (Object.hasOwn(document, 'name')) throw kilnError('unchangeable', 'name');
       const replacement = readProfile({ ...document, name: profile }, this.#ignore);
-      await this.#setProfiles(vhost, config, profiles.map((present) => (present.name === profile ? replacement : present)));
+      await this.#setProfiles(
+        vhost,
+        config,
+        profiles.map((present) => (present.name === profile ? replacement : present)),
+      );
       return replacement;
     });
   }
@@ -180,7 +195,8 @@ export class DynamicConfig {
     return this.#writer.change(config.name, async () => {
       const key = joinKey(config.name);
       // stored is also what cannot be made here
-      if (this.#registry.vhosts.has(config.name) || this.#writer.revision(key) > 0) throw kilnError('vhostExists', config.name);
+      if (this.#registry.vhosts.has(config.name) || this.#writer.revision(key) > 0)
+        throw kilnError('vhostExists', config.name);
       const { applications, ...vhost } = documentOf(config);
       await this.#checkCertificate(config);
       const documents = (applications ?? []) as Document[];
@@ -209,7 +225,8 @@ export class DynamicConfig {
   #createApplication(vhost: string, config: ApplicationConfig): Promise<Application> {
     return this.#writer.change(vhost, async () => {
       const made = this.#writable(vhost).applications.has(config.name);
-      if (made || this.#writer.revision(joinKey(vhost, config.name)) > 0) throw kilnError('applicationExists', vhost, config.name);
+      if (made || this.#writer.revision(joinKey(vhost, config.name)) > 0)
+        throw kilnError('applicationExists', vhost, config.name);
       await this.#writer.write([create(vhost, config)]);
       return this.#registry.vhost(vhost).application(config.name);
     });

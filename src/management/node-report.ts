@@ -38,7 +38,10 @@ export class NodeReport {
     const { cluster, registry, facts } = this.#options;
     const { version, addresses, configHash } = facts;
     const info: { [key: string]: Json } = {
-      version, addresses, streams: streams(registry), sessions: registry.counters.totalConnections,
+      version,
+      addresses,
+      streams: streams(registry),
+      sessions: registry.counters.totalConnections,
       ...(configHash !== undefined && { configHash }),
     };
     cluster.describe({ load: this.#measure(), full: false, info });
@@ -63,7 +66,8 @@ export class NodeReport {
     for (const { id, incarnation, state, info } of rows) {
       if (state === 'lost' || info.configHash === undefined || info.configHash === own) continue;
       const which = `${incarnation} ${id}`;
-      if (!this.#told.has(which)) this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml');
+      if (!this.#told.has(which))
+        this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml');
       told.add(which);
     }
     this.#told = told;

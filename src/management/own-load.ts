@@ -24,7 +24,8 @@ export class LoadMeter {
     this.#own = ownSeconds();
     this.#children = children;
     const { utilization } = performance.eventLoopUtilization(this.#utilization, before);
-    const ofChildren = known === undefined ? [] : [...children].map(([pid, seconds]) => Math.max(0, seconds - (known.get(pid) ?? 0)));
+    const ofChildren =
+      known === undefined ? [] : [...children].map(([pid, seconds]) => Math.max(0, seconds - (known.get(pid) ?? 0)));
     const used = ofChildren.reduce((sum, seconds) => sum + seconds, this.#own - own);
     const share = used / Math.max(0.001, (this.#at - at) / 1000) / availableParallelism();
     return Math.round(Math.min(1, Math.max(utilization, share)) * 100) / 100;
@@ -43,14 +44,18 @@ function ownSeconds(): number {
 function childSeconds(): Map<string, number> {
   // each is listed with the thread that has started it
   const threads = entered(() => readdirSync('/proc/self/task')) ?? [];
-  const pids = threads.flatMap((thread) => readProc(`/proc/self/task/${thread}/children`)?.split(' ').filter(Boolean) ?? []);
-  return new Map(pids.flatMap((pid) => {
-    const stat = readProc(`/proc/${pid}/stat`);
-    if (stat === undefined) return [];
-    // proc(5): the fields after the name, which is in brackets and may have any; utime and stime are the 14th and 15th
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return [[pid, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND]];
-  }));
+  const pids = threads.flatMap(
+    (thread) => readProc(`/proc/self/task/${thread}/children`)?.split(' ').filter(Boolean) ?? [],
+  );
+  return new Map(
+    pids.flatMap((pid) => {
+      const stat = readProc(`/proc/${pid}/stat`);
+      if (stat === undefined) return [];
+      // proc(5): the fields after the name, which is in brackets and may have any; utime and stime are the 14th and 15th
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return [[pid, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND]];
+    }),
+  );
 }
 
 function readProc(path: string): string | undefined {

@@ -116,6 +116,9 @@ export class StoredConfig {
   #tellPending(what: object, pending: readonly string[]): void {
     const asked = pending.filter((line) => !BY_DEFAULT.has(line));
     if (asked.length === 0) return;
-    this.#log.warn({ ...what, pending: asked }, 'a configuration object of the management API asks for what is not there');
+    this.#log.warn(
+      { ...what, pending: asked },
+      'a configuration object of the management API asks for what is not there',
+    );
   }
 }

@@ -1,4 +1,11 @@
-import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import {
+  OutcomeUnknownError,
+  UnreachableError,
+  type Cluster,
+  type NodeIdentity,
+  type PeerRequest,
+  type PeerResponse,
+} from '#cluster';
 import { KilnError, kilnError } from '../errors.ts';
 
 type Forwarding = Pick<Cluster, 'forward'>;
@@ -7,7 +14,12 @@ type Forwarding = Pick<Cluster, 'forward'>;
  * What another node answers.
  * @throws ownerUnreachable when the call never came there, ownerSilent when that is not known; `cause` tells why
  */
-export async function askNode(cluster: Forwarding, node: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
+export async function askNode(
+  cluster: Forwarding,
+  node: NodeIdentity,
+  request: PeerRequest,
+  timeoutMs: number,
+): Promise<PeerResponse> {
   try {
     return await cluster.forward(node, request, timeoutMs);
   } catch (cause) {

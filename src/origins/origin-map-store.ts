@@ -29,8 +29,13 @@ export class OriginMapStore {
     const { host, port } = parseEndpoint(redisServer.host) ?? { host: redisServer.host, port: 6379 };
     this.#faults = new FaultLog(log);
     this.#redis = new Redis({
-      host, port, ...(redisServer.auth !== undefined && { password: redisServer.auth }),
-      connectTimeout: COMMAND_MS, commandTimeout: COMMAND_MS, enableOfflineQueue: false, maxRetriesPerRequest: 1,
+      host,
+      port,
+      ...(redisServer.auth !== undefined && { password: redisServer.auth }),
+      connectTimeout: COMMAND_MS,
+      commandTimeout: COMMAND_MS,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 1,
       retryStrategy: (times) => Math.min(times * 200, LONGEST_PAUSE_MS),
     });
     this.#keys = new ToldKeys(this.#redis);
@@ -71,7 +76,8 @@ export class OriginMapStore {
     clearInterval(this.#timer);
     this.#keys.clear();
     await this.#turn;
-    if (this.#isReady) await this.#keys.turn().catch((error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
+    if (this.#isReady)
+      await this.#keys.turn().catch((error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
     this.#redis.disconnect();
     this.#faults.close();
   }
@@ -108,8 +114,11 @@ export class OriginMapStore {
   /** One turn at a time: one that takes long is not overtaken. */
   #refresh(): void {
     if (!this.#isReady || this.#turn !== undefined) return;
-    this.#turn = this.#keys.turn().catch((error: Error) => {
-      this.#faults.count(`the store of origins: ${error.message}`);
-    }).finally(() => (this.#turn = undefined));
+    this.#turn = this.#keys
+      .turn()
+      .catch((error: Error) => {
+        this.#faults.count(`the store of origins: ${error.message}`);
+      })
+      .finally(() => (this.#turn = undefined));
   }
 }

@@ -43,7 +43,8 @@ export class OriginMaps {
   #tell(output: OutputStream, { vhost, name, config }: Application): void {
     const url = this.#url(vhost, name, output.name);
     const { isRelay } = output.input;
-    if (url === undefined || isRelay || config.publishers.ovt === undefined || this.#options.isFromStore(output.input)) return;
+    if (url === undefined || isRelay || config.publishers.ovt === undefined || this.#options.isFromStore(output.input))
+      return;
     void this.#store(vhost)?.then((store) => {
       if (!output.closed) output.once('close', store.tell(`${name}/${output.name}`, url));
     });

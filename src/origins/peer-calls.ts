@@ -12,7 +12,10 @@ export class PeerCalls {
 
   constructor(cluster: Pick<Cluster, 'serve'>, log: Logger) {
     this.#faults = new FaultLog(log);
-    cluster.serve((request, from) => this.#answer(request, from), (stream, path, from) => this.#take(stream, path, from));
+    cluster.serve(
+      (request, from) => this.#answer(request, from),
+      (stream, path, from) => this.#take(stream, path, from),
+    );
   }
 
   /** @param prefix such as `/api/`, which the handler finds in the path, too */
@@ -60,7 +63,10 @@ export class PeerCalls {
   }
 }
 
-function find<T>(handlers: ReadonlyMap<string, T>, path: string): { readonly prefix: string; readonly handler: T } | undefined {
+function find<T>(
+  handlers: ReadonlyMap<string, T>,
+  path: string,
+): { readonly prefix: string; readonly handler: T } | undefined {
   for (const [prefix, handler] of handlers) if (path.startsWith(prefix)) return { prefix, handler };
   return undefined;
 }

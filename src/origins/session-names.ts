@@ -64,7 +64,8 @@ export class SessionNames {
     const answer = await tryNode(cluster, location.owner, peerRequest('PUT', path), OWNER_MS);
     if (answer?.status === 403) throw kilnError('sessionRefused', id);
     if (answer?.status === 409) throw kilnError('sessionExists', id);
-    if (answer?.status !== 200) this.#faults.count(`node ${location.owner.id} does not tell whether the names of sessions are free: they pass`);
+    if (answer?.status !== 200)
+      this.#faults.count(`node ${location.owner.id} does not tell whether the names of sessions are free: they pass`);
   }
 
   /** Idempotent. */
@@ -105,7 +106,8 @@ export class SessionNames {
     const [vhost = '', app = '', stream = '', id = ''] = splitKey(path.slice(PREFIX.length));
     const application = this.#options.registry.vhosts.get(vhost)?.applications.get(app);
     if (application === undefined) return status(404);
-    if (method === 'GET') return status(application.views(stream).some((view) => view.session(id) !== undefined) ? 200 : 404);
+    if (method === 'GET')
+      return status(application.views(stream).some((view) => view.session(id) !== undefined) ? 200 : 404);
     if (application.stream(stream) === undefined) return status(404);
     try {
       await this.#grant(application, stream, id, from);

@@ -103,11 +103,15 @@ export class StreamDirectory {
   async elsewhere({ vhost, name: app }: Application): Promise<string[]> {
     await this.#catchUp();
     const entries = [...(this.#byApplication.get(vhost.name)?.get(app)?.values() ?? [])];
-    return entries.filter((entry) => entry.meta.live && !this.#isSelf(entry.owner) && !this.#isPast(entry)).map(({ name }) => name.stream);
+    return entries
+      .filter((entry) => entry.meta.live && !this.#isSelf(entry.owner) && !this.#isPast(entry))
+      .map(({ name }) => name.stream);
   }
 
   /** Output streams that other nodes have in a virtual host, as far as this one has heard. */
-  *remoteOutputs(vhost: string): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
+  *remoteOutputs(
+    vhost: string,
+  ): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
     for (const [app, entries] of this.#byApplication.get(vhost) ?? []) {
       for (const { name, owner, meta } of entries.values()) {
         if (this.#isSelf(owner) || this.#isPast({ name, meta })) continue;

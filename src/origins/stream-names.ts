@@ -54,7 +54,12 @@ export class StreamNames {
    * @throws what that does; streamExists, too, when another node has the name, streamNameUnconfirmed when the store
    * cannot be asked and another node may have it
    */
-  async publish(application: Application, name: string, source: Source, options: ClaimedPublishOptions): Promise<InputStream> {
+  async publish(
+    application: Application,
+    name: string,
+    source: Source,
+    options: ClaimedPublishOptions,
+  ): Promise<InputStream> {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
     const created = Date.now();
@@ -109,7 +114,8 @@ class NameClaim {
     const kept = (): Json => Object.fromEntries(input.continuity.kept) as Json;
     this.#lease = new ToldLease(lease, { meta: () => this.#meta as Json, kept }, log);
     this.#facts = facts;
-    const onLost = (): void => input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
+    const onLost = (): void =>
+      input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.tell());

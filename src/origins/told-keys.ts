@@ -85,7 +85,13 @@ export class ToldKeys {
     const now = performance.now();
     if (now - this.#refreshedAt < REFRESH_MS) return;
     for (const batch of batches(this.#pairs(true))) {
-      const results = (await this.#redis.eval(REFRESH, batch.length, ...keysOf(batch), EXPIRY_SECONDS, ...valuesOf(batch))) as number[];
+      const results = (await this.#redis.eval(
+        REFRESH,
+        batch.length,
+        ...keysOf(batch),
+        EXPIRY_SECONDS,
+        ...valuesOf(batch),
+      )) as number[];
       batch.forEach((pair, at) => this.#mark(pair, results[at] === 1));
     }
     this.#refreshedAt = now;

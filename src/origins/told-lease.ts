@@ -52,7 +52,10 @@ export class ToldLease {
     } catch (error) {
       // it is told with the next renewal; and who has the lease hears of a loss
       const isExpected = error instanceof UnavailableError || error instanceof LostError;
-      this.#log[isExpected ? 'debug' : 'error']({ key: this.#lease.key, err: error }, 'a claim could not be brought up to date');
+      this.#log[isExpected ? 'debug' : 'error'](
+        { key: this.#lease.key, err: error },
+        'a claim could not be brought up to date',
+      );
     }
   }
 }

@@ -61,7 +61,8 @@ export class FrameDuration {
     if (step !== undefined) this.#learn(step);
     if (this.#fixed > 0) return this.#fixed;
     if (packet.duration > 0 && packet.duration <= this.#longest) return packet.duration;
-    if (this.#track.codec === 'OPUS') return Math.round((packetSamples(packet.data) * this.#track.timebase.den) / OPUS_RATE);
+    if (this.#track.codec === 'OPUS')
+      return Math.round((packetSamples(packet.data) * this.#track.timebase.den) / OPUS_RATE);
     return Math.max(1, Math.round(this.estimate));
   }
 

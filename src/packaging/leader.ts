@@ -22,8 +22,15 @@ export function electLeaders<Data>(all: readonly TrackPackager<Data>[], since: n
  * the same frame of the others is still to come.
  * @param time of the frame, in seconds
  */
-export function isFirst<Data>(one: TrackPackager<Data>, time: number, leaders: readonly TrackPackager<Data>[]): boolean {
-  return leaders.includes(one) && leaders.every((other) => other === one || (other.lastTime ?? -Infinity) < time + other.frameSeconds);
+export function isFirst<Data>(
+  one: TrackPackager<Data>,
+  time: number,
+  leaders: readonly TrackPackager<Data>[],
+): boolean {
+  return (
+    leaders.includes(one) &&
+    leaders.every((other) => other === one || (other.lastTime ?? -Infinity) < time + other.frameSeconds)
+  );
 }
 
 /** A source whose key frames nobody has seen yet may have rare ones, but for one beside another that is known. */

@@ -12,7 +12,12 @@ export interface PartForm<Data> {
    * @param sequence number of the part in its track, from 1
    * @param start decode time of the first sample in ticks, not negative
    */
-  part(type: 'video' | 'audio', sequence: number, start: number, samples: readonly Sample[]): { readonly data: Data; readonly bytes: number };
+  part(
+    type: 'video' | 'audio',
+    sequence: number,
+    start: number,
+    samples: readonly Sample[],
+  ): { readonly data: Data; readonly bytes: number };
 }
 
 /** Fragments of fragmented MP4, each with its bytes. */

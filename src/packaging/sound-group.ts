@@ -41,18 +41,25 @@ export class LiveSound {
     const step = last === undefined ? undefined : packet.dts - last.dts;
     const duration = this.#durations.predict(packet, step);
     this.#last = { dts: packet.dts, duration };
-    const follows = last !== undefined && isInStep(last.duration, step as number) && this.#bytes + packet.data.length <= MAX_GROUP_BYTES;
+    const follows =
+      last !== undefined &&
+      isInStep(last.duration, step as number) &&
+      this.#bytes + packet.data.length <= MAX_GROUP_BYTES;
     const before = follows ? [] : this.take();
     this.#frames.push(packet);
     this.#bytes += packet.data.length;
     this.#ticks += duration;
-    return toSeconds(this.#ticks + duration, this.track.timebase) > MAX_LIVE_SECONDS ? [...before, ...this.take()] : before;
+    return toSeconds(this.#ticks + duration, this.track.timebase) > MAX_LIVE_SECONDS
+      ? [...before, ...this.take()]
+      : before;
   }
 
   /** What waits for more, if it has waited long enough. @param now seconds, on the clock of the stream */
   due(now: number): TsUnit[] {
     const [first] = this.#frames;
-    return first !== undefined && now - toSeconds(first.dts, this.track.timebase) >= MAX_LIVE_SECONDS ? this.take() : [];
+    return first !== undefined && now - toSeconds(first.dts, this.track.timebase) >= MAX_LIVE_SECONDS
+      ? this.take()
+      : [];
   }
 
   /** What waits for more. */

@@ -269,7 +269,10 @@ export class TrackPackager<Data = Buffer> {
     const offset = this.#shift * den;
     const dts = packet.dts + offset;
     const pts = (this.#track.type === 'audio' ? packet.dts : packet.pts) + offset;
-    const duration = this.#durations.predict(packet, this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts);
+    const duration = this.#durations.predict(
+      packet,
+      this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts,
+    );
     if (!builder.empty && !this.#fits(dts, duration)) {
       // a hole, or slower frames than foreseen: the last frame lasts until this one, where it can
       this.#closePart(dts <= this.#fit.latestEnd(builder.start) && dts > builder.end - duration ? dts : builder.end);
@@ -350,7 +353,9 @@ export class TrackPackager<Data = Buffer> {
 
   #reaches({ time: wanted, slack, jump }: Cut, time: number): boolean {
     if (jump) return false;
-    return time >= wanted - (this.#track.type === 'audio' ? HAIR_SECONDS : (this.frameSeconds + slack) / 2 + HAIR_SECONDS);
+    return (
+      time >= wanted - (this.#track.type === 'audio' ? HAIR_SECONDS : (this.frameSeconds + slack) / 2 + HAIR_SECONDS)
+    );
   }
 
   /** Media time of the first frame that has a place in the growing segment. */

@@ -13,7 +13,7 @@ export function unitsOf(tracks: readonly { readonly track: MediaTrack; readonly 
   for (const { track, runs } of tracks) {
     for (const { start, samples } of runs) {
       let dts = start;
-      for (let index = 0; index < samples.length; ) {
+      for (let index = 0; index < samples.length;) {
         const count = track.type === 'audio' ? groupLength(samples, index, track) : 1;
         const group = samples.slice(index, index + count);
         const { compositionOffset, key } = group[0] as Sample;
@@ -35,7 +35,8 @@ function groupLength(samples: readonly Sample[], from: number, { timebase }: Med
   for (; at < samples.length; at++) {
     const sample = samples[at] as Sample;
     bytes += sample.data.length;
-    if (at > from && (bytes > MAX_GROUP_BYTES || toSeconds(duration * (at - from + 1), timebase) > MAX_GROUP_SECONDS)) break;
+    if (at > from && (bytes > MAX_GROUP_BYTES || toSeconds(duration * (at - from + 1), timebase) > MAX_GROUP_SECONDS))
+      break;
     // one that lasts longer has a hole behind it; what follows one that is short comes sooner than players count
     if (!isInStep(duration, sample.duration)) break;
   }

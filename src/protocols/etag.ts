@@ -9,6 +9,7 @@ export function matchesEtag(header: string | undefined, etag: string): boolean {
  * for the caller.
  */
 export function namesEtag(ifMatch: string, etag: string): boolean {
-  for (const [, weak, tag] of ifMatch.matchAll(/(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g)) if (weak === undefined && tag === etag) return true;
+  for (const [, weak, tag] of ifMatch.matchAll(/(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g))
+    if (weak === undefined && tag === etag) return true;
   return false;
 }

@@ -6,7 +6,13 @@ export type Moved = Pick<Flow, 'totalBytes' | 'lastThroughput' | 'avgThroughput'
 /** What statistics show: of one object's counters, or of many nodes'. */
 export interface Counted extends Pick<
   Counters,
-  'createdTime' | 'lastUpdatedTime' | 'publishers' | 'providers' | 'totalConnections' | 'maxTotalConnections' | 'maxTotalConnectionTime'
+  | 'createdTime'
+  | 'lastUpdatedTime'
+  | 'publishers'
+  | 'providers'
+  | 'totalConnections'
+  | 'maxTotalConnections'
+  | 'maxTotalConnectionTime'
 > {
   readonly in: Moved;
   readonly out: Moved;

@@ -39,7 +39,8 @@ export class NodeCounts {
   rows(): StatsRow[] {
     const now = Date.now();
     const accounts = new Map<string, Account>();
-    for (const place of places(this.#registry)) accounts.set(place.key, account(place, this.#accounts.get(place.key), now));
+    for (const place of places(this.#registry))
+      accounts.set(place.key, account(place, this.#accounts.get(place.key), now));
     for (const [key, before] of this.#accounts) {
       if (!accounts.has(key) && before.live.length > 0) accounts.set(key, account({ key, live: [] }, before, now));
     }
@@ -67,8 +68,10 @@ function account({ key, live }: Place, before: Account | undefined, now: number)
 }
 
 function isUnchanged(live: readonly Counters[], before: Account): boolean {
-  return live.length === before.live.length &&
-    live.every((counters, at) => counters === before.live[at] && counters.lastUpdatedTime < before.at);
+  return (
+    live.length === before.live.length &&
+    live.every((counters, at) => counters === before.live[at] && counters.lastUpdatedTime < before.at)
+  );
 }
 
 function carry(carried: Carried, counters: Counters): Carried {

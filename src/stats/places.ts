@@ -29,7 +29,9 @@ export function applicationPlace({ vhost, name, revision, counters }: Applicatio
 /** An input stream by its name, with the relays of its outputs. */
 export function streamPlace(application: Application, name: string): Place {
   const relays = [...application.relays.values()].filter(({ input }) => input.name === name);
-  const live = [application.stream(name), ...relays.map(({ input }) => input)].flatMap((input) => input?.counters ?? []);
+  const live = [application.stream(name), ...relays.map(({ input }) => input)].flatMap(
+    (input) => input?.counters ?? [],
+  );
   return { key: streamKey(applicationPlace(application), name), live };
 }
 
@@ -42,7 +44,8 @@ export function* places(registry: Registry): IterableIterator<Place> {
       const place = applicationPlace(application);
       yield place;
       const streams = Map.groupBy(countersOfStreams(application), ([name]) => name);
-      for (const [name, all] of streams) yield { key: streamKey(place, name), live: all.map(([, counters]) => counters) };
+      for (const [name, all] of streams)
+        yield { key: streamKey(place, name), live: all.map(([, counters]) => counters) };
     }
   }
 }

@@ -20,9 +20,16 @@ export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow
     lastOut: counted.out.lastThroughput,
     avgOut: counted.out.avgThroughput,
   };
-  for (const kind of PUBLISHER_KINDS) if (counted.publishers[kind] !== 0) gauges[`publisher.${kind}`] = counted.publishers[kind];
-  for (const kind of PROVIDER_KINDS) if (counted.providers[kind] !== 0) gauges[`provider.${kind}`] = counted.providers[kind];
-  return { key, counters: { in: carried.in + counted.in.totalBytes, out: carried.out + counted.out.totalBytes }, gauges, latest: latestOf(counted) };
+  for (const kind of PUBLISHER_KINDS)
+    if (counted.publishers[kind] !== 0) gauges[`publisher.${kind}`] = counted.publishers[kind];
+  for (const kind of PROVIDER_KINDS)
+    if (counted.providers[kind] !== 0) gauges[`provider.${kind}`] = counted.providers[kind];
+  return {
+    key,
+    counters: { in: carried.in + counted.in.totalBytes, out: carried.out + counted.out.totalBytes },
+    gauges,
+    latest: latestOf(counted),
+  };
 }
 
 /** The last word on an object that this node has no more. */
@@ -49,8 +56,10 @@ function latestOf(counted: Counted): Values {
  * @param own what this node counts by now; undefined when it counts nothing of it
  */
 export function countedOf(sum: StatsSum | undefined, own: StatsRow | undefined): Counted {
-  const now = (kind: 'counters' | 'gauges') => (name: string): number =>
-    (sum?.[kind][name] ?? 0) - (sum?.own[kind][name] ?? 0) + (own?.[kind][name] ?? 0);
+  const now =
+    (kind: 'counters' | 'gauges') =>
+    (name: string): number =>
+      (sum?.[kind][name] ?? 0) - (sum?.own[kind][name] ?? 0) + (own?.[kind][name] ?? 0);
   const gauge = now('gauges');
   // what this node has no more stays in the totals
   const counter = own === undefined ? (name: string): number => sum?.counters[name] ?? 0 : now('counters');
@@ -77,6 +86,9 @@ export function countedOf(sum: StatsSum | undefined, own: StatsRow | undefined):
     providers: each(PROVIDER_KINDS, (kind) => gauge(`provider.${kind}`)),
     totalConnections,
     maxTotalConnections,
-    maxTotalConnectionTime: peak > 0 && peak === maxTotalConnections ? (sum?.maximaTimes.connections ?? createdTime) : time('maxConnectionsTime'),
+    maxTotalConnectionTime:
+      peak > 0 && peak === maxTotalConnections
+        ? (sum?.maximaTimes.connections ?? createdTime)
+        : time('maxConnectionsTime'),
   };
 }

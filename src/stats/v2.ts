@@ -1,7 +1,14 @@
 import Type, { type Static } from 'typebox';
 import type { Counted } from './counted.ts';
 import {
-  alphabetical, ProviderConnections, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS,
+  alphabetical,
+  ProviderConnections,
+  PublisherConnections,
+  RECEIVED,
+  received,
+  SENT,
+  sent,
+  VIEWERS,
 } from './fields.ts';
 import { localTime } from './local-time.ts';
 

@@ -60,6 +60,7 @@ const known = new WeakMap<object, TaskDefinition | undefined>();
 /** undefined for what a node of another version may have left. */
 export function readDefinition(value: Json | undefined): TaskDefinition | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  if (!known.has(value)) known.set(value, Value.Check(Stored, value) ? (value as unknown as TaskDefinition) : undefined);
+  if (!known.has(value))
+    known.set(value, Value.Check(Stored, value) ? (value as unknown as TaskDefinition) : undefined);
   return known.get(value);
 }

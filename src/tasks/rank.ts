@@ -14,7 +14,10 @@ function isAble({ state, full }: NodeRow): boolean {
  * The other nodes that a task can be handed over to: they certainly have its application, which is stored, or of the same
  * Server.xml as here.
  */
-export function heirs({ self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] }, { stored }: TaskDefinition): NodeRow[] {
+export function heirs(
+  { self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] },
+  { stored }: TaskDefinition,
+): NodeRow[] {
   const own = nodes.find(({ id }) => id === self.id)?.info.configHash;
   return nodes.filter((node) => node.id !== self.id && isAble(node) && (stored || node.info.configHash === own));
 }

@@ -77,7 +77,8 @@ export class Seat {
    */
   async begin(definition: TaskDefinition): Promise<Tenure | undefined> {
     // what was deleted is about to end
-    if (this.#tenure?.isNew === false && this.#options.definitions.get(this.name) === undefined) await this.#tenure.over;
+    if (this.#tenure?.isNew === false && this.#options.definitions.get(this.name) === undefined)
+      await this.#tenure.over;
     if (this.#tenure !== undefined || this.#claiming) return undefined;
     return await this.#claim(definition, true);
   }
@@ -99,17 +100,21 @@ export class Seat {
       this.#follow(tenure, kind.follows(definition.spec));
       return;
     }
-    if (cluster.draining && heirs({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0) void tenure.stop(new TaskEnd('handedOver', 'the node is drained'));
+    if (cluster.draining && heirs({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0)
+      void tenure.stop(new TaskEnd('handedOver', 'the node is drained'));
   }
 
   /** A task goes where its stream is; as long as that is nowhere, it stays. */
   #follow(tenure: Tenure, stream: string): void {
     const application = this.#application;
     if (application === undefined || application.outputs.has(stream)) return;
-    void this.#options.directory.locate(application, stream).then((location) => {
-      if (location === undefined || application.outputs.has(stream)) return;
-      void tenure.stop(new TaskEnd('handedOver', 'its stream is on another node'));
-    }).catch((error: unknown) => this.#fault(error));
+    void this.#options.directory
+      .locate(application, stream)
+      .then((location) => {
+        if (location === undefined || application.outputs.has(stream)) return;
+        void tenure.stop(new TaskEnd('handedOver', 'its stream is on another node'));
+      })
+      .catch((error: unknown) => this.#fault(error));
   }
 
   /** Nobody has it: this node claims it when its turn has come. */
@@ -178,7 +183,8 @@ export class Seat {
 
   #fault(error: unknown): void {
     const { log } = this.#options;
-    if (error instanceof UnavailableError) log.debug({ ...this.name, reason: error.message }, 'a task cannot be claimed');
+    if (error instanceof UnavailableError)
+      log.debug({ ...this.name, reason: error.message }, 'a task cannot be claimed');
     else log.error({ ...this.name, err: error }, 'a task cannot be claimed');
   }
 

@@ -59,7 +59,9 @@ export class Tenure {
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
-    this.over = this.#hold().catch((error: unknown) => log.error({ ...options.name, err: error }, 'a task ended by a fault'));
+    this.over = this.#hold().catch((error: unknown) =>
+      log.error({ ...options.name, err: error }, 'a task ended by a fault'),
+    );
   }
 
   /** It has no definition yet. */
@@ -77,7 +79,8 @@ export class Tenure {
     const before = this.#definition;
     this.#definition = definition;
     this.#isNew = false;
-    if (before !== definition && !isDeepStrictEqual(before, definition)) this.#run.abort(new TaskEnd('changed', 'the task was changed'));
+    if (before !== definition && !isDeepStrictEqual(before, definition))
+      this.#run.abort(new TaskEnd('changed', 'the task was changed'));
   }
 
   /** Ends it here, at once. Resolves when it has ended. */
@@ -166,7 +169,12 @@ export class Tenure {
     const { name, lease } = this.#options;
     const isNew = this.#isNew;
     return {
-      name, spec, persistent, application, isNew, signal,
+      name,
+      spec,
+      persistent,
+      application,
+      isNew,
+      signal,
       progress: this.#progress ?? undefined,
       get fence() {
         return lease.fence;

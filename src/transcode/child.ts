@@ -99,7 +99,9 @@ export class FfmpegChild {
   }
 
   #start(path: string, args: readonly string[], outputs: number): void {
-    const pipes = Array.from({ length: FIRST_OUTPUT + outputs }, (_, fd) => (fd === 1 ? 'ignore' as const : 'pipe' as const));
+    const pipes = Array.from({ length: FIRST_OUTPUT + outputs }, (_, fd) =>
+      fd === 1 ? ('ignore' as const) : ('pipe' as const),
+    );
     const child = spawn(path, args, { stdio: pipes, env: childEnvironment() });
     this.#process = child;
     child.once('error', (error) => this.#failed(error));

@@ -26,9 +26,7 @@ export interface ChosenJob {
 }
 
 /** What was chosen, with the configured modules that could not be; or why nothing could. */
-export type Chosen =
-  | { readonly choice: Choice; readonly passedOver: readonly string[] }
-  | { readonly reason: string };
+export type Chosen = { readonly choice: Choice; readonly passedOver: readonly string[] } | { readonly reason: string };
 
 /** What there is to choose from. */
 export interface Offer {
@@ -37,7 +35,12 @@ export interface Offer {
 }
 
 /** Names of modules by which other servers' configurations call them. */
-const ALIASES: Readonly<Record<string, string>> = { nvenc: 'nv', libx264: 'x264', libx265: 'x265', libsvtav1: 'svtav1' };
+const ALIASES: Readonly<Record<string, string>> = {
+  nvenc: 'nv',
+  libx264: 'x264',
+  libx265: 'x265',
+  libsvtav1: 'svtav1',
+};
 
 /**
  * The encoder for a codec: the first configured module that is usable here, else the default one.
@@ -61,7 +64,10 @@ export function chooseDecoder(codec: InventoryCodec, { capabilities }: Pick<Offe
 }
 
 function named(modules: string | undefined): string[] {
-  return (modules ?? '').split(',').map((name) => name.trim().toLowerCase()).filter((name) => name !== '');
+  return (modules ?? '')
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '');
 }
 
 function byName(codec: InventoryCodec, wanted: string, { capabilities, devices }: Offer): Choice | undefined {
@@ -71,7 +77,8 @@ function byName(codec: InventoryCodec, wanted: string, { capabilities, devices }
   for (const usable of devices) {
     const { device } = usable;
     const ffmpegName = deviceEncoder(usable, codec);
-    if (device.module !== module || (id !== undefined && device.id !== Number(id)) || ffmpegName === undefined) continue;
+    if (device.module !== module || (id !== undefined && device.id !== Number(id)) || ffmpegName === undefined)
+      continue;
     return { module, name: `${module}:${device.id}`, ffmpegName, device };
   }
   return Number(id ?? 0) === 0 ? software('encoders', codec, capabilities, module) : undefined;
@@ -79,7 +86,10 @@ function byName(codec: InventoryCodec, wanted: string, { capabilities, devices }
 
 /** @param only of this module; any, where undefined or `default` */
 function software(
-  direction: 'encoders' | 'decoders', codec: InventoryCodec, capabilities: Capabilities, only?: string,
+  direction: 'encoders' | 'decoders',
+  codec: InventoryCodec,
+  capabilities: Capabilities,
+  only?: string,
 ): Choice | undefined {
   for (const { module, [direction]: names } of SOFTWARE) {
     if (only !== undefined && only !== 'default' && only !== module) continue;

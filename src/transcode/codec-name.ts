@@ -8,13 +8,25 @@ export interface NamedCodec<C> {
 }
 
 const VIDEO: Readonly<Record<string, VideoCodec>> = {
-  h264: 'H264', avc: 'H264', h265: 'H265', hevc: 'H265', av1: 'AV1', vp8: 'VP8', vp9: 'VP9',
+  h264: 'H264',
+  avc: 'H264',
+  h265: 'H265',
+  hevc: 'H265',
+  av1: 'AV1',
+  vp8: 'VP8',
+  vp9: 'VP9',
 };
 const AUDIO: Readonly<Record<string, AudioCodec>> = { aac: 'AAC', opus: 'OPUS', mp3: 'MP3', mp2: 'MP2' };
 
 /** Suffixes of older configurations that are no module names themselves. */
 const MODULES: Readonly<Record<string, string>> = {
-  nvenc: 'nv', libx264: 'x264', libx265: 'x265', vpx: 'libvpx', fdk: 'fdkaac', libfdk: 'fdkaac', libfdkaac: 'fdkaac',
+  nvenc: 'nv',
+  libx264: 'x264',
+  libx265: 'x265',
+  vpx: 'libvpx',
+  fdk: 'fdkaac',
+  libfdk: 'fdkaac',
+  libfdkaac: 'fdkaac',
 };
 
 /** The video codec of a configured name, in any case; undefined for any other name. */

@@ -33,10 +33,26 @@ export function ffmpegArguments(command: Command): string[] {
   const { tracks, jobs } = command;
   const upload = jobs.find(({ choice }) => uploads(choice))?.choice.device;
   return [
-    ...QUIET, '-filter_threads', '1', ...(upload?.encodeWith ?? []),
+    ...QUIET,
+    '-filter_threads',
+    '1',
+    ...(upload?.encodeWith ?? []),
     ...tracks.flatMap((track, stream) => decoderOptions(command, track, stream)),
-    '-flags', 'low_delay', ...NO_PROBING, '-copyts', '-f', 'nut', '-i', 'pipe:0',
-    ...jobs.flatMap((job, index) => outputOptions(job, index, tracks.findIndex(({ id }) => id === job.job.from.id))),
+    '-flags',
+    'low_delay',
+    ...NO_PROBING,
+    '-copyts',
+    '-f',
+    'nut',
+    '-i',
+    'pipe:0',
+    ...jobs.flatMap((job, index) =>
+      outputOptions(
+        job,
+        index,
+        tracks.findIndex(({ id }) => id === job.job.from.id),
+      ),
+    ),
   ];
 }
 
@@ -52,10 +68,23 @@ function decoderOptions({ decoders, jobs, decodes }: Command, track: MediaTrack,
 
 function outputOptions(job: ChosenJob, index: number, stream: number): string[] {
   return [
-    '-map', `0:${stream}`, '-filter', filterChain(job), ...encoderOptions(job),
+    '-map',
+    `0:${stream}`,
+    '-filter',
+    filterChain(job),
+    ...encoderOptions(job),
     // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
-    '-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1',
-    '-f', 'nut', `pipe:${FIRST_OUTPUT + index}`,
+    '-strict',
+    'experimental',
+    '-syncpoints',
+    'none',
+    '-write_index',
+    '0',
+    '-flush_packets',
+    '1',
+    '-f',
+    'nut',
+    `pipe:${FIRST_OUTPUT + index}`,
   ];
 }
 

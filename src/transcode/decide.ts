@@ -74,7 +74,9 @@ export function decideImage(encode: ImageEncodeConfig, input: VideoTrack): Decis
   if (size === undefined) return undefined;
   const skipFrames = encode.skipFrames < 0 ? undefined : encode.skipFrames;
   const framerate = skipFrames === undefined ? encode.framerate || IMAGE_FRAMERATE : 0;
-  return { encoding: { type: 'image', codec: encode.codec.toUpperCase() as ImageCodec, ...size, framerate, skipFrames } };
+  return {
+    encoding: { type: 'image', codec: encode.codec.toUpperCase() as ImageCodec, ...size, framerate, skipFrames },
+  };
 }
 
 /**

@@ -8,7 +8,8 @@ const LOOKED_AT = 50;
 /** Libraries that ffmpeg uses write past its log level. */
 const NO_ERROR = /\[(?:info|warning|debug)\]/;
 /** What ffmpeg 7 adds when something has failed already. */
-const CONSEQUENCE = /Task finished|Terminating thread|Error sending frames|before EOF|Nothing was written|Conversion failed/;
+const CONSEQUENCE =
+  /Task finished|Terminating thread|Error sending frames|before EOF|Nothing was written|Conversion failed/;
 const STOPPED = /\[[va]ost#.*Task finished with error/;
 /** How ffmpeg 5 and 6, and 7, name the output that an error is of: each has one stream. */
 const OUTPUT = /output stream #?(\d+):\d+|\[(?:vost|aost|vf|af|out)#(\d+)[:/ ]/;

@@ -111,7 +111,10 @@ export class Encode {
       return;
     }
     // what nobody takes is left to the next one
-    const ahead = time === undefined || this.#sinks.size === 0 ? 0 : Math.max(0, rescale(time, timebase, this.#timebase) - this.#next);
+    const ahead =
+      time === undefined || this.#sinks.size === 0
+        ? 0
+        : Math.max(0, rescale(time, timebase, this.#timebase) - this.#next);
     this.#next += this.#frame === 0 ? ahead : Math.floor(ahead / this.#frame) * this.#frame;
     turn.until = this.#next;
   }

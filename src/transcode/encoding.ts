@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sameFormat, type AudioCodec, type AudioTrack, type ImageCodec, type VideoCodec, type VideoTrack } from '../core/track.ts';
+import {
+  sameFormat,
+  type AudioCodec,
+  type AudioTrack,
+  type ImageCodec,
+  type VideoCodec,
+  type VideoTrack,
+} from '../core/track.ts';
 
 /** Which frames of a source are put out. */
 interface FrameChoice {

@@ -25,7 +25,8 @@ export class Failures {
   }
 
   #flush(): void {
-    for (const [reason, all] of this.#interrupted) this.#tell(`encoding is interrupted of ${all.join(', ')}: ${reason}`);
+    for (const [reason, all] of this.#interrupted)
+      this.#tell(`encoding is interrupted of ${all.join(', ')}: ${reason}`);
     this.#interrupted.clear();
   }
 }

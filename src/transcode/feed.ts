@@ -45,11 +45,13 @@ export class Feed implements Consumer {
     this.#child = child;
     this.#faults = faults;
     this.#writer = new NutWriter(tracks.map(nutStreamOf));
-    this.#lanes = new Map(tracks.map((told, index): [number, Lane] => {
-      const offset = (OFFSET_SECONDS * told.timebase.den) / told.timebase.num;
-      const progress = { index, offset, firstPts: undefined, lastPts: 0, lastDts: 0 };
-      return [told.id, { told, progress, now: told, fits: true }];
-    }));
+    this.#lanes = new Map(
+      tracks.map((told, index): [number, Lane] => {
+        const offset = (OFFSET_SECONDS * told.timebase.den) / told.timebase.num;
+        const progress = { index, offset, firstPts: undefined, lastPts: 0, lastDts: 0 };
+        return [told.id, { told, progress, now: told, fits: true }];
+      }),
+    );
     child.write(this.#writer.header());
   }
 

@@ -84,10 +84,15 @@ export class Group {
 
   #start(): void {
     if (this.#encodes.length === 0 || this.#closed) return;
-    const run: Run = new Run(this.#setting, this.#encodes, {
-      gone: (end) => this.#gone(run, end),
-      lost: (encode, reason) => this.#lost(encode, reason),
-    }, this.#encodes.length > 1 || this.#crashes < CRASHES_ON_INPUT);
+    const run: Run = new Run(
+      this.#setting,
+      this.#encodes,
+      {
+        gone: (end) => this.#gone(run, end),
+        lost: (encode, reason) => this.#lost(encode, reason),
+      },
+      this.#encodes.length > 1 || this.#crashes < CRASHES_ON_INPUT,
+    );
     this.#run = run;
   }
 
@@ -146,7 +151,10 @@ export class Group {
   }
 
   #lost(encode: Encode, reason: string): void {
-    this.#setting.log.warn({ reason, codec: encode.job.encoding.codec }, 'an encoder is started again, apart from others');
+    this.#setting.log.warn(
+      { reason, codec: encode.job.encoding.codec },
+      'an encoder is started again, apart from others',
+    );
     this.#drop(encode);
     if (this.#encodes.length === 0) this.set([]);
     encode.strikes++;

@@ -30,7 +30,11 @@ export interface UsableDevice {
 }
 
 const CODECS: readonly (readonly [InventoryCodec, string])[] = [
-  ['H264', 'h264'], ['H265', 'hevc'], ['VP8', 'vp8'], ['VP9', 'vp9'], ['AV1', 'av1'],
+  ['H264', 'h264'],
+  ['H265', 'hevc'],
+  ['VP8', 'vp8'],
+  ['VP9', 'vp9'],
+  ['AV1', 'av1'],
 ];
 /** Within this a working device has encoded a few frames; one that hangs is not asked again. */
 const TRIAL_MS = 5000;
@@ -55,7 +59,15 @@ async function tryDevice(capabilities: Capabilities, device: Device, log: Logger
   for (const [codec, name] of CODECS) {
     const encoder = `${name}_${encoderSuffix}`;
     if (!encoders.has(encoder)) continue;
-    const encoding = [...device.encodeWith, ...PICTURE, '-vf', device.filter, '-c:v', encoder, ...device.encoderOptions];
+    const encoding = [
+      ...device.encodeWith,
+      ...PICTURE,
+      '-vf',
+      device.filter,
+      '-c:v',
+      encoder,
+      ...device.encoderOptions,
+    ];
     const encoded = await trial(path, [...encoding, '-f', 'nut', 'pipe:1']);
     if (encoded === 'overdue') {
       log.warn({ module, id, busId, encoder }, 'a device did not answer in time: it is left out');
@@ -102,61 +114,65 @@ async function trial(path: string, args: readonly string[], input?: Buffer): Pro
 
 async function nvidiaDevices(root: string): Promise<Device[]> {
   const cards = join(root, 'proc/driver/nvidia/gpus');
-  const devices = await Promise.all((await entries(cards)).map(async (busId): Promise<Device | undefined> => {
-    const information = await readFile(join(cards, busId, 'information'), 'utf8').catch(() => '');
-    const minor = /^Device Minor:\s*(\d+)/m.exec(information)?.[1];
-    if (minor === undefined) return undefined;
-    return {
-      module: 'nv',
-      id: Number(minor),
-      displayName: /^Model:\s*(.+)$/m.exec(information)?.[1]?.trim() ?? 'NVIDIA',
-      busId,
-      encoderSuffix: 'nvenc',
-      decoderSuffix: 'cuvid',
-      encodeWith: [],
-      filter: 'format=nv12',
-      encoderOptions: ['-gpu', minor],
-      decodeWith: ['-gpu', minor],
-      decodeFilter: [],
-    };
-  }));
+  const devices = await Promise.all(
+    (await entries(cards)).map(async (busId): Promise<Device | undefined> => {
+      const information = await readFile(join(cards, busId, 'information'), 'utf8').catch(() => '');
+      const minor = /^Device Minor:\s*(\d+)/m.exec(information)?.[1];
+      if (minor === undefined) return undefined;
+      return {
+        module: 'nv',
+        id: Number(minor),
+        displayName: /^Model:\s*(.+)$/m.exec(information)?.[1]?.trim() ?? 'NVIDIA',
+        busId,
+        encoderSuffix: 'nvenc',
+        decoderSuffix: 'cuvid',
+        encodeWith: [],
+        filter: 'format=nv12',
+        encoderOptions: ['-gpu', minor],
+        decodeWith: ['-gpu', minor],
+        decodeFilter: [],
+      };
+    }),
+  );
   return devices.filter((device) => device !== undefined).sort((a, b) => a.id - b.id);
 }
 
 /** VAAPI and Quick Sync on every render node. */
 async function renderDevices(root: string): Promise<Device[]> {
   const nodes = (await entries(join(root, 'dev/dri'))).filter((name) => /^renderD\d+$/.test(name)).sort();
-  const devices = await Promise.all(nodes.map(async (name, id): Promise<Device[]> => {
-    const path = `/dev/dri/${name}`;
-    const target = await readlink(join(root, 'sys/class/drm', name, 'device')).catch(() => '-');
-    const common = { id, busId: basename(target), encoderOptions: [] };
-    const qsv = ['-init_hw_device', `qsv=d:hw_any,child_device=${path}`, '-filter_hw_device', 'd'];
-    return [
-      {
-        ...common,
-        module: 'qsv',
-        displayName: `Intel Quick Sync (${name})`,
-        encoderSuffix: 'qsv',
-        decoderSuffix: 'qsv',
-        encodeWith: qsv,
-        filter: 'format=nv12,hwupload=extra_hw_frames=64',
-        decodeWith: qsv,
-        decodeFilter: [],
-      },
-      {
-        ...common,
-        module: 'vaapi',
-        displayName: `VAAPI (${name})`,
-        encoderSuffix: 'vaapi',
-        decoderSuffix: undefined,
-        encodeWith: ['-init_hw_device', `vaapi=d:${path}`, '-filter_hw_device', 'd'],
-        filter: 'format=nv12,hwupload',
-        decodeWith: ['-hwaccel', 'vaapi', '-hwaccel_device', path, '-hwaccel_output_format', 'vaapi'],
-        // a frame that was decoded without the device cannot be downloaded from it
-        decodeFilter: ['-vf', 'hwdownload,format=nv12'],
-      },
-    ];
-  }));
+  const devices = await Promise.all(
+    nodes.map(async (name, id): Promise<Device[]> => {
+      const path = `/dev/dri/${name}`;
+      const target = await readlink(join(root, 'sys/class/drm', name, 'device')).catch(() => '-');
+      const common = { id, busId: basename(target), encoderOptions: [] };
+      const qsv = ['-init_hw_device', `qsv=d:hw_any,child_device=${path}`, '-filter_hw_device', 'd'];
+      return [
+        {
+          ...common,
+          module: 'qsv',
+          displayName: `Intel Quick Sync (${name})`,
+          encoderSuffix: 'qsv',
+          decoderSuffix: 'qsv',
+          encodeWith: qsv,
+          filter: 'format=nv12,hwupload=extra_hw_frames=64',
+          decodeWith: qsv,
+          decodeFilter: [],
+        },
+        {
+          ...common,
+          module: 'vaapi',
+          displayName: `VAAPI (${name})`,
+          encoderSuffix: 'vaapi',
+          decoderSuffix: undefined,
+          encodeWith: ['-init_hw_device', `vaapi=d:${path}`, '-filter_hw_device', 'd'],
+          filter: 'format=nv12,hwupload',
+          decodeWith: ['-hwaccel', 'vaapi', '-hwaccel_device', path, '-hwaccel_output_format', 'vaapi'],
+          // a frame that was decoded without the device cannot be downloaded from it
+          decodeFilter: ['-vf', 'hwdownload,format=nv12'],
+        },
+      ];
+    }),
+  );
   return devices.flat();
 }
 

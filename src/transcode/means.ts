@@ -24,7 +24,8 @@ export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefine
   if ('reason' in chosen) return chosen.reason;
   const { passedOver, choice: encoder } = chosen;
   const module = encoder.name;
-  if (passedOver.length > 0) log.warn({ passedOver, module }, 'configured modules are not usable here: another one is taken');
+  if (passedOver.length > 0)
+    log.warn({ passedOver, module }, 'configured modules are not usable here: another one is taken');
   const extraOptions = encoding.type === 'video' ? encoding.extraOptions : undefined;
   const { refused } = readExtraOptions(extraOptions, encoder.ffmpegName);
   if (refused.length > 0) log.warn({ refused, module }, 'extra options that this encoder may not be given: left out');

@@ -38,14 +38,18 @@ export function attachOutputs(input: InputStream, application: Application, opti
   }
   const missed = new GopCache(UNDECIDED_LIMITS);
   const reader = input.read(missed);
-  void prepare(input, application, bound).then((prepared) => {
-    reader.close();
-    if (input.closed) prepared.overlays?.close();
-    else new StreamOutputs(input, application, prepared, bound, missed);
-  }, (error: Error) => {
-    reader.close();
-    if (!input.closed) alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `no output stream: ${error.message}`);
-  });
+  void prepare(input, application, bound).then(
+    (prepared) => {
+      reader.close();
+      if (input.closed) prepared.overlays?.close();
+      else new StreamOutputs(input, application, prepared, bound, missed);
+    },
+    (error: Error) => {
+      reader.close();
+      if (!input.closed)
+        alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `no output stream: ${error.message}`);
+    },
+  );
 }
 
 /** With what an input stream is put out. */
@@ -55,7 +59,11 @@ interface Prepared {
 }
 
 /** @throws Error when the control server allows no output stream */
-async function prepare(input: InputStream, application: Application, { folder, log }: OutputsOptions): Promise<Prepared> {
+async function prepare(
+  input: InputStream,
+  application: Application,
+  { folder, log }: OutputsOptions,
+): Promise<Prepared> {
   const decision = await decideProfiles(input, application, log);
   if ('refused' in decision) throw new Error(decision.refused);
   const config = decision.profiles;
@@ -84,22 +92,34 @@ class StreamOutputs {
   #linger: NodeJS.Timeout | undefined;
 
   constructor(
-    input: InputStream, application: Application, { config, overlays }: Prepared, options: OutputsOptions, missed?: GopCache,
+    input: InputStream,
+    application: Application,
+    { config, overlays }: Prepared,
+    options: OutputsOptions,
+    missed?: GopCache,
   ) {
     this.#input = input;
     this.#options = options;
     this.#config = config;
     this.#overlays = overlays;
     this.#missed = missed;
-    const failures = new Failures((description) => alert(input, application, 'EGRESS_TRANSCODE_FAILED_ENCODING', description));
-    this.#outputs = config.outputProfile.map((profile) => new ProfileOutput(input, profile, {
-      application, overlays, onAnnounced: () => this.#onViewers(false),
-      onFailure: (variant, reason, final) => failures.add(`${variant} of output profile ${profile.name}`, reason, final),
-      onRefusal: (reason) => {
-        const description = `output profile ${profile.name} makes no output stream ${reason}`;
-        alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', description);
-      },
-    }));
+    const failures = new Failures((description) =>
+      alert(input, application, 'EGRESS_TRANSCODE_FAILED_ENCODING', description),
+    );
+    this.#outputs = config.outputProfile.map(
+      (profile) =>
+        new ProfileOutput(input, profile, {
+          application,
+          overlays,
+          onAnnounced: () => this.#onViewers(false),
+          onFailure: (variant, reason, final) =>
+            failures.add(`${variant} of output profile ${profile.name}`, reason, final),
+          onRefusal: (reason) => {
+            const description = `output profile ${profile.name} makes no output stream ${reason}`;
+            alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', description);
+          },
+        }),
+    );
     input.on('tracks', () => this.#plan());
     input.once('close', () => this.#close());
     this.#plan();
@@ -156,10 +176,11 @@ class StreamOutputs {
     clearTimeout(this.#linger);
     this.#linger = undefined;
     if (watched) this.#arrange();
-    else this.#linger = setTimeout(() => {
-      this.#linger = undefined;
-      this.#arrange();
-    }, LINGER_MS).unref();
+    else
+      this.#linger = setTimeout(() => {
+        this.#linger = undefined;
+        this.#arrange();
+      }, LINGER_MS).unref();
   }
 
   #close(): void {

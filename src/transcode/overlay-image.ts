@@ -62,18 +62,20 @@ export function imageHead(bytes: Buffer): ImageHead {
 
 /** PNG, section 11.2.1: the header chunk is first. */
 function pngHead(bytes: Buffer): ImageHead | undefined {
-  if (bytes.length < 24 || !bytes.subarray(0, 8).equals(PNG) || bytes.toString('latin1', 12, 16) !== 'IHDR') return undefined;
+  if (bytes.length < 24 || !bytes.subarray(0, 8).equals(PNG) || bytes.toString('latin1', 12, 16) !== 'IHDR')
+    return undefined;
   return { format: 'png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
 }
 
 /** ITU-T T.81, annex B: segments up to the frame header. */
 function jpegHead(bytes: Buffer): ImageHead | undefined {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return undefined;
-  for (let at = 2; at + 9 <= bytes.length; ) {
+  for (let at = 2; at + 9 <= bytes.length;) {
     if (bytes[at] !== 0xff) return undefined;
     const marker = bytes[at + 1] as number;
     if (marker === 0xff) at += 1;
-    else if (isFrame(marker)) return { format: 'jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
+    else if (isFrame(marker))
+      return { format: 'jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
     else at += 2 + bytes.readUInt16BE(at + 2);
   }
   return undefined;

@@ -48,26 +48,34 @@ export class Overlays {
   static async load(path: string, outputNames: readonly string[], log: Logger): Promise<Overlays> {
     const rules = (await readRules(path, log)).filter(({ outputs }) => outputNames.some((name) => outputs.test(name)));
     const urls = [...new Set(rules.flatMap(({ overlays }) => overlays.map(({ url }) => url)))];
-    if (urls.length > MAX_IMAGES) log.error({ overlays: path }, `more than ${MAX_IMAGES} images: only the first are drawn`);
+    if (urls.length > MAX_IMAGES)
+      log.error({ overlays: path }, `more than ${MAX_IMAGES} images: only the first are drawn`);
     const copies = new Map<string, Copy>();
     if (urls.length === 0) return new Overlays(rules, copies, undefined, log);
     const folder = await workFolder(log);
     if (folder === undefined) return new Overlays(rules, copies, undefined, log);
-    await Promise.all(urls.slice(0, MAX_IMAGES).map(async (url, index) => {
-      try {
-        const bytes = await imageBytes(url, path);
-        const head = imageHead(bytes);
-        const file = join(folder, `${index}.${head.format}`);
-        await writeFile(file, bytes, { mode: 0o600 });
-        copies.set(url, { ...head, file });
-      } catch (error) {
-        log.error({ image: url }, `an overlay is not drawn: ${reasonOf(error as Error)}`);
-      }
-    }));
+    await Promise.all(
+      urls.slice(0, MAX_IMAGES).map(async (url, index) => {
+        try {
+          const bytes = await imageBytes(url, path);
+          const head = imageHead(bytes);
+          const file = join(folder, `${index}.${head.format}`);
+          await writeFile(file, bytes, { mode: 0o600 });
+          copies.set(url, { ...head, file });
+        } catch (error) {
+          log.error({ image: url }, `an overlay is not drawn: ${reasonOf(error as Error)}`);
+        }
+      }),
+    );
     return new Overlays(rules, copies, folder, log);
   }
 
-  private constructor(rules: readonly Rule[], copies: ReadonlyMap<string, Copy>, folder: string | undefined, log: Logger) {
+  private constructor(
+    rules: readonly Rule[],
+    copies: ReadonlyMap<string, Copy>,
+    folder: string | undefined,
+    log: Logger,
+  ) {
     this.#rules = rules;
     this.#copies = copies;
     this.#folder = folder;
@@ -75,9 +83,15 @@ export class Overlays {
   }
 
   /** What is drawn on a video track, in this order. @param picture size of the encoded picture */
-  of(outputName: string, variantName: string, picture: { readonly width: number; readonly height: number }): OverlayImage[] {
+  of(
+    outputName: string,
+    variantName: string,
+    picture: { readonly width: number; readonly height: number },
+  ): OverlayImage[] {
     return this.#rules
-      .filter(({ outputs, variants }) => outputs.test(outputName) && variants.some((variant) => variant.test(variantName)))
+      .filter(
+        ({ outputs, variants }) => outputs.test(outputName) && variants.some((variant) => variant.test(variantName)),
+      )
       .flatMap(({ overlays }) => overlays)
       .flatMap((overlay) => {
         const copy = this.#copies.get(overlay.url);
@@ -125,12 +139,16 @@ function rulesOf(text: string, path: string, log: Logger): Rule[] {
   if (twice !== undefined) throw new Error(`${twice.path}: ${twice.message}`);
   const ignored = mapper.warnings.map((finding) => `${finding.path}: ${finding.message}`);
   if (ignored.length > 0) log.warn({ overlays: path, ignored }, 'the overlay file has what has no effect');
-  if (reading.ok) return (reading.config.overlayInfo).filter(({ enable }) => enable).map(ruleOf);
+  if (reading.ok) return reading.config.overlayInfo.filter(({ enable }) => enable).map(ruleOf);
   const [problem] = reading.problems;
   throw new Error(`${elementPath(ROOT, OverlayMap, problem?.path ?? [])}: ${problem?.message}`);
 }
 
-function ruleOf({ outputStreamName, variantNames = '*', overlay }: Static<typeof OverlayMap>['overlayInfo'][number]): Rule {
+function ruleOf({
+  outputStreamName,
+  variantNames = '*',
+  overlay,
+}: Static<typeof OverlayMap>['overlayInfo'][number]): Rule {
   return {
     outputs: wildcard(outputStreamName),
     variants: variantNames.split(',').map((name) => wildcard(name.trim())),
@@ -143,7 +161,11 @@ function imageBytes(url: string, overlayFile: string): Promise<Buffer> {
   return readSmallFile(/^file:/i.test(url) ? fileURLToPath(url) : resolve(dirname(overlayFile), url));
 }
 
-function placed(overlay: OverlayConfig, copy: Copy, picture: { readonly width: number; readonly height: number }): OverlayImage {
+function placed(
+  overlay: OverlayConfig,
+  copy: Copy,
+  picture: { readonly width: number; readonly height: number },
+): OverlayImage {
   const value = (text: string | undefined): number => {
     const pixels = evaluate(text ?? '0', { MAIN_W: picture.width, MAIN_H: picture.height }) ?? 0;
     return Math.max(-MAX_SIDE, Math.min(MAX_SIDE, Math.round(pixels)));

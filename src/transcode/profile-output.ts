@@ -95,8 +95,13 @@ export class ProfileOutput {
     this.#output ??= entries.size > 0 ? this.#create() : undefined;
     if (this.#output === undefined) this.#entries = new Map();
     this.#routes = new Map();
-    for (const { planned: { from }, encode, track } of this.#entries.values()) {
-      if (encode === undefined && track !== undefined) this.#routes.set(from, [...(this.#routes.get(from) ?? []), track]);
+    for (const {
+      planned: { from },
+      encode,
+      track,
+    } of this.#entries.values()) {
+      if (encode === undefined && track !== undefined)
+        this.#routes.set(from, [...(this.#routes.get(from) ?? []), track]);
     }
     this.#showTracks();
   }
@@ -149,7 +154,9 @@ export class ProfileOutput {
       const { track, awaited } = known;
       const { from } = planned;
       return Object.assign(known, {
-        planned, track: track && inLanguage(track, from), awaited: awaited && inLanguage(awaited, from),
+        planned,
+        track: track && inLanguage(track, from),
+        awaited: awaited && inLanguage(awaited, from),
       });
     }
     const state = new EncoderState();
@@ -203,13 +210,15 @@ export class ProfileOutput {
 
   #setTracks(output: OutputStream): void {
     const entries = [...this.#entries.values()];
-    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? awaited ?? [] : [])));
+    output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? (awaited ?? []) : [])));
     output.setTracks(entries.flatMap(({ track }) => track ?? []));
   }
 
   #announceIfSettled(): void {
     if (this.#held === undefined) return;
-    const waits = [...this.#entries.values()].some(({ encode }) => encode !== undefined && encode.state.status === undefined);
+    const waits = [...this.#entries.values()].some(
+      ({ encode }) => encode !== undefined && encode.state.status === undefined,
+    );
     if (!waits) this.#announce();
     else this.#timer ??= setTimeout(() => this.#announce(), START_TIMEOUT_MS).unref();
   }

@@ -39,7 +39,10 @@ export function planTracks(
   const sounds = inputs.filter((input) => input.type === 'audio');
   const planned: PlannedTrack[] = [];
   const add = (
-    type: PlannedTrack['type'], index: number, variantName: string, from: MediaTrack,
+    type: PlannedTrack['type'],
+    index: number,
+    variantName: string,
+    from: MediaTrack,
     decide: 'bypass' | (() => Decision<Encoding> | undefined),
   ) => {
     const key = `${type}/${index}/${from.id}`;

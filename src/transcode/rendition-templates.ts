@@ -65,16 +65,20 @@ function byVariant<T extends MediaTrack>(tracks: readonly T[]): T[][] {
 }
 
 function fitsVideo(template: VideoTemplate, track: VideoTrack): boolean {
-  return fits(template, track)
-    && isWithin(track.width, template.minWidth, template.maxWidth)
-    && isWithin(track.height, template.minHeight, template.maxHeight)
-    && isWithin(track.framerate, template.minFramerate, template.maxFramerate);
+  return (
+    fits(template, track) &&
+    isWithin(track.width, template.minWidth, template.maxWidth) &&
+    isWithin(track.height, template.minHeight, template.maxHeight) &&
+    isWithin(track.framerate, template.minFramerate, template.maxFramerate)
+  );
 }
 
 function fitsAudio(template: AudioTemplate, track: AudioTrack): boolean {
-  return fits(template, track)
-    && isWithin(track.samplerate, template.minSamplerate, template.maxSamplerate)
-    && isWithin(track.channels, template.minChannel, template.maxChannel);
+  return (
+    fits(template, track) &&
+    isWithin(track.samplerate, template.minSamplerate, template.maxSamplerate) &&
+    isWithin(track.channels, template.minChannel, template.maxChannel)
+  );
 }
 
 function fits(template: VideoTemplate | AudioTemplate, track: MediaTrack): boolean {

@@ -81,7 +81,10 @@ export class Run {
     const decoders = [...decoding.values()];
     const jobs = this.#outputs.map(({ job, means, resumeAt }) => ({ job, choice: means.encoder, resumeAt }));
     this.#child = new FfmpegChild({
-      path, faults, outputs: jobs.length, args: ffmpegArguments({ tracks, decoders, jobs, decodes }),
+      path,
+      faults,
+      outputs: jobs.length,
+      args: ffmpegArguments({ tracks, decoders, jobs, decodes }),
       handler: {
         output: (index, chunk) => this.#take(this.#outputs[index] as Output, chunk),
         outputEnd: (index) => (this.#outputs[index] as Output).end(),
@@ -103,7 +106,10 @@ export class Run {
   /** Whether it does what these encodes are to do now, and nothing else. */
   does(encodes: readonly Encode[]): boolean {
     const outputs = this.#working;
-    return outputs.length === encodes.length && outputs.every(({ encode, job }) => encodes.includes(encode) && isSameJob(encode.job, job));
+    return (
+      outputs.length === encodes.length &&
+      outputs.every(({ encode, job }) => encodes.includes(encode) && isSameJob(encode.job, job))
+    );
   }
 
   /** Whether every encode that was given input has put out something. */
@@ -141,7 +147,11 @@ export class Run {
     this.#feed.takeLast();
     this.#reader.resume();
     this.#reader.close();
-    for (const { encode, job: { from }, ended } of this.#outputs) {
+    for (const {
+      encode,
+      job: { from },
+      ended,
+    } of this.#outputs) {
       if (!ended) encode.cut(this.#feed.edge(from), from.timebase);
     }
     this.#child.end();

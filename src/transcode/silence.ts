@@ -14,11 +14,18 @@ const SLOW_RATE = 5;
  * @param now by `performance.now()`
  */
 export function silentOutputs<T extends Heard>(
-  outputs: readonly T[], feed: Pick<Feed, 'fed'>, now: number, hangMs: number,
+  outputs: readonly T[],
+  feed: Pick<Feed, 'fed'>,
+  now: number,
+  hangMs: number,
 ): T[] {
   return outputs.filter((output) => {
     if (output.ended || now - output.lastAt < hangMs) return false;
-    const { job: { from, encoding }, resumeAt, reached } = output;
+    const {
+      job: { from, encoding },
+      resumeAt,
+      reached,
+    } = output;
     const fed = feed.fed(from);
     if (fed === undefined) return false;
     const since = Math.max(fed.from, resumeAt ?? -Infinity, reached ?? -Infinity);

@@ -105,7 +105,16 @@ export class Transcoder {
     const offer = await inventory.offer();
     if (this.#closed) return;
     const path = offer?.capabilities.path ?? '';
-    const setting = { path, input: this.#input, cache: this.#cache, inventory, decodes, hangMs, log, faults: this.#faults };
+    const setting = {
+      path,
+      input: this.#input,
+      cache: this.#cache,
+      inventory,
+      decodes,
+      hangMs,
+      log,
+      faults: this.#faults,
+    };
     this.#opened = { offer, setting };
     this.#arrange(this.#opened);
   }
@@ -119,7 +128,8 @@ export class Transcoder {
     const refusals: Refusal[] = [];
     for (const [i, { job, sink }] of this.#tasks.entries()) {
       const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
-      const means = same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
+      const means =
+        same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
       if (means === undefined) continue;
       // the same one may want something else now: its encode goes on where it was
       const latest = this.#latest.get(sink);
@@ -164,11 +174,15 @@ export class Transcoder {
   }
 
   #addGroup(setting: RunSetting, failures: number): Group {
-    const group = new Group(setting, {
-      apart: (encodes, before) => this.#addGroup(setting, before).set(encodes),
-      givenUp: (encode, reason) => this.#giveUp(encode, reason),
-      othersWork: (encode) => this.#othersWork(encode),
-    }, failures);
+    const group = new Group(
+      setting,
+      {
+        apart: (encodes, before) => this.#addGroup(setting, before).set(encodes),
+        givenUp: (encode, reason) => this.#giveUp(encode, reason),
+        othersWork: (encode) => this.#othersWork(encode),
+      },
+      failures,
+    );
     this.#groups = [...this.#groups, group];
     return group;
   }

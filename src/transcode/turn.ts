@@ -41,7 +41,11 @@ export class Turn implements BitstreamSink {
 
   packet({ dts, pts, duration, key, data }: EncodedPacket): void {
     this.#owner.take(this, {
-      dts: this.#time(dts), pts: this.#time(pts), duration: rescale(duration, this.#source, this.#timebase), key, data,
+      dts: this.#time(dts),
+      pts: this.#time(pts),
+      duration: rescale(duration, this.#source, this.#timebase),
+      key,
+      data,
     });
   }
 

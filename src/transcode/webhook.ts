@@ -37,7 +37,11 @@ const MAX_REASON = 200;
  * TranscodeWebhook, those that the control server answers (facts/10-transcoding.md). What the answer does not name
  * is as the application has it. Never rejects; a stream that ends in the meantime is refused.
  */
-export async function decideProfiles(input: InputStream, application: Application, log: Logger): Promise<ProfileDecision> {
+export async function decideProfiles(
+  input: InputStream,
+  application: Application,
+  log: Logger,
+): Promise<ProfileDecision> {
   const { transcodeWebhook: webhook, outputProfiles: local } = application.config;
   if (!webhook?.enable) return { profiles: local };
   const gone = new AbortController();
@@ -87,9 +91,10 @@ function question(input: InputStream, application: Application): object {
 }
 
 function read({ status, body }: ControlAnswer, local: OutputProfilesConfig, log: Logger): Named | Failure {
-  const wrong = (how: string): Failure => (
-    { policy: 'useLocalProfilesOnErrorResponse', reason: `the control server answered ${how}` }
-  );
+  const wrong = (how: string): Failure => ({
+    policy: 'useLocalProfilesOnErrorResponse',
+    reason: `the control server answered ${how}`,
+  });
   if (status !== 200) return wrong(`with status ${status}`);
   const json = parse(body);
   if (json === undefined) return wrong('what is no JSON');

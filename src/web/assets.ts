@@ -37,7 +37,8 @@ class Asset {
   /** Answers 304 to a client that has these very bytes of a 200, else the bytes. */
   async send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
     reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', 'accept-encoding');
-    if (reply.statusCode === 200 && matchesEtag(request.headers['if-none-match'], this.etag)) return reply.code(304).send();
+    if (reply.statusCode === 200 && matchesEtag(request.headers['if-none-match'], this.etag))
+      return reply.code(304).send();
     reply.type(this.type);
     if (this.#data.length < MIN_GZIP_BYTES || !acceptsGzip(request.headers['accept-encoding'])) {
       return reply.send(this.#data);

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import {
-  createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server, type ServerResponse,
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, BlockList, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -131,7 +136,8 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         setPeer(socket, peer);
         http2.serve(socket);
       },
-      onFailure: (reason, peer) => log.debug({ client: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
+      onFailure: (reason, peer) =>
+        log.debug({ client: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
     });
     closeFront = () => {
       front.close();

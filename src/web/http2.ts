@@ -1,6 +1,10 @@
 import type { RequestListener } from 'node:http';
 import {
-  constants, createServer, type Http2ServerRequest, type ServerHttp2Session, type ServerHttp2Stream,
+  constants,
+  createServer,
+  type Http2ServerRequest,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { Logger } from '../log.ts';
@@ -19,20 +23,23 @@ export interface Http2Side {
  */
 export function createHttp2Side(handler: RequestListener, log: Logger): Http2Side {
   const sessions = new Set<ServerHttp2Session>();
-  const server = createServer({
-    maxHeaderListPairs: LIMITS.headers,
-    maxSessionMemory: HTTP2_LIMITS.sessionMemory,
-    maxSessionInvalidFrames: HTTP2_LIMITS.invalidFrames,
-    maxSessionRejectedStreams: HTTP2_LIMITS.rejectedStreams,
-    maxOutstandingPings: HTTP2_LIMITS.outstandingPings,
-    maxSettings: HTTP2_LIMITS.settings,
-    streamResetBurst: HTTP2_LIMITS.resetBurst,
-    streamResetRate: HTTP2_LIMITS.resetRate,
-    settings: { maxConcurrentStreams: HTTP2_LIMITS.streams, maxHeaderListSize: LIMITS.headerBytes },
-  }, (request, response) => {
-    limitBodyTime(request);
-    handler(...([request, response] as unknown as Parameters<RequestListener>));
-  });
+  const server = createServer(
+    {
+      maxHeaderListPairs: LIMITS.headers,
+      maxSessionMemory: HTTP2_LIMITS.sessionMemory,
+      maxSessionInvalidFrames: HTTP2_LIMITS.invalidFrames,
+      maxSessionRejectedStreams: HTTP2_LIMITS.rejectedStreams,
+      maxOutstandingPings: HTTP2_LIMITS.outstandingPings,
+      maxSettings: HTTP2_LIMITS.settings,
+      streamResetBurst: HTTP2_LIMITS.resetBurst,
+      streamResetRate: HTTP2_LIMITS.resetRate,
+      settings: { maxConcurrentStreams: HTTP2_LIMITS.streams, maxHeaderListSize: LIMITS.headerBytes },
+    },
+    (request, response) => {
+      limitBodyTime(request);
+      handler(...([request, response] as unknown as Parameters<RequestListener>));
+    },
+  );
   server.setTimeout(LIMITS.idleMs);
   server.on('session', (session) => {
     sessions.add(session);

@@ -6,7 +6,14 @@ import type { PeerCalls } from '../origins/peer-calls.ts';
 import { readJson } from '../origins/json.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import { readNames, SingleStreams, type StreamPath } from './single-streams.ts';
-import { listStreams, MAX_LISTED, StreamsTold, type LiveStream, type PlayablePublisher, type StreamList } from './streams.ts';
+import {
+  listStreams,
+  MAX_LISTED,
+  StreamsTold,
+  type LiveStream,
+  type PlayablePublisher,
+  type StreamList,
+} from './streams.ts';
 
 const PREFIX = '/live/';
 /** How long what other nodes said is good for whoever asks next. */
@@ -76,7 +83,8 @@ export class LiveStreams {
     if (this.#options.directory.remoteOutputs(name).next().done) return [];
     const replies = await this.#options.others.ask(peerRequest('GET', `${PREFIX}${joinKey(name, serves)}`));
     return replies.flatMap(({ response }) =>
-      response?.status === 200 ? (readJson(StreamsTold, response.body)?.streams ?? []) : []);
+      response?.status === 200 ? (readJson(StreamsTold, response.body)?.streams ?? []) : [],
+    );
   }
 
   #answer({ method, path, body }: PeerRequest): PeerResponse {
@@ -89,7 +97,11 @@ export class LiveStreams {
   }
 }
 
-function namedStreams(vhost: VirtualHost, serves: readonly PlayablePublisher[], names: readonly StreamPath[]): Pick<StreamList, 'streams'> {
+function namedStreams(
+  vhost: VirtualHost,
+  serves: readonly PlayablePublisher[],
+  names: readonly StreamPath[],
+): Pick<StreamList, 'streams'> {
   return { streams: names.flatMap((only) => listStreams(vhost, serves, only).streams) };
 }
 

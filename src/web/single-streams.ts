@@ -85,7 +85,12 @@ export class SingleStreams {
 
   async #ask({ owner, vhost, serves }: Asked, names: ReadonlySet<string>): Promise<ReadonlyMap<string, LiveStream>> {
     const path = `${this.#path}${joinKey(vhost, serves.join())}`;
-    const response = await this.#others.askOne(owner, { method: 'POST', path, headers: {}, body: Buffer.from([...names].join('\n')) });
+    const response = await this.#others.askOne(owner, {
+      method: 'POST',
+      path,
+      headers: {},
+      body: Buffer.from([...names].join('\n')),
+    });
     if (response?.status !== 200) return new Map();
     const { streams = [] } = readJson(StreamsTold, response.body) ?? {};
     return new Map(streams.map((live) => [joinKey(live.app, live.stream), live]));
@@ -94,8 +99,12 @@ export class SingleStreams {
 
 /** The names in the body of such a call. */
 export function readNames(body: Buffer): StreamPath[] {
-  return body.toString().split('\n').slice(0, MAX_NAMES).map((name) => {
-    const [app = '', stream = ''] = splitKey(name);
-    return { app, stream };
-  });
+  return body
+    .toString()
+    .split('\n')
+    .slice(0, MAX_NAMES)
+    .map((name) => {
+      const [app = '', stream = ''] = splitKey(name);
+      return { app, stream };
+    });
 }

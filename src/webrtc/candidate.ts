@@ -44,11 +44,20 @@ export function hostCandidates(sockets: readonly IceSocket[]): HostCandidate[] {
 export function candidatesOn(candidates: readonly HostCandidate[], { protocol, entries }: Way): HostCandidate[] {
   return candidates.filter((candidate) => {
     const { address, port } = candidate;
-    return (protocol === undefined || candidate.protocol === protocol) && entries.some((entry) => {
-      const named = entry.address === address || entry.address === (isIPv4(address) ? '*' : '::')
-        || (entry.address === '0.0.0.0' && isIPv4(address));
-      return named && entry.protocol === candidate.protocol && (entry.first === 0 || (port >= entry.first && port <= entry.last));
-    });
+    return (
+      (protocol === undefined || candidate.protocol === protocol) &&
+      entries.some((entry) => {
+        const named =
+          entry.address === address ||
+          entry.address === (isIPv4(address) ? '*' : '::') ||
+          (entry.address === '0.0.0.0' && isIPv4(address));
+        return (
+          named &&
+          entry.protocol === candidate.protocol &&
+          (entry.first === 0 || (port >= entry.first && port <= entry.last))
+        );
+      })
+    );
   });
 }
 

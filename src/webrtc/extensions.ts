@@ -21,7 +21,9 @@ export function senderExtensions({ bandwidthEstimation, playoutDelay }: Wanted):
 }
 
 const RECEIVED = new Set([
-  MID, SEND_TIME, TRANSPORT_CC,
+  MID,
+  SEND_TIME,
+  TRANSPORT_CC,
   'urn:ietf:params:rtp-hdrext:sdes:rtp-stream-id',
   'urn:ietf:params:rtp-hdrext:sdes:repaired-rtp-stream-id',
   'https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension',
@@ -29,7 +31,9 @@ const RECEIVED = new Set([
 
 /** Header extensions of packets from publishers: what tells streams apart, and what their bandwidth estimation needs. */
 export function receiverExtensions(kind: 'video' | 'audio'): types.RtpHeaderExtension[] {
-  return all.filter((extension) => extension.kind === kind && RECEIVED.has(extension.uri) && extension.direction !== 'sendonly');
+  return all.filter(
+    (extension) => extension.kind === kind && RECEIVED.has(extension.uri) && extension.direction !== 'sendonly',
+  );
 }
 
 /** The extension with which packets ask for a playout delay. */
@@ -47,7 +51,7 @@ interface Reporting {
 /** Whether mediasoup can estimate from them what the way to a viewer carries. */
 export function isEstimated({ codecs, headerExtensions = [] }: Reporting): boolean {
   const both = (extension: string, feedback: string) =>
-    headerExtensions.some(({ uri }) => uri === extension)
-    && codecs.some(({ rtcpFeedback = [] }) => rtcpFeedback.some(({ type }) => type === feedback));
+    headerExtensions.some(({ uri }) => uri === extension) &&
+    codecs.some(({ rtcpFeedback = [] }) => rtcpFeedback.some(({ type }) => type === feedback));
   return both(TRANSPORT_CC, 'transport-cc') || both(SEND_TIME, 'goog-remb');
 }

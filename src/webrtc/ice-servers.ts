@@ -28,13 +28,16 @@ const ID_BYTES = 8;
  */
 export function iceServersFor({ iceServers, iceCandidates }: Given, { hostName, query }: Asking): IceServer[] {
   const told = iceServers.map(({ urls, userName, credential, secret, lifetime }) => ({
-    urls, ...(secret === undefined ? { userName, credential } : mint(secret, lifetime)),
+    urls,
+    ...(secret === undefined ? { userName, credential } : mint(secret, lifetime)),
   }));
   const { tcpRelay, tcpRelaySecret, tcpRelayForce, defaultTransport } = iceCandidates;
   const transport = (query.get('transport') ?? defaultTransport).toLowerCase();
   const relays = tcpRelayForce || transport === 'relay' || transport === 'all';
   if (!relays || tcpRelay.length === 0 || !tcpRelaySecret) return told;
-  const urls = tcpRelay.map(({ host, port }) => `turn:${hostInUrl(host === '*' ? hostName : host)}:${port}?transport=tcp`);
+  const urls = tcpRelay.map(
+    ({ host, port }) => `turn:${hostInUrl(host === '*' ? hostName : host)}:${port}?transport=tcp`,
+  );
   return [...told, { urls, ...mint(tcpRelaySecret, CREDENTIAL_LIFETIME_MS) }];
 }
 
@@ -59,8 +62,10 @@ export function offerFields(servers: readonly IceServer[]): object {
 export function linkHeaders(servers: readonly IceServer[]): string[] {
   const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
   return servers.flatMap(({ urls, userName, credential }) => {
-    const secret = userName === undefined || credential === undefined
-      ? '' : `; username=${quoted(userName)}; credential=${quoted(credential)}; credential-type="password"`;
+    const secret =
+      userName === undefined || credential === undefined
+        ? ''
+        : `; username=${quoted(userName)}; credential=${quoted(credential)}; credential-type="password"`;
     return urls.map((url) => `<${url}>; rel="ice-server"${secret}`);
   });
 }

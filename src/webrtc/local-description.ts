@@ -49,7 +49,9 @@ const RTP_PROTOCOL = 'UDP/TLS/RTP/SAVPF';
 /** Writes an offer or an answer of an ICE-lite end that knows all its candidates. */
 export function writeDescription(description: LocalDescription): string {
   const { sessionId, ice, setup, fingerprint, media, bundle = media.map(({ mid }) => mid) } = description;
-  const bundled = media.filter((section) => bundle.includes(section.mid) && (!('protocol' in section) || isRtp(section)));
+  const bundled = media.filter(
+    (section) => bundle.includes(section.mid) && (!('protocol' in section) || isRtp(section)),
+  );
   const lines = [
     'v=0',
     `o=${USER} ${sessionId} 2 IN IP4 127.0.0.1`,
@@ -130,7 +132,14 @@ function retransmission({ kind, clockRate, payloadType, rtxPayloadType }: RtpCod
   return [{ mimeType: `${kind}/rtx`, clockRate, payloadType: rtxPayloadType, parameters: { apt: payloadType } }];
 }
 
-function codecLines({ payloadType, mimeType, clockRate, channels = 1, parameters = {}, rtcpFeedback = [] }: CodecFields): string[] {
+function codecLines({
+  payloadType,
+  mimeType,
+  clockRate,
+  channels = 1,
+  parameters = {},
+  rtcpFeedback = [],
+}: CodecFields): string[] {
   const name = mimeType.slice(mimeType.indexOf('/') + 1);
   const lines = [`a=rtpmap:${payloadType} ${name}/${clockRate}${channels > 1 ? `/${channels}` : ''}`];
   const format = Object.entries(parameters).map(([key, value]) => `${key}=${value}`);
@@ -152,7 +161,12 @@ function unusedSection(
   { candidates }: LocalDescription,
   transport: readonly string[],
 ): string[] {
-  const lines = [`m=${kind} ${isBundled ? 9 : 0} ${protocol} ${formats}`, 'c=IN IP4 0.0.0.0', `a=mid:${mid}`, 'a=inactive'];
+  const lines = [
+    `m=${kind} ${isBundled ? 9 : 0} ${protocol} ${formats}`,
+    'c=IN IP4 0.0.0.0',
+    `a=mid:${mid}`,
+    'a=inactive',
+  ];
   return isBundled ? [...lines, ...transport, ...candidateLines(candidates)] : lines;
 }
 

@@ -11,7 +11,13 @@ const H264_PROFILES = ['42e0', '42c0', '4200', '4d', '64'];
 
 /** Format parameters whose offered value the answer repeats. */
 const ANSWERED_PARAMETERS = new Set([
-  'level-asymmetry-allowed', 'packetization-mode', 'profile-level-id', 'profile-id', 'profile', 'level-idx', 'tier',
+  'level-asymmetry-allowed',
+  'packetization-mode',
+  'profile-level-id',
+  'profile-id',
+  'profile',
+  'level-idx',
+  'tier',
 ]);
 
 /**
@@ -64,7 +70,8 @@ export function negotiateExtensions(
  * @throws notAcceptable
  */
 export function demandBundled({ bundle }: RemoteDescription, taken: readonly { readonly mid: string }[]): void {
-  if (taken.length > 1 && taken.some(({ mid }) => !bundle.includes(mid))) throw kilnError('notAcceptable', 'its sections are not bundled');
+  if (taken.length > 1 && taken.some(({ mid }) => !bundle.includes(mid)))
+    throw kilnError('notAcceptable', 'its sections are not bundled');
 }
 
 /** The codec of a media type, in any case; undefined for one that mediasoup does not route. */
@@ -81,7 +88,11 @@ export function rankForReceiving(codec: Codec, remote: RemoteCodec): number {
   if (remote.clockRate !== clockRate || remote.channels !== channels) return Infinity;
   if (codec !== 'H264') return rank(codec, remote);
   // every profile is as good; single NAL units need no mode
-  return remote.parameters['packetization-mode'] === 2 ? Infinity : remote.parameters['packetization-mode'] === 1 ? 0 : 1;
+  return remote.parameters['packetization-mode'] === 2
+    ? Infinity
+    : remote.parameters['packetization-mode'] === 1
+      ? 0
+      : 1;
 }
 
 /** The payload type with which a peer's offer sends packets of a codec again; undefined where it has none. */

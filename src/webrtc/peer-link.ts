@@ -64,7 +64,11 @@ export class PeerLink extends EventEmitter<LinkEvents> {
   static async open(worker: MediaWorker, { way, timeoutMs, initialBitrate }: LinkOptions): Promise<PeerLink> {
     const iceConsentTimeout = consentTimeout(timeoutMs);
     try {
-      const transport = await worker.createWebRtcTransport({ protocol: way.protocol, iceConsentTimeout, initialBitrate });
+      const transport = await worker.createWebRtcTransport({
+        protocol: way.protocol,
+        iceConsentTimeout,
+        initialBitrate,
+      });
       return new PeerLink(transport, worker, way);
     } catch (error) {
       throw worker.closed ? kilnError('mediaUnavailable') : error;

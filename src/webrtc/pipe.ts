@@ -38,7 +38,9 @@ export async function pipe(
     }
     const { rtpParameters } = consumers.get(first) as types.Consumer;
     const producer = await worker.produce(into, codec, {
-      codecs: rtpParameters.codecs.map((one) => (isRetransmission(one) ? one : { ...one, parameters: { ...codec.parameters } })),
+      codecs: rtpParameters.codecs.map((one) =>
+        isRetransmission(one) ? one : { ...one, parameters: { ...codec.parameters } },
+      ),
       headerExtensions: rtpParameters.headerExtensions,
       encodings: sources.map((source) => encodingOf(source, consumers)),
       rtcp: { cname },
@@ -51,7 +53,10 @@ export async function pipe(
   }
 }
 
-function encodingOf({ producer, encoding }: LiveProducer, consumers: ReadonlyMap<types.Producer, types.Consumer>): types.RtpEncodingParameters {
+function encodingOf(
+  { producer, encoding }: LiveProducer,
+  consumers: ReadonlyMap<types.Producer, types.Consumer>,
+): types.RtpEncodingParameters {
   const { ssrc, rtx } = consumers.get(producer)?.rtpParameters.encodings?.[encoding] ?? {};
   return { ssrc, ...(rtx && { rtx }) };
 }

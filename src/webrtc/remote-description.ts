@@ -70,8 +70,14 @@ export function parseRemoteDescription(sdp: string): RemoteDescription {
   if (session.media.length === 0) throw new SdpError('there is no media section');
   if (session.media.length > MAX_MEDIA) throw new SdpError('there are too many media sections');
   const media = session.media.map((section, index) => parseMedia(section, session, index));
-  demandOnce('mid', media.map(({ mid }) => mid));
-  demandOnce('SSRC', media.flatMap(({ source }) => (source === undefined ? [] : [source.ssrc, source.rtxSsrc ?? []].flat())));
+  demandOnce(
+    'mid',
+    media.map(({ mid }) => mid),
+  );
+  demandOnce(
+    'SSRC',
+    media.flatMap(({ source }) => (source === undefined ? [] : [source.ssrc, source.rtxSsrc ?? []].flat())),
+  );
   const secured = session.media.find(({ fingerprint }) => fingerprint !== undefined);
   const fingerprint = secured?.fingerprint ?? session.fingerprint;
   if (fingerprint === undefined) throw new SdpError('there is no fingerprint');
@@ -79,7 +85,11 @@ export function parseRemoteDescription(sdp: string): RemoteDescription {
   if (iceUfrag === undefined) throw new SdpError('there is no ice-ufrag');
   return {
     media,
-    bundle: session.groups?.find(({ type }) => type === 'BUNDLE')?.mids.toString().split(' ') ?? [],
+    bundle:
+      session.groups
+        ?.find(({ type }) => type === 'BUNDLE')
+        ?.mids.toString()
+        .split(' ') ?? [],
     fingerprint: parseFingerprint(fingerprint.type, fingerprint.hash),
     setup: parseSetup(secured?.setup ?? session.setup),
     iceUfrag: String(iceUfrag),
@@ -137,15 +147,23 @@ function parseMedia(
 
 /** Of alternatives the first, which is the preferred one. */
 function parseRids({ rids = [], simulcast }: MediaDescription): string[] {
-  const streams = [[simulcast?.dir1, simulcast?.list1], [simulcast?.dir2, simulcast?.list2]].find(([dir]) => dir === 'send')?.[1];
+  const streams = [
+    [simulcast?.dir1, simulcast?.list1],
+    [simulcast?.dir2, simulcast?.list2],
+  ].find(([dir]) => dir === 'send')?.[1];
   if (streams === undefined) return [];
   const declared = new Set(rids.filter(({ direction }) => direction === 'send').map(({ id }) => String(id)));
-  const found = parseSimulcastStreamList(String(streams)).flatMap((choices) => choices.slice(0, 1).map(({ scid }) => String(scid)));
+  const found = parseSimulcastStreamList(String(streams)).flatMap((choices) =>
+    choices.slice(0, 1).map(({ scid }) => String(scid)),
+  );
   return [...new Set(found)].filter((rid) => declared.has(rid) && RID.test(rid)).slice(0, MAX_RIDS);
 }
 
 function parseSource({ ssrcs = [], ssrcGroups = [] }: MediaDescription): RemoteMedia['source'] {
-  const pair = ssrcGroups.find(({ semantics }) => semantics === 'FID')?.ssrcs.split(' ').map(Number);
+  const pair = ssrcGroups
+    .find(({ semantics }) => semantics === 'FID')
+    ?.ssrcs.split(' ')
+    .map(Number);
   const [ssrc, rtxSsrc] = pair ?? [Number(ssrcs[0]?.id)];
   if (!isSsrc(ssrc)) return undefined;
   return { ssrc, ...(isSsrc(rtxSsrc) && { rtxSsrc }) };

@@ -55,7 +55,10 @@ export class WorkerPool {
    * How a peer is to be reached that asks for a transport. Through a relay it can be by whatever there is.
    * @param wanted `transport` of its URL
    */
-  way(wanted: string | null, { iceCandidate: entries, defaultTransport }: Pick<IceCandidates, 'iceCandidate' | 'defaultTransport'>): Way {
+  way(
+    wanted: string | null,
+    { iceCandidate: entries, defaultTransport }: Pick<IceCandidates, 'iceCandidate' | 'defaultTransport'>,
+  ): Way {
     const protocol = (wanted ?? defaultTransport).toLowerCase();
     if (protocol !== 'udp' && protocol !== 'tcp') return { protocol: undefined, entries };
     const way: Way = { protocol, entries };
@@ -87,12 +90,7 @@ export class WorkerPool {
   }
 
   async #start(index: number): Promise<void> {
-    const sockets = iceSockets(
-      this.#config.iceCandidate,
-      index,
-      localAddresses(),
-      this.#config.enableLinkLocalAddress,
-    );
+    const sockets = iceSockets(this.#config.iceCandidate, index, localAddresses(), this.#config.enableLinkLocalAddress);
     const worker = await MediaWorker.start(index, sockets, (error) => {
       const { pid } = worker;
       this.#log.error({ worker: index, pid, err: error }, 'a media worker died: its viewers are disconnected');

@@ -15,7 +15,8 @@ import { CertificateFolder, issue } from '../support/x509.ts';
 const log = pino({}, { write: () => {} });
 const OK = { message: 'OK', statusCode: 200 };
 const FAILED = {
-  message: '[HTTP] Failed to reload certificate. Check server log for more information. (500)', statusCode: 500,
+  message: '[HTTP] Failed to reload certificate. Check server log for more information. (500)',
+  statusCode: 500,
 };
 
 /** An API with TLS, virtual hosts `first` and `second` with certificates, `plain` without. */
@@ -41,7 +42,10 @@ async function open(t: ExecutionContext, { tls = true } = {}) {
   const post = async (url: string, payload?: unknown) => {
     const headers = { authorization: basic(TOKEN), 'content-type': 'application/json' };
     const { statusCode: status, body } = await port.app.inject({
-      method: 'POST', url, headers, payload: payload === undefined ? undefined : JSON.stringify(payload),
+      method: 'POST',
+      url,
+      headers,
+      payload: payload === undefined ? undefined : JSON.stringify(payload),
     });
     return { status, body: JSON.parse(body) as unknown };
   };
@@ -50,7 +54,7 @@ async function open(t: ExecutionContext, { tls = true } = {}) {
 
 const keyOf = (store: CertificateStore, name: string) => store.select(`${name}.example`);
 
-test('a virtual host\'s certificate is loaded again; a wrong one leaves the old one', async (t) => {
+test("a virtual host's certificate is loaded again; a wrong one leaves the old one", async (t) => {
   const { folder, vhosts, post } = await open(t);
   const url = '/v1/vhosts/second:reloadCertificate';
   const [first, second] = [keyOf(vhosts, 'first'), keyOf(vhosts, 'second')];
@@ -71,7 +75,8 @@ test('a virtual host\'s certificate is loaded again; a wrong one leaves the old 
 test('a virtual host that is unknown, or has no TLS', async (t) => {
   const { post } = await open(t);
   t.deepEqual(await post('/v1/vhosts/none:reloadCertificate', {}), {
-    status: 404, body: { message: '[HTTP] Could not find the virtual host: [none] (404)', statusCode: 404 },
+    status: 404,
+    body: { message: '[HTTP] Could not find the virtual host: [none] (404)', statusCode: 404 },
   });
   t.deepEqual(await post('/v1/vhosts/plain:reloadCertificate', {}), { status: 500, body: FAILED });
 });
@@ -92,7 +97,12 @@ test('all certificates are loaded again, each for itself', async (t) => {
 test('other actions and methods are unknown', async (t) => {
   const { port, post } = await open(t);
   const NOT_FOUND = { message: '[HTTP] Controller not found (404)', statusCode: 404 };
-  for (const url of ['/v1/vhosts:reload', '/v1/vhosts/first:reload', '/v1/managers/api:reload', '/v1/managers:reloadCertificate']) {
+  for (const url of [
+    '/v1/vhosts:reload',
+    '/v1/vhosts/first:reload',
+    '/v1/managers/api:reload',
+    '/v1/managers:reloadCertificate',
+  ]) {
     t.deepEqual(await post(url, {}), { status: 404, body: NOT_FOUND }, url);
   }
   for (const url of ['/v1/vhosts:reloadAllCertificates', '/v1/managers/api:reloadCertificate']) {
@@ -100,14 +110,17 @@ test('other actions and methods are unknown', async (t) => {
     t.is(statusCode, 404);
   }
   const malformed = await port.app.inject({
-    method: 'POST', url: '/v1/vhosts:reloadAllCertificates', headers: { authorization: basic(TOKEN) }, payload: '{',
+    method: 'POST',
+    url: '/v1/vhosts:reloadAllCertificates',
+    headers: { authorization: basic(TOKEN) },
+    payload: '{',
   });
   t.is(malformed.statusCode, 400);
   const foreign = await port.app.inject({ method: 'POST', url: '/v1/vhosts:reloadAllCertificates' });
   t.is(foreign.statusCode, 401);
 });
 
-test('the API\'s own certificate changes for new connections; without TLS there is none', async (t) => {
+test("the API's own certificate changes for new connections; without TLS there is none", async (t) => {
   const { folder, number, post } = await open(t);
   const url = '/v1/managers/api:reloadCertificate';
   const call = async (client: Client, path = '/v1/version') => {
@@ -123,14 +136,16 @@ test('the API\'s own certificate changes for new connections; without TLS there 
     t.is(await call(old), 200);
     writeFileSync(join(folder.path, 'api.crt'), 'nonsense');
     t.deepEqual(await post(url), {
-      status: 500, body: { message: '[HTTP] Failed to create a certificate for API Server (500)', statusCode: 500 },
+      status: 500,
+      body: { message: '[HTTP] Failed to create a certificate for API Server (500)', statusCode: 500 },
     });
     t.is(shownName(await openTls(t, number)), name);
     t.is(await call(old), 200);
   }
   const { post: postPlain } = await open(t, { tls: false });
   t.deepEqual(await postPlain(url, {}), {
-    status: 400, body: { message: '[HTTP] TLS is not enabled for the API Server (400)', statusCode: 400 },
+    status: 400,
+    body: { message: '[HTTP] TLS is not enabled for the API Server (400)', statusCode: 400 },
   });
 });
 
@@ -178,7 +193,10 @@ test('a virtual host made through the API brings its certificate, and takes it a
   const bad = { ...vhost, name: 'bad', host: { names: ['bad.example'], tls: { ...tls, keyPath: 'missing.key' } } };
   const [refused] = await config.createVhosts([bad]);
   t.true(refused !== undefined && 'error' in refused && refused.error.status === 400);
-  t.regex(refused !== undefined && 'error' in refused ? refused.error.message : '', /^host\.tls\.keyPath: "missing.key" cannot/);
+  t.regex(
+    refused !== undefined && 'error' in refused ? refused.error.message : '',
+    /^host\.tls\.keyPath: "missing.key" cannot/,
+  );
   t.false(registry.vhosts.has('bad'));
   const [twice] = await config.createVhosts([vhost]);
   t.true(twice !== undefined && 'error' in twice && twice.error.status === 409);
@@ -207,9 +225,12 @@ test('a stored virtual host whose certificate is gone comes back, and gets it by
   const app = Fastify();
   t.teardown(() => app.close());
   await app.register(apiRoutes(await apiOptions({}, registry, { vhosts })));
-  const reload = () => app.inject({
-    method: 'POST', url: '/v1/vhosts/made:reloadCertificate', headers: { authorization: basic(TOKEN) },
-  });
+  const reload = () =>
+    app.inject({
+      method: 'POST',
+      url: '/v1/vhosts/made:reloadCertificate',
+      headers: { authorization: basic(TOKEN) },
+    });
   t.is((await reload()).statusCode, 500);
   folder.write('made', issue('made'));
   t.is((await reload()).statusCode, 200);

@@ -42,14 +42,29 @@ const NO_STREAM = error(404, 'Could not find the stream: [made/#made#app/none]')
 
 const VHOST = { name: 'new', host: { names: ['new.example.com'] } };
 const APP = { name: 'new', type: 'live' };
-const PROFILE = { name: 'new', outputStreamName: '${OriginStreamName}_new', encodes: { videos: [{ name: 'v', bypass: true }] } };
+const PROFILE = {
+  name: 'new',
+  outputStreamName: '${OriginStreamName}_new',
+  encodes: { videos: [{ name: 'v', bypass: true }] },
+};
 const MADE = '/v1/vhosts/made';
 const LIVE = `${MADE}/apps/app/streams/live`;
 const STATS = '/v1/stats/current/vhosts/made';
 
-const get = (path: string, status: number, answer?: unknown): Row => ({ row: `GET ${path}`, method: 'GET', path, status, answer });
+const get = (path: string, status: number, answer?: unknown): Row => ({
+  row: `GET ${path}`,
+  method: 'GET',
+  path,
+  status,
+  answer,
+});
 const call = (method: string, path: string, body: unknown, status: number, answer?: unknown): Row => ({
-  row: `${method} ${path} ${JSON.stringify(body) ?? ''}`.trim(), method, path, body, status, answer,
+  row: `${method} ${path} ${JSON.stringify(body) ?? ''}`.trim(),
+  method,
+  path,
+  body,
+  status,
+  answer,
 });
 
 const ROWS: readonly Row[] = [
@@ -68,7 +83,13 @@ const ROWS: readonly Row[] = [
   call('POST', '/v1/vhosts:reloadAllCertificates', {}, 200, OK),
   call('POST', `${MADE}:reloadCertificate`, {}, 500),
   call('POST', '/v1/vhosts/none:reloadCertificate', {}, 404, NO_VHOST),
-  call('POST', '/v1/managers/api:reloadCertificate', undefined, 400, error(400, 'TLS is not enabled for the API Server')),
+  call(
+    'POST',
+    '/v1/managers/api:reloadCertificate',
+    undefined,
+    400,
+    error(400, 'TLS is not enabled for the API Server'),
+  ),
 
   // Applications
   get(`${MADE}/apps`, 200, listed('app')),
@@ -86,7 +107,13 @@ const ROWS: readonly Row[] = [
   get(`${MADE}/apps/none`, 404, NO_APP),
   call('PATCH', `${MADE}/apps/app`, { providers: { webrtc: { timeout: 60000 } } }, 200),
   call('PATCH', `${MADE}/apps/app`, { name: 'other' }, 400, error(400, 'Cannot change [name] using this API')),
-  call('PATCH', `${MADE}/apps/app`, { outputProfiles: {} }, 400, error(400, 'Cannot change [outputProfiles] using this API')),
+  call(
+    'PATCH',
+    `${MADE}/apps/app`,
+    { outputProfiles: {} },
+    400,
+    error(400, 'Cannot change [outputProfiles] using this API'),
+  ),
   call('PATCH', `${MADE}/apps/none`, {}, 404, NO_APP),
   call('PATCH', '/v1/vhosts/default/apps/app', {}, 403, READ_ONLY),
   call('DELETE', `${MADE}/apps/app`, undefined, 200, OK),
@@ -114,7 +141,13 @@ const ROWS: readonly Row[] = [
   call('POST', `${MADE}/apps/app/streams`, [], 400, error(400, 'Request body must be an object')),
   call('POST', `${MADE}/apps/app/streams`, { name: 'new' }, 400),
   call('POST', `${MADE}/apps/app/streams`, { name: 'new', urls: ['rtsp://a/b', 'ovt://a/b/c'] }, 400),
-  call('POST', `${MADE}/apps/app/streams`, { name: 'live', urls: ['rtsp://a/b'] }, 409, error(409, 'Stream already exists')),
+  call(
+    'POST',
+    `${MADE}/apps/app/streams`,
+    { name: 'live', urls: ['rtsp://a/b'] },
+    409,
+    error(409, 'Stream already exists'),
+  ),
   call('POST', `${MADE}/apps/none/streams`, { name: 'new', urls: ['rtsp://a/b'] }, 404, NO_APP),
   call('POST', `${MADE}/apps/app/streams`, { name: 'new', urls: ['gopher://a/b'] }, 502),
   get(LIVE, 200),
@@ -127,21 +160,34 @@ const ROWS: readonly Row[] = [
   call('DELETE', `${LIVE}/sessions/none`, undefined, 404, NO_SESSION),
 
   // Statistics, codecs, version
-  get(STATS, 200), get('/v1/stats/current/vhosts/none', 404, NO_VHOST),
-  get(`${STATS}/apps/app`, 200), get(`${STATS}/apps/none`, 404, NO_APP),
-  get(`${STATS}/apps/app/streams/live`, 200), get(`${STATS}/apps/app/streams/none`, 404, NO_STREAM),
+  get(STATS, 200),
+  get('/v1/stats/current/vhosts/none', 404, NO_VHOST),
+  get(`${STATS}/apps/app`, 200),
+  get(`${STATS}/apps/none`, 404, NO_APP),
+  get(`${STATS}/apps/app/streams/live`, 200),
+  get(`${STATS}/apps/app/streams/none`, 404, NO_STREAM),
   get(`${STATS}/apps/app/streams/live/sessions/viewer`, 200),
   get(`${STATS}/apps/app/streams/live/sessions/none`, 404, NO_SESSION),
-  get(STATS.replace('v1', 'v2'), 200), get('/v2/stats/current/vhosts/none', 404, NO_VHOST),
-  get(`${STATS}/apps/app`.replace('v1', 'v2'), 200), get(`${STATS}/apps/none`.replace('v1', 'v2'), 404, NO_APP),
+  get(STATS.replace('v1', 'v2'), 200),
+  get('/v2/stats/current/vhosts/none', 404, NO_VHOST),
+  get(`${STATS}/apps/app`.replace('v1', 'v2'), 200),
+  get(`${STATS}/apps/none`.replace('v1', 'v2'), 404, NO_APP),
   get(`${STATS}/apps/app/streams/live`.replace('v1', 'v2'), 200),
   get(`${STATS}/apps/app/streams/none`.replace('v1', 'v2'), 404, NO_STREAM),
   get('/v2/internals/codecs', 200),
   get('/v1/version', 200, { ...OK, response: { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' } }),
 
   // Authentication, unknown routes and methods
-  { ...get('/v1/version', 401, error(401, 'Authorization header is required to call API')), row: 'no credentials', headers: { authorization: '' } },
-  { ...get('/v1/version', 401, error(401, 'Invalid credential')), row: 'wrong credentials', headers: { authorization: basic('wrong') } },
+  {
+    ...get('/v1/version', 401, error(401, 'Authorization header is required to call API')),
+    row: 'no credentials',
+    headers: { authorization: '' },
+  },
+  {
+    ...get('/v1/version', 401, error(401, 'Invalid credential')),
+    row: 'wrong credentials',
+    headers: { authorization: basic('wrong') },
+  },
   get('/v1/nothing', 404, error(404, 'Controller not found')),
   call('PUT', '/v1/version', {}, 404, error(404, 'Controller not found')),
   call('PUT', MADE, {}, 404, error(404, 'Controller not found')),
@@ -156,8 +202,17 @@ async function prepare() {
   const { registry, dynamic } = options;
   await dynamic.createVhosts([
     {
-      name: 'made', host: { names: ['made.example.com'] },
-      applications: [{ name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile: [{ ...PROFILE, name: 'bypass' }] } }],
+      name: 'made',
+      host: { names: ['made.example.com'] },
+      applications: [
+        {
+          name: 'app',
+          type: 'live',
+          providers: {},
+          publishers: {},
+          outputProfiles: { outputProfile: [{ ...PROFILE, name: 'bypass' }] },
+        },
+      ],
     },
   ]);
   addViewer(registry);
@@ -192,8 +247,12 @@ function check(t: ExecutionContext, { status, answer, method }: Row, given: Answ
 function outgoing({ method, path, body, headers }: Row): Call {
   const { authorization = basic(TOKEN) } = headers ?? {};
   return {
-    method, path,
-    headers: { ...(authorization !== '' && { authorization }), ...(body !== undefined && { 'content-type': 'application/json' }) },
+    method,
+    path,
+    headers: {
+      ...(authorization !== '' && { authorization }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   };
 }

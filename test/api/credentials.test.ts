@@ -31,14 +31,18 @@ async function listen(t: ExecutionContext) {
     for await (const chunk of response) text += String(chunk);
     return { status: response.statusCode, headers: response.headers, body: JSON.parse(text) as object };
   };
-  const guess = (client: string, count: number) => Promise.all(Array.from({ length: count }, () => call(WRONG, client)));
+  const guess = (client: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => call(WRONG, client)));
   return { call, guess, lines };
 }
 
 test('after so many wrong credentials, 429 with Retry-After at once and the end of the connection', async (t) => {
   const { call, guess, lines } = await listen(t);
   const first = await guess('203.0.113.1', BURST);
-  t.deepEqual(first.map(({ status }) => status), first.map(() => 401));
+  t.deepEqual(
+    first.map(({ status }) => status),
+    first.map(() => 401),
+  );
   t.deepEqual(lines, []);
   for (let round = 0; round < 3; round++) {
     const { status, headers, body } = await call(WRONG, '203.0.113.1');
@@ -50,13 +54,14 @@ test('after so many wrong credentials, 429 with Retry-After at once and the end 
     t.is(headers['content-type'], 'application/json;charset=UTF-8');
     t.truthy(headers['x-request-id']);
   }
-  t.deepEqual(lines.map(({ client, msg }) => [client, msg]), [
-    ['203.0.113.1', 'too many wrong credentials for the management API'],
-  ]);
+  t.deepEqual(
+    lines.map(({ client, msg }) => [client, msg]),
+    [['203.0.113.1', 'too many wrong credentials for the management API']],
+  );
   t.false(JSON.stringify(lines).includes('wrong"'), 'no credential is logged');
 });
 
-test('one client\'s wrong credentials cost neither its neighbours nor the bearer of the right one anything', async (t) => {
+test("one client's wrong credentials cost neither its neighbours nor the bearer of the right one anything", async (t) => {
   const { call, guess } = await listen(t);
   await guess('203.0.113.1', BURST);
   t.is((await call(WRONG, '203.0.113.1')).status, 429);
@@ -91,11 +96,13 @@ test('a wrong credential waits for its answer; who hangs up meanwhile leaves the
   for (let asked = 0; asked < 5; asked++) await call(undefined, '203.0.113.1').then(() => answered.push('missing'));
   await wrong;
   t.is(answered.at(-1), 'wrong');
-  await Promise.all(Array.from({ length: 10 }, async () => {
-    const agent = new Agent();
-    const answer = call(WRONG, '203.0.113.1', agent).catch((error: Error) => error);
-    setImmediate(() => agent.destroy());
-    await answer;
-  }));
+  await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const agent = new Agent();
+      const answer = call(WRONG, '203.0.113.1', agent).catch((error: Error) => error);
+      setImmediate(() => agent.destroy());
+      await answer;
+    }),
+  );
   t.is((await call(RIGHT, '203.0.113.1')).status, 200);
 });

@@ -9,7 +9,10 @@ interface Operation {
   readonly summary: string;
   readonly parameters?: readonly { readonly in: string; readonly name: string; readonly required: boolean }[];
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
-  readonly responses: Record<string, { readonly $ref?: string; readonly description?: string; readonly content?: object }>;
+  readonly responses: Record<
+    string,
+    { readonly $ref?: string; readonly description?: string; readonly content?: object }
+  >;
   readonly security?: unknown;
 }
 
@@ -17,15 +20,22 @@ interface Document {
   readonly openapi: string;
   readonly security: unknown;
   readonly components: {
-    readonly schemas: Record<string, { readonly properties: Record<string, { readonly properties?: object }>; readonly required?: readonly string[] }>;
-    readonly securitySchemes: object; readonly responses: Record<string, { readonly headers?: object }>;
+    readonly schemas: Record<
+      string,
+      { readonly properties: Record<string, { readonly properties?: object }>; readonly required?: readonly string[] }
+    >;
+    readonly securitySchemes: object;
+    readonly responses: Record<string, { readonly headers?: object }>;
   };
   readonly paths: Record<string, Record<string, Operation>>;
 }
 
 /** A path as OpenAPI writes it: names in braces, without patterns, and one colon in front of an action. */
 function inDocument(url: string): string {
-  return url.split('::').map((part) => part.replace(/:(\w+)(\([^)]*\))?/g, '{$1}')).join(':');
+  return url
+    .split('::')
+    .map((part) => part.replace(/:(\w+)(\([^)]*\))?/g, '{$1}'))
+    .join(':');
 }
 
 /** The document, and the routes that it should tell of, as `METHOD path`. */
@@ -47,12 +57,19 @@ async function read(): Promise<{ document: Document; routes: Set<string> }> {
 
 const { document, routes } = await read();
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, method, operation })),
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    path,
+    method,
+    operation,
+  })),
 );
 
 test('the document is OpenAPI 3.1', async (t) => {
   t.is(document.openapi, '3.1.0');
-  const { valid, errors } = await new Validator().validate(structuredClone(document) as object as Record<string, unknown>);
+  const { valid, errors } = await new Validator().validate(
+    structuredClone(document) as object as Record<string, unknown>,
+  );
   t.is(errors, undefined);
   t.true(valid);
 });
@@ -73,8 +90,15 @@ test('every name in a path is a parameter, every body has its schema', (t) => {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
     const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
     t.deepEqual(parameters.map((parameter) => parameter.name).sort(), names.sort(), name);
-    t.true(parameters.every(({ required }) => required), name);
-    t.is(operation.requestBody !== undefined, ['patch', 'post'].includes(method) && !/:(reload|drain|undrain)/.test(path), name);
+    t.true(
+      parameters.every(({ required }) => required),
+      name,
+    );
+    t.is(
+      operation.requestBody !== undefined,
+      ['patch', 'post'].includes(method) && !/:(reload|drain|undrain)/.test(path),
+      name,
+    );
     if (operation.requestBody !== undefined) t.truthy(operation.requestBody.content['application/json']?.schema, name);
   }
 });
@@ -82,8 +106,12 @@ test('every name in a path is a parameter, every body has its schema', (t) => {
 test('every answer is told of, errors too, each with what it means', (t) => {
   for (const { name, operation } of operations) {
     const statuses = Object.keys(operation.responses);
-    t.true(statuses.some((status) => status.startsWith('2')), name);
-    for (const status of ['401', '403', '429']) t.is(operation.responses[status]?.$ref, `#/components/responses/${status}`, name);
+    t.true(
+      statuses.some((status) => status.startsWith('2')),
+      name,
+    );
+    for (const status of ['401', '403', '429'])
+      t.is(operation.responses[status]?.$ref, `#/components/responses/${status}`, name);
     for (const status of ['4XX', '5XX']) t.true(statuses.includes(status), name);
     for (const [status, { $ref, description, content }] of Object.entries(operation.responses)) {
       if ($ref !== undefined) continue;
@@ -93,7 +121,9 @@ test('every answer is told of, errors too, each with what it means', (t) => {
     t.is(operation.tags.length, 1, name);
     t.regex(operation.summary, /^[A-Z][^.]+$/, name);
   }
-  const headers = ['401', '403', '429'].map((status) => Object.keys(document.components.responses[status]?.headers ?? {}));
+  const headers = ['401', '403', '429'].map((status) =>
+    Object.keys(document.components.responses[status]?.headers ?? {}),
+  );
   t.deepEqual(headers, [['WWW-Authenticate'], [], ['Retry-After']]);
 });
 
@@ -109,14 +139,23 @@ test('bodies and payloads of configuration are described by what the configurati
   t.deepEqual(bodyOf('PATCH /v1/vhosts/{vhost}/apps/{app}'), { $ref: '#/components/schemas/ApplicationChange' });
   t.deepEqual(schemas.VirtualHost?.required, ['name', 'host']);
   t.deepEqual(schemas.Application?.required, ['name', 'type']);
-  t.like(schemas.Application?.properties.providers?.properties, { webrtc: { properties: { timeout: { type: 'integer', default: 30_000 } } } });
+  t.like(schemas.Application?.properties.providers?.properties, {
+    webrtc: { properties: { timeout: { type: 'integer', default: 30_000 } } },
+  });
   t.false(['name', 'outputProfiles', 'dynamic'].some((key) => key in (schemas.ApplicationChange?.properties ?? {})));
   t.false(/"(shows|xml|is|aliases)":/.test(text), 'no keyword of our own');
 });
 
 test('the page and the document are for the bearer of the token, whom a browser is told to ask', async (t) => {
   const { app } = await openApi(t);
-  for (const url of ['/docs', '/docs/', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui-bundle.js', '/openapi.json']) {
+  for (const url of [
+    '/docs',
+    '/docs/',
+    '/docs/json',
+    '/docs/yaml',
+    '/docs/static/swagger-ui-bundle.js',
+    '/openapi.json',
+  ]) {
     const refused = await app.inject(url);
     t.is(refused.statusCode, 401, url);
     t.is(refused.headers['www-authenticate'], 'Basic realm="Kiln"');

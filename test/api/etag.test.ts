@@ -18,7 +18,8 @@ test('an entity tag is the hash and the size of the answer; who has it already g
     t.is(again.headers['content-length'], undefined);
     t.is(again.headers['content-type'], undefined);
   }
-  for (const given of ['"x"', etag.slice(1, -1), '']) t.is((await call('GET', PATH, { 'if-none-match': given })).text, text);
+  for (const given of ['"x"', etag.slice(1, -1), ''])
+    t.is((await call('GET', PATH, { 'if-none-match': given })).text, text);
 });
 
 test('HEAD has the tag of GET', async (t) => {

@@ -44,8 +44,14 @@ test('a node that is alone is the only one, and tells what it has', async (t) =>
   t.is(status, 200);
   t.is(body.response.length, 1);
   t.like(body.response[0], {
-    id: node.self.id, incarnation: node.self.incarnation, state: 'ready', addresses: ADDRESSES, version: '1.2.3',
-    streams: 1, sessions: 1, configDiffers: false,
+    id: node.self.id,
+    incarnation: node.self.incarnation,
+    state: 'ready',
+    addresses: ADDRESSES,
+    version: '1.2.3',
+    streams: 1,
+    sessions: 1,
+    configDiffers: false,
   });
   const { uptime, load } = body.response[0] as { uptime: number; load: number };
   t.true(Number.isInteger(uptime) && load >= 0 && load <= 1);
@@ -69,8 +75,14 @@ test('a node is drained and taken back by its id; others are not there', async (
 test('without Redis nothing is drained', async (t) => {
   const [redis, port = 0] = await freePorts(2);
   const cluster = await openRedis({
-    name: 'test', id: 'n', redis: { url: `redis://127.0.0.1:${redis}` }, file: undefined, onDamaged: () => {}, onFault: () => {},
-    port: { host: '127.0.0.1', port, secret: 's' }, timing: { command: 200 },
+    name: 'test',
+    id: 'n',
+    redis: { url: `redis://127.0.0.1:${redis}` },
+    file: undefined,
+    onDamaged: () => {},
+    onFault: () => {},
+    port: { host: '127.0.0.1', port, secret: 's' },
+    timing: { command: 200 },
   });
   const { call } = await open(t, cluster);
   t.is((await call('POST', `${NODES}/n:drain`)).status, 503);

@@ -16,23 +16,55 @@ const CASES: readonly (readonly [what: string, body: unknown, status: number, te
   ['a number as url', { name: 's', urls: [1] }, 400, 'Url must be a string'],
   ['a broken url', { name: 's', urls: ['camera'] }, 400, 'Invalid URL: camera'],
   ['a url without a host', { name: 's', urls: ['rtsp:///x'] }, 400, 'Invalid URL: rtsp:///x'],
-  ['two schemes', { name: 's', urls: [RTSP, 'ovt://a/b/c'] }, 400, 'Only urls with the same scheme can be sent as a group.'],
-  ['properties of a wrong type', { name: 's', urls: [RTSP], properties: { persistent: 'yes' } }, 400, 'persistent must be a boolean'],
-  ['a negative time', { name: 's', urls: [RTSP], properties: { noInputFailoverTimeoutMs: -1 } }, 400, /^noInputFailoverTimeoutMs must/],
+  [
+    'two schemes',
+    { name: 's', urls: [RTSP, 'ovt://a/b/c'] },
+    400,
+    'Only urls with the same scheme can be sent as a group.',
+  ],
+  [
+    'properties of a wrong type',
+    { name: 's', urls: [RTSP], properties: { persistent: 'yes' } },
+    400,
+    'persistent must be a boolean',
+  ],
+  [
+    'a negative time',
+    { name: 's', urls: [RTSP], properties: { noInputFailoverTimeoutMs: -1 } },
+    400,
+    /^noInputFailoverTimeoutMs must/,
+  ],
   ['properties that are a list', { name: 's', urls: [RTSP], properties: [] }, 400, 'properties must be an object'],
   ['a name that is live', { name: 'live', urls: [RTSP] }, 409, 'Stream already exists'],
-  ['a scheme that nothing pulls', { name: 's', urls: ['http://a/b'] }, 502, /^Could not pull the stream : http:.*\/streams$/],
+  [
+    'a scheme that nothing pulls',
+    { name: 's', urls: ['http://a/b'] },
+    502,
+    /^Could not pull the stream : http:.*\/streams$/,
+  ],
 ];
 
 for (const [what, body, status, text] of CASES) {
   test(`a pull with ${what} is answered ${status}`, async (t) => {
     const { call, registry } = await openApi(t);
-    const input = registry.vhost('default').application('app').publish(
-      'live', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 },
-    );
+    const input = registry
+      .vhost('default')
+      .application('app')
+      .publish('live', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
     input.setTracks([
-      { id: 0, name: 'Video', type: 'video', codec: 'VP8', timebase: { num: 1, den: 90_000 }, bypass: false,
-        width: 1, height: 1, bitrate: 0, framerate: 0, keyFrameInterval: 0 },
+      {
+        id: 0,
+        name: 'Video',
+        type: 'video',
+        codec: 'VP8',
+        timebase: { num: 1, den: 90_000 },
+        bypass: false,
+        width: 1,
+        height: 1,
+        bitrate: 0,
+        framerate: 0,
+        keyFrameInterval: 0,
+      },
     ]);
     const answer = await call('POST', PATH, { 'content-type': 'application/json' }, JSON.stringify(body));
     t.is(answer.status, status);

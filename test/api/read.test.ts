@@ -49,7 +49,9 @@ test('applications are listed by name, without the template, those made on deman
 test('an application is shown as it was given', async (t) => {
   const { call } = await openApi(t);
   t.deepEqual((await call('GET', '/v1/vhosts/default/apps/bare')).body?.response, {
-    name: 'bare', type: 'live', dynamic: false,
+    name: 'bare',
+    type: 'live',
+    dynamic: false,
   });
   t.deepEqual((await call('GET', '/v1/vhosts/default/apps/app')).body?.response, {
     name: 'app',
@@ -75,7 +77,8 @@ test('output profiles', async (t) => {
   t.deepEqual((await call('GET', '/v1/vhosts/default/apps/bare/outputProfiles')).body?.response, ['default']);
   const { body } = await call('GET', '/v1/vhosts/default/apps/bare/outputProfiles/default');
   t.like(body?.response as object, {
-    name: 'default', encodes: { videos: [{ name: 'bypass_video', bypass: true }], images: [] },
+    name: 'default',
+    encodes: { videos: [{ name: 'bypass_video', bypass: true }], images: [] },
   });
 });
 
@@ -115,7 +118,10 @@ test('what is not there is told of in order: virtual host, application, then the
 test('a wrong method is an unknown controller, never 405', async (t) => {
   const { call } = await openApi(t);
   for (const [method, path] of [
-    ['PUT', '/v1/vhosts'], ['PATCH', '/v1/vhosts/default'], ['DELETE', '/v1/version'], ['POST', '/v1/version'],
+    ['PUT', '/v1/vhosts'],
+    ['PATCH', '/v1/vhosts/default'],
+    ['DELETE', '/v1/version'],
+    ['POST', '/v1/version'],
   ] as const) {
     const { status, body } = await call(method, path, {}, method === 'DELETE' ? undefined : '{}');
     t.is(status, 404, path);

@@ -24,8 +24,15 @@ const MISSING = { message: 'Not Found', response: 'Could not find the session', 
 /** A stream `s` with outputs `s` and `t`, both with LL-HLS and WebRTC, and the API over it. */
 async function start(t: ExecutionContext) {
   const publishers = { llhls: LLHLS, webrtc: {} };
-  const { registry, url } = await startWebrtc(t, { vhost: { applications: [{ name: 'app', type: 'live', publishers }] } });
-  const llhls = new PlaylistPublisher(FORM, { registry, ...(await aloneWith(registry)), log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32, 7) });
+  const { registry, url } = await startWebrtc(t, {
+    vhost: { applications: [{ name: 'app', type: 'live', publishers }] },
+  });
+  const llhls = new PlaylistPublisher(FORM, {
+    registry,
+    ...(await aloneWith(registry)),
+    log: pino({ level: 'silent' }),
+    tokenKey: Buffer.alloc(32, 7),
+  });
   const viewers = Fastify();
   await viewers.register(llhls.routes);
   t.teardown(async () => {
@@ -74,7 +81,8 @@ test('players of every output and publisher are sessions, by UUID or under the n
   const names = await list();
   t.is(names.length, 4);
   t.deepEqual(names.filter((name) => name.length < 36).sort(), ['first', 'second']);
-  for (const name of names.filter((one) => one.length >= 36)) t.regex(name, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  for (const name of names.filter((one) => one.length >= 36))
+    t.regex(name, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 });
 
 test('a name is one session below its stream, whatever the output or publisher', async (t) => {
@@ -108,14 +116,30 @@ test('viewers behind a relay of the stream on its own node are listed once and k
   const relay = application.relay('s', 'before', { type: 'Ovt', kind: 'ovt' });
   const other = application.relay('another', 'another', { type: 'Ovt', kind: 'ovt' });
   const kicked: string[] = [];
-  for (const [output, id] of [[relay, 'relayed'], [relay, 'both'], [other, 'elsewhere']] as const) {
-    const leave = output.addSession({ id, kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {
-      kicked.push(id);
-      leave();
-    } });
+  for (const [output, id] of [
+    [relay, 'relayed'],
+    [relay, 'both'],
+    [other, 'elsewhere'],
+  ] as const) {
+    const leave = output.addSession({
+      id,
+      kind: 'webrtc',
+      createdTime: 0,
+      out: new Flow(0),
+      kick: () => {
+        kicked.push(id);
+        leave();
+      },
+    });
   }
   t.is((await whep('&session=both')).status, 409);
-  const leaveOwn = [...input.outputs.values()][0]?.addSession({ id: 'both', kind: 'ovt', createdTime: 0, out: new Flow(0), kick: () => leaveOwn?.() });
+  const leaveOwn = [...input.outputs.values()][0]?.addSession({
+    id: 'both',
+    kind: 'ovt',
+    createdTime: 0,
+    out: new Flow(0),
+    kick: () => leaveOwn?.(),
+  });
   t.deepEqual((await list()).sort(), ['both', 'relayed']);
   t.is((await call('GET', `${STATISTICS}/relayed`)).status, 200);
   t.is((await call('GET', `${STATISTICS}/elsewhere`)).status, 404);
@@ -147,7 +171,10 @@ test('statistics of a session: its own bytes, throughputs and times', async (t) 
   const { body } = await get(url);
   const { status, body: answer, text } = await call('GET', `${STATISTICS}/${id}`);
   t.is(status, 200);
-  const { createdTime, lastSentTime, lastUpdatedTime, totalBytesOut, ...throughputs } = answer?.response as Record<string, number>;
+  const { createdTime, lastSentTime, lastUpdatedTime, totalBytesOut, ...throughputs } = answer?.response as Record<
+    string,
+    number
+  >;
   for (const time of [createdTime, lastSentTime, lastUpdatedTime]) t.regex(String(time), LOCAL_TIME);
   t.is((totalBytesOut ?? 0) - (before.totalBytesOut ?? 0), Buffer.byteLength(body));
   t.deepEqual(Object.keys(throughputs), ['avgThroughputOut', 'lastThroughputOut', 'maxThroughputOut']);
@@ -167,13 +194,20 @@ test('what is missing is told of in order; a session in a form of its own', asyn
     [stream, '[HTTP] Could not find the stream: [default/#default#app/x] (404)'],
   ];
   for (const [path, message] of texts) {
-    for (const [method, url] of [['GET', `/v1${path}`], ['DELETE', `/v1${path}/a`], ['GET', `/v1/stats/current${path}/a`]] as const) {
+    for (const [method, url] of [
+      ['GET', `/v1${path}`],
+      ['DELETE', `/v1${path}/a`],
+      ['GET', `/v1/stats/current${path}/a`],
+    ] as const) {
       const { status, body } = await call(method, url);
       t.is(status, 404, url);
       t.deepEqual(body as unknown, { message, statusCode: 404 });
     }
   }
-  for (const [method, url] of [['DELETE', `${SESSIONS}/none`], ['GET', `${STATISTICS}/none`]] as const) {
+  for (const [method, url] of [
+    ['DELETE', `${SESSIONS}/none`],
+    ['GET', `${STATISTICS}/none`],
+  ] as const) {
     const { status, body, headers } = await call(method, url);
     t.is(status, 404);
     t.deepEqual(body as unknown, MISSING);
@@ -185,21 +219,34 @@ test('what is missing is told of in order; a session in a form of its own', asyn
 test('sessions that were kicked, or went with their stream or application, are counted out once', async (t) => {
   const { call, registry, application, input, play, whep } = await start(t);
   const levels = [input.counters, application.counters, application.vhost.counters, registry.counters];
-  const connections = () => levels.map(({ publishers, totalConnections }) => [publishers.llhls, publishers.webrtc, totalConnections]);
+  const connections = () =>
+    levels.map(({ publishers, totalConnections }) => [publishers.llhls, publishers.webrtc, totalConnections]);
   await play();
   await play('?session=kicked');
   await whep('&session=gone');
   await whep();
-  t.deepEqual(connections(), levels.map(() => [2, 2, 4]));
+  t.deepEqual(
+    connections(),
+    levels.map(() => [2, 2, 4]),
+  );
   for (let round = 0; round < 2; round++) {
     await call('DELETE', `${SESSIONS}/kicked`);
     await call('DELETE', `${SESSIONS}/gone`);
   }
-  t.deepEqual(connections(), levels.map(() => [1, 1, 2]));
+  t.deepEqual(
+    connections(),
+    levels.map(() => [1, 1, 2]),
+  );
   input.close('gone');
-  t.deepEqual(connections(), levels.map(() => [0, 0, 0]));
+  t.deepEqual(
+    connections(),
+    levels.map(() => [0, 0, 0]),
+  );
   t.is((await call('GET', SESSIONS)).status, 404);
   application.close('gone');
   registry.deleteVhost('default', 'gone');
-  t.deepEqual(connections(), levels.map(() => [0, 0, 0]));
+  t.deepEqual(
+    connections(),
+    levels.map(() => [0, 0, 0]),
+  );
 });

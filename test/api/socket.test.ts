@@ -53,7 +53,7 @@ test('one connection carries call after call, failed ones too', async (t) => {
   }
 });
 
-test('the caller\'s request id comes back when it is sane', async (t) => {
+test("the caller's request id comes back when it is sane", async (t) => {
   const port = await listen(t);
   const agent = new Agent();
   t.is((await call(agent, port, 'GET', '/v1/version', { 'x-request-id': 'abc-1' })).headers['x-request-id'], 'abc-1');
@@ -75,11 +75,13 @@ test('nonsense of every kind leaves the server answering', async (t) => {
     await new Promise((resolve) => socket.once('close', resolve));
   };
   for (let batch = 0; batch < 20; batch++) {
-    await Promise.all(Array.from({ length: 20 }, () => {
-      const bytes = Buffer.from(whole.subarray(0, random(4) === 0 ? random(whole.length) : whole.length));
-      for (let i = random(6); i > 0 && bytes.length > 0; i--) bytes[random(bytes.length)] = random(256);
-      return send(bytes);
-    }));
+    await Promise.all(
+      Array.from({ length: 20 }, () => {
+        const bytes = Buffer.from(whole.subarray(0, random(4) === 0 ? random(whole.length) : whole.length));
+        for (let i = random(6); i > 0 && bytes.length > 0; i--) bytes[random(bytes.length)] = random(256);
+        return send(bytes);
+      }),
+    );
   }
   t.is((await call(new Agent(), port, 'GET', '/v1/version')).status, 200);
 });

@@ -8,7 +8,16 @@ import { videoTrack } from '../support/packets.ts';
 
 const VIEWERS = { file: 0, hlsv3: 0, llhls: 0, ovt: 0, push: 0, srt: 0, thumbnail: 0, webrtc: 0 };
 const SOURCES = {
-  file: 0, mpegts: 0, multiplex: 0, ovt: 0, rtmp: 0, rtsp: 0, rtsppull: 0, scheduled: 0, srt: 0, webrtc: 0,
+  file: 0,
+  mpegts: 0,
+  multiplex: 0,
+  ovt: 0,
+  rtmp: 0,
+  rtsp: 0,
+  rtsppull: 0,
+  scheduled: 0,
+  srt: 0,
+  webrtc: 0,
 };
 const VHOST = '/vhosts/default';
 const APPLICATION = `${VHOST}/apps/app`;
@@ -31,12 +40,22 @@ test('v2: every field, in its unit', (t) => {
     createdTime: localTime(start),
     lastUpdatedTime: localTime(start + 2000),
     providers: {
-      avgThroughputIn: 800, connections: SOURCES, lastRecvTime: localTime(start + 2000),
-      lastThroughputIn: 100, maxThroughputIn: 8000, totalBytesIn: 1100,
+      avgThroughputIn: 800,
+      connections: SOURCES,
+      lastRecvTime: localTime(start + 2000),
+      lastThroughputIn: 100,
+      maxThroughputIn: 8000,
+      totalBytesIn: 1100,
     },
     publishers: {
-      avgThroughputOut: 1000, connections: VIEWERS, lastSentTime: localTime(start + 2000), lastThroughputOut: 250,
-      maxThroughputOut: 1000, maxTotalConnectionTime: localTime(start), maxTotalConnections: 0, totalBytesOut: 250,
+      avgThroughputOut: 1000,
+      connections: VIEWERS,
+      lastSentTime: localTime(start + 2000),
+      lastThroughputOut: 250,
+      maxThroughputOut: 1000,
+      maxTotalConnectionTime: localTime(start),
+      maxTotalConnections: 0,
+      totalBytesOut: 250,
       totalConnections: 0,
     },
   });
@@ -55,13 +74,17 @@ test('v2 statistics of a stream roll up to its application and virtual host', as
     const statistics = body?.response as Record<'providers' | 'publishers', object>;
     t.like(statistics.providers, { totalBytesIn: 1000, connections: { ...SOURCES, rtmp: 1 } });
     t.like(statistics.publishers, {
-      totalBytesOut: 300, connections: { ...VIEWERS, webrtc: 1 }, totalConnections: 1, maxTotalConnections: 1,
+      totalBytesOut: 300,
+      connections: { ...VIEWERS, webrtc: 1 },
+      totalConnections: 1,
+      maxTotalConnections: 1,
     });
     const keys = [...text.matchAll(/"(\w+)":/g)].map(([, key]) => key as string);
     t.deepEqual(keys.slice(0, 5), ['message', 'response', 'createdTime', 'lastUpdatedTime', 'providers']);
-    t.deepEqual(keys.filter((key) => key.endsWith('Out')), [
-      'avgThroughputOut', 'lastThroughputOut', 'maxThroughputOut', 'totalBytesOut',
-    ]);
+    t.deepEqual(
+      keys.filter((key) => key.endsWith('Out')),
+      ['avgThroughputOut', 'lastThroughputOut', 'maxThroughputOut', 'totalBytesOut'],
+    );
   }
 });
 

@@ -11,15 +11,36 @@ const PATH = '/v1/vhosts/default/apps/app/streams';
 const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/;
 
 const VIDEO: VideoTrack = {
-  id: 0, name: 'Video', type: 'video', codec: 'H264', timebase: VIDEO_TIMEBASE, bypass: false,
-  width: 1280, height: 720, bitrate: 2_000_000, framerate: 29.97, keyFrameInterval: 0,
+  id: 0,
+  name: 'Video',
+  type: 'video',
+  codec: 'H264',
+  timebase: VIDEO_TIMEBASE,
+  bypass: false,
+  width: 1280,
+  height: 720,
+  bitrate: 2_000_000,
+  framerate: 29.97,
+  keyFrameInterval: 0,
 };
 const AUDIO: AudioTrack = {
-  id: 1, name: 'Audio', type: 'audio', codec: 'AAC', timebase: { num: 1, den: 48_000 }, bypass: false,
-  samplerate: 48_000, channels: 2, bitrate: 0,
+  id: 1,
+  name: 'Audio',
+  type: 'audio',
+  codec: 'AAC',
+  timebase: { num: 1, den: 48_000 },
+  bypass: false,
+  samplerate: 48_000,
+  channels: 2,
+  bitrate: 0,
 };
 const DATA: DataTrack = {
-  id: 2, name: '', type: 'data', codec: 'ID3v2', timebase: { num: 1, den: 1000 }, bypass: false,
+  id: 2,
+  name: '',
+  type: 'data',
+  codec: 'ID3v2',
+  timebase: { num: 1, den: 1000 },
+  bypass: false,
 };
 
 function publish(registry: Registry, name: string, tracks: Track[], source: Partial<Source> = {}): InputStream {
@@ -66,23 +87,52 @@ test('tracks before anything was measured show what the source declared', async 
   const { body } = await call('GET', `${PATH}/s`);
   t.deepEqual((body?.response as StreamInfo).input.tracks, [
     {
-      id: 0, name: 'Video', type: 'Video',
+      id: 0,
+      name: 'Video',
+      type: 'Video',
       video: {
-        bypass: false, codec: 'H264', codecModule: 'none', timebase: { num: 1, den: 90_000 },
-        width: 1280, height: 720, maxWidth: 1280, maxHeight: 720,
-        bitrate: 2_000_000, bitrateConf: 2_000_000, bitrateAvg: 0, bitrateLatest: 0,
-        framerate: 29.969999313354492, framerateConf: 29.969999313354492, maxFramerate: 29.969999313354492,
-        framerateAvg: 0, framerateLatest: 0,
-        keyFrameInterval: 0, keyFrameIntervalConf: 0, keyFrameIntervalAvg: 0, keyFrameIntervalLatest: 0,
-        hasBframes: false, deltaFramesSinceLastKeyFrame: 0, configChangeCount: 0,
+        bypass: false,
+        codec: 'H264',
+        codecModule: 'none',
+        timebase: { num: 1, den: 90_000 },
+        width: 1280,
+        height: 720,
+        maxWidth: 1280,
+        maxHeight: 720,
+        bitrate: 2_000_000,
+        bitrateConf: 2_000_000,
+        bitrateAvg: 0,
+        bitrateLatest: 0,
+        framerate: 29.969999313354492,
+        framerateConf: 29.969999313354492,
+        maxFramerate: 29.969999313354492,
+        framerateAvg: 0,
+        framerateLatest: 0,
+        keyFrameInterval: 0,
+        keyFrameIntervalConf: 0,
+        keyFrameIntervalAvg: 0,
+        keyFrameIntervalLatest: 0,
+        hasBframes: false,
+        deltaFramesSinceLastKeyFrame: 0,
+        configChangeCount: 0,
       },
     },
     {
-      id: 1, name: 'Audio', type: 'Audio',
+      id: 1,
+      name: 'Audio',
+      type: 'Audio',
       audio: {
-        bypass: false, codec: 'AAC', codecModule: 'none', timebase: { num: 1, den: 48_000 },
-        samplerate: 48_000, channel: 2,
-        bitrate: 0, bitrateConf: 0, bitrateAvg: 0, bitrateLatest: 0, configChangeCount: 0,
+        bypass: false,
+        codec: 'AAC',
+        codecModule: 'none',
+        timebase: { num: 1, den: 48_000 },
+        samplerate: 48_000,
+        channel: 2,
+        bitrate: 0,
+        bitrateConf: 0,
+        bitrateAvg: 0,
+        bitrateLatest: 0,
+        configChangeCount: 0,
       },
     },
     { id: 2, name: 'Data', type: 'Data', data: { codec: 'ID3v2' } },
@@ -97,8 +147,15 @@ test('measured values stand in for what was not declared', async (t) => {
   const { body } = await call('GET', `${PATH}/s`);
   const video = (body?.response as StreamInfo).input.tracks[0]?.video;
   t.like(video, {
-    bitrateConf: 0, framerateConf: 0, keyFrameIntervalConf: 0, framerate: 30, framerateAvg: 30,
-    keyFrameInterval: 30, keyFrameIntervalAvg: 30, keyFrameIntervalLatest: 30, deltaFramesSinceLastKeyFrame: 29,
+    bitrateConf: 0,
+    framerateConf: 0,
+    keyFrameIntervalConf: 0,
+    framerate: 30,
+    framerateAvg: 30,
+    keyFrameInterval: 30,
+    keyFrameIntervalAvg: 30,
+    keyFrameIntervalLatest: 30,
+    deltaFramesSinceLastKeyFrame: 29,
   });
   t.is(video?.bitrate, video?.bitrateAvg);
   t.true((video?.bitrate ?? 0) > 200_000);
@@ -111,8 +168,13 @@ test('a change of configuration is counted, dated, and leaves the largest size s
   const { body } = await call('GET', `${PATH}/s`);
   const video = (body?.response as StreamInfo).input.tracks[0]?.video;
   t.like(video, {
-    width: 640, height: 360, maxWidth: 1280, maxHeight: 720,
-    configChangeCount: 1, language: 'en', characteristics: 'public.x',
+    width: 640,
+    height: 360,
+    maxWidth: 1280,
+    maxHeight: 720,
+    configChangeCount: 1,
+    language: 'en',
+    characteristics: 'public.x',
   });
   t.regex(video?.lastConfigChanged ?? '', LOCAL_TIME);
 });
@@ -125,13 +187,20 @@ test('the connection is asked for at every call; an address and its port go toge
   t.is((await input()).connection, undefined);
   t.is((await input()).sourceUrl, 'rtmp://a/app/s');
   connection = {
-    transport: 'TCP', protocol: 'TCP',
-    localAddress: '127.0.0.1', localPort: 1935, remoteAddress: '203.0.113.7', remotePort: 5,
+    transport: 'TCP',
+    protocol: 'TCP',
+    localAddress: '127.0.0.1',
+    localPort: 1935,
+    remoteAddress: '203.0.113.7',
+    remotePort: 5,
   };
   t.deepEqual((await input()).connection, connection);
   connection = { ...connection, transport: 'TURN', protocol: 'UDP', localPort: undefined };
   t.deepEqual((await input()).connection, {
-    transport: 'TURN', protocol: 'UDP', remoteAddress: '203.0.113.7', remotePort: 5,
+    transport: 'TURN',
+    protocol: 'UDP',
+    remoteAddress: '203.0.113.7',
+    remotePort: 5,
   });
 });
 
@@ -152,7 +221,10 @@ test('outputs show their tracks and playlists', async (t) => {
   const output = registry.vhost('default').application('app').addOutput(input, 's_out');
   output.setTracks([{ ...VIDEO, name: 'bypass_video', bypass: true, bitrate: 0 }]);
   const options = {
-    webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false,
+    webrtcAutoAbr: true,
+    webrtcAudioOnlyFallback: false,
+    hlsChunklistPathDepth: -1,
+    enableTsPackaging: false,
   };
   const renditions = [{ name: 'hd', videoVariantName: 'bypass_video' }];
   output.addPlaylist({ name: 'abr', fileName: 'master', options, renditions });
@@ -205,11 +277,19 @@ test('statistics of the server, virtual host, application and stream', async (t)
       Object.fromEntries(Object.entries(rest).filter(([name]) => name.includes('Throughput') === wanted)),
     );
     t.deepEqual(Object.keys(throughputs ?? {}).sort(), [
-      'avgThroughputIn', 'avgThroughputOut', 'lastThroughputIn', 'lastThroughputOut', 'maxThroughputIn', 'maxThroughputOut',
+      'avgThroughputIn',
+      'avgThroughputOut',
+      'lastThroughputIn',
+      'lastThroughputOut',
+      'maxThroughputIn',
+      'maxThroughputOut',
     ]);
     t.deepEqual(numbers as unknown, {
       connections: { file: 0, hlsv3: 0, llhls: 0, ovt: 0, push: 0, srt: 0, thumbnail: 0, webrtc: 1 },
-      totalBytesIn: 1000, totalBytesOut: 300, totalConnections: 1, maxTotalConnections: 2,
+      totalBytesIn: 1000,
+      totalBytesOut: 300,
+      totalConnections: 1,
+      maxTotalConnections: 2,
     });
   }
   t.like((await call('GET', '/v1/stats/current/vhosts/second')).body?.response as object, { totalBytesIn: 0 });

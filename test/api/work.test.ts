@@ -42,13 +42,15 @@ const ofOne = [
 
 for (const path of ofOne) {
   test(`GET ${path} looks at no other stream, however many there are`, async (t) => {
-    const work = await Promise.all([10, 1000].map(async (count) => {
-      const registry = sampleRegistry();
-      const looked = populate(registry, count);
-      const { call } = await openApi(t, {}, registry);
-      t.is((await call('GET', path)).status, 200);
-      return [...looked];
-    }));
+    const work = await Promise.all(
+      [10, 1000].map(async (count) => {
+        const registry = sampleRegistry();
+        const looked = populate(registry, count);
+        const { call } = await openApi(t, {}, registry);
+        t.is((await call('GET', path)).status, 200);
+        return [...looked];
+      }),
+    );
     t.deepEqual(work[1], work[0]);
     t.true(work.flat().every(([name]) => name === 'stream7'));
   });

@@ -14,7 +14,11 @@ import { openAlone } from '../support/cluster.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example.com'] } };
 const APP = { name: 'app', type: 'live' };
-const PROFILE = { name: 'p', outputStreamName: '${OriginStreamName}', encodes: { videos: [{ name: 'v', bypass: true }] } };
+const PROFILE = {
+  name: 'p',
+  outputStreamName: '${OriginStreamName}',
+  encodes: { videos: [{ name: 'v', bypass: true }] },
+};
 const APPS = '/v1/vhosts/made/apps';
 const PROFILES = `${APPS}/app/outputProfiles`;
 
@@ -29,8 +33,17 @@ async function open(t: ExecutionContext, registry?: Registry) {
   const api = await openApi(t, {}, registry);
   const send = async (method: 'POST' | 'PATCH' | 'DELETE' | 'PUT', path: string, body?: unknown) => {
     const payload = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
-    const answer = await api.call(method, path, payload === undefined ? {} : { 'content-type': 'application/json' }, payload);
-    return { status: answer.status, body: answer.body as unknown as Result, results: answer.body as unknown as Result[] };
+    const answer = await api.call(
+      method,
+      path,
+      payload === undefined ? {} : { 'content-type': 'application/json' },
+      payload,
+    );
+    return {
+      status: answer.status,
+      body: answer.body as unknown as Result,
+      results: answer.body as unknown as Result[],
+    };
   };
   return { ...api, send };
 }
@@ -38,18 +51,25 @@ async function open(t: ExecutionContext, registry?: Registry) {
 /** The same, with the virtual host `made` and its application `app`. */
 async function openMade(t: ExecutionContext) {
   const api = await open(t);
-  await api.send('POST', '/v1/vhosts', [{ ...VHOST, applications: [{ ...APP, outputProfiles: { outputProfile: [PROFILE] } }] }]);
+  await api.send('POST', '/v1/vhosts', [
+    { ...VHOST, applications: [{ ...APP, outputProfiles: { outputProfile: [PROFILE] } }] },
+  ]);
   return api;
 }
 
 test('virtual hosts are created, shown as given, and deleted with all below', async (t) => {
   const { send, call, registry } = await open(t);
   const { status, results } = await send('POST', '/v1/vhosts', [
-    { ...VHOST, signedPolicy: { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' }, applications: [APP] },
+    {
+      ...VHOST,
+      signedPolicy: { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' },
+      applications: [APP],
+    },
   ]);
   t.is(status, 200);
   const shown = {
-    ...VHOST, distribution: 'ovenmediaengine.com',
+    ...VHOST,
+    distribution: 'ovenmediaengine.com',
     signedPolicy: { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' },
   };
   t.deepEqual(results, [{ statusCode: 200, message: 'OK', response: shown }]);
@@ -65,7 +85,9 @@ test('virtual hosts are created, shown as given, and deleted with all below', as
 
 test('applications of a virtual host are created as given, without defaults, and `*` is its template', async (t) => {
   const { send, call } = await open(t);
-  await send('POST', '/v1/vhosts', [{ ...VHOST, applications: [APP, { name: '*', type: 'live', providers: { rtmp: {} } }] }]);
+  await send('POST', '/v1/vhosts', [
+    { ...VHOST, applications: [APP, { name: '*', type: 'live', providers: { rtmp: {} } }] },
+  ]);
   t.deepEqual((await call('GET', APPS)).body?.response, ['app']);
   t.deepEqual((await call('GET', `${APPS}/app`)).body?.response, { ...APP, dynamic: false });
   t.like((await call('GET', '/v1/vhosts/made')).body?.response as object, {
@@ -78,14 +100,30 @@ test('batches: one result an item in their order, 207 when they differ, their co
   t.is((await send('POST', '/v1/vhosts', [])).status, 200);
   const mixed = await send('POST', '/v1/vhosts', [VHOST, VHOST, { ...VHOST, name: 'other' }]);
   t.is(mixed.status, 207);
-  t.deepEqual(mixed.results.map(({ statusCode, message }) => [statusCode, message]), [[200, 'OK'], [409, 'Conflict'], [200, 'OK']]);
+  t.deepEqual(
+    mixed.results.map(({ statusCode, message }) => [statusCode, message]),
+    [
+      [200, 'OK'],
+      [409, 'Conflict'],
+      [200, 'OK'],
+    ],
+  );
   t.false('response' in (mixed.results[1] ?? {}));
   const conflicts = await send('POST', '/v1/vhosts', [VHOST, { name: 'default', host: { names: ['*'] } }]);
   t.is(conflicts.status, 409);
   t.true(Array.isArray(conflicts.results));
-  const wrong = await send('POST', '/v1/vhosts', [{ ...VHOST, name: 'bad', distribution: 5 }, { ...VHOST, name: 'good' }]);
+  const wrong = await send('POST', '/v1/vhosts', [
+    { ...VHOST, name: 'bad', distribution: 5 },
+    { ...VHOST, name: 'good' },
+  ]);
   t.is(wrong.status, 207);
-  t.deepEqual(wrong.results.map(({ statusCode, message }) => [statusCode, message]), [[400, 'Bad Request'], [200, 'OK']]);
+  t.deepEqual(
+    wrong.results.map(({ statusCode, message }) => [statusCode, message]),
+    [
+      [400, 'Bad Request'],
+      [200, 'OK'],
+    ],
+  );
 });
 
 test('a batch that lacks a required value makes nothing', async (t) => {
@@ -106,7 +144,10 @@ test('bodies that are no array, no object or no JSON are refused, everywhere', a
   const { send } = await openMade(t);
   for (const path of ['/v1/vhosts', APPS, PROFILES]) {
     for (const body of [{}, 'null', '1', '"text"']) {
-      t.deepEqual((await send('POST', path, body)).body, { statusCode: 400, message: '[HTTP] Request body must be an array (400)' });
+      t.deepEqual((await send('POST', path, body)).body, {
+        statusCode: 400,
+        message: '[HTTP] Request body must be an array (400)',
+      });
     }
     t.is((await send('POST', path)).status, 400);
     t.is((await send('POST', path, '[{]')).status, 400);
@@ -115,7 +156,10 @@ test('bodies that are no array, no object or no JSON are refused, everywhere', a
   }
   for (const path of [`${APPS}/app`, `${PROFILES}/p`]) {
     for (const body of [[], 'null', '1']) {
-      t.deepEqual((await send('PATCH', path, body)).body, { statusCode: 400, message: '[HTTP] Request body must be an object (400)' });
+      t.deepEqual((await send('PATCH', path, body)).body, {
+        statusCode: 400,
+        message: '[HTTP] Request body must be an object (400)',
+      });
     }
   }
   t.is((await send('POST', '/v1/vhosts', `["${'x'.repeat(1024 * 1024)}"]`)).status, 413);
@@ -123,7 +167,23 @@ test('bodies that are no array, no object or no JSON are refused, everywhere', a
 
 test('names that no URL or message could carry are refused', async (t) => {
   const { send } = await openMade(t);
-  for (const name of ['', 'a/b', 'a:b', 'a#b', 'a?b', 'a%2fb', 'a\\b', 'a\u0000', 'a\n', '\u202ea', ' a', 'x'.repeat(256), '\ud800', '.', '..']) {
+  for (const name of [
+    '',
+    'a/b',
+    'a:b',
+    'a#b',
+    'a?b',
+    'a%2fb',
+    'a\\b',
+    'a\u0000',
+    'a\n',
+    '\u202ea',
+    ' a',
+    'x'.repeat(256),
+    '\ud800',
+    '.',
+    '..',
+  ]) {
     t.is((await send('POST', '/v1/vhosts', [{ ...VHOST, name }])).status, 400, JSON.stringify(name));
     t.is((await send('POST', APPS, [{ ...APP, name }])).status, 400, JSON.stringify(name));
     t.is((await send('POST', PROFILES, [{ ...PROFILE, name }])).status, 400, JSON.stringify(name));
@@ -137,7 +197,11 @@ test('a batch has a limit, beyond which nothing is made', async (t) => {
   const { send, call } = await openMade(t);
   for (const path of ['/v1/vhosts', APPS, PROFILES]) {
     const before = (await call('GET', path)).body?.response;
-    const { status, body } = await send('POST', path, Array.from({ length: 1001 }, (_, i) => ({ ...VHOST, ...APP, ...PROFILE, name: `n${i}` })));
+    const { status, body } = await send(
+      'POST',
+      path,
+      Array.from({ length: 1001 }, (_, i) => ({ ...VHOST, ...APP, ...PROFILE, name: `n${i}` })),
+    );
     t.deepEqual([status, body.message], [400, '[HTTP] Request body must have at most 1000 items (400)']);
     t.deepEqual((await call('GET', path)).body?.response, before);
   }
@@ -148,27 +212,37 @@ test('an application gets defaults for what is not given', async (t) => {
   const { status, results } = await send('POST', APPS, [{ name: 'plain', type: 'LIVE' }]);
   t.is(status, 200);
   t.like(results[0]?.response, {
-    name: 'plain', type: 'live',
+    name: 'plain',
+    type: 'live',
     providers: { ovt: {}, rtspPull: {}, webrtc: {}, srt: {}, rtmp: {} },
     publishers: { llhls: {}, webrtc: {}, ovt: {} },
   });
   t.false('dynamic' in (results[0]?.response ?? {}));
   t.deepEqual((await call('GET', `${APPS}/plain/outputProfiles`)).body?.response, ['default']);
-  const given = await send('POST', APPS, [{ ...APP, name: 'given', providers: {}, publishers: { llhls: { segmentCount: 6 } } }]);
+  const given = await send('POST', APPS, [
+    { ...APP, name: 'given', providers: {}, publishers: { llhls: { segmentCount: 6 } } },
+  ]);
   t.like(given.results[0]?.response, { providers: {}, publishers: { llhls: { segmentCount: 6 } } });
 });
 
 test('applications: the errors of creating them', async (t) => {
   const { send } = await openMade(t);
   t.deepEqual((await send('POST', '/v1/vhosts/none/apps', [APP])).body, {
-    statusCode: 404, message: '[HTTP] Could not find the virtual host: [none] (404)',
+    statusCode: 404,
+    message: '[HTTP] Could not find the virtual host: [none] (404)',
   });
   t.is((await send('POST', APPS, [{ ...APP, name: '*' }])).status, 400);
   t.is((await send('POST', APPS, [{ ...APP, name: 'v', type: 'vod' }])).status, 400);
   t.is((await send('POST', APPS, [APP])).status, 409);
-  const batch = await send('POST', APPS, [{ ...APP, name: 'new' }, { ...APP, name: 'new' }]);
+  const batch = await send('POST', APPS, [
+    { ...APP, name: 'new' },
+    { ...APP, name: 'new' },
+  ]);
   t.is(batch.status, 207);
-  t.deepEqual(batch.results.map(({ statusCode }) => statusCode), [200, 409]);
+  t.deepEqual(
+    batch.results.map(({ statusCode }) => statusCode),
+    [200, 409],
+  );
 });
 
 test('PATCH merges objects, replaces lists and values, restarts the application, and answers it', async (t) => {
@@ -183,7 +257,13 @@ test('PATCH merges objects, replaces lists and values, restarts the application,
   t.is(after.config.providers.webrtc?.timeout, 60000);
   const second = await send('PATCH', `${APPS}/app`, { providers: { webrtc: { firInterval: 100 } } });
   t.like(second.body.response, { providers: { webrtc: { timeout: 60000, firInterval: 100 }, rtmp: {} } });
-  t.deepEqual(registry.vhost('made').application('app').config.outputProfiles.outputProfile.map(({ name }) => name), ['p']);
+  t.deepEqual(
+    registry
+      .vhost('made')
+      .application('app')
+      .config.outputProfiles.outputProfile.map(({ name }) => name),
+    ['p'],
+  );
 });
 
 test('PATCH refuses what it cannot change, and a wrong value changes nothing', async (t) => {
@@ -191,7 +271,8 @@ test('PATCH refuses what it cannot change, and a wrong value changes nothing', a
   const application = registry.vhost('made').application('app');
   for (const key of ['name', 'dynamic', 'outputProfiles']) {
     t.deepEqual((await send('PATCH', `${APPS}/app`, { [key]: 'x', providers: {} })).body, {
-      statusCode: 400, message: `[HTTP] Cannot change [${key}] using this API (400)`,
+      statusCode: 400,
+      message: `[HTTP] Cannot change [${key}] using this API (400)`,
     });
   }
   t.is((await send('PATCH', `${APPS}/app`, { providers: { webrtc: { timeout: 'soon' } } })).status, 400);
@@ -221,7 +302,10 @@ test('output profiles: create, show, replace, delete, each restarting the applic
   };
   const created = await send('POST', PROFILES, [{ ...PROFILE, name: 'q' }, PROFILE]);
   t.is(created.status, 207);
-  t.deepEqual(created.results.map(({ statusCode }) => statusCode), [200, 409]);
+  t.deepEqual(
+    created.results.map(({ statusCode }) => statusCode),
+    [200, 409],
+  );
   t.like(created.results[0]?.response, { name: 'q', encodes: { videos: [{ name: 'v', bypass: true }], audios: [] } });
   t.true(restarted());
   t.is((await send('POST', PROFILES, [PROFILE])).status, 409);
@@ -255,15 +339,21 @@ test('what Server.xml declares is read-only, before anything else is looked at',
   const expected = { statusCode: 403, message: '[HTTP] The VirtualHost is read-only: [default] (403)' };
   const base = '/v1/vhosts/default';
   const calls = [
-    ['DELETE', base], ['PUT', base, {}],
+    ['DELETE', base],
+    ['PUT', base, {}],
     ['POST', `${base}/apps`, 'not even JSON-shaped: 5'.slice(-1)],
-    ['PATCH', `${base}/apps/app`, []], ['PATCH', `${base}/apps/none`, {}],
-    ['DELETE', `${base}/apps/app`], ['PUT', `${base}/apps/app`, {}],
-    ['POST', `${base}/apps/app/outputProfiles`, {}], ['POST', `${base}/apps/app/outputProfiles`, [PROFILE]],
-    ['PATCH', `${base}/apps/app/outputProfiles/bypass`, {}], ['DELETE', `${base}/apps/app/outputProfiles/bypass`],
+    ['PATCH', `${base}/apps/app`, []],
+    ['PATCH', `${base}/apps/none`, {}],
+    ['DELETE', `${base}/apps/app`],
+    ['PUT', `${base}/apps/app`, {}],
+    ['POST', `${base}/apps/app/outputProfiles`, {}],
+    ['POST', `${base}/apps/app/outputProfiles`, [PROFILE]],
+    ['PATCH', `${base}/apps/app/outputProfiles/bypass`, {}],
+    ['DELETE', `${base}/apps/app/outputProfiles/bypass`],
     ['PUT', `${base}/apps/app/outputProfiles/bypass`, {}],
   ] as const;
-  for (const [method, path, body] of calls) t.deepEqual((await send(method, path, body)).body, expected, `${method} ${path}`);
+  for (const [method, path, body] of calls)
+    t.deepEqual((await send(method, path, body)).body, expected, `${method} ${path}`);
   t.deepEqual([...registry.vhost('default').applications.keys()], ['app', 'bare']);
   t.is((await send('PUT', '/v1/vhosts/none', {})).status, 404);
   await send('POST', '/v1/vhosts', [VHOST]);
@@ -277,8 +367,14 @@ test('everything comes back after a restart: what was created, changed and delet
   const first = new Registry();
   createVhost(first, { name: 'default', host: { names: ['*'] } });
   const before = await dynamicConfig(first, file);
-  await before.config.createVhosts([{ ...VHOST, applications: [APP, { name: '*', type: 'live' }] }, { ...VHOST, name: 'gone' }]);
-  await before.config.createApplications('made', () => [{ ...APP, name: 'second' }, { ...APP, name: 'third' }]);
+  await before.config.createVhosts([
+    { ...VHOST, applications: [APP, { name: '*', type: 'live' }] },
+    { ...VHOST, name: 'gone' },
+  ]);
+  await before.config.createApplications('made', () => [
+    { ...APP, name: 'second' },
+    { ...APP, name: 'third' },
+  ]);
   await before.config.patchApplication('made', 'second', () => ({ publishers: { llhls: { segmentCount: 7 } } }));
   await before.config.createProfiles('made', 'app', () => [PROFILE]);
   await before.config.deleteApplication('made', 'third');
@@ -295,7 +391,10 @@ test('everything comes back after a restart: what was created, changed and delet
   t.false(made.isStatic);
   t.deepEqual([...made.applications.keys()], ['app', 'second']);
   t.is(made.application('second').config.publishers.llhls?.segmentCount, 7);
-  t.deepEqual(made.application('app').config.outputProfiles.outputProfile.map(({ name }) => name), ['default', 'p']);
+  t.deepEqual(
+    made.application('app').config.outputProfiles.outputProfile.map(({ name }) => name),
+    ['default', 'p'],
+  );
   t.is(made.template?.name, '*');
 });
 
@@ -339,7 +438,10 @@ test('keys that have no effect are told of in the log', async (t) => {
   await config.createVhosts([{ ...VHOST, applications: [APP] }]);
   t.deepEqual(lines, []);
   await config.patchApplication('made', 'app', () => ({ providers: { webrtcc: { timeout: 1 } } }));
-  t.deepEqual(lines.map(({ ignored }) => ignored), [['providers.webrtcc: is unknown and has no effect']]);
+  t.deepEqual(
+    lines.map(({ ignored }) => ignored),
+    [['providers.webrtcc: is unknown and has no effect']],
+  );
 });
 
 test('modules that are not there are told of, but for those that every application has by default', async (t) => {
@@ -351,14 +453,24 @@ test('modules that are not there are told of, but for those that every applicati
   const config = new DynamicConfig({ registry, cluster, certificates, log });
   const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' };
   await config.createVhosts([{ ...VHOST, signedPolicy }]);
-  t.deepEqual(lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]), [['made', 1]]);
+  t.deepEqual(
+    lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]),
+    [['made', 1]],
+  );
   await config.createApplications('made', () => [{ name: 'plain', type: 'live' }]);
   t.deepEqual(lines, []);
   await config.patchApplication('made', 'plain', () => ({ publishers: { llhls: { dvr: { enable: true } } } }));
-  t.deepEqual(lines.splice(0).map(({ pending }) => pending), [['DVR is not available: its configuration has no effect']]);
+  t.deepEqual(
+    lines.splice(0).map(({ pending }) => pending),
+    [['DVR is not available: its configuration has no effect']],
+  );
   const again = new Registry();
   await new DynamicConfig({ registry: again, cluster, certificates, log }).restore();
-  t.deepEqual(lines.map(({ vhost, application }) => vhost ?? application), ['made', 'plain'], 'and at the next start');
+  t.deepEqual(
+    lines.map(({ vhost, application }) => vhost ?? application),
+    ['made', 'plain'],
+    'and at the next start',
+  );
 });
 
 test('an application that is created while a publisher demands it of the template is the created one', async (t) => {
@@ -411,17 +523,25 @@ test('stored configuration that a new Server.xml contradicts stays stored', asyn
 
 test('creates of one name at once: one succeeds', async (t) => {
   const { send } = await open(t, sampleRegistry());
-  const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await send('POST', '/v1/vhosts', [VHOST])).status));
+  const statuses = await Promise.all(
+    Array.from({ length: 10 }, async () => (await send('POST', '/v1/vhosts', [VHOST])).status),
+  );
   t.deepEqual(statuses.sort(), [200, ...Array<number>(9).fill(409)]);
 });
 
-test('a publisher\'s application is made of the template, up to a limit, and goes when it is deleted', async (t) => {
+test("a publisher's application is made of the template, up to a limit, and goes when it is deleted", async (t) => {
   const { send, call, registry } = await open(t);
-  await send('POST', '/v1/vhosts', [{ ...VHOST, applications: [{ name: '*', type: 'live', providers: { rtmp: {} } }] }]);
+  await send('POST', '/v1/vhosts', [
+    { ...VHOST, applications: [{ name: '*', type: 'live', providers: { rtmp: {} } }] },
+  ]);
   const made = registry.vhost('made');
   const application = made.demandApplication('on-demand');
   t.is(made.demandApplication('on-demand'), application);
-  t.like((await call('GET', `${APPS}/on-demand`)).body?.response as object, { name: 'on-demand', dynamic: true, providers: { rtmp: {} } });
+  t.like((await call('GET', `${APPS}/on-demand`)).body?.response as object, {
+    name: 'on-demand',
+    dynamic: true,
+    providers: { rtmp: {} },
+  });
   const changed = await send('PATCH', `${APPS}/on-demand`, { publishers: { llhls: {} } });
   t.like(changed.body.response, { dynamic: false, publishers: { llhls: {} } });
   t.is((await send('DELETE', `${APPS}/on-demand`)).status, 200);

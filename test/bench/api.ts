@@ -54,7 +54,10 @@ const SAME = 0.9;
 
 /** One stream among many costs what one among few does. */
 async function compareCounts(): Promise<Line> {
-  const servers = [await startServer('many-streams.ts', String(FEW)), await startServer('many-streams.ts', String(MANY))];
+  const servers = [
+    await startServer('many-streams.ts', String(FEW)),
+    await startServer('many-streams.ts', String(MANY)),
+  ];
   try {
     const authorization = `Authorization: ${basic(API_TOKEN)}`;
     const rates = servers.map((): number[] => []);
@@ -79,7 +82,9 @@ async function compareCounts(): Promise<Line> {
 
 /** Starts a program of this folder that says its port. */
 async function startServer(file: string, ...args: string[]): Promise<{ port: string; stop(): void }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   return { port: line.toString().trim(), stop: () => void child.kill() };
 }

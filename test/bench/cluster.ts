@@ -16,7 +16,8 @@ const STREAM = '/v1/vhosts/default/apps/app/streams/live';
 export const cluster: Measurement = {
   name: 'cluster',
   run: async ({ clip }) => {
-    if (!installed('wrk') || !installed('redis-server')) return [{ what: 'forwarded calls', measured: 'skipped: wrk or redis-server is not installed' }];
+    if (!installed('wrk') || !installed('redis-server'))
+      return [{ what: 'forwarded calls', measured: 'skipped: wrk or redis-server is not installed' }];
     const endings: (() => unknown)[] = [];
     const owner = { teardown: (end: () => unknown) => void endings.push(end) };
     const publishers = new Program<PublishCommands>('publish.ts');
@@ -37,7 +38,8 @@ export const cluster: Measurement = {
 async function compareNodes(nodes: readonly [owner: Kiln, other: Kiln]): Promise<Line> {
   const rates = nodes.map((): number[] => []);
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [i, { ports }] of nodes.entries()) rates[i]?.push(await wrk(`http://127.0.0.1:${ports.api}${STREAM}`, [AUTHORIZATION]));
+    for (const [i, { ports }] of nodes.entries())
+      rates[i]?.push(await wrk(`http://127.0.0.1:${ports.api}${STREAM}`, [AUTHORIZATION]));
   }
   const [direct = 0, forwarded = 0] = rates.map(median);
   const costMs = 1000 / forwarded - 1000 / direct;

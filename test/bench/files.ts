@@ -73,7 +73,9 @@ async function startNginx(folder: string) {
   const root = join(folder, 'www');
   await mkdir(root, { recursive: true });
   const config = join(folder, 'nginx.conf');
-  await writeFile(config, `
+  await writeFile(
+    config,
+    `
 user root;
 daemon off;
 worker_processes 1;
@@ -88,7 +90,8 @@ http {
   open_file_cache max=100;
   server { listen 127.0.0.1:${port}; root ${root}; }
 }
-`);
+`,
+  );
   const args = ['-c', config, '-p', folder, '-e', 'stderr'];
   const child = spawn('nginx', args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const url = `http://127.0.0.1:${port}`;

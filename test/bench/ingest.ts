@@ -9,17 +9,22 @@ const SETTLE_MS = 12_000;
 /** Taking streams in over RTMP and packaging them for LL-HLS, with nobody watching. */
 export const ingest: Measurement = {
   name: 'ingest',
-  run: ({ clip }) => withServer(async ({ kiln, publishers }) => {
-    const idle = await cpuPercent(kiln.pid, { times: 1 });
-    const streams = Array.from({ length: STREAMS }, (_, i) => `stream${i}`);
-    await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams });
-    await delay(SETTLE_MS);
-    const busy = await cpuPercent(kiln.pid);
-    return [atMost({
-      what: `ingest and packaging CPU per stream, ${STREAMS} streams`,
-      unit: '%', digits: 2,
-      values: [(busy - idle) / STREAMS], budget: [0.7],
-      reference: `idle server ${number(idle, 2)} %`,
-    })];
-  }),
+  run: ({ clip }) =>
+    withServer(async ({ kiln, publishers }) => {
+      const idle = await cpuPercent(kiln.pid, { times: 1 });
+      const streams = Array.from({ length: STREAMS }, (_, i) => `stream${i}`);
+      await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams });
+      await delay(SETTLE_MS);
+      const busy = await cpuPercent(kiln.pid);
+      return [
+        atMost({
+          what: `ingest and packaging CPU per stream, ${STREAMS} streams`,
+          unit: '%',
+          digits: 2,
+          values: [(busy - idle) / STREAMS],
+          budget: [0.7],
+          reference: `idle server ${number(idle, 2)} %`,
+        }),
+      ];
+    }),
 };

@@ -8,31 +8,38 @@ const SETTLE_MS = 3000;
 /** How soon the newest frame is at LL-HLS players, and what a player costs. */
 export const llhls: Measurement = {
   name: 'llhls',
-  run: ({ clip }) => withServer(async (rig) => {
-    await rig.publishers.ask('start', { port: rig.kiln.ports.rtmp, clip, streams: ['live'] });
-    await rig.kiln.liveStream('live');
-    await delay(SETTLE_MS);
-    const unwatched = await cpuPercent(rig.kiln.pid, { times: 2 });
-    const lines: Line[] = [];
-    for (const hints of [true, false]) {
-      const one = await watch(rig, 1, hints);
-      const crowd = await watch(rig, CROWD, hints);
-      const failed = one.failures + crowd.failures;
-      lines.push(
-        atMost({
-          what: `newest frame at an LL-HLS player p50, 1 / ${CROWD} viewers, by ${hints ? 'preload hint' : 'reload'}`,
-          unit: 'ms', digits: 1, values: [one.p50, crowd.p50], budget: [25, 45],
-          reference: `p99 ${number(one.p99)} / ${number(crowd.p99)} ms${failed > 0 ? `, ${failed} FAILED` : ''}`,
-        }),
-        atMost({
-          what: `CPU per LL-HLS viewer, by ${hints ? 'preload hint' : 'reload'}`,
-          unit: '%', digits: 3, values: [(crowd.cpu - unwatched) / CROWD], budget: [0.1],
-          reference: `${number(crowd.requests, 1)} requests/s each`,
-        }),
-      );
-    }
-    return lines;
-  }),
+  run: ({ clip }) =>
+    withServer(async (rig) => {
+      await rig.publishers.ask('start', { port: rig.kiln.ports.rtmp, clip, streams: ['live'] });
+      await rig.kiln.liveStream('live');
+      await delay(SETTLE_MS);
+      const unwatched = await cpuPercent(rig.kiln.pid, { times: 2 });
+      const lines: Line[] = [];
+      for (const hints of [true, false]) {
+        const one = await watch(rig, 1, hints);
+        const crowd = await watch(rig, CROWD, hints);
+        const failed = one.failures + crowd.failures;
+        lines.push(
+          atMost({
+            what: `newest frame at an LL-HLS player p50, 1 / ${CROWD} viewers, by ${hints ? 'preload hint' : 'reload'}`,
+            unit: 'ms',
+            digits: 1,
+            values: [one.p50, crowd.p50],
+            budget: [25, 45],
+            reference: `p99 ${number(one.p99)} / ${number(crowd.p99)} ms${failed > 0 ? `, ${failed} FAILED` : ''}`,
+          }),
+          atMost({
+            what: `CPU per LL-HLS viewer, by ${hints ? 'preload hint' : 'reload'}`,
+            unit: '%',
+            digits: 3,
+            values: [(crowd.cpu - unwatched) / CROWD],
+            budget: [0.1],
+            reference: `${number(crowd.requests, 1)} requests/s each`,
+          }),
+        );
+      }
+      return lines;
+    }),
 };
 
 async function watch({ kiln, llhls: players }: Rig, count: number, hints: boolean) {

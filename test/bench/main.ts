@@ -16,7 +16,19 @@ import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
 
 /** `npm run bench -- [measurement ...]`: the figures that the server is judged by, measured on this machine. */
-const ALL: readonly Measurement[] = [start, packets, ingest, doors, webrtc, llhls, opening, transcode, api, cluster, files];
+const ALL: readonly Measurement[] = [
+  start,
+  packets,
+  ingest,
+  doors,
+  webrtc,
+  llhls,
+  opening,
+  transcode,
+  api,
+  cluster,
+  files,
+];
 const WIDTHS = [78, 26, 34, 28];
 
 const wanted = process.argv.slice(2);
@@ -54,7 +66,12 @@ function printLine({ what, measured, reference = '', budget = '', met }: Line): 
 }
 
 function row(...cells: string[]): void {
-  print(cells.map((cell, i) => cell.padEnd(WIDTHS[i] ?? 0)).join('  ').trimEnd());
+  print(
+    cells
+      .map((cell, i) => cell.padEnd(WIDTHS[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 function print(text: string): void {

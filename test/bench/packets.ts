@@ -34,7 +34,9 @@ const CHUNK = 65_536;
 const DATAGRAM = 1316;
 const SEGMENTS = { chunkDuration: 0.5, segmentDuration: 2, firstSegmentDuration: 1, segmentCount: 10, firstMsn: 0 };
 const CODEC = {
-  kind: 'video', mimeType: 'video/H264', clockRate: 90_000,
+  kind: 'video',
+  mimeType: 'video/H264',
+  clockRate: 90_000,
   parameters: { 'packetization-mode': 1, 'profile-level-id': '42e01f' },
 } as const;
 
@@ -43,7 +45,16 @@ export const packets: Measurement = {
   name: 'packets',
   run: async ({ clip: file }) => {
     const clip = await loadClip(file);
-    return [packetizing(clip), receiving(clip), await sending(clip), packaging(clip), packagingTs(clip), muxing(clip), demuxing(clip), ...exchanging(clip)];
+    return [
+      packetizing(clip),
+      receiving(clip),
+      await sending(clip),
+      packaging(clip),
+      packagingTs(clip),
+      muxing(clip),
+      demuxing(clip),
+      ...exchanging(clip),
+    ];
   },
 };
 
@@ -97,7 +108,8 @@ async function sending(clip: Clip): Promise<Line> {
   const transport = await router.createDirectTransport();
   const { kind, ...codec } = CODEC;
   const producer = await transport.produce({
-    kind, rtpParameters: { codecs: [{ ...codec, payloadType: 100 }], encodings: [{ ssrc: 1234 }] },
+    kind,
+    rtpParameters: { codecs: [{ ...codec, payloadType: 100 }], encodings: [{ ssrc: 1234 }] },
   });
   const sender = newSender((packet) => producer.send(packet));
   const packetizer = createPacketizer('H264');
@@ -150,8 +162,15 @@ function packagingTs(clip: Clip): Line {
     segmenter.finish();
     const windows = [...segmenter.packagers.values()].map(({ window }) => window.kept);
     const muxer = new TsMuxer(tracks);
-    const segments = (windows[0] ?? []).map(({ msn, duration }) =>
-      new TsSegment({ msn, duration, discontinuity: false, wallClock: 0 }, windows.flatMap((kept) => kept.find((one) => one.msn === msn) ?? []), muxer, faults));
+    const segments = (windows[0] ?? []).map(
+      ({ msn, duration }) =>
+        new TsSegment(
+          { msn, duration, discontinuity: false, wallClock: 0 },
+          windows.flatMap((kept) => kept.find((one) => one.msn === msn) ?? []),
+          muxer,
+          faults,
+        ),
+    );
     const start = performance.now();
     const bytes = segments.reduce((sum, { body }) => sum + body.reduce((length, each) => length + each.length, 0), 0);
     if (bytes === 0) throw new Error('nothing was written');
@@ -170,10 +189,12 @@ function muxing(clip: Clip): Line {
   const all = toPackets(clip, PLAYS);
   const tracks = [...new Set(all.map(({ track }) => track))];
   const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
-  const writing = each(repeat(() => {
-    const muxer = new TsMuxer(tracks);
-    for (const packet of all) muxer.write(packet);
-  }));
+  const writing = each(
+    repeat(() => {
+      const muxer = new TsMuxer(tracks);
+      for (const packet of all) muxer.write(packet);
+    }),
+  );
   const copying = each(repeat(() => all.map(({ data }) => Buffer.from(data))));
   return { what: 'MPEG-TS muxing per frame', measured: `${writing} us`, reference: `${copying} us to copy it` };
 }
@@ -187,15 +208,17 @@ function demuxing(clip: Clip): Line {
   const faults = new FaultLog(log);
   const config = { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, audioMap: [] } as const;
   const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
-  const reading = each(repeat(() => {
-    let count = 0;
-    const sink = { setTracks: () => {}, write: () => count++ };
-    const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
-    for (const datagram of datagrams) source.push(datagram);
-    source.flush();
-    source.close();
-    if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
-  }));
+  const reading = each(
+    repeat(() => {
+      let count = 0;
+      const sink = { setTracks: () => {}, write: () => count++ };
+      const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
+      for (const datagram of datagrams) source.push(datagram);
+      source.flush();
+      source.close();
+      if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
+    }),
+  );
   const copying = each(repeat(() => datagrams.map((datagram) => Buffer.from(datagram))));
   return { what: 'MPEG-TS to packets per frame', measured: `${reading} us`, reference: `${copying} us to copy it` };
 }
@@ -226,17 +249,28 @@ function exchanging(clip: Clip): Line[] {
   ];
 }
 
-function exchange(what: string, frames: number, write: () => Buffer[], read: (chunks: readonly Buffer[]) => number): Line {
+function exchange(
+  what: string,
+  frames: number,
+  write: () => Buffer[],
+  read: (chunks: readonly Buffer[]) => number,
+): Line {
   const wire = Buffer.concat(write());
   const chunks = split(wire, CHUNK);
   const each = (rounds: number[]) => number((median(rounds) / frames) * 1000, 2);
   const writing = each(repeat(write));
-  const reading = each(repeat(() => {
-    const count = read(chunks);
-    if (count !== frames) throw new Error(`${count} frames were read`);
-  }));
+  const reading = each(
+    repeat(() => {
+      const count = read(chunks);
+      if (count !== frames) throw new Error(`${count} frames were read`);
+    }),
+  );
   const copying = each(repeat(() => chunks.map((chunk) => Buffer.from(chunk))));
-  return { what: `${what}: writing / reading per frame`, measured: `${writing} / ${reading} us`, reference: `${copying} us to copy it` };
+  return {
+    what: `${what}: writing / reading per frame`,
+    measured: `${writing} / ${reading} us`,
+    reference: `${copying} us to copy it`,
+  };
 }
 
 function newSender(output: (packet: Buffer) => void): RtpSender {

@@ -33,19 +33,29 @@ export const start: Measurement = {
       await delay(IDLE_MS);
       memory.push(residentBytes(server.pid) / MIB);
       await server.stop();
-      const node = await timed(process.execPath, ['-e', `require('node:net').createServer().listen(${bare}, '127.0.0.1')`], bare);
+      const node = await timed(
+        process.execPath,
+        ['-e', `require('node:net').createServer().listen(${bare}, '127.0.0.1')`],
+        bare,
+      );
       bareTimes.push(node.ms);
       await node.stop();
     }
     return [
       atMost({
         what: 'start to first accepted connection',
-        unit: 'ms', digits: 0, values: [median(times)], budget: [600],
+        unit: 'ms',
+        digits: 0,
+        values: [median(times)],
+        budget: [600],
         reference: `node alone ${number(median(bareTimes))} ms`,
       }),
       atMost({
         what: 'idle memory, workers included',
-        unit: 'MiB', digits: 0, values: [median(memory)], budget: [110],
+        unit: 'MiB',
+        digits: 0,
+        values: [median(memory)],
+        budget: [110],
       }),
     ];
   },

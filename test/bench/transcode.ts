@@ -47,27 +47,36 @@ interface Round {
 /** A ladder of 540p, 360p, 180p, AAC and Opus: what the server adds to the delay and to the CPU time of ffmpeg. */
 export const transcode: Measurement = {
   name: 'transcode',
-  run: ({ clip }) => withServer(async (rig) => {
-    const rounds: Round[] = [];
-    while (rounds.length < ROUNDS) rounds.push(await takeTurns(rig, clip));
-    const middle = (value: (round: Round) => number) => median(rounds.map(value));
-    const own = [middle(({ ownDelay }) => ownDelay.p50), middle(({ ownDelay }) => ownDelay.p99)] as const;
-    const plain = middle(({ plainCpu }) => plainCpu);
-    return [
-      atMost({
-        what: 'transcoding: a frame passed on until it comes encoded too p50 / p99',
-        unit: 'ms', digits: 1, values: [middle(({ delay }) => delay.p50), middle(({ delay }) => delay.p99)],
-        // the slowest frames tell more of what else the machine does
-        budget: [own[0] * MOST],
-        reference: `ffmpeg alone ${own.map((value) => number(value, 1)).join(' / ')} ms`,
-      }),
-      atMost({
-        what: 'transcoding: CPU of server and ffmpeg, to 540p, 360p, 180p, AAC, Opus',
-        unit: '%', digits: 1, values: [middle(({ cpu }) => cpu)], budget: [plain * MOST],
-        reference: `one plain ffmpeg ${number(plain, 1)} %`,
-      }),
-    ];
-  }, { application }),
+  run: ({ clip }) =>
+    withServer(
+      async (rig) => {
+        const rounds: Round[] = [];
+        while (rounds.length < ROUNDS) rounds.push(await takeTurns(rig, clip));
+        const middle = (value: (round: Round) => number) => median(rounds.map(value));
+        const own = [middle(({ ownDelay }) => ownDelay.p50), middle(({ ownDelay }) => ownDelay.p99)] as const;
+        const plain = middle(({ plainCpu }) => plainCpu);
+        return [
+          atMost({
+            what: 'transcoding: a frame passed on until it comes encoded too p50 / p99',
+            unit: 'ms',
+            digits: 1,
+            values: [middle(({ delay }) => delay.p50), middle(({ delay }) => delay.p99)],
+            // the slowest frames tell more of what else the machine does
+            budget: [own[0] * MOST],
+            reference: `ffmpeg alone ${own.map((value) => number(value, 1)).join(' / ')} ms`,
+          }),
+          atMost({
+            what: 'transcoding: CPU of server and ffmpeg, to 540p, 360p, 180p, AAC, Opus',
+            unit: '%',
+            digits: 1,
+            values: [middle(({ cpu }) => cpu)],
+            budget: [plain * MOST],
+            reference: `one plain ffmpeg ${number(plain, 1)} %`,
+          }),
+        ];
+      },
+      { application },
+    ),
 };
 
 async function takeTurns({ kiln, publishers }: Rig, clip: string): Promise<Round> {
@@ -102,12 +111,17 @@ function commandOf(pid: number): string[] {
 
 /** CPU time of an ffmpeg, as anybody would write it, with the same encoders told the same, in percent of one core. */
 async function plainCpu([path = '', ...args]: readonly string[], clip: string): Promise<number> {
-  const encodes = splitAt(args, '-map').slice(1).map((output) => {
-    const [, map = ''] = output;
-    const size = /scale=(\d+):(\d+)/.exec(output.join(' '));
-    const options = output.slice(output.findIndex((one) => /^-(force_key_frames|c:a)$/.test(one)), output.indexOf('-strict'));
-    return ['-map', map, ...(size === null ? [] : ['-s', `${size[1]}x${size[2]}`]), ...options, '-f', 'null', '-'];
-  });
+  const encodes = splitAt(args, '-map')
+    .slice(1)
+    .map((output) => {
+      const [, map = ''] = output;
+      const size = /scale=(\d+):(\d+)/.exec(output.join(' '));
+      const options = output.slice(
+        output.findIndex((one) => /^-(force_key_frames|c:a)$/.test(one)),
+        output.indexOf('-strict'),
+      );
+      return ['-map', map, ...(size === null ? [] : ['-s', `${size[1]}x${size[2]}`]), ...options, '-f', 'null', '-'];
+    });
   const input = ['-nostdin', '-v', 'error', '-threads', '2', '-re', '-stream_loop', '-1', '-i', clip];
   const child = spawn(path, [...input, ...encodes.flat()], { stdio: ['ignore', 'ignore', 'inherit'] });
   await pause(SETTLE_MS);

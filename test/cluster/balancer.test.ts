@@ -16,9 +16,11 @@ const CLIENT = '127.0.0.5';
 /** Three nodes, each with a window of LL-HLS of its own: 3, 4 and 5 segments tell which one has answered. */
 async function start(t: ExecutionContext) {
   const redis = await usedRedis(t);
-  const nodes = (await Promise.all(['a', 'b', 'c'].map((id, index) => (
-    startNode(t, redis, id, { modules: BEHIND_BALANCER, llhls: `<SegmentCount>${3 + index}</SegmentCount>` })
-  )))) as [Kiln, Kiln, Kiln];
+  const nodes = (await Promise.all(
+    ['a', 'b', 'c'].map((id, index) =>
+      startNode(t, redis, id, { modules: BEHIND_BALANCER, llhls: `<SegmentCount>${3 + index}</SegmentCount>` }),
+    ),
+  )) as [Kiln, Kiln, Kiln];
   await untilStates(nodes[0], { a: 'ready', b: 'ready', c: 'ready' });
   return { nodes, balancer: await startBalancer(t, nodes) };
 }
@@ -29,7 +31,11 @@ interface Answer {
 }
 
 /** A call through the balancer, on a connection of its own. */
-function call({ api }: Balancer, path: string, { method = 'GET', token = TOKEN, localAddress = CLIENT } = {}): Promise<Answer> {
+function call(
+  { api }: Balancer,
+  path: string,
+  { method = 'GET', token = TOKEN, localAddress = CLIENT } = {},
+): Promise<Answer> {
   const headers = { authorization: `Basic ${Buffer.from(token).toString('base64')}` };
   return new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port: api, path, method, headers, localAddress, agent: false }, (message) => {
@@ -43,7 +49,10 @@ function call({ api }: Balancer, path: string, { method = 'GET', token = TOKEN, 
 /** Which nodes answer a number of calls, none of which may fail. */
 async function answering(t: ExecutionContext, balancer: Balancer): Promise<string> {
   const answers = await Promise.all(Array.from({ length: CALLS }, () => call(balancer, '/v1/vhosts/default/apps/app')));
-  t.deepEqual(answers.filter(({ status }) => status !== 200), []);
+  t.deepEqual(
+    answers.filter(({ status }) => status !== 200),
+    [],
+  );
   const counts = answers.map(({ body }) => Number(/"segmentCount":(\d+)/.exec(body)?.[1]));
   return [...new Set(counts.map((count) => 'abc'[count - 3]))].sort().join('');
 }
@@ -64,25 +73,33 @@ const change = async (balancer: Balancer, path: string): Promise<number> =>
 test('calls and publishers are spread over the nodes, which know who the client is', async (t) => {
   const { nodes, balancer } = await start(t);
   await until('all are in the rotation', async () => (await answering(t, balancer)) === 'abc');
-  await until('each has had a publisher, by its own address', async () => (
-    (await publishes(balancer)) && nodes.every(({ log }) => log.includes(`"remote":"${CLIENT}:`))
-  ));
+  await until(
+    'each has had a publisher, by its own address',
+    async () => (await publishes(balancer)) && nodes.every(({ log }) => log.includes(`"remote":"${CLIENT}:`)),
+  );
   // a node refuses an address that guesses, and no other
   const guess = async (localAddress: string): Promise<number> =>
     (await call(balancer, '/v1/vhosts', { token: 'wrong', localAddress })).status;
-  await until('the guesses are too many', async () => (await Promise.all([1, 2, 3].map(() => guess(CLIENT)))).every((status) => status === 429));
+  await until('the guesses are too many', async () =>
+    (await Promise.all([1, 2, 3].map(() => guess(CLIENT)))).every((status) => status === 429),
+  );
   t.is(await guess('127.0.0.6'), 401);
   t.is((await call(balancer, '/v1/vhosts')).status, 200);
 });
 
 test('nodes that are killed or drained get nobody new; the last of them carries playlists and WebSockets', async (t) => {
-  const { nodes: [a, b, c], balancer } = await start(t);
+  const {
+    nodes: [a, b, c],
+    balancer,
+  } = await start(t);
   await until('all are in the rotation', async () => (await answering(t, balancer)) === 'abc');
   a.signal('SIGKILL');
   await a.exited();
   // no call fails meanwhile: who is refused a connection is sent elsewhere
   await until('the others answer', async () => (await answering(t, balancer)) === 'bc');
-  const present = PictureClient.of(await RtmpClient.publish('present', { port: b.ports.rtmp, app: 'app', localAddress: CLIENT }));
+  const present = PictureClient.of(
+    await RtmpClient.publish('present', { port: b.ports.rtmp, app: 'app', localAddress: CLIENT }),
+  );
   t.teardown(() => present.close());
   t.is(await change(balancer, 'b:drain'), 200);
   await until('b is out of the rotation', async () => (await answering(t, balancer)) === 'c');
@@ -91,16 +108,21 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
   await until('and out of the rotation of RTMP', () => publishes(balancer));
 
   const publisher = new Program('ffmpeg', [
-    ...patternArguments({ size: '160x90', rate: 15 }), '-f', 'flv', `rtmp://127.0.0.1:${balancer.rtmp}/app/live`,
+    ...patternArguments({ size: '160x90', rate: 15 }),
+    '-f',
+    'flv',
+    `rtmp://127.0.0.1:${balancer.rtmp}/app/live`,
   ]);
   t.teardown(() => publisher.stop());
   await c.liveStream('live');
   const origin = `http://127.0.0.1:${balancer.http}`;
   const text = async (path: string): Promise<string> => (await fetch(new URL(path, `${origin}/app/live/`))).text();
-  const [variant = ''] = (await until('there is a playlist', async () => {
-    const lines = (await text('llhls.m3u8')).split('\n');
-    return lines.some((line) => line.includes('EXT-X-STREAM-INF')) && lines;
-  })).filter((line) => line !== '' && !line.startsWith('#'));
+  const [variant = ''] = (
+    await until('there is a playlist', async () => {
+      const lines = (await text('llhls.m3u8')).split('\n');
+      return lines.some((line) => line.includes('EXT-X-STREAM-INF')) && lines;
+    })
+  ).filter((line) => line !== '' && !line.startsWith('#'));
   const newest = (playlist: string): number =>
     Number(/MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1]) + playlist.split('#EXTINF').length - 1;
   const next = newest(await text(variant)) + 1;
@@ -113,7 +135,10 @@ test('nodes that are killed or drained get nobody new; the last of them carries 
 
   t.is(await change(balancer, 'c:drain'), 200);
   await until('nobody takes publishers', async () => !(await publishes(balancer)));
-  await until('a node that is drained takes calls when there is no other', async () => (await change(balancer, 'b:undrain')) === 200);
+  await until(
+    'a node that is drained takes calls when there is no other',
+    async () => (await change(balancer, 'b:undrain')) === 200,
+  );
   await until('b is back', async () => (await answering(t, balancer)) === 'b');
   await until('and takes publishers', () => publishes(balancer));
   t.true(publisher.running, 'a publisher on a node that drains goes on');

@@ -19,7 +19,10 @@ test('whatever is killed, stands still or is cut off: afterwards the API of ever
   for (let n = 0; n < ROUNDS; n++) t.log(await round(cluster, random));
   for (const { log } of cluster.nodes) {
     const errors = log.split('\n').filter((line) => line.includes('"level":50'));
-    t.deepEqual(errors.filter((line) => !EXPECTED.some((expected) => expected.test(line))), []);
+    t.deepEqual(
+      errors.filter((line) => !EXPECTED.some((expected) => expected.test(line))),
+      [],
+    );
     t.notRegex(log, /"level":60|uncaught|unhandled/i);
   }
 });

@@ -9,12 +9,17 @@ import { until } from '../support/until.ts';
 
 const APP = { name: 'app', type: 'live', providers: { rtmp: {} } };
 const vhost = (name: string) => ({ name, host: { names: [`${name}.example.com`] }, applications: [APP] });
-const PROFILE = { name: 'p', outputStreamName: '${OriginStreamName}', encodes: { videos: [{ name: 'v', bypass: true }] } };
+const PROFILE = {
+  name: 'p',
+  outputStreamName: '${OriginStreamName}',
+  encodes: { videos: [{ name: 'v', bypass: true }] },
+};
 
 const status = async (node: Kiln, path: string, method?: string, body?: unknown): Promise<number> =>
   (await node.api(path, method, body)).status;
 const vhosts = async (node: Kiln): Promise<readonly string[]> => (await node.api<string[]>('/v1/vhosts')).body.response;
-const isStale = async (node: Kiln): Promise<boolean> => (await node.api('/v1/vhosts')).headers.get('x-kiln-stale') === 'true';
+const isStale = async (node: Kiln): Promise<boolean> =>
+  (await node.api('/v1/vhosts')).headers.get('x-kiln-stale') === 'true';
 
 async function readiness(node: Kiln): Promise<{ readonly status: number; readonly degraded: boolean }> {
   const answer = await fetch(`http://127.0.0.1:${node.ports.api}/readyz`);
@@ -83,7 +88,10 @@ test('changes of one application at once on several nodes are all made', async (
   const profiles = '/v1/vhosts/made/apps/app/outputProfiles';
   const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
   const statuses = names.map((name, i) => status(nodes[i % 2] as Kiln, profiles, 'POST', [{ ...PROFILE, name }]));
-  t.deepEqual(await Promise.all(statuses), names.map(() => 200));
+  t.deepEqual(
+    await Promise.all(statuses),
+    names.map(() => 200),
+  );
   for (const node of nodes) {
     const listed = (await node.api<string[]>(profiles)).body.response;
     t.deepEqual([...listed].sort(), ['default', ...names].sort());
@@ -115,7 +123,9 @@ test('without Redis nodes answer of what they have and change nothing; an emptie
   t.false(await isStale(a));
   t.deepEqual(await vhosts(b), ['default', 'made']);
   // what changes often is saved once a second
-  await until('its disk has it', async () => (await readFile(join(storage, 'config.json'), 'utf8').catch(() => '')).includes('made'));
+  await until('its disk has it', async () =>
+    (await readFile(join(storage, 'config.json'), 'utf8').catch(() => '')).includes('made'),
+  );
   await redis.kill();
   for (const node of [a, b]) {
     await until('it knows that Redis is away', () => isStale(node));

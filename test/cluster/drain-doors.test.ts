@@ -14,7 +14,12 @@ const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '100k' };
 
 /** Publishes to a node's UDP port, which is free of it when the test is over. */
 function sendTs(t: import('ava').ExecutionContext, port: number): void {
-  const sender = new Program('ffmpeg', [...patternArguments(PICTURE), '-f', 'mpegts', `udp://127.0.0.1:${port}?pkt_size=1316`]);
+  const sender = new Program('ffmpeg', [
+    ...patternArguments(PICTURE),
+    '-f',
+    'mpegts',
+    `udp://127.0.0.1:${port}?pkt_size=1316`,
+  ]);
   t.teardown(() => sender.stop());
 }
 
@@ -22,7 +27,10 @@ test('a node that is drained takes nobody in, by whatever door, tells who asks, 
   const redis = await usedRedis(t);
   const [port = 0] = await freePorts(1);
   const node = await startNode(t, redis, 'a', {
-    srt: {}, whip: true, ovt: true, bindProviders: `<MPEGTS><Port>${port}</Port></MPEGTS>`,
+    srt: {},
+    whip: true,
+    ovt: true,
+    bindProviders: `<MPEGTS><Port>${port}</Port></MPEGTS>`,
     providers: `<RTSPPull/><MPEGTS><StreamMap><Stream><Name>ts</Name><Port>${port}/udp</Port></Stream></StreamMap></MPEGTS>`,
   });
   const origin = await Kiln.start({ ovt: true });
@@ -51,7 +59,10 @@ test('a node that is drained takes nobody in, by whatever door, tells who asks, 
   t.deepEqual((await node.api<string[]>(STREAMS)).body.response, []);
 
   t.is((await node.api('/v1/cluster/nodes/a:undrain', 'POST')).status, 200);
-  await until('it takes streams', async () => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status === 200);
+  await until(
+    'it takes streams',
+    async () => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status === 200,
+  );
   await node.liveStream('ts');
   t.is(await call(), 0);
   await whip();

@@ -74,7 +74,10 @@ test('streams that stay are ended when DrainTimeout is over', async (t) => {
 
 test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
   const redis = await usedRedis(t);
-  for (const [signal, options] of [['SIGTERM', { nodeXml: '<DrainTimeout>0</DrainTimeout>' }], ['SIGINT', LONG]] as const) {
+  for (const [signal, options] of [
+    ['SIGTERM', { nodeXml: '<DrainTimeout>0</DrainTimeout>' }],
+    ['SIGINT', LONG],
+  ] as const) {
     const node = await startNode(t, redis, 'a', options);
     const stream = await publish(node, 'stays');
     node.signal(signal);
@@ -124,9 +127,10 @@ test('a node that is drained by the API alone goes on, and one that starts again
 
 test('deploy/drain drains the node beside it, and says why when it cannot', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', LONG);
-  const drain = (token: string) => promisify(execFile)(join(import.meta.dirname, '../../deploy/drain'), ['0'], {
-    env: { ...process.env, KILN_NODE_ID: 'a', KILN_API_PORT: String(node.ports.api), KILN_ACCESS_TOKEN: token },
-  });
+  const drain = (token: string) =>
+    promisify(execFile)(join(import.meta.dirname, '../../deploy/drain'), ['0'], {
+      env: { ...process.env, KILN_NODE_ID: 'a', KILN_API_PORT: String(node.ports.api), KILN_ACCESS_TOKEN: token },
+    });
   await t.throwsAsync(drain('wrong'), { message: /is answered 401/ });
   t.is(await readyz(node), 200);
   await drain(TOKEN);

@@ -11,22 +11,33 @@ import { CertificateFolder, issue } from '../support/x509.ts';
 
 const VHOST = '/v1/vhosts/made';
 const TEMPLATE = { name: '*', type: 'live', providers: { rtmp: {} } };
-const PROFILE = { name: 'p', outputStreamName: '${OriginStreamName}', encodes: { videos: [{ name: 'v', bypass: true }] } };
+const PROFILE = {
+  name: 'p',
+  outputStreamName: '${OriginStreamName}',
+  encodes: { videos: [{ name: 'v', bypass: true }] },
+};
 
 const status = async (node: Kiln, path: string, method?: string, body?: unknown): Promise<number> =>
   (await node.api(path, method, body)).status;
-const apps = async (node: Kiln): Promise<string> => (await node.api<string[]>(`${VHOST}/apps`)).body.response.sort().join();
+const apps = async (node: Kiln): Promise<string> =>
+  (await node.api<string[]>(`${VHOST}/apps`)).body.response.sort().join();
 
 test('an application on demand is on every node; any deletes it everywhere, or makes it an ordinary one', async (t) => {
   const redis = await usedRedis(t);
   const own = { hostName: 'default.example.com' };
-  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, own))) as [Kiln, Kiln, Kiln];
+  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, own)))) as [Kiln, Kiln, Kiln];
   const [a, b, c] = nodes;
-  const publish = (node: Kiln, app: string): Promise<PictureClient> => PictureClient.publish(node, 'live', app, 'made.example.com');
+  const publish = (node: Kiln, app: string): Promise<PictureClient> =>
+    PictureClient.publish(node, 'live', app, 'made.example.com');
   const untilApps = async (wanted: string): Promise<void> => {
     for (const node of nodes) await until(`its applications are ${wanted}`, async () => (await apps(node)) === wanted);
   };
-  t.is(await status(a, '/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['made.example.com'] }, applications: [TEMPLATE] }]), 200);
+  t.is(
+    await status(a, '/v1/vhosts', 'POST', [
+      { name: 'made', host: { names: ['made.example.com'] }, applications: [TEMPLATE] },
+    ]),
+    200,
+  );
   const first = await publish(a, 'on-demand');
   const other = await publish(b, 'other');
   t.teardown(() => [first, other].forEach((client) => client.close()));
@@ -52,14 +63,24 @@ test('an application on demand is on every node; any deletes it everywhere, or m
 test('certificates are loaded again on every node; one that cannot is told of', async (t) => {
   const redis = await usedRedis(t);
   const folders = [new CertificateFolder(t), new CertificateFolder(t)] as const;
-  const [a, b] = await Promise.all(['a', 'b'].map((id, at) =>
-    startNode(t, redis, id, { tls: (folders[at] as CertificateFolder).write('own', issue('before')) }))) as [Kiln, Kiln];
+  const [a, b] = (await Promise.all(
+    ['a', 'b'].map((id, at) =>
+      startNode(t, redis, id, { tls: (folders[at] as CertificateFolder).write('own', issue('before')) }),
+    ),
+  )) as [Kiln, Kiln];
   await untilStates(a, { a: 'ready', b: 'ready' });
-  const paths = ['/v1/vhosts/default:reloadCertificate', '/v1/vhosts:reloadAllCertificates', '/v1/managers/api:reloadCertificate'];
+  const paths = [
+    '/v1/vhosts/default:reloadCertificate',
+    '/v1/vhosts:reloadAllCertificates',
+    '/v1/managers/api:reloadCertificate',
+  ];
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 200, path);
   writeFileSync(join(folders[1].path, 'own.crt'), 'nonsense');
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 500, path);
-  await until('the logs tell of it', () => b.log.includes('certificate not reloaded: ') && a.log.includes('certificate not reloaded on a node'));
+  await until(
+    'the logs tell of it',
+    () => b.log.includes('certificate not reloaded: ') && a.log.includes('certificate not reloaded on a node'),
+  );
   folders[1].write('own', issue('after'));
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 200, path);
 });
@@ -67,14 +88,17 @@ test('certificates are loaded again on every node; one that cannot is told of', 
 test('the inventory of codecs is of all nodes: software once, with what is at work of it anywhere', async (t) => {
   const redis = await usedRedis(t);
   const encoding = {
-    application: '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName><Encodes>' +
+    application:
+      '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName><Encodes>' +
       '<Video><Name>v</Name><Codec>h264</Codec><Bitrate>100000</Bitrate><Width>64</Width><Height>48</Height></Video>' +
       '</Encodes></OutputProfile></OutputProfiles>',
   };
-  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, encoding))) as [Kiln, Kiln];
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, encoding)))) as [Kiln, Kiln];
   await untilStates(a, { a: 'ready', b: 'ready' });
-  const codecs = async (node: Kiln): Promise<readonly CodecEntry[]> => (await node.api<CodecEntry[]>('/v2/internals/codecs')).body.response;
-  const encoders = (entries: readonly CodecEntry[]): number => entries.reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
+  const codecs = async (node: Kiln): Promise<readonly CodecEntry[]> =>
+    (await node.api<CodecEntry[]>('/v2/internals/codecs')).body.response;
+  const encoders = (entries: readonly CodecEntry[]): number =>
+    entries.reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
   const before = await codecs(a);
   t.deepEqual(before, await codecs(b));
   const names = before.map(({ mediaType, name }) => `${mediaType} ${name}`);
@@ -99,7 +123,8 @@ test('what an owner that is cut off from Redis tells is marked, whoever is asked
   const redis = await usedRedis(t);
   const way = await TcpProxy.open(t, redis.port);
   const [a, b] = await Promise.all([
-    startNode(t, redis, 'a'), startNode(t, { url: `redis://127.0.0.1:${way.port}` }, 'b'),
+    startNode(t, redis, 'a'),
+    startNode(t, { url: `redis://127.0.0.1:${way.port}` }, 'b'),
   ]);
   const publisher = await PictureClient.publish(b, 'live');
   t.teardown(() => publisher.close());

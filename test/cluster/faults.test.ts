@@ -10,16 +10,20 @@ const STREAMS = '/v1/vhosts/default/apps/app/streams';
 /** How long a node's word is good. */
 const TTL_MS = 5000;
 
-const list = async (node: Kiln): Promise<string> => ([...(await node.api<string[]>(STREAMS)).body.response].sort().join());
+const list = async (node: Kiln): Promise<string> =>
+  [...(await node.api<string[]>(STREAMS)).body.response].sort().join();
 /** The RTMP port that a stream came in by: each node has another one. */
 const portOf = async (node: Kiln, name: string): Promise<number | undefined> => {
   const { status, body } = await node.stream(name);
   return status === 200 ? body.response.input.connection?.localPort : undefined;
 };
 const health = (node: Kiln): Promise<number[]> =>
-  Promise.all(['livez', 'readyz'].map(async (path) => (await fetch(`http://127.0.0.1:${node.ports.api}/${path}`)).status));
+  Promise.all(
+    ['livez', 'readyz'].map(async (path) => (await fetch(`http://127.0.0.1:${node.ports.api}/${path}`)).status),
+  );
 const received = async (node: Kiln, name: string): Promise<number> =>
-  (await node.api<{ totalBytesIn: number }>(`/v1/stats/current/vhosts/default/apps/app/streams/${name}`)).body.response.totalBytesIn;
+  (await node.api<{ totalBytesIn: number }>(`/v1/stats/current/vhosts/default/apps/app/streams/${name}`)).body.response
+    .totalBytesIn;
 
 async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<PictureClient> {
   const publisher = await PictureClient.publish(node, name);
@@ -30,12 +34,13 @@ async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<P
 
 test('Redis goes and comes back empty: what is pushed goes on, names stay with who has them, and all is known again', async (t) => {
   const redis = await RedisServer.start(t);
-  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   const [a, b, c] = nodes;
   const first = await publish(t, a, 'first');
   await until('b knows it', async () => (await list(b)) === 'first');
   await redis.kill();
-  for (const node of nodes) await until('it knows', async () => (await node.api('/v1/vhosts')).headers.get('x-kiln-stale') === 'true');
+  for (const node of nodes)
+    await until('it knows', async () => (await node.api('/v1/vhosts')).headers.get('x-kiln-stale') === 'true');
   // longer than any lease lasts
   const gone = performance.now();
   const second = await publish(t, b, 'second');
@@ -60,7 +65,7 @@ test('Redis goes and comes back empty: what is pushed goes on, names stay with w
 
 test('an owner that stood still steps down when another has the name by then', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   const slept = await publish(t, a, 'name');
   await publish(t, a, 'other');
   await untilStates(b, { a: 'ready', b: 'ready', c: 'ready' });

@@ -19,10 +19,12 @@ const scene = {
 
 /** Publishes to a node as soon as that takes it. */
 async function publish(t: ExecutionContext, node: Kiln): Promise<void> {
-  const publisher = await until('the node takes the stream', () => MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
-    if (/exists|BadName|Denied/i.test(error.message)) return undefined;
-    throw error;
-  }));
+  const publisher = await until('the node takes the stream', () =>
+    MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
+      if (/exists|BadName|Denied/i.test(error.message)) return undefined;
+      throw error;
+    }),
+  );
   t.teardown(() => publisher.close());
 }
 
@@ -52,7 +54,9 @@ class Player {
   async load(): Promise<number> {
     const answer = await fetch(this.#node.httpUrl(this.list));
     if (answer.status !== 200) return answer.status;
-    for (const { uri, mediaSequenceNumber: msn, discontinuity } of (HLS.parse(await answer.text()) as HLS.types.MediaPlaylist).segments) {
+    for (const { uri, mediaSequenceNumber: msn, discontinuity } of (
+      HLS.parse(await answer.text()) as HLS.types.MediaPlaylist
+    ).segments) {
       if (discontinuity) this.breaks.add(msn);
       if (this.segments.has(msn)) continue;
       const segment = await fetch(this.#node.httpUrl(new URL(uri, `http://node${this.list}`).pathname));
@@ -68,7 +72,11 @@ class Player {
 
 test('played from every node alike; the process that has the stream is killed, and players go on behind a discontinuity', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { hls: CONFIG }))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { hls: CONFIG })))) as [
+    Kiln,
+    Kiln,
+    Kiln,
+  ];
   await publish(t, a);
   const players = await Promise.all([b, c].map((node) => Player.start(node)));
   const [player, other] = players as [Player, Player];
@@ -83,7 +91,8 @@ test('played from every node alike; the process that has the stream is killed, a
   const last = Math.max(...player.segments.keys());
   const known = player.segments.size;
   await publish(t, c);
-  for (const one of players) await one.until('it goes on', () => [...one.segments.keys()].filter((msn) => msn > last).length >= 2);
+  for (const one of players)
+    await one.until('it goes on', () => [...one.segments.keys()].filter((msn) => msn > last).length >= 2);
   const [first = Infinity] = [...player.breaks].filter((msn) => msn > 0).sort((one, another) => one - another);
   t.true(first > last - 1, `behind ${last} the discontinuity is at ${first}`);
   t.true(player.segments.size > known);
@@ -93,5 +102,6 @@ test('played from every node alike; the process that has the stream is killed, a
     t.true(part.length >= 2);
     t.is(await decode(Buffer.concat(part.map((msn) => player.segments.get(msn) as Buffer))), '');
   }
-  for (const [msn, segment] of other.segments) if (msn >= first && player.segments.has(msn)) t.true(player.segments.get(msn)?.equals(segment), `${msn}`);
+  for (const [msn, segment] of other.segments)
+    if (msn >= first && player.segments.has(msn)) t.true(player.segments.get(msn)?.equals(segment), `${msn}`);
 });

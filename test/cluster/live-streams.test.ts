@@ -17,7 +17,8 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string) {
   const vhost = registry.vhost('default');
   const application = vhost.application('app');
   return {
-    cluster, asked,
+    cluster,
+    asked,
     goLive: (name: string) => goLive(application, name, [VIDEO]),
     knows: (name: string) => knows(application, name),
     one: async (stream: string) => (await live.one(vhost, BOTH, { app: 'app', stream })).streams,
@@ -27,7 +28,7 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string) {
 
 async function openThree(t: ExecutionContext) {
   const redis = await RedisServer.start(t);
-  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => open(t, redis, id))) as [Node, Node, Node];
+  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => open(t, redis, id)))) as [Node, Node, Node];
   await until('they see each other', () => nodes.every(({ cluster }) => cluster.nodes().length === nodes.length));
   return nodes;
 }
@@ -40,7 +41,10 @@ test('a stream is asked for where it is alone; many at once are one call, and mo
   await Promise.all([...names.map((name) => a.goLive(name)), c.goLive('elsewhere')]);
   await Promise.all([...names, 'elsewhere'].map((name) => b.knows(name)));
   const found = await Promise.all([...names, ...names].map((name) => b.one(name)));
-  t.deepEqual(found.map(([live]) => live?.stream), [...names, ...names]);
+  t.deepEqual(
+    found.map(([live]) => live?.stream),
+    [...names, ...names],
+  );
   t.is(a.asked.length, 1);
   t.is(c.asked.length, 0);
   t.is((await b.one('elsewhere')).length, 1);

@@ -12,7 +12,11 @@ import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
 const { resolve } = createRequire(import.meta.url);
-const SCRIPTS = [resolve('hls.js/dist/hls.min.js'), resolve('ovenplayer/dist/ovenplayer.js'), `${import.meta.dirname}/../support/hls-player.js`];
+const SCRIPTS = [
+  resolve('hls.js/dist/hls.min.js'),
+  resolve('ovenplayer/dist/ovenplayer.js'),
+  `${import.meta.dirname}/../support/hls-player.js`,
+];
 const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
 const MASTER = '/app/live/llhls.m3u8';
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
@@ -37,18 +41,21 @@ async function startNodes(t: ExecutionContext, llhls = LLHLS): Promise<Nodes> {
 
 /** Publishes to a node as soon as that takes it. */
 async function publish(t: ExecutionContext, node: Kiln): Promise<MediaPublisher> {
-  const publisher = await until('the node takes the stream', () => MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
-    if (/exists|BadName|Denied/i.test(error.message)) return undefined;
-    throw error;
-  }));
+  const publisher = await until('the node takes the stream', () =>
+    MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
+      if (/exists|BadName|Denied/i.test(error.message)) return undefined;
+      throw error;
+    }),
+  );
   t.teardown(() => publisher.close());
   return publisher;
 }
 
-const master = (node: Kiln, query = '') => until(`${node.ports.http} plays`, async () => {
-  const answer = await fetch(node.httpUrl(MASTER + query));
-  return answer.status === 200 && answer.text();
-});
+const master = (node: Kiln, query = '') =>
+  until(`${node.ports.http} plays`, async () => {
+    const answer = await fetch(node.httpUrl(MASTER + query));
+    return answer.status === 200 && answer.text();
+  });
 
 /** Paths of the chunklists that a node names: of the sound, and of the picture. */
 async function chunklists(node: Kiln, query = ''): Promise<readonly [string, string]> {
@@ -68,7 +75,9 @@ async function play(t: ExecutionContext, node: Kiln, by: 'playHls' | 'playOven' 
   });
   await page.goto(node.httpUrl('/livez'));
   for (const path of SCRIPTS) await page.addScriptTag({ content: readFileSync(path, 'utf8') });
-  await page.evaluate(`document.body.appendChild(Object.assign(document.createElement('div'), { id: 'player' })); ${by}('${node.httpUrl(MASTER)}')`);
+  await page.evaluate(
+    `document.body.appendChild(Object.assign(document.createElement('div'), { id: 'player' })); ${by}('${node.httpUrl(MASTER)}')`,
+  );
   await page.waitForFunction('shows(160)', undefined, WITHIN);
   await page.addScriptTag({ content: SCRIPT });
   return page;
@@ -94,41 +103,44 @@ const SCRIPT = `
 async function goesOn(t: ExecutionContext, page: Page): Promise<void> {
   await page.waitForFunction('goesOn()', undefined, WITHIN);
   t.true(await page.evaluate('isFirst()'));
-  t.deepEqual(await page.evaluate("faults.filter((fault) => / true /.test(fault))"), []);
+  t.deepEqual(await page.evaluate('faults.filter((fault) => / true /.test(fault))'), []);
   await page.evaluate('next()');
 }
 
 /** It has been told again and again that nothing is new. */
 const waitsInVain = (page: Page) => page.waitForFunction('misses() > 3', undefined, WITHIN);
 
-test.serial('published to one node, played from the others: by hls.js, by a player of parts, and every file the same', async (t) => {
-  const nodes = await startNodes(t);
-  const [a, b, c] = nodes;
-  await publish(t, a);
-  const page = await play(t, b);
-  const player = await LlhlsPlayer.start({ port: c.ports.http, master: MASTER, hints: true });
-  t.teardown(() => player.close());
-  await until('parts come', () => player.requests > 40);
-  t.deepEqual(player.failures, []);
-  const bytesOf = (path: string) =>
-    Promise.all(nodes.map(async (node) => Buffer.from(await (await fetch(node.httpUrl(path))).arrayBuffer())));
-  for (const path of await chunklists(c)) {
-    const { msn } = parseChunklist(await (await fetch(a.httpUrl(path))).text());
-    // between two answers the next part may come
-    const own = await until('all nodes tell the same', async () => {
-      const [first, ...others] = (await bytesOf(`${path}?_HLS_msn=${msn + 1}`)).map(String);
-      return others.every((other) => other === first) && first;
-    });
-    for (const [, name = ''] of own.matchAll(/^(seg_.*)$/gm)) {
-      const [first, ...rest] = await bytesOf(`${path.slice(0, path.lastIndexOf('/'))}/${name}`);
-      t.true((first?.length ?? 0) > 0);
-      for (const body of rest) t.deepEqual(body, first);
+test.serial(
+  'published to one node, played from the others: by hls.js, by a player of parts, and every file the same',
+  async (t) => {
+    const nodes = await startNodes(t);
+    const [a, b, c] = nodes;
+    await publish(t, a);
+    const page = await play(t, b);
+    const player = await LlhlsPlayer.start({ port: c.ports.http, master: MASTER, hints: true });
+    t.teardown(() => player.close());
+    await until('parts come', () => player.requests > 40);
+    t.deepEqual(player.failures, []);
+    const bytesOf = (path: string) =>
+      Promise.all(nodes.map(async (node) => Buffer.from(await (await fetch(node.httpUrl(path))).arrayBuffer())));
+    for (const path of await chunklists(c)) {
+      const { msn } = parseChunklist(await (await fetch(a.httpUrl(path))).text());
+      // between two answers the next part may come
+      const own = await until('all nodes tell the same', async () => {
+        const [first, ...others] = (await bytesOf(`${path}?_HLS_msn=${msn + 1}`)).map(String);
+        return others.every((other) => other === first) && first;
+      });
+      for (const [, name = ''] of own.matchAll(/^(seg_.*)$/gm)) {
+        const [first, ...rest] = await bytesOf(`${path.slice(0, path.lastIndexOf('/'))}/${name}`);
+        t.true((first?.length ?? 0) > 0);
+        for (const body of rest) t.deepEqual(body, first);
+      }
     }
-  }
-  t.deepEqual(await page.evaluate('faults'), []);
-  // on a busy machine it may have to catch up first
-  await page.waitForFunction('hls.latency < 5', undefined, WITHIN);
-});
+    t.deepEqual(await page.evaluate('faults'), []);
+    // on a busy machine it may have to catch up first
+    await page.waitForFunction('hls.latency < 5', undefined, WITHIN);
+  },
+);
 
 test.serial('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
   // a player that is silent for three segments has gone
@@ -166,32 +178,38 @@ test.serial('a publisher that comes back to the same node, or to another: hls.js
   for (const page of pages) await goesOn(t, page);
 });
 
-test.serial('the process that has a stream is killed, its publisher goes to another node: hls.js plays on', async (t) => {
-  const [a, b, c] = await startNodes(t);
-  await publish(t, a);
-  const pages = [await play(t, b), await play(t, b, 'playOven')];
-  const [, before] = await chunklists(b);
-  a.signal('SIGKILL');
-  await a.exited();
-  t.is((await fetch(b.httpUrl(before))).status, 200, 'what is known is told while nobody has the stream');
-  t.is((await fetch(b.httpUrl(MASTER))).status, 200);
-  for (const page of pages) await waitsInVain(page);
-  await publish(t, c);
-  for (const page of pages) await goesOn(t, page);
-  t.is((await fetch(c.httpUrl(before))).status, 200);
-});
+test.serial(
+  'the process that has a stream is killed, its publisher goes to another node: hls.js plays on',
+  async (t) => {
+    const [a, b, c] = await startNodes(t);
+    await publish(t, a);
+    const pages = [await play(t, b), await play(t, b, 'playOven')];
+    const [, before] = await chunklists(b);
+    a.signal('SIGKILL');
+    await a.exited();
+    t.is((await fetch(b.httpUrl(before))).status, 200, 'what is known is told while nobody has the stream');
+    t.is((await fetch(b.httpUrl(MASTER))).status, 200);
+    for (const page of pages) await waitsInVain(page);
+    await publish(t, c);
+    for (const page of pages) await goesOn(t, page);
+    t.is((await fetch(c.httpUrl(before))).status, 200);
+  },
+);
 
-test.serial('the process that has a stream stands still: who plays elsewhere is answered before players give up', async (t) => {
-  const [a, b, c] = await startNodes(t);
-  await publish(t, a);
-  const [, picture] = await chunklists(b);
-  const get = (query = '') => fetch(b.httpUrl(picture + query), { signal: AbortSignal.timeout(10_000) });
-  const { msn } = parseChunklist(await (await get()).text());
-  a.signal('SIGSTOP');
-  t.teardown(() => a.signal('SIGCONT'));
-  for (let request = 0; request < 5; request++) {
-    for (const { status } of await Promise.all([get(), get(`?_HLS_msn=${msn + 1}`)])) t.is(status, 200);
-  }
-  await publish(t, c);
-  await until('it goes on', async () => (await (await get()).text()).includes('#EXT-X-DISCONTINUITY\n'));
-});
+test.serial(
+  'the process that has a stream stands still: who plays elsewhere is answered before players give up',
+  async (t) => {
+    const [a, b, c] = await startNodes(t);
+    await publish(t, a);
+    const [, picture] = await chunklists(b);
+    const get = (query = '') => fetch(b.httpUrl(picture + query), { signal: AbortSignal.timeout(10_000) });
+    const { msn } = parseChunklist(await (await get()).text());
+    a.signal('SIGSTOP');
+    t.teardown(() => a.signal('SIGCONT'));
+    for (let request = 0; request < 5; request++) {
+      for (const { status } of await Promise.all([get(), get(`?_HLS_msn=${msn + 1}`)])) t.is(status, 200);
+    }
+    await publish(t, c);
+    await until('it goes on', async () => (await (await get()).text()).includes('#EXT-X-DISCONTINUITY\n'));
+  },
+);

@@ -13,12 +13,17 @@ const ROOT = join(import.meta.dirname, '../..');
 const TOKEN = 'of:this-test';
 
 /** What `npm run cluster` runs. */
-function run(t: ExecutionContext, args: readonly string[]): { readonly child: ChildProcess; readonly output: () => string } {
+function run(
+  t: ExecutionContext,
+  args: readonly string[],
+): { readonly child: ChildProcess; readonly output: () => string } {
   const child = spawn(join(ROOT, 'deploy/cluster/start'), args, {
-    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN },
   });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   t.teardown(() => child.kill('SIGTERM'));
   return { child, output: () => output };
 }
@@ -45,19 +50,28 @@ test('a cluster with a stream, which goes when it is told to, with all its files
     signalling.send({ command: 'request_offer' });
     return await signalling.command('offer');
   });
-  t.deepEqual((offer.iceServers as { urls: string[] }[]).map(({ urls }) => urls), [[`turn:${find(/Relay +([^,\s]+)/)}?transport=tcp`]]);
+  t.deepEqual(
+    (offer.iceServers as { urls: string[] }[]).map(({ urls }) => urls),
+    [[`turn:${find(/Relay +([^,\s]+)/)}?transport=tcp`]],
+  );
 
   const caller = new SrtCaller(t);
   await until('it is played over SRT', async () => {
-    const player = await caller.call(Number(find(/to play: +srt:\/\/127\.0\.0\.1:(\d+)/)), { streamId: find(/to play: .*streamid=(\S+)/) });
+    const player = await caller.call(Number(find(/to play: +srt:\/\/127\.0\.0\.1:(\d+)/)), {
+      streamId: find(/to play: .*streamid=(\S+)/),
+    });
     return player.refused === 0;
   });
 
-  const incarnations = async (): Promise<string[]> => [...(await get('/cluster/nodes')).matchAll(/"incarnation":"([^"]+)"/g)].map(([, one = '']) => one);
+  const incarnations = async (): Promise<string[]> =>
+    [...(await get('/cluster/nodes')).matchAll(/"incarnation":"([^"]+)"/g)].map(([, one = '']) => one);
   const before = await incarnations();
   const killed = Number(find(/node-1 +process (\d+)/));
   process.kill(killed, 'SIGKILL');
-  const again = await until('the node is started again', () => Number(find(/node-1 is started again, as process (\d+)/)) || undefined);
+  const again = await until(
+    'the node is started again',
+    () => Number(find(/node-1 is started again, as process (\d+)/)) || undefined,
+  );
   await until('it is back', async () => {
     const now = await incarnations();
     return now.length === before.length && now.filter((one) => before.includes(one)).length === before.length - 1;
@@ -95,5 +109,8 @@ test('no two listen on one port', (t) => {
   const { redis, turn, balancer, nodes } = fixedPorts(9);
   const all = [redis, turn, ...[balancer, ...nodes].flatMap((one) => Object.values(one))];
   t.is(new Set(all).size, all.length);
-  t.true(all.every((port) => port < 32_768), 'below those of outgoing connections');
+  t.true(
+    all.every((port) => port < 32_768),
+    'below those of outgoing connections',
+  );
 });

@@ -12,7 +12,9 @@ test(`${CALLS} random calls to random nodes are answered as one server would`, a
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, own)));
   const kinds = new Map<string, number>();
   await runModel({
-    nodes, random: new Random(20_26), calls: CALLS,
+    nodes,
+    random: new Random(20_26),
+    calls: CALLS,
     onCall: (_done, what) => kinds.set(what.split(' ')[0] ?? '', (kinds.get(what.split(' ')[0] ?? '') ?? 0) + 1),
   });
   t.log([...kinds].map(([kind, count]) => `${kind} ${count}`).join(', '));

@@ -6,7 +6,8 @@ import { until } from '../support/until.ts';
 
 const publish = (node: Kiln, key: string): Promise<PictureClient> => PictureClient.publish(node, key);
 const readyz = async (node: Kiln): Promise<number> => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status;
-const post = async (node: Kiln, path: string): Promise<number> => (await node.api(`/v1/cluster/nodes/${path}`, 'POST')).status;
+const post = async (node: Kiln, path: string): Promise<number> =>
+  (await node.api(`/v1/cluster/nodes/${path}`, 'POST')).status;
 
 test('nodes know each other: those that leave are gone, those that were killed lost until they are back', async (t) => {
   const redis = await usedRedis(t);
@@ -48,16 +49,31 @@ test('a node that is drained through another takes no new stream and keeps those
 test('nodes that were started with different Server.xml say so', async (t) => {
   const redis = await usedRedis(t);
   const [a, b, other] = await Promise.all([
-    startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'other', { hostName: 'example.com' }),
+    startNode(t, redis, 'a'),
+    startNode(t, redis, 'b'),
+    startNode(t, redis, 'other', { hostName: 'example.com' }),
   ]);
   const differing = async (node: Kiln): Promise<string> =>
-    [...(await nodesOf(node)).values()].filter(({ configDiffers }) => configDiffers).map(({ id }) => id).sort().join();
+    [...(await nodesOf(node)).values()]
+      .filter(({ configDiffers }) => configDiffers)
+      .map(({ id }) => id)
+      .sort()
+      .join();
   await until('a sees it', async () => (await differing(a)) === 'other');
   await until('it sees both', async () => (await differing(other)) === 'a,b');
-  await until('it is in the log', () => a.log.includes('another Server.xml') && other.log.includes('another Server.xml'));
+  await until(
+    'it is in the log',
+    () => a.log.includes('another Server.xml') && other.log.includes('another Server.xml'),
+  );
   await until('b sees it', async () => (await differing(b)) === 'other');
   // that Redis takes its time is none of it
-  for (const node of [a, b, other]) t.deepEqual(node.log.split('\n').filter((line) => /a fault of the cluster/.test(line) && !/"Redis: Command timed out/.test(line)), []);
+  for (const node of [a, b, other])
+    t.deepEqual(
+      node.log
+        .split('\n')
+        .filter((line) => /a fault of the cluster/.test(line) && !/"Redis: Command timed out/.test(line)),
+      [],
+    );
 });
 
 test('a node whose id another process takes ends, and that one has its place', async (t) => {

@@ -11,13 +11,18 @@ import { until } from '../support/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 const log = pino({ level: 'silent' });
-const list = async (node: Kiln): Promise<string[]> => [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
+const list = async (node: Kiln): Promise<string[]> =>
+  [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
 
 /** Plays a stream from a node's OVT port, and counts what comes. */
 async function watch(t: ExecutionContext, url: string) {
   const viewer = { packets: 0, ended: false, close: () => {} };
   const client = await OvtClient.connect(url, { log });
-  await client.play({ tracks: () => {}, packet: () => void (viewer.packets += 1), end: () => void (viewer.ended = true) });
+  await client.play({
+    tracks: () => {},
+    packet: () => void (viewer.packets += 1),
+    end: () => void (viewer.ended = true),
+  });
   viewer.close = () => client.close();
   t.teardown(viewer.close);
   return viewer;
@@ -29,15 +34,21 @@ const flows = async (viewer: { readonly packets: number }): Promise<void> => {
 };
 
 function originsXml(url: string, more = ''): string {
-  return `<Origins><Properties><UnusedStreamDeletionTimeout>5000</UnusedStreamDeletionTimeout></Properties><Origin>` +
-    `<Location>/app/</Location><Pass><Scheme>ovt</Scheme><Urls><Url>${url}</Url></Urls></Pass>${more}</Origin></Origins>`;
+  return (
+    `<Origins><Properties><UnusedStreamDeletionTimeout>5000</UnusedStreamDeletionTimeout></Properties><Origin>` +
+    `<Location>/app/</Location><Pass><Scheme>ovt</Scheme><Urls><Url>${url}</Url></Urls></Pass>${more}</Origin></Origins>`
+  );
 }
 
 test('viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused', async (t) => {
   const origin = await Origin.start(t, 'src', 'other');
   const redis = await usedRedis(t);
   const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
-  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost }))) as [Kiln, Kiln, Kiln];
+  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost })))) as [
+    Kiln,
+    Kiln,
+    Kiln,
+  ];
   for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
   // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
   const first = await until('something can be pulled', () => watch(t, nodes[0].ovtUrl('other')).catch(() => undefined));
@@ -48,11 +59,15 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   const viewers = await Promise.all(urls.map((url) => watch(t, url)));
   for (const viewer of viewers) await flows(viewer);
   t.is(await origin.pullers('src'), 1);
-  await Promise.all(nodes.map((node) => until('a playlist', async () => {
-    const { status } = await fetch(node.httpUrl('/app/other/llhls.m3u8'));
-    t.true(status === 200 || status === 201, `${status}`);
-    return status === 200;
-  })));
+  await Promise.all(
+    nodes.map((node) =>
+      until('a playlist', async () => {
+        const { status } = await fetch(node.httpUrl('/app/other/llhls.m3u8'));
+        t.true(status === 200 || status === 201, `${status}`);
+        return status === 200;
+      }),
+    ),
+  );
   t.is(await origin.pullers('other'), 1);
   t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
   await until('nobody plays it any more', async () => !(await list(nodes[0])).includes('other'));
@@ -62,7 +77,11 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   await t.throwsAsync(watch(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
-  t.deepEqual((await raw.keys('*kept:*')).filter((key) => key.includes('none')), [], 'what never was is not kept');
+  t.deepEqual(
+    (await raw.keys('*kept:*')).filter((key) => key.includes('none')),
+    [],
+    'what never was is not kept',
+  );
   t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
   const owner = await until('who pulls it', async () => {
     const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
@@ -72,7 +91,8 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   const victim = nodes.find((node) => !left.includes(node)) as Kiln;
   victim.signal('SIGKILL');
   await victim.exited();
-  for (const node of left) for (const viewer of viewers.filter((_one, at) => nodes[at % 3] === node)) await flows(viewer);
+  for (const node of left)
+    for (const viewer of viewers.filter((_one, at) => nodes[at % 3] === node)) await flows(viewer);
   t.is(await origin.pullers('src'), 1);
   for (const viewer of viewers) viewer.close();
   await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
@@ -89,7 +109,9 @@ test('origins tell each other of their streams in a Redis, and pull what they ha
   t.teardown(() => raw.disconnect());
   const vhost = storeXml(redis, '<OriginHostName>127.0.0.1</OriginHostName>');
   const [one, two, edge] = await Promise.all([
-    Kiln.start({ ovt: true, vhost }), Kiln.start({ ovt: true, vhost }), Kiln.start({ ovt: true, vhost }),
+    Kiln.start({ ovt: true, vhost }),
+    Kiln.start({ ovt: true, vhost }),
+    Kiln.start({ ovt: true, vhost }),
   ]);
   t.teardown(() => Promise.all([one, two, edge].map((kiln) => kiln.stop())));
   const first = await PictureClient.publish(one, 'src');
@@ -126,7 +148,10 @@ test('viewers of an application that only a template makes get what its origin h
   const edge = await Kiln.start({ ovt: true, hostName: 'default.example.com' });
   t.teardown(() => edge.stop());
   const applications = [{ name: '*', type: 'live', providers: { ovt: {} }, publishers: { ovt: {}, llhls: {} } }];
-  const location = { location: '/app/', pass: { scheme: 'ovt', urls: { url: [`127.0.0.1:${origin.kiln.ports.ovt}/app/`] } } };
+  const location = {
+    location: '/app/',
+    pass: { scheme: 'ovt', urls: { url: [`127.0.0.1:${origin.kiln.ports.ovt}/app/`] } },
+  };
   const vhost = { name: 'edge', host: { names: ['*'] }, origins: { origin: [location] }, applications };
   t.is((await edge.api('/v1/vhosts', 'POST', [vhost])).status, 200);
   t.is((await fetch(edge.httpUrl('/none/src/llhls.m3u8'))).status, 404);

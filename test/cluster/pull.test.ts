@@ -16,14 +16,17 @@ async function cluster(t: ExecutionContext, ids: readonly string[], options: Kil
 
 const pull = (node: Kiln, name: string, urls: readonly string[], properties: object = {}) =>
   node.api(`${APP}/streams`, 'POST', { name, urls, properties });
-const list = async (node: Kiln): Promise<string[]> => [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
+const list = async (node: Kiln): Promise<string[]> =>
+  [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
 const received = async (node: Kiln, name: string): Promise<number> => {
   const { status, body } = await node.api<{ totalBytesIn: number }>(`/v1/stats/current${APP.slice(3)}/streams/${name}`);
   return status === 200 ? body.response.totalBytesIn : 0;
 };
 /** How many streams each node has of its own. */
 const counts = async (node: Kiln): Promise<Record<string, number>> =>
-  Object.fromEntries([...(await nodesOf(node))].map(([id, { state, streams }]) => [id, state === 'lost' ? 0 : streams]));
+  Object.fromEntries(
+    [...(await nodesOf(node))].map(([id, { state, streams }]) => [id, state === 'lost' ? 0 : streams]),
+  );
 const sum = (all: Record<string, number>): number => Object.values(all).reduce((a, b) => a + b, 0);
 const NAMES = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5'];
 
@@ -52,7 +55,10 @@ test('a stream that is pulled through one node is on all', async (t) => {
     const { status, body } = await node.stream('copy');
     t.is(status, 200);
     t.like(body.response, { name: 'copy', input: { sourceType: 'Ovt', sourceUrl: origin.url('src') } });
-    t.deepEqual(body.response.outputs.map(({ name }) => name), ['copy']);
+    t.deepEqual(
+      body.response.outputs.map(({ name }) => name),
+      ['copy'],
+    );
     t.is((await pull(node, 'copy', [origin.url('src')])).status, 409);
   }
   t.is(await origin.pullers('src'), 1);
@@ -66,7 +72,10 @@ test('a stream that is pulled through one node is on all', async (t) => {
 
 test('what a node pulled that is killed or drained goes on elsewhere, and persistent streams come back after everything', async (t) => {
   const origin = await Origin.start(t, 'src');
-  const { redis, nodes: [a, b, c] } = await cluster(t, ['a', 'b', 'c'], { storage: 'api.json' });
+  const {
+    redis,
+    nodes: [a, b, c],
+  } = await cluster(t, ['a', 'b', 'c'], { storage: 'api.json' });
   for (const name of NAMES) {
     const made = await pull(a, name, [origin.url('src')], { relay: true, persistent: true });
     t.is(made.status, 201, JSON.stringify(made.body));
@@ -79,7 +88,10 @@ test('what a node pulled that is killed or drained goes on elsewhere, and persis
   victim.signal('SIGKILL');
   await victim.exited();
   const killed = performance.now();
-  await until('all are elsewhere', async () => (await origin.pullers('src')) === NAMES.length && sum(await counts(others[0])) === NAMES.length);
+  await until(
+    'all are elsewhere',
+    async () => (await origin.pullers('src')) === NAMES.length && sum(await counts(others[0])) === NAMES.length,
+  );
   t.log(`elsewhere after ${Math.round(performance.now() - killed)} ms`);
   await untilFlowing(others[1], NAMES);
   t.deepEqual(await list(others[0]), NAMES);
@@ -114,8 +126,14 @@ test('what a node pulled that is killed or drained goes on elsewhere, and persis
 
 test('a stream goes on from another URL when its origin dies or is silent, is ended when nobody watches it, and by its end', async (t) => {
   const [one, two] = await Promise.all([Origin.start(t, 'src'), Origin.start(t, 'src')]);
-  const { nodes: [a, b] } = await cluster(t, ['a', 'b']);
-  const made = await pull(a, 'many', [one.url('none'), one.url('src'), two.url('src')], { relay: true, noInputFailoverTimeoutMs: 4000, retryCount: 3 });
+  const {
+    nodes: [a, b],
+  } = await cluster(t, ['a', 'b']);
+  const made = await pull(a, 'many', [one.url('none'), one.url('src'), two.url('src')], {
+    relay: true,
+    noInputFailoverTimeoutMs: 4000,
+    retryCount: 3,
+  });
   t.is(made.status, 201);
   const url = async (): Promise<string | undefined> => (await b.stream('many')).body.response?.input.sourceUrl;
   t.is(await url(), one.url('src'));
@@ -133,7 +151,9 @@ test('a stream goes on from another URL when its origin dies or is silent, is en
   await untilFlowing(a, ['many']);
   t.is(await url(), two.url('src'), 'it goes on from where it came from');
   t.is((await a.api(`/v1/cluster/nodes/${owner}:undrain`, 'POST')).status, 200);
-  await until('both take streams', async () => [...(await nodesOf(a)).values()].every(({ state }) => state === 'ready'));
+  await until('both take streams', async () =>
+    [...(await nodesOf(a)).values()].every(({ state }) => state === 'ready'),
+  );
   const unused = await pull(b, 'unused', [two.url('src')], { relay: true, unusedStreamDeletionTimeoutMs: 1000 });
   t.is(unused.status, 201);
   await until('it is gone', async () => !(await list(a)).includes('unused'));

@@ -15,10 +15,13 @@ async function watch(t: ExecutionContext, node: Kiln, name: string): Promise<Vie
   return until(`${name} plays`, async () => {
     const peer = new ViewerPeer({ audio: false });
     t.teardown(() => peer.close());
-    return peer.play(url).then(() => peer, () => {
-      peer.close();
-      return undefined;
-    });
+    return peer.play(url).then(
+      () => peer,
+      () => {
+        peer.close();
+        return undefined;
+      },
+    );
   });
 }
 
@@ -31,18 +34,25 @@ async function moves(peer: ViewerPeer, what: string): Promise<void> {
 const begun = (node: Kiln): number => node.log.split('a stream of another node is relayed').length - 1;
 
 async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<MediaPublisher> {
-  const publisher = await until(`${name} is published`, () => MediaPublisher.start(node.ports.rtmp, name, [SCENE]).catch(() => undefined));
+  const publisher = await until(`${name} is published`, () =>
+    MediaPublisher.start(node.ports.rtmp, name, [SCENE]).catch(() => undefined),
+  );
   t.teardown(() => publisher.close());
   return publisher;
 }
 
 test('viewers of any node get a stream through one relay of their node, which ends with the last of them', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   await publish(t, a, 'talk');
   const first = await watch(t, b, 'talk');
   await moves(first, 'B shows a picture');
-  const others = await Promise.all([watch(t, b, 'talk'), watch(t, b, 'talk'), watch(t, c, 'talk'), watch(t, a, 'talk')]);
+  const others = await Promise.all([
+    watch(t, b, 'talk'),
+    watch(t, b, 'talk'),
+    watch(t, c, 'talk'),
+    watch(t, a, 'talk'),
+  ]);
   await Promise.all(others.map((peer, i) => moves(peer, `viewer ${i} has a picture`)));
   t.deepEqual([a, b, c].map(begun), [0, 1, 1]);
   const listed = await b.api<string[]>('/v1/vhosts/default/apps/app/streams');
@@ -57,23 +67,30 @@ test('viewers of any node get a stream through one relay of their node, which en
 test('an edge pulls over OVT from any node, and is counted where it came', async (t) => {
   const redis = await usedRedis(t);
   const options = { publishers: '<OVT/>' };
-  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, options))) as [Kiln, Kiln];
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, options)))) as [Kiln, Kiln];
   await publish(t, a, 'wide');
-  for (const [node, relays] of [[a, 0], [b, 1]] as const) {
+  for (const [node, relays] of [
+    [a, 0],
+    [b, 1],
+  ] as const) {
     const { client, recorder } = await until('it plays', () =>
-      playOvt(`ovt://127.0.0.1:${node.ports.ovt}/app/wide?session=${relays}`).catch(() => undefined));
+      playOvt(`ovt://127.0.0.1:${node.ports.ovt}/app/wide?session=${relays}`).catch(() => undefined),
+    );
     t.teardown(() => client.close());
     await until('both tracks come', () => recorder.of(0).length > 20 && recorder.of(1).length > 20);
     t.deepEqual(recorder.told[0]?.tracks.map(({ codec }) => codec).sort(), ['AAC', 'H264', 'OPUS']);
     t.is(begun(node), relays);
   }
   const sessions = await a.api<{ id: string }[]>('/v1/vhosts/default/apps/app/streams/wide/sessions');
-  t.deepEqual(sessions.body.response.map((session) => (typeof session === 'string' ? session : session.id)).sort(), ['0', '1']);
+  t.deepEqual(sessions.body.response.map((session) => (typeof session === 'string' ? session : session.id)).sort(), [
+    '0',
+    '1',
+  ]);
 });
 
 test('a publisher moves: viewers on every node see it go on', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   const before = await publish(t, a, 'tour');
   const viewers = await Promise.all([watch(t, b, 'tour'), watch(t, c, 'tour')]);
   await Promise.all(viewers.map((peer) => moves(peer, 'there is a picture')));
@@ -88,7 +105,7 @@ test('a publisher moves: viewers on every node see it go on', async (t) => {
 
 test('the owner dies: viewers stay until the publisher is back elsewhere', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   await publish(t, a, 'fall');
   const viewer = await watch(t, b, 'fall');
   await moves(viewer, 'there is a picture');
@@ -100,7 +117,7 @@ test('the owner dies: viewers stay until the publisher is back elsewhere', async
 
 test('a stream that is deleted ends for the viewers of every node', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln];
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln];
   await publish(t, a, 'short');
   const viewer = await watch(t, b, 'short');
   await moves(viewer, 'there is a picture');

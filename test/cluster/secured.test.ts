@@ -24,11 +24,13 @@ const sentinelConf = (port: number): string[] => [
   'sentinel auth-pass mymaster watches',
 ];
 
-const configure = (lines: readonly string[]) => (folder: string): string => {
-  const path = join(folder, 'redis.conf');
-  writeFileSync(path, lines.join('\n'));
-  return path;
-};
+const configure =
+  (lines: readonly string[]) =>
+  (folder: string): string => {
+    const path = join(folder, 'redis.conf');
+    writeFileSync(path, lines.join('\n'));
+    return path;
+  };
 
 /** Two nodes that manage as one. */
 async function works(t: ExecutionContext, options: ClusterOptions): Promise<[Kiln, Kiln]> {
@@ -57,12 +59,25 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
   const server = folder.write('server', issue('localhost', { issuer: authority }));
   const own = folder.write('node', issue('node', { issuer: authority }));
   const tls = (port: number): string[] => [
-    '--tls-port', String(port), '--tls-cert-file', server.certPath, '--tls-key-file', server.keyPath, '--tls-ca-cert-file', ca,
-    '--tls-replication', 'yes',
+    '--tls-port',
+    String(port),
+    '--tls-cert-file',
+    server.certPath,
+    '--tls-key-file',
+    server.keyPath,
+    '--tls-ca-cert-file',
+    ca,
+    '--tls-replication',
+    'yes',
   ];
   const [port = 0, sentinel = 0] = await freePorts(2);
   await RedisServer.start(t, { port, args: tls(port), configure: configure(REDIS) });
-  await RedisServer.start(t, { program: 'redis-sentinel', port: sentinel, args: tls(sentinel), configure: configure(sentinelConf(port)) });
+  await RedisServer.start(t, {
+    program: 'redis-sentinel',
+    port: sentinel,
+    args: tls(sentinel),
+    configure: configure(sentinelConf(port)),
+  });
   const redisXml = (password: string): string =>
     `<Sentinels><Sentinel>127.0.0.1:${sentinel}</Sentinel></Sentinels><User>kiln</User><Password>${password}</Password>` +
     `<SentinelUser>reader</SentinelUser><SentinelPassword>asks</SentinelPassword><TLS><CACertPath>${ca}</CACertPath>` +
@@ -73,7 +88,12 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
   t.is(address.protocol, 'https:');
   t.true(await connects(Number(address.port), authority.cert));
   t.false(await connects(Number(address.port), issue('stranger', { authority: true }).cert));
-  const publisher = new Program('ffmpeg', [...patternArguments({ size: '160x90', rate: 15 }), '-f', 'flv', a.rtmpUrl('live')]);
+  const publisher = new Program('ffmpeg', [
+    ...patternArguments({ size: '160x90', rate: 15 }),
+    '-f',
+    'flv',
+    a.rtmpUrl('live'),
+  ]);
   t.teardown(() => publisher.stop());
   t.is((await b.liveStream('live')).name, 'live', 'a call about it goes from node to node');
   const refused = await startNode(t, { url: '' }, 'c', { redisXml: redisXml('wrong'), nodeXml });
@@ -89,7 +109,9 @@ test('a Redis Cluster', async (t) => {
   const client = new Redis(redis.url);
   t.teardown(() => client.disconnect());
   await client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
-  await until('the cluster is there', async () => String(await client.call('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+  await until('the cluster is there', async () =>
+    String(await client.call('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+  );
   await works(t, { redisXml: `<Cluster><Endpoint>127.0.0.1:${redis.port}</Endpoint></Cluster>` });
 });
 
@@ -97,6 +119,7 @@ test('files that cannot be used keep a node from starting, in one line', async (
   const redisXml = '<Url>rediss://127.0.0.1:1</Url><TLS><CACertPath>nowhere.crt</CACertPath></TLS>';
   const started = Kiln.start({ server: clusterXml({ url: '' }, 'a', 7946, { redisXml }) });
   await t.throwsAsync(started, {
-    message: /^the server ended: \S+: Server\/Cluster\/Redis\/TLS\/CACertPath: "nowhere\.crt" cannot be read: ENOENT\n$/,
+    message:
+      /^the server ended: \S+: Server\/Cluster\/Redis\/TLS\/CACertPath: "nowhere\.crt" cannot be read: ENOENT\n$/,
   });
 });

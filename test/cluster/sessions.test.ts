@@ -9,7 +9,10 @@ import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
-const SCENE = { video: await h264({ width: 160, height: 90, fps: 15, gop: 15, seconds: 2, kbit: 100 }), audio: await aac(440) };
+const SCENE = {
+  video: await h264({ width: 160, height: 90, fps: 15, gop: 15, seconds: 2, kbit: 100 }),
+  audio: await aac(440),
+};
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
 const OFFER = offerOf([H264_VIDEO]);
 const ANY = ['a', 'b', 'c'];
@@ -19,13 +22,18 @@ type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 async function startNodes(t: ExecutionContext): Promise<Nodes> {
   const redis = await usedRedis(t);
   // a player that is silent for three segments has gone
-  const options = { publishers: '<OVT/>', llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>' };
+  const options = {
+    publishers: '<OVT/>',
+    llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>',
+  };
   return (await Promise.all(ANY.map((id) => startNode(t, redis, id, options)))) as unknown as Nodes;
 }
 
 /** Publishes to a node as soon as that takes it, and waits until viewers of all nodes get it. */
 async function publish(t: ExecutionContext, node: Kiln, nodes: Nodes): Promise<MediaPublisher> {
-  const publisher = await until('the node takes the stream', () => MediaPublisher.start(node.ports.rtmp, 'live', [SCENE]).catch(() => undefined));
+  const publisher = await until('the node takes the stream', () =>
+    MediaPublisher.start(node.ports.rtmp, 'live', [SCENE]).catch(() => undefined),
+  );
   t.teardown(() => publisher.close());
   for (const one of nodes) await until('it can be watched', async () => (await whep(one)).status === 201);
   return publisher;
@@ -45,7 +53,8 @@ const statuses = async (nodes: readonly Kiln[], session: string): Promise<number
 };
 
 /** Status of a master playlist under the name of a session. */
-const llhls = async (node: Kiln, session: string) => (await fetch(node.httpUrl(`/app/live/llhls.m3u8?session=${session}`))).status;
+const llhls = async (node: Kiln, session: string) =>
+  (await fetch(node.httpUrl(`/app/live/llhls.m3u8?session=${session}`))).status;
 
 /** Sessions that are named, as a node lists them. */
 async function named(node: Kiln): Promise<string[]> {
@@ -55,86 +64,97 @@ async function named(node: Kiln): Promise<string[]> {
 
 const kick = async (node: Kiln, session: string) => (await node.api(`${SESSIONS}/${session}`, 'DELETE')).status;
 
-test.serial('a name is one session of its stream on all nodes, and who is kicked by any of them stays out of all', async (t) => {
-  const nodes = await startNodes(t);
-  const [a, b, c] = nodes;
-  const publisher = await publish(t, a, nodes);
-  t.is((await whep(b, 'first')).status, 201);
-  t.deepEqual(await statuses(nodes, 'first'), [409, 409, 409]);
-  t.is((await whep(a, 'second')).status, 201);
-  t.deepEqual(await statuses(nodes, 'second'), [409, 409, 409]);
-  for (const name of ['r0', 'r1', 'r2']) {
-    const both = await Promise.all([whep(b, name), whep(c, name)]);
-    t.deepEqual(both.map(({ status }) => status).sort(), [201, 409]);
-  }
-  t.deepEqual(await named(c), ['first', 'r0', 'r1', 'r2', 'second']);
+test.serial(
+  'a name is one session of its stream on all nodes, and who is kicked by any of them stays out of all',
+  async (t) => {
+    const nodes = await startNodes(t);
+    const [a, b, c] = nodes;
+    const publisher = await publish(t, a, nodes);
+    t.is((await whep(b, 'first')).status, 201);
+    t.deepEqual(await statuses(nodes, 'first'), [409, 409, 409]);
+    t.is((await whep(a, 'second')).status, 201);
+    t.deepEqual(await statuses(nodes, 'second'), [409, 409, 409]);
+    for (const name of ['r0', 'r1', 'r2']) {
+      const both = await Promise.all([whep(b, name), whep(c, name)]);
+      t.deepEqual(both.map(({ status }) => status).sort(), [201, 409]);
+    }
+    t.deepEqual(await named(c), ['first', 'r0', 'r1', 'r2', 'second']);
 
-  t.is(await kick(c, 'first'), 200);
-  t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403]);
-  t.is(await kick(b, 'second'), 200);
-  t.deepEqual(await statuses(nodes, 'second'), [403, 403, 403]);
-  t.deepEqual(await named(a), ['r0', 'r1', 'r2']);
-  t.is(await kick(b, 'first'), 404);
-  t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403], 'who is gone stays out');
-  t.is(await kick(b, 'nobody'), 404);
-  t.is((await whep(c, 'nobody')).status, 201, 'who was not there is not kept out');
+    t.is(await kick(c, 'first'), 200);
+    t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403]);
+    t.is(await kick(b, 'second'), 200);
+    t.deepEqual(await statuses(nodes, 'second'), [403, 403, 403]);
+    t.deepEqual(await named(a), ['r0', 'r1', 'r2']);
+    t.is(await kick(b, 'first'), 404);
+    t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403], 'who is gone stays out');
+    t.is(await kick(b, 'nobody'), 404);
+    t.is((await whep(c, 'nobody')).status, 201, 'who was not there is not kept out');
 
-  publisher.close();
-  await publish(t, b, nodes);
-  t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403], 'nor does the publisher bring anybody back');
-});
+    publisher.close();
+    await publish(t, b, nodes);
+    t.deepEqual(await statuses(nodes, 'first'), [403, 403, 403], 'nor does the publisher bring anybody back');
+  },
+);
 
-test.serial('who leaves can come back on another node, and players of LL-HLS and OVT have their names for themselves', async (t) => {
-  const nodes = await startNodes(t);
-  const [a, b, c] = nodes;
-  await publish(t, a, nodes);
-  const { headers } = await whep(b, 'back');
-  t.is((await fetch(b.httpUrl(headers.get('location') ?? ''), { method: 'DELETE' })).status, 200);
-  await until('the name is free', async () => (await whep(c, 'back')).status === 201);
+test.serial(
+  'who leaves can come back on another node, and players of LL-HLS and OVT have their names for themselves',
+  async (t) => {
+    const nodes = await startNodes(t);
+    const [a, b, c] = nodes;
+    await publish(t, a, nodes);
+    const { headers } = await whep(b, 'back');
+    t.is((await fetch(b.httpUrl(headers.get('location') ?? ''), { method: 'DELETE' })).status, 200);
+    await until('the name is free', async () => (await whep(c, 'back')).status === 201);
 
-  t.is((await whep(b, 'web')).status, 201);
-  for (const node of nodes) t.is(await llhls(node, 'web'), 409);
-  const master = await until('LL-HLS plays', async () => {
-    const answer = await fetch(c.httpUrl('/app/live/llhls.m3u8?session=hls'));
-    return answer.status === 200 && answer.text();
-  });
-  await fetch(c.httpUrl(/^(\/[^#\n]+)$/m.exec(master)?.[1] ?? ''));
-  t.deepEqual(await statuses(nodes, 'hls'), [409, 409, 409]);
-  t.is(await llhls(b, 'hls'), 200, 'a player goes on under its name');
+    t.is((await whep(b, 'web')).status, 201);
+    for (const node of nodes) t.is(await llhls(node, 'web'), 409);
+    const master = await until('LL-HLS plays', async () => {
+      const answer = await fetch(c.httpUrl('/app/live/llhls.m3u8?session=hls'));
+      return answer.status === 200 && answer.text();
+    });
+    await fetch(c.httpUrl(/^(\/[^#\n]+)$/m.exec(master)?.[1] ?? ''));
+    t.deepEqual(await statuses(nodes, 'hls'), [409, 409, 409]);
+    t.is(await llhls(b, 'hls'), 200, 'a player goes on under its name');
 
-  const { client } = await until('OVT plays', () => playOvt(`${b.ovtUrl('live')}?session=edge`).catch(() => undefined));
-  t.teardown(() => client.close());
-  t.deepEqual(await statuses(nodes, 'edge'), [409, 409, 409]);
-  await t.throwsAsync(playOvt(`${c.ovtUrl('live')}?session=edge`), { message: /already exists/ });
+    const { client } = await until('OVT plays', () =>
+      playOvt(`${b.ovtUrl('live')}?session=edge`).catch(() => undefined),
+    );
+    t.teardown(() => client.close());
+    t.deepEqual(await statuses(nodes, 'edge'), [409, 409, 409]);
+    await t.throwsAsync(playOvt(`${c.ovtUrl('live')}?session=edge`), { message: /already exists/ });
 
-  for (const name of ['web', 'hls', 'edge']) t.is(await kick(c, name), 200, name);
-  t.deepEqual(await named(b), ['back']);
-  for (const name of ['web', 'hls', 'edge']) {
-    t.deepEqual(await statuses(nodes, name), [403, 403, 403], name);
-    t.is(await llhls(b, name), 401, name);
-    await t.throwsAsync(playOvt(`${c.ovtUrl('live')}?session=${name}`), { message: /ended by the server/ }, name);
-  }
-});
+    for (const name of ['web', 'hls', 'edge']) t.is(await kick(c, name), 200, name);
+    t.deepEqual(await named(b), ['back']);
+    for (const name of ['web', 'hls', 'edge']) {
+      t.deepEqual(await statuses(nodes, name), [403, 403, 403], name);
+      t.is(await llhls(b, name), 401, name);
+      await t.throwsAsync(playOvt(`${c.ovtUrl('live')}?session=${name}`), { message: /ended by the server/ }, name);
+    }
+  },
+);
 
-test.serial('viewers behind a relay on the node that the publisher came to are listed, and can be kicked', async (t) => {
-  const nodes = await startNodes(t);
-  const [a, b] = nodes;
-  const publisher = await publish(t, a, nodes);
-  const peer = new ViewerPeer({ audio: false });
-  t.teardown(() => peer.close());
-  await peer.play(b.httpUrl('/app/live?direction=whep&session=stays'));
-  await peer.until(() => peer.frames().length > 10);
-  publisher.close();
-  await publish(t, b, nodes);
-  const before = peer.frames().length;
-  await until('the picture goes on', () => peer.frames().length > before + 10);
-  for (const node of nodes) t.deepEqual(await named(node), ['stays']);
-  t.is((await b.api(`/v1/stats/current${SESSIONS.slice(3)}/stays`)).status, 200);
-  t.deepEqual(await statuses(nodes, 'stays'), [409, 409, 409]);
-  t.is(await kick(a, 'stays'), 200);
-  for (const node of nodes) t.deepEqual(await named(node), []);
-  t.deepEqual(await statuses(nodes, 'stays'), [403, 403, 403]);
-});
+test.serial(
+  'viewers behind a relay on the node that the publisher came to are listed, and can be kicked',
+  async (t) => {
+    const nodes = await startNodes(t);
+    const [a, b] = nodes;
+    const publisher = await publish(t, a, nodes);
+    const peer = new ViewerPeer({ audio: false });
+    t.teardown(() => peer.close());
+    await peer.play(b.httpUrl('/app/live?direction=whep&session=stays'));
+    await peer.until(() => peer.frames().length > 10);
+    publisher.close();
+    await publish(t, b, nodes);
+    const before = peer.frames().length;
+    await until('the picture goes on', () => peer.frames().length > before + 10);
+    for (const node of nodes) t.deepEqual(await named(node), ['stays']);
+    t.is((await b.api(`/v1/stats/current${SESSIONS.slice(3)}/stays`)).status, 200);
+    t.deepEqual(await statuses(nodes, 'stays'), [409, 409, 409]);
+    t.is(await kick(a, 'stays'), 200);
+    for (const node of nodes) t.deepEqual(await named(node), []);
+    t.deepEqual(await statuses(nodes, 'stays'), [403, 403, 403]);
+  },
+);
 
 test.serial('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
   const nodes = await startNodes(t);

@@ -21,12 +21,23 @@ async function start(t: ExecutionContext) {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const text = (await readFile(CONFIG, 'utf8'))
-    .replace(/^ *server node-3:.*\n/gm, '').replaceAll('node-1:9999', `127.0.0.1:${a.ports.srt}`).replaceAll('node-2:9999', `127.0.0.1:${b.ports.srt}`)
-    .replaceAll('node-1:9998', `127.0.0.1:${a.ports.srtPlay}`).replaceAll('node-2:9998', `127.0.0.1:${b.ports.srtPlay}`)
-    .replace('listen 9999', `listen 127.0.0.1:${publish}`).replace('listen 9998', `listen 127.0.0.1:${play}`)
+    .replace(/^ *server node-3:.*\n/gm, '')
+    .replaceAll('node-1:9999', `127.0.0.1:${a.ports.srt}`)
+    .replaceAll('node-2:9999', `127.0.0.1:${b.ports.srt}`)
+    .replaceAll('node-1:9998', `127.0.0.1:${a.ports.srtPlay}`)
+    .replaceAll('node-2:9998', `127.0.0.1:${b.ports.srtPlay}`)
+    .replace('listen 9999', `listen 127.0.0.1:${publish}`)
+    .replace('listen 9998', `listen 127.0.0.1:${play}`)
     .replace('/run/nginx-srt.pid', join(folder, 'nginx.pid'));
   await writeFile(join(folder, 'nginx.conf'), text);
-  const nginx = new Program(findProgram('nginx'), ['-e', 'stderr', '-c', join(folder, 'nginx.conf'), '-g', 'daemon off;']);
+  const nginx = new Program(findProgram('nginx'), [
+    '-e',
+    'stderr',
+    '-c',
+    join(folder, 'nginx.conf'),
+    '-g',
+    'daemon off;',
+  ]);
   // its workers end with it
   t.teardown(async () => {
     nginx.signal('SIGTERM');
@@ -38,7 +49,8 @@ async function start(t: ExecutionContext) {
 test('publishers and players pass nginx; when a node dies, the encoder is back on the other', async (t) => {
   const { a, b, publish, play } = await start(t);
   const url = `srt://127.0.0.1:${publish}?streamid=default/app/live&pkt_size=1316&latency=60000&timeout=2000000`;
-  const encode = (): Program => new Program('ffmpeg', [...patternArguments({ size: '160x90', rate: 15, gop: 15 }), '-f', 'mpegts', url]);
+  const encode = (): Program =>
+    new Program('ffmpeg', [...patternArguments({ size: '160x90', rate: 15, gop: 15 }), '-f', 'mpegts', url]);
   let encoder = encode();
   t.teardown(() => encoder.stop());
   // an encoder that connects again when it has lost its server
@@ -53,15 +65,16 @@ test('publishers and players pass nginx; when a node dies, the encoder is back o
   const other = owner === a ? b : a;
   const caller = new SrtCaller(t);
   // a stream is told of before it can be played: who is early is sent away, and comes again
-  const plays = (port: number): Promise<boolean> => until(`media comes from ${port}`, async () => {
-    const viewer = await caller.call(port, { streamId: 'default/app/live' });
-    if (viewer.refused !== 0) return false;
-    const outcome = await until('media comes, or the end', async () => {
-      const bytes = await viewer.receive();
-      return bytes !== 0 && bytes;
+  const plays = (port: number): Promise<boolean> =>
+    until(`media comes from ${port}`, async () => {
+      const viewer = await caller.call(port, { streamId: 'default/app/live' });
+      if (viewer.refused !== 0) return false;
+      const outcome = await until('media comes, or the end', async () => {
+        const bytes = await viewer.receive();
+        return bytes !== 0 && bytes;
+      });
+      return outcome > 0;
     });
-    return outcome > 0;
-  });
   await plays(play);
   await plays(owner.ports.srtPlay as number);
   await plays(other.ports.srtPlay as number);

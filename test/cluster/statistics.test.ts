@@ -26,7 +26,10 @@ class CountingNode {
   constructor(cluster: Cluster) {
     this.cluster = cluster;
     const application = { name: 'app', type: 'live', providers: {}, publishers: {} };
-    const vhost = this.registry.createVhost(vhostConfig({ name: 'v', host: { names: ['*'] }, applications: [application] }), true);
+    const vhost = this.registry.createVhost(
+      vhostConfig({ name: 'v', host: { names: ['*'] }, applications: [application] }),
+      true,
+    );
     this.app = vhost.application('app');
     this.statistics = new SharedStatistics({ cluster, registry: this.registry });
   }
@@ -47,13 +50,25 @@ class CountingNode {
   /** Bytes in and out, sources, viewers: of a stream, or the server. */
   async figures(stream?: string) {
     const place = stream === undefined ? serverPlace(this.registry) : streamPlace(this.app, stream);
-    const { counted: { in: { totalBytes: bytesIn }, out: { totalBytes: bytesOut }, providers, publishers, totalConnections } } =
-      await this.statistics.read(place);
+    const {
+      counted: {
+        in: { totalBytes: bytesIn },
+        out: { totalBytes: bytesOut },
+        providers,
+        publishers,
+        totalConnections,
+      },
+    } = await this.statistics.read(place);
     return { bytesIn, bytesOut, rtmp: providers.rtmp, webrtc: publishers.webrtc, totalConnections };
   }
 }
 
-async function openCounting(t: ExecutionContext, redis: RedisServer, id: string, port = redis.port): Promise<CountingNode> {
+async function openCounting(
+  t: ExecutionContext,
+  redis: RedisServer,
+  id: string,
+  port = redis.port,
+): Promise<CountingNode> {
   const node = new CountingNode(await openNode(t, id, { url: `redis://127.0.0.1:${port}` }));
   t.teardown(() => node.statistics.close());
   return node;
@@ -76,7 +91,8 @@ for (const seed of [1, 2, 3]) {
       const owner = owners.get(name);
       const own = of[name];
       const add = (what: Partial<typeof total>): void => {
-        for (const [key, value] of Object.entries(what) as [keyof typeof total, number][]) for (const sums of [own, total]) sums[key] += value;
+        for (const [key, value] of Object.entries(what) as [keyof typeof total, number][])
+          for (const sums of [own, total]) sums[key] += value;
       };
       const relays = [...node.app.relays.values()].map(({ input }) => input).filter((input) => input.name === name);
       const end = (stream: InputStream): void => {
@@ -88,7 +104,22 @@ for (const seed of [1, 2, 3]) {
         }
         stream.close('over');
       };
-      switch (random.pick(['publish', 'end', 'relay', 'unrelay', 'in', 'in', 'out', 'viewer', 'viewer', 'leave', 'wait', 'read'])) {
+      switch (
+        random.pick([
+          'publish',
+          'end',
+          'relay',
+          'unrelay',
+          'in',
+          'in',
+          'out',
+          'viewer',
+          'viewer',
+          'leave',
+          'wait',
+          'read',
+        ])
+      ) {
         case 'publish':
           if (owner !== undefined) break;
           owners.set(name, { node, input: node.publish(name) });
@@ -133,7 +164,8 @@ for (const seed of [1, 2, 3]) {
           break;
         }
         case 'wait':
-          if (random.chance(0.3)) await until('others heard', async () => same(await random.pick(nodes).figures(), total));
+          if (random.chance(0.3))
+            await until('others heard', async () => same(await random.pick(nodes).figures(), total));
           break;
         default:
           // what the node itself counts is in the answer at once
@@ -168,7 +200,10 @@ test('totals go on when a stream moves; the most viewers there were are of the s
   first.close('the publisher goes elsewhere');
   t.is((await a.figures('s')).bytesIn, 1234);
   b.publish('s').counters.received(100);
-  await until('both parts', async () => (await a.figures('s')).bytesIn === 1334 && (await b.figures('s')).bytesIn === 1334);
+  await until(
+    'both parts',
+    async () => (await a.figures('s')).bytesIn === 1334 && (await b.figures('s')).bytesIn === 1334,
+  );
   for (const node of [a, b]) {
     const { counted } = await node.statistics.read(streamPlace(node.app, 's'));
     t.like(counted, { totalConnections: 1, maxTotalConnections: 2, createdTime: first.counters.createdTime });
@@ -209,18 +244,23 @@ test('every node answers what all of them count, of streams that it does not hav
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)));
   const [a, b, c] = nodes as [Kiln, Kiln, Kiln];
   const clients = await Promise.all([a, b].map((node, at) => PictureClient.publish(node, `s${at}`)));
-  const stream = (version: string, name: string): string => `/${version}/stats/current/vhosts/default/apps/app/streams/${name}`;
+  const stream = (version: string, name: string): string =>
+    `/${version}/stats/current/vhosts/default/apps/app/streams/${name}`;
   t.teardown(() => clients.forEach((client) => client.close()));
   for (const node of nodes) await node.liveStream('s0');
   for (const node of nodes) await node.liveStream('s1');
   const providers = async (node: Kiln, path: string): Promise<number | undefined> =>
     (await node.api<{ providers: Statistics }>(`/v2/stats/current${path}`)).body.response.providers.connections.rtmp;
-  const bytes = async (node: Kiln, path: string): Promise<number> => (await node.api<Statistics>(path)).body.response.totalBytesIn;
+  const bytes = async (node: Kiln, path: string): Promise<number> =>
+    (await node.api<Statistics>(path)).body.response.totalBytesIn;
   for (const node of nodes) {
     await until('both publishers', async () => (await providers(node, '/vhosts/default')) === 2);
     t.is(await providers(node, '/vhosts/default/apps/app'), 2);
     for (const name of ['s0', 's1']) {
-      await until('its publisher', async () => (await providers(node, `/vhosts/default/apps/app/streams/${name}`)) === 1);
+      await until(
+        'its publisher',
+        async () => (await providers(node, `/vhosts/default/apps/app/streams/${name}`)) === 1,
+      );
     }
     t.is((await node.api(stream('v1', 'none'))).status, 404);
   }

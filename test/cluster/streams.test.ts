@@ -8,8 +8,10 @@ import { until } from '../support/until.ts';
 const APP = '/v1/vhosts/default/apps/app';
 const REPLACING = '<BlockDuplicateStreamName>false</BlockDuplicateStreamName>';
 
-const status = async (node: Kiln, path: string, method?: string): Promise<number> => (await node.api(path, method)).status;
-const list = async (node: Kiln, app = APP): Promise<readonly string[]> => (await node.api<string[]>(`${app}/streams`)).body.response;
+const status = async (node: Kiln, path: string, method?: string): Promise<number> =>
+  (await node.api(path, method)).status;
+const list = async (node: Kiln, app = APP): Promise<readonly string[]> =>
+  (await node.api<string[]>(`${app}/streams`)).body.response;
 
 /** Publishes a picture, so that the stream is listed. */
 async function publish(node: Kiln, name: string, app = 'app'): Promise<RtmpClient> {
@@ -24,18 +26,22 @@ async function publish(node: Kiln, name: string, app = 'app'): Promise<RtmpClien
 
 test('what is published on any node is listed, shown and ended by any other', async (t) => {
   const redis = await usedRedis(t);
-  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id))) as [Kiln, Kiln, Kiln];
+  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   const [a, b, c] = nodes;
   const clients = await Promise.all([publish(a, 'one'), publish(b, 'two ä')]);
   t.teardown(() => clients.forEach((client) => client.close()));
   const shown = async (node: Kiln, name: string) => (await node.stream(encodeURIComponent(name))).body.response;
   for (const node of nodes) {
     await until('both are listed', async () => [...(await list(node))].sort().join() === 'one,two ä');
-    t.like(await shown(node, 'one'), { name: 'one', input: { sourceType: 'Rtmp', connection: { localPort: a.ports.rtmp } } });
+    t.like(await shown(node, 'one'), {
+      name: 'one',
+      input: { sourceType: 'Rtmp', connection: { localPort: a.ports.rtmp } },
+    });
     t.like(await shown(node, 'two ä'), { name: 'two ä', input: { connection: { localPort: b.ports.rtmp } } });
     t.is(await status(node, `${APP}/streams/none`), 404);
     const head = await fetch(`http://127.0.0.1:${node.ports.api}${APP}/streams/one`, {
-      method: 'HEAD', headers: { authorization: `Basic ${btoa('test-token')}` },
+      method: 'HEAD',
+      headers: { authorization: `Basic ${btoa('test-token')}` },
     });
     t.is(head.status, 200);
   }
@@ -53,14 +59,20 @@ test('a name belongs to one publisher in the whole cluster', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   const first = await publish(a, 'taken');
-  await t.throwsAsync(RtmpClient.publish('taken', { port: b.ports.rtmp }), { message: /BadName: Stream already exists/ });
+  await t.throwsAsync(RtmpClient.publish('taken', { port: b.ports.rtmp }), {
+    message: /BadName: Stream already exists/,
+  });
   first.close();
-  const second = await until('the name is free', () => RtmpClient.publish('taken', { port: b.ports.rtmp }).catch(() => undefined));
+  const second = await until('the name is free', () =>
+    RtmpClient.publish('taken', { port: b.ports.rtmp }).catch(() => undefined),
+  );
   await t.throwsAsync(RtmpClient.publish('taken', { port: a.ports.rtmp }), { message: /BadName/ });
   second.close();
   for (let round = 0; round < 5; round++) {
     const port = ({ ports }: Kiln): number => ports.rtmp;
-    const attempts = await Promise.allSettled([a, b, a, b].map((node) => RtmpClient.publish(`race${round}`, { port: port(node) })));
+    const attempts = await Promise.allSettled(
+      [a, b, a, b].map((node) => RtmpClient.publish(`race${round}`, { port: port(node) })),
+    );
     t.is(attempts.filter((attempt) => attempt.status === 'fulfilled').length, 1);
     for (const attempt of attempts) if (attempt.status === 'fulfilled') attempt.value.close();
   }
@@ -68,7 +80,10 @@ test('a name belongs to one publisher in the whole cluster', async (t) => {
 
 test('where newcomers replace, the one on another node is ended', async (t) => {
   const redis = await usedRedis(t);
-  const [a, b] = await Promise.all([startNode(t, redis, 'a', { rtmp: REPLACING }), startNode(t, redis, 'b', { rtmp: REPLACING })]);
+  const [a, b] = await Promise.all([
+    startNode(t, redis, 'a', { rtmp: REPLACING }),
+    startNode(t, redis, 'b', { rtmp: REPLACING }),
+  ]);
   const first = await publish(a, 'name');
   const second = await publish(b, 'name');
   await first.ended();
@@ -99,9 +114,15 @@ test('streams of a node that was killed are gone when it is lost, and their name
 test('an application that a publisher demanded is there on every node', async (t) => {
   const redis = await usedRedis(t);
   const vhost = '/v1/vhosts/made';
-  const [a, b] = await Promise.all([startNode(t, redis, 'a', { hostName: 'default.example.com' }), startNode(t, redis, 'b', { hostName: 'default.example.com' })]);
+  const [a, b] = await Promise.all([
+    startNode(t, redis, 'a', { hostName: 'default.example.com' }),
+    startNode(t, redis, 'b', { hostName: 'default.example.com' }),
+  ]);
   const template = { name: '*', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } };
-  t.is((await a.api('/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['*'] }, applications: [template] }])).status, 200);
+  t.is(
+    (await a.api('/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['*'] }, applications: [template] }])).status,
+    200,
+  );
   t.is(await status(b, vhost), 200);
   const client = await RtmpClient.publish('live', { port: a.ports.rtmp, app: 'demanded' });
   t.teardown(() => client.close());

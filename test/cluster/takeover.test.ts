@@ -15,7 +15,9 @@ const READY = { a: 'ready', b: 'ready', c: 'draining' };
 
 /** How many streams each node that lives has of its own, as one of them knows it. */
 async function counts(node: Kiln): Promise<Record<string, number>> {
-  return Object.fromEntries([...(await nodesOf(node))].map(([id, { state, streams }]) => [id, state === 'lost' ? 0 : streams]));
+  return Object.fromEntries(
+    [...(await nodesOf(node))].map(([id, { state, streams }]) => [id, state === 'lost' ? 0 : streams]),
+  );
 }
 
 /** Waits until one node has all streams, and they play for all viewers. Tells how long that took, and the gaps. */
@@ -33,18 +35,27 @@ test('what an owner of many streams pulls goes on elsewhere when it is drained, 
   const origin = await Origin.start(t);
   await origin.publish('src', SECOND);
   const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true }))) as [Kiln, Kiln, Kiln];
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true })))) as [
+    Kiln,
+    Kiln,
+    Kiln,
+  ];
   // viewers are on a node that pulls nothing
   await untilStates(c, { a: 'ready', b: 'ready', c: 'ready' });
   t.is((await c.api('/v1/cluster/nodes/c:drain', 'POST')).status, 200);
   for (const node of [a, b, c]) await untilStates(node, READY);
   for (const name of NAMES) {
-    const made = await a.api('/v1/vhosts/default/apps/app/streams', 'POST', { name, urls: [origin.url('src')], properties: { relay: true, persistent: true } });
+    const made = await a.api('/v1/vhosts/default/apps/app/streams', 'POST', {
+      name,
+      urls: [origin.url('src')],
+      properties: { relay: true, persistent: true },
+    });
     t.is(made.status, 201, JSON.stringify(made.body));
   }
   const viewers = await Promise.all(NAMES.map((name) => OvtViewer.play(t, c.ovtUrl(name))));
   await until('all play', () => viewers.every(({ arrivals }) => arrivals.length >= PLAYS));
-  const pulledOnce = (): Promise<unknown> => until('each is pulled once', async () => (await origin.pullers('src')) === NAMES.length);
+  const pulledOnce = (): Promise<unknown> =>
+    until('each is pulled once', async () => (await origin.pullers('src')) === NAMES.length);
   await pulledOnce();
 
   const drained = performance.now();
@@ -72,6 +83,13 @@ test('what an owner of many streams pulls goes on elsewhere when it is drained, 
   await a.exited();
   t.log(`SIGKILL: ${await takenOver(killed, c, 'b', viewers)}`);
   await pulledOnce();
-  t.deepEqual(viewers.filter(({ ended }) => ended), []);
-  t.deepEqual(viewers.map(({ regressions }) => regressions).filter((count) => count > 0), [], 'no two sources in one stream');
+  t.deepEqual(
+    viewers.filter(({ ended }) => ended),
+    [],
+  );
+  t.deepEqual(
+    viewers.map(({ regressions }) => regressions).filter((count) => count > 0),
+    [],
+    'no two sources in one stream',
+  );
 });

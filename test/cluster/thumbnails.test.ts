@@ -10,15 +10,26 @@ import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const IMAGE: Track = {
-  id: 0, name: 'image', type: 'image', codec: 'PNG', timebase: VIDEO_TIMEBASE, bypass: false,
-  width: 320, height: 180, bitrate: 0, framerate: 1, keyFrameInterval: 0,
+  id: 0,
+  name: 'image',
+  type: 'image',
+  codec: 'PNG',
+  timebase: VIDEO_TIMEBASE,
+  bypass: false,
+  width: 320,
+  height: 180,
+  bitrate: 0,
+  framerate: 1,
+  keyFrameInterval: 0,
 };
 const picture = (text: string) => ({ track: IMAGE, dts: 0, pts: 0, duration: 0, key: true, data: Buffer.from(text) });
 
 async function open(t: ExecutionContext, redis: RedisServer, id: string, maxConnection: number) {
   const registry = new Registry();
   createVhost(registry, {
-    name: 'default', host: { names: ['localhost'] }, applications: [{ name: 'app', type: 'live', publishers: { thumbnail: { maxConnection } } }],
+    name: 'default',
+    host: { names: ['localhost'] },
+    applications: [{ name: 'app', type: 'live', publishers: { thumbnail: { maxConnection } } }],
   });
   const { directory, others, calls, asked, goLive, knows } = await inCluster(t, redis, id, registry);
   const publisher = new ThumbnailPublisher({ registry, directory, others, calls });
@@ -30,13 +41,19 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string, maxConn
   });
   const application = registry.vhost('default').application('app');
   const get = (url: string, method: 'GET' | 'HEAD' = 'GET') => app.inject({ method, url });
-  return { application, asked, get, goLive: (name: string) => goLive(application, name, [IMAGE]), knows: (name: string) => knows(application, name) };
+  return {
+    application,
+    asked,
+    get,
+    goLive: (name: string) => goLive(application, name, [IMAGE]),
+    knows: (name: string) => knows(application, name),
+  };
 }
 
 /** One with a picture, and one that serves it. */
 async function openTwo(t: ExecutionContext, { maxConnection = 0 } = {}) {
   const redis = await RedisServer.start(t);
-  const [owner, other] = await Promise.all(['a', 'b'].map((id) => open(t, redis, id, maxConnection))) as [Node, Node];
+  const [owner, other] = (await Promise.all(['a', 'b'].map((id) => open(t, redis, id, maxConnection)))) as [Node, Node];
   const output = await owner.goLive('stream');
   output.write(picture('first'));
   await other.knows('stream');
@@ -49,7 +66,10 @@ test('who asks at about the same time shares one call, and the next picture come
   const { owner, other, output } = await openTwo(t);
   const answers = await Promise.all(Array.from({ length: 30 }, () => other.get('/app/stream/thumb.png')));
   for (const { statusCode, body, headers } of answers) {
-    t.deepEqual([statusCode, body, headers['content-type'], headers['cache-control']], [200, 'first', 'image/png', 'no-cache, no-store']);
+    t.deepEqual(
+      [statusCode, body, headers['content-type'], headers['cache-control']],
+      [200, 'first', 'image/png', 'no-cache, no-store'],
+    );
   }
   t.is(owner.asked.length, 1);
   output.write(picture('second'));

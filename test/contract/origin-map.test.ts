@@ -11,11 +11,16 @@ import { until } from '../support/until.ts';
 
 function open(redis: { readonly port: number }, auth?: string) {
   const registry = new Registry();
-  const add = (name: string): void => void registry.createVhost({
-    name, host: { names: [name] },
-    originMapStore: { redisServer: { host: `127.0.0.1:${redis.port}`, auth }, originHostName: '::1' },
-    applications: [{ name: 'app', type: 'live', publishers: { ovt: {} } }],
-  } as unknown as VirtualHostConfig, true);
+  const add = (name: string): void =>
+    void registry.createVhost(
+      {
+        name,
+        host: { names: [name] },
+        originMapStore: { redisServer: { host: `127.0.0.1:${redis.port}`, auth }, originHostName: '::1' },
+        applications: [{ name: 'app', type: 'live', publishers: { ovt: {} } }],
+      } as unknown as VirtualHostConfig,
+      true,
+    );
   add('v');
   const fromStore = new WeakSet<object>();
   const log = pino({ level: 'silent' });
@@ -27,7 +32,12 @@ type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
 
 /** How often Redis was given each command. */
 async function commands(raw: Redis): Promise<Record<string, number>> {
-  return Object.fromEntries([...(await raw.info('commandstats')).matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]));
+  return Object.fromEntries(
+    [...(await raw.info('commandstats')).matchAll(/cmdstat_(\w+):calls=(\d+)/g)].map(([, name, calls]) => [
+      name,
+      Number(calls),
+    ]),
+  );
 }
 
 const URL = 'ovt://[::1]:9000/app/s';
@@ -97,7 +107,8 @@ test('a thousand questions at once for one stream are one', async (t) => {
   const { maps, application } = open(redis);
   t.teardown(() => maps.close());
   await maps.find(application.vhost, 'app', 'warm');
-  const gets = async (): Promise<number> => Number(/cmdstat_get:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
+  const gets = async (): Promise<number> =>
+    Number(/cmdstat_get:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
   const before = await gets();
   await Promise.all(Array.from({ length: 1000 }, () => maps.find(application.vhost, 'app', 'none')));
   t.is(await gets(), before + 1);
@@ -108,7 +119,13 @@ test('thousands of streams are told of with few commands, and candidates with on
   const raw = new Redis({ port: redis.port });
   raw.on('error', () => {});
   t.teardown(() => raw.disconnect());
-  const stores = [1, 2].map(() => new OriginMapStore({ redisServer: { host: `127.0.0.1:${redis.port}` }, originHostName: 'h' } as StoreConfig, pino({ level: 'silent' })));
+  const stores = [1, 2].map(
+    () =>
+      new OriginMapStore(
+        { redisServer: { host: `127.0.0.1:${redis.port}` }, originHostName: 'h' } as StoreConfig,
+        pino({ level: 'silent' }),
+      ),
+  );
   t.teardown(() => Promise.all(stores.map((store) => store.close())));
   const [one, two] = stores as [OriginMapStore, OriginMapStore];
   const COUNT = 5000;
@@ -126,7 +143,13 @@ test('thousands of streams are told of with few commands, and candidates with on
   await raw.set('app/7', 'ovt://thief');
   await raw.lpush('app/list', 'no string');
   for (const undo of undos) undo();
-  await until('the other tells of all', async () => (await raw.mget(Array.from({ length: COUNT }, (_, n) => `app/${n}`))).filter((value) => value === 'ovt://two').length === COUNT - 1);
+  await until(
+    'the other tells of all',
+    async () =>
+      (await raw.mget(Array.from({ length: COUNT }, (_, n) => `app/${n}`))).filter((value) => value === 'ovt://two')
+        .length ===
+      COUNT - 1,
+  );
   t.is(await raw.get('app/7'), 'ovt://thief');
   two.tell('app/list', 'ovt://two');
   await raw.flushdb();

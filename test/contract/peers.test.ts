@@ -15,7 +15,12 @@ import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { issue } from '../support/x509.ts';
 
-const CALL: PeerRequest = { method: 'POST', path: '/v1/x?y=ü', headers: { 'content-type': 'text/plain' }, body: Buffer.from('question') };
+const CALL: PeerRequest = {
+  method: 'POST',
+  path: '/v1/x?y=ü',
+  headers: { 'content-type': 'text/plain' },
+  body: Buffer.from('question'),
+};
 const TIMEOUT = 5000;
 
 async function open(t: ExecutionContext, ports: Partial<Parameters<typeof openNode>[3]>[] = [{}, {}]) {
@@ -40,12 +45,16 @@ function post(address: string, headers: Record<string, string>, body = ''): Prom
     request(`${address}/`, { method: 'POST', headers }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
-    }).on('error', reject).end(body);
+    })
+      .on('error', reject)
+      .end(body);
   });
 }
 
 test('a call is carried with everything it has, and its answer back', async (t) => {
-  const { nodes: [a, b] } = await open(t);
+  const {
+    nodes: [a, b],
+  } = await open(t);
   echo(b);
   const answer = await a.forward(b.self, CALL, TIMEOUT);
   t.is(answer.status, 201);
@@ -59,7 +68,9 @@ test('nodes call each other over TLS where certificates are configured', async (
   const authority = issue('authority', { authority: true });
   const { cert, key } = issue('node', { issuer: authority });
   const port = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
-  const { nodes: [a, b] } = await open(t, [{ port }, { port }]);
+  const {
+    nodes: [a, b],
+  } = await open(t, [{ port }, { port }]);
   t.true(addressOf(b).startsWith('https:'));
   echo(b);
   t.is((await a.forward(b.self, CALL, TIMEOUT)).body.toString(), 'question answered');
@@ -69,7 +80,9 @@ test('while some nodes have TLS and others not yet, a call goes through or is kn
   const authority = issue('authority', { authority: true });
   const { cert, key } = issue('node', { issuer: authority });
   const port = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
-  const { nodes: [plain, secure] } = await open(t, [{}, { port }]);
+  const {
+    nodes: [plain, secure],
+  } = await open(t, [{}, { port }]);
   echo(plain);
   echo(secure);
   t.is((await secure.forward(plain.self, CALL, TIMEOUT)).body.toString(), 'question answered');
@@ -78,7 +91,9 @@ test('while some nodes have TLS and others not yet, a call goes through or is kn
 
 test('who does not know the secret calls nobody, and nobody answers for a node', async (t) => {
   const port = { host: '127.0.0.1', port: 0, secret: 'another' };
-  const { nodes: [a, b] } = await open(t, [{}, { port }]);
+  const {
+    nodes: [a, b],
+  } = await open(t, [{}, { port }]);
   let called = false;
   b.serve(async () => {
     called = true;
@@ -91,7 +106,9 @@ test('who does not know the secret calls nobody, and nobody answers for a node',
 });
 
 test('what was heard on the way can be neither repeated nor changed', async (t) => {
-  const { nodes: [a, b] } = await open(t);
+  const {
+    nodes: [a, b],
+  } = await open(t);
   let calls = 0;
   b.serve(async () => {
     calls += 1;
@@ -106,11 +123,22 @@ test('what was heard on the way can be neither repeated nor changed', async (t) 
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   t.teardown(() => listener.close());
   const call = {
-    from: a.self, to: b.self, method: 'POST', path: '/', headers: {}, time: Date.now(), nonce: 'once', bodyHash: bodyHash(Buffer.from('body')),
+    from: a.self,
+    to: b.self,
+    method: 'POST',
+    path: '/',
+    headers: {},
+    time: Date.now(),
+    nonce: 'once',
+    bodyHash: bodyHash(Buffer.from('body')),
   };
   const port = (listener.address() as { port: number }).port;
   const way = { address: `http://127.0.0.1:${port}`, agent: new Agent(), secret: SECRET, timeoutMs: TIMEOUT };
-  await t.throwsAsync(exchange(way, call, Buffer.from('body')), { instanceOf: OutcomeUnknownError }, 'the answer is nobody\'s');
+  await t.throwsAsync(
+    exchange(way, call, Buffer.from('body')),
+    { instanceOf: OutcomeUnknownError },
+    "the answer is nobody's",
+  );
   const own = { 'kiln-call': heard[0]?.['kiln-call'] ?? '', 'kiln-mac': heard[0]?.['kiln-mac'] ?? '' };
   t.is(await post(addressOf(b), own, 'other'), 400, 'another body');
   t.is(calls, 0);
@@ -118,15 +146,25 @@ test('what was heard on the way can be neither repeated nor changed', async (t) 
   const fresh = { ...call, nonce: 'twice' };
   t.is((await exchange(real, fresh, Buffer.from('body'))).status, 200);
   await t.throwsAsync(exchange(real, fresh, Buffer.from('body')), { instanceOf: UnreachableError, message: /before/ });
-  await t.throwsAsync(exchange(real, { ...call, nonce: 'late', time: Date.now() - 60_000 }, Buffer.from('body')), { instanceOf: UnreachableError, message: /time/ });
+  await t.throwsAsync(exchange(real, { ...call, nonce: 'late', time: Date.now() - 60_000 }, Buffer.from('body')), {
+    instanceOf: UnreachableError,
+    message: /time/,
+  });
   t.is(calls, 1);
 });
 
 test('a call that never reached that life of the node says so; one that may have, too', async (t) => {
-  const { nodes: [a, b] } = await open(t);
-  await t.throwsAsync(a.forward({ id: b.self.id, incarnation: 'earlier' }, CALL, TIMEOUT), { instanceOf: UnreachableError, message: /another life/ });
+  const {
+    nodes: [a, b],
+  } = await open(t);
+  await t.throwsAsync(a.forward({ id: b.self.id, incarnation: 'earlier' }, CALL, TIMEOUT), {
+    instanceOf: UnreachableError,
+    message: /another life/,
+  });
   let release = (): void => {};
-  b.serve(() => new Promise((resolve) => (release = () => resolve({ status: 200, headers: {}, body: Buffer.alloc(0) }))));
+  b.serve(
+    () => new Promise((resolve) => (release = () => resolve({ status: 200, headers: {}, body: Buffer.alloc(0) }))),
+  );
   await t.throwsAsync(a.forward(b.self, CALL, 200), { instanceOf: OutcomeUnknownError });
   release();
   b.serve(async () => {
@@ -136,17 +174,31 @@ test('a call that never reached that life of the node says so; one that may have
   const { self } = b;
   await b.close();
   // a connection that is open still may have carried the first one
-  await until('not reached', () => a.forward(self, CALL, TIMEOUT).then(() => false, (error) => error instanceof UnreachableError));
+  await until('not reached', () =>
+    a.forward(self, CALL, TIMEOUT).then(
+      () => false,
+      (error) => error instanceof UnreachableError,
+    ),
+  );
 });
 
 test('a connection that was closed meanwhile costs no call', async (t) => {
-  const { nodes: [a, b] } = await open(t);
+  const {
+    nodes: [a, b],
+  } = await open(t);
   const proxy = await TcpProxy.open(t, Number(new URL(addressOf(b)).port));
   const agent = new Agent({ keepAlive: true });
   t.teardown(() => agent.destroy());
   const way = { address: `http://127.0.0.1:${proxy.port}`, agent, secret: SECRET, timeoutMs: TIMEOUT };
   const call = (nonce: string) => ({
-    from: a.self, to: b.self, method: 'POST', path: '/', headers: {}, time: Date.now(), nonce, bodyHash: bodyHash(CALL.body),
+    from: a.self,
+    to: b.self,
+    method: 'POST',
+    path: '/',
+    headers: {},
+    time: Date.now(),
+    nonce,
+    bodyHash: bodyHash(CALL.body),
   });
   echo(b);
   for (const nonce of ['1', '2', '3']) {
@@ -171,7 +223,16 @@ test('a node behind a connection that swallows everything is not reached, or not
   const b = await openNode(t, 'b', { url: redis.url });
   const proxy = await TcpProxy.open(t, Number(new URL(addressOf(b)).port));
   proxy.blackhole();
-  const call = { from: a.self, to: b.self, method: 'GET', path: '/', headers: {}, time: Date.now(), nonce: 'n', bodyHash: '' };
+  const call = {
+    from: a.self,
+    to: b.self,
+    method: 'GET',
+    path: '/',
+    headers: {},
+    time: Date.now(),
+    nonce: 'n',
+    bodyHash: '',
+  };
   const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 2000 };
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
@@ -194,10 +255,16 @@ test('a node that another has not heard of yet is called all the same', async (t
 });
 
 test.serial('a node that stood still hears what was answered meanwhile', async (t) => {
-  const { redis, nodes: [a] } = await open(t, [{}]);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, [{}]);
   await startChild(t, redis.url, 'child', 'k');
   const child = await until('it is known', () => a.nodes().find(({ id }) => id === 'child'));
-  const answers = [a.forward(child, CALL, 1000), t.throwsAsync(a.connect(child, '/media', 1000), { message: /it takes no streams/ })] as const;
+  const answers = [
+    a.forward(child, CALL, 1000),
+    t.throwsAsync(a.connect(child, '/media', 1000), { message: /it takes no streams/ }),
+  ] as const;
   await new Promise(setImmediate);
   standStill(1500);
   t.is((await answers[0]).status, 503);
@@ -209,20 +276,28 @@ test('a node opens a stream of bytes to another, who knows whose it is', async (
   const { cert, key } = issue('node', { issuer: authority });
   const tls = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
   for (const options of [{}, { port: tls }]) {
-    const { nodes: [a, b] } = await open(t, [options, options]);
+    const {
+      nodes: [a, b],
+    } = await open(t, [options, options]);
     await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /no streams/ });
     const ended: string[] = [];
-    b.serve(async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }), (stream, path, from) => {
-      stream.write(`${path} of ${from.id}: `);
-      stream.pipe(stream);
-      stream.on('close', () => ended.push(path));
-    });
+    b.serve(
+      async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }),
+      (stream, path, from) => {
+        stream.write(`${path} of ${from.id}: `);
+        stream.pipe(stream);
+        stream.on('close', () => ended.push(path));
+      },
+    );
     const stream = await a.connect(b.self, '/media', TIMEOUT);
     stream.write('there and back');
     let text = '';
     stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
     await until('everything', () => text === '/media of node 0: there and back');
-    await t.throwsAsync(a.connect({ ...b.self, incarnation: 'earlier' }, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /another life/ });
+    await t.throwsAsync(a.connect({ ...b.self, incarnation: 'earlier' }, '/media', TIMEOUT), {
+      instanceOf: UnreachableError,
+      message: /another life/,
+    });
     const closed = new Promise((resolve) => stream.on('close', resolve));
     await b.close();
     await closed;
@@ -232,17 +307,27 @@ test('a node opens a stream of bytes to another, who knows whose it is', async (
 });
 
 test('a stranger opens no stream', async (t) => {
-  const { nodes: [a] } = await open(t, [{}]);
+  const {
+    nodes: [a],
+  } = await open(t, [{}]);
   let taken = false;
-  a.serve(async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }), () => (taken = true));
+  a.serve(
+    async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }),
+    () => (taken = true),
+  );
   for (const call of ['', 'e30']) {
-    t.is(await post(addressOf(a), { 'kiln-call': call, 'kiln-mac': call, connection: 'Upgrade', upgrade: 'kiln' }), 403);
+    t.is(
+      await post(addressOf(a), { 'kiln-call': call, 'kiln-mac': call, connection: 'Upgrade', upgrade: 'kiln' }),
+      403,
+    );
   }
   t.false(taken);
 });
 
 test('who is refused a stream is gone, though it does not leave', async (t) => {
-  const { nodes: [a] } = await open(t, [{}]);
+  const {
+    nodes: [a],
+  } = await open(t, [{}]);
   const { hostname, port } = new URL(addressOf(a));
   const ends: string[] = [];
   for (const mac of ['', 'kiln-call: e30\r\nkiln-mac: e30\r\n']) {
@@ -259,40 +344,64 @@ test('who is refused a stream is gone, though it does not leave', async (t) => {
 });
 
 test('what is signed and of another shape harms nobody', async (t) => {
-  const { nodes: [a, b] } = await open(t);
+  const {
+    nodes: [a, b],
+  } = await open(t);
   echo(a);
-  const contents = [null, {}, { from: b.self, method: 'GET', path: '/', headers: {}, nonce: 'x', time: Date.now(), bodyHash: '' }];
+  const contents = [
+    null,
+    {},
+    { from: b.self, method: 'GET', path: '/', headers: {}, nonce: 'x', time: Date.now(), bodyHash: '' },
+  ];
   for (const content of contents) {
     const headers = seal(SECRET, 'call', content as unknown as Call);
     t.is(await post(addressOf(a), headers), 403);
     t.is(await post(addressOf(a), { ...headers, connection: 'Upgrade', upgrade: 'kiln' }), 403);
   }
   const question = { ...CALL, method: 'kiln:peer' };
-  for (const body of ['', '{}', 'null', '{"about":"store"}', '{"about":"store","held":[1]}', '{"about":"key"}', '{"about":"it"}']) {
+  for (const body of [
+    '',
+    '{}',
+    'null',
+    '{"about":"store"}',
+    '{"about":"store","held":[1]}',
+    '{"about":"key"}',
+    '{"about":"it"}',
+  ]) {
     t.is((await b.forward(a.self, { ...question, body: Buffer.from(body) }, TIMEOUT)).status, 400, body);
   }
   t.is((await b.forward(a.self, CALL, TIMEOUT)).status, 201);
 });
 
 test('a call with a path as long as HTTP ports take it is carried', async (t) => {
-  const { nodes: [a, b] } = await open(t);
+  const {
+    nodes: [a, b],
+  } = await open(t);
   b.serve(async ({ path }) => ({ status: 200, headers: { 'x-long': path }, body: Buffer.from(path) }));
   for (const length of [8000, 12_500, 16_000]) {
     const path = `/${'x'.repeat(length)}`;
     t.is((await a.forward(b.self, { ...CALL, path }, TIMEOUT)).body.toString(), path);
   }
   const path = `/${'x'.repeat(100_000)}`;
-  await t.throwsAsync(a.forward(b.self, { ...CALL, path }, TIMEOUT), { instanceOf: UnreachableError, message: /too long/ });
+  await t.throwsAsync(a.forward(b.self, { ...CALL, path }, TIMEOUT), {
+    instanceOf: UnreachableError,
+    message: /too long/,
+  });
 });
 
 test('what a handler throws is told of here', async (t) => {
   const faults: string[] = [];
-  const { nodes: [a, b] } = await open(t, [{}, { onFault: ({ message }: Error) => faults.push(message) }]);
-  b.serve(async () => {
-    throw new Error('of the handler');
-  }, () => {
-    throw new Error('of the taker');
-  });
+  const {
+    nodes: [a, b],
+  } = await open(t, [{}, { onFault: ({ message }: Error) => faults.push(message) }]);
+  b.serve(
+    async () => {
+      throw new Error('of the handler');
+    },
+    () => {
+      throw new Error('of the taker');
+    },
+  );
   t.is((await a.forward(b.self, CALL, TIMEOUT)).status, 500);
   await until('told', () => faults.includes('of the handler'));
   const stream = await a.connect(b.self, '/media', TIMEOUT);

@@ -14,9 +14,14 @@ import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
-const values = ({ config }: Cluster) => Object.fromEntries([...config.entries()].map(([key, { value }]) => [key, value]));
+const values = ({ config }: Cluster) =>
+  Object.fromEntries([...config.entries()].map(([key, { value }]) => [key, value]));
 const put = (key: string, value: Json): Change => ({ key, value, seen: 0 });
-const same = (...nodes: Cluster[]) => until('all have the same', () => new Set(nodes.map((node) => JSON.stringify([...node.config.entries()].sort()))).size === 1);
+const same = (...nodes: Cluster[]) =>
+  until(
+    'all have the same',
+    () => new Set(nodes.map((node) => JSON.stringify([...node.config.entries()].sort()))).size === 1,
+  );
 
 function folder(t: ExecutionContext): string {
   const path = mkdtempSync(join(tmpdir(), 'kiln-copies-'));
@@ -26,7 +31,9 @@ function folder(t: ExecutionContext): string {
 
 async function change(node: Cluster, key: string, value?: Json): Promise<void> {
   await node.config.sync();
-  await node.config.write([{ key, seen: node.config.entries().get(key)?.revision ?? 0, ...(value !== undefined && { value }) }]);
+  await node.config.write([
+    { key, seen: node.config.entries().get(key)?.revision ?? 0, ...(value !== undefined && { value }) },
+  ]);
 }
 
 test('a node that was cut off catches up by itself, also when removals are not remembered any more', async (t) => {
@@ -94,7 +101,10 @@ test('every node keeps a copy on its disk; with Redis and all others gone it bri
   // the better copy comes last, within the time that it has
   const [b2, a2] = await Promise.all([node('b'), node('a')]);
   await same(a2, b2);
-  await until('the highest', () => JSON.stringify(values(b2)) === JSON.stringify({ v: { name: 'v' }, 'v/app': { list: [1] } }));
+  await until(
+    'the highest',
+    () => JSON.stringify(values(b2)) === JSON.stringify({ v: { name: 'v' }, 'v/app': { list: [1] } }),
+  );
   await t.throwsAsync(b2.config.write([put('v', 1)]), { instanceOf: ConflictError });
   await change(b2, 'v', 2);
   await same(a2, b2);
@@ -121,7 +131,7 @@ test('the copy of a later life of Redis counts more than a longer one of an earl
   t.is(values(a2).x, 'later');
 });
 
-test('what one node alone had stored becomes the cluster\'s', async (t) => {
+test("what one node alone had stored becomes the cluster's", async (t) => {
   const file = join(folder(t), 'config.json');
   writeFileSync(file, JSON.stringify({ version: 1, revision: 7, entries: { v: { value: 'old', revision: 5 } } }));
   const redis = await RedisServer.start(t);
@@ -180,7 +190,9 @@ test('a write that Redis does not answer may be done, one that it does not get i
   let swallow = false;
   const store = cluster.config;
   const config: ConfigStore = {
-    entries: () => store.entries(), sync: () => store.sync(), listen: (listener) => store.listen(listener),
+    entries: () => store.entries(),
+    sync: () => store.sync(),
+    listen: (listener) => store.listen(listener),
     get stale() {
       return store.stale;
     },
@@ -193,7 +205,10 @@ test('a write that Redis does not answer may be done, one that it does not get i
   const log = pino({ level: 'silent' });
   const certificates = new CertificateStore({ folder: '/nowhere', log });
   const dynamic = new DynamicConfig({
-    registry: new Registry(), cluster: { config, withLock: (key, fn) => cluster.withLock(key, fn) }, certificates, log,
+    registry: new Registry(),
+    cluster: { config, withLock: (key, fn) => cluster.withLock(key, fn) },
+    certificates,
+    log,
   });
   const create = async (name: string) => {
     const [outcome] = await dynamic.createVhosts([{ name, host: { names: [`${name}.example.com`] } }]);
@@ -206,7 +221,9 @@ test('a write that Redis does not answer may be done, one that it does not get i
   await redis.kill();
   await until('Redis is away', () => cluster.state === 'degraded');
   t.is(await create('three'), 503);
-  const error = await t.throwsAsync(cluster.config.write([{ key: 'x', value: 1, seen: 0 }]), { instanceOf: UnavailableError });
+  const error = await t.throwsAsync(cluster.config.write([{ key: 'x', value: 1, seen: 0 }]), {
+    instanceOf: UnavailableError,
+  });
   t.false(error.mayBeDone);
 });
 
@@ -221,9 +238,11 @@ test('removing much at once looks through the configuration once, in few steps',
   await node.config.write(keys.map((key) => ({ key, seen: node.config.entries().get(key)?.revision ?? 0 })));
   t.is(node.config.entries().size, 0);
   const stats = await raw.info('commandstats');
-  const calls = (command: string): number => Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  const calls = (command: string): number =>
+    Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   t.is(calls('hkeys'), 1);
-  for (const command of ['hdel', 'zadd', 'zrem', 'zcard']) t.true(calls(command) < 100, `${command}: ${calls(command)}`);
+  for (const command of ['hdel', 'zadd', 'zrem', 'zcard'])
+    t.true(calls(command) < 100, `${command}: ${calls(command)}`);
 });
 
 test.serial('a disk that takes its time holds up nobody, and is given the last state, not each', async (t) => {
@@ -248,7 +267,8 @@ test.serial('a disk that takes its time holds up nobody, and is given the last s
     await a.config.sync();
     t.is(heard.at(-1), `x/${n}`);
   }
-  const beats = async () => (await b.claim('k', 2, { silence: 'stop' })) && b.nodes().find(({ id }) => id === 'a')?.silentMs;
+  const beats = async () =>
+    (await b.claim('k', 2, { silence: 'stop' })) && b.nodes().find(({ id }) => id === 'a')?.silentMs;
   const since = performance.now();
   await until('longer than a lease lasts', async () => {
     const silent = await beats();

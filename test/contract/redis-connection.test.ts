@@ -40,10 +40,13 @@ async function refused(t: ExecutionContext, id: string, redis: RedisOptions): Pr
 test('an ACL user that may touch the keys of the cluster only', async (t) => {
   const file = (folder: string): string => {
     const path = join(folder, 'redis.conf');
-    writeFileSync(path, [
-      'user default off',
-      'user kiln on >p@ss/word ~{kiln:test}:* &{kiln:test}:* +@all -@admin -@dangerous +info',
-    ].join('\n'));
+    writeFileSync(
+      path,
+      [
+        'user default off',
+        'user kiln on >p@ss/word ~{kiln:test}:* &{kiln:test}:* +@all -@admin -@dangerous +info',
+      ].join('\n'),
+    );
     return path;
   };
   const redis = await RedisServer.start(t, { configure: file });
@@ -55,7 +58,7 @@ test('an ACL user that may touch the keys of the cluster only', async (t) => {
   await refused(t, 'd', { url: redis.url, username: 'kiln', password: 'wrong' });
 });
 
-test('TLS, with an authority of one\'s own and a client certificate', async (t) => {
+test("TLS, with an authority of one's own and a client certificate", async (t) => {
   const folder = new CertificateFolder(t);
   const authority = issue('authority', { authority: true });
   const server = folder.write('server', issue('localhost', { issuer: authority }));
@@ -63,7 +66,17 @@ test('TLS, with an authority of one\'s own and a client certificate', async (t) 
   const ca = folder.write('ca', authority).certPath;
   const [port = 0] = await freePorts(1);
   await RedisServer.start(t, {
-    port, args: ['--tls-port', String(port), '--tls-cert-file', server.certPath, '--tls-key-file', server.keyPath, '--tls-ca-cert-file', ca],
+    port,
+    args: [
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      server.certPath,
+      '--tls-key-file',
+      server.keyPath,
+      '--tls-ca-cert-file',
+      ca,
+    ],
   });
   const url = `rediss://127.0.0.1:${port}`;
   const tls = { ca: authority.cert, cert: client.cert, key: client.key };
@@ -82,20 +95,27 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
   asked.disconnect();
   const configure = (folder: string): string => {
     const path = join(folder, 'sentinel.conf');
-    writeFileSync(path, [
-      `sentinel monitor mymaster 127.0.0.1 ${masterPort} 2`,
-      'sentinel down-after-milliseconds mymaster 700',
-      'sentinel failover-timeout mymaster 3000',
-    ].join('\n'));
+    writeFileSync(
+      path,
+      [
+        `sentinel monitor mymaster 127.0.0.1 ${masterPort} 2`,
+        'sentinel down-after-milliseconds mymaster 700',
+        'sentinel failover-timeout mymaster 3000',
+      ].join('\n'),
+    );
     return path;
   };
   await Promise.all(ports.map((port) => RedisServer.start(t, { program: 'redis-sentinel', port, configure })));
   const raw = new Redis({ host: '127.0.0.1', port: ports[0] ?? 0 });
   t.teardown(() => raw.disconnect());
-  await until('the sentinels know each other and the replica', async () => {
-    const text = JSON.stringify(await raw.call('SENTINEL', 'MASTER', 'mymaster'));
-    return text.includes('"num-other-sentinels","2"') && text.includes('"num-slaves","1"');
-  }, 60_000);
+  await until(
+    'the sentinels know each other and the replica',
+    async () => {
+      const text = JSON.stringify(await raw.call('SENTINEL', 'MASTER', 'mymaster'));
+      return text.includes('"num-other-sentinels","2"') && text.includes('"num-slaves","1"');
+    },
+    60_000,
+  );
   const redis = { sentinels: ports.map((port) => `redis://127.0.0.1:${port}`), master: 'mymaster' };
   const [a, b] = await Promise.all([openNode(t, 'a', redis), openNode(t, 'b', redis)]);
   await works(t, a, b);
@@ -105,7 +125,9 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
   await until('degraded', () => a.state === 'degraded');
   // the driver connects again when it hears of the new master, which may be after it has found it by itself
   await until('the replica is the master', async () => {
-    const written = await Promise.all([a, b].map((node) => node.claim(`after/${node.self.id}`, 1, STOP).catch(() => undefined)));
+    const written = await Promise.all(
+      [a, b].map((node) => node.claim(`after/${node.self.id}`, 1, STOP).catch(() => undefined)),
+    );
     return written.every((claimed) => claimed !== undefined);
   });
   t.true(a.stores().length === 1 && a.stores()[0]?.port !== masterPort);
@@ -129,21 +151,42 @@ test('Redis Cluster: every key is in one slot', async (t) => {
   const free = await freePorts(6);
   const ports = free.slice(0, 3);
   const bus = free.slice(3);
-  await Promise.all(ports.map((port, n) => RedisServer.start(t, {
-    port, args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '10000'],
-  })));
+  await Promise.all(
+    ports.map((port, n) =>
+      RedisServer.start(t, {
+        port,
+        args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '10000'],
+      }),
+    ),
+  );
   const clients = ports.map((port) => new Redis({ host: '127.0.0.1', port }));
   t.teardown(() => clients.forEach((client) => client.disconnect()));
   const [first, ...others] = clients as [Redis, ...Redis[]];
-  const share = [[0, 5460], [5461, 10922], [10923, 16383]] as const;
+  const share = [
+    [0, 5460],
+    [5461, 10922],
+    [10923, 16383],
+  ] as const;
   await Promise.all(clients.map((client, n) => client.call('CLUSTER', 'ADDSLOTSRANGE', ...(share[n] ?? [0, 0]))));
-  await Promise.all(others.map((_, n) => first.call('CLUSTER', 'MEET', '127.0.0.1', ports[n + 1] ?? 0, bus[n + 1] ?? 0)));
+  await Promise.all(
+    others.map((_, n) => first.call('CLUSTER', 'MEET', '127.0.0.1', ports[n + 1] ?? 0, bus[n + 1] ?? 0)),
+  );
   await until('the cluster is there', async () =>
-    (await Promise.all(clients.map((client) => client.call('CLUSTER', 'INFO')))).every((text) => String(text).includes('cluster_state:ok') && String(text).includes('cluster_known_nodes:3')));
+    (await Promise.all(clients.map((client) => client.call('CLUSTER', 'INFO')))).every(
+      (text) => String(text).includes('cluster_state:ok') && String(text).includes('cluster_known_nodes:3'),
+    ),
+  );
   const redis = { cluster: ports.map((port) => `redis://127.0.0.1:${port}`) };
   const b = await openNode(t, 'b', { cluster: redis.cluster.slice(1) });
   await works(t, await openNode(t, 'a', redis), b);
-  t.deepEqual(b.stores().map(({ port }) => port).toSorted(), ports.toSorted(), 'those that it was not told of, too');
+  t.deepEqual(
+    b
+      .stores()
+      .map(({ port }) => port)
+      .toSorted(),
+    ports.toSorted(),
+    'those that it was not told of, too',
+  );
   const keys = (await Promise.all(clients.map((client) => client.keys('*')))).filter((list) => list.length > 0);
   t.is(keys.length, 1);
 });
@@ -164,12 +207,20 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const faults: Error[] = [];
-  const node = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` }, { onFault: (error) => faults.push(error) });
+  const node = await openNode(
+    t,
+    'a',
+    { url: `redis://127.0.0.1:${proxy.port}` },
+    { onFault: (error) => faults.push(error) },
+  );
   const states: string[] = [];
   node.events.on('state', (state) => states.push(state));
   proxy.blackhole();
   const calls = await Promise.allSettled([
-    node.claim('k', 1, STOP), node.config.write([{ key: 'x', value: 1, seen: 0 }]), node.stats(['s']), node.drain('a'),
+    node.claim('k', 1, STOP),
+    node.config.write([{ key: 'x', value: 1, seen: 0 }]),
+    node.stats(['s']),
+    node.drain('a'),
     node.withLock('l', async () => 1),
   ]);
   for (const call of calls) t.true(call.status === 'rejected' && call.reason instanceof UnavailableError);

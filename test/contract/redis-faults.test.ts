@@ -4,7 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { LostError, openRedis, place, UnavailableError, type Claim, type Cluster, type Lease, type RedisClusterOptions } from '#cluster';
+import {
+  LostError,
+  openRedis,
+  place,
+  UnavailableError,
+  type Claim,
+  type Cluster,
+  type Lease,
+  type RedisClusterOptions,
+} from '#cluster';
 import { startChild } from '../support/child-node.ts';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { freePorts } from '../support/ports.ts';
@@ -23,15 +32,22 @@ function leaseOf(claim: Claim): Lease {
 /** Nodes on one Redis, each on a way of its own that can be cut. */
 async function openCut(t: ExecutionContext, ids: readonly string[], timing: RedisClusterOptions['timing'] = TIMING) {
   const redis = await RedisServer.start(t);
-  const nodes = await Promise.all(ids.map(async (id) => {
-    const proxy = await TcpProxy.open(t, redis.port);
-    return { proxy, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }, { timing }) };
-  }));
+  const nodes = await Promise.all(
+    ids.map(async (id) => {
+      const proxy = await TcpProxy.open(t, redis.port);
+      return { proxy, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }, { timing }) };
+    }),
+  );
   await seeEachOther(nodes.map(({ node }) => node));
   return { redis, nodes };
 }
 
-async function open(t: ExecutionContext, ids: readonly string[], durable = false, timing: RedisClusterOptions['timing'] = TIMING) {
+async function open(
+  t: ExecutionContext,
+  ids: readonly string[],
+  durable = false,
+  timing: RedisClusterOptions['timing'] = TIMING,
+) {
   const redis = await RedisServer.start(t, { durable });
   const nodes = await Promise.all(ids.map((id) => openNode(t, id, { url: redis.url }, { timing })));
   await seeEachOther(nodes);
@@ -39,14 +55,22 @@ async function open(t: ExecutionContext, ids: readonly string[], durable = false
 }
 
 const seeEachOther = (nodes: readonly Cluster[]) =>
-  until('nodes see each other', () => nodes.every((node) => node.nodes().length === nodes.length && node.nodes().every(({ state }) => state === 'ready')));
+  until('nodes see each other', () =>
+    nodes.every((node) => node.nodes().length === nodes.length && node.nodes().every(({ state }) => state === 'ready')),
+  );
 
 const connected = (...nodes: Cluster[]) => until('connected', () => nodes.every(({ state }) => state === 'connected'));
 const degraded = (...nodes: Cluster[]) => until('degraded', () => nodes.every(({ state }) => state === 'degraded'));
 
 test('a Redis that comes back empty gets everything back: claims from their holders first, and the configuration', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
-  await a.config.write([{ key: 'kept', value: { n: 1 }, seen: 0 }, { key: 'gone', value: 1, seen: 0 }]);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b']);
+  await a.config.write([
+    { key: 'kept', value: { n: 1 }, seen: 0 },
+    { key: 'gone', value: 1, seen: 0 },
+  ]);
   await a.config.write([{ key: 'gone', seen: a.config.entries().get('gone')?.revision ?? 0 }]);
   const pushed = leaseOf(await a.claim('s/pushed', 'meta', { ...CONTINUE, keepMs: 60_000 }));
   await pushed.keep('for the next');
@@ -62,14 +86,23 @@ test('a Redis that comes back empty gets everything back: claims from their hold
   await connected(a, b);
   // at once, when Redis knows nothing yet
   const rivals = await Promise.all([b.claim('s/pushed', 'other', STOP), a.claim('s/pulled', 'other', STOP)]);
-  t.deepEqual(rivals.map((claim) => 'owner' in claim && claim.owner.id), ['a', 'b']);
+  t.deepEqual(
+    rivals.map((claim) => 'owner' in claim && claim.owner.id),
+    ['a', 'b'],
+  );
   await until('valid', () => pushed.valid && pulled.valid);
   t.true(pushed.fence > before.pushed && pulled.fence > before.pulled);
   t.false(pushed.signal.aborted || pulled.signal.aborted);
   await a.config.sync();
   await a.config.write([{ key: 'new', value: 2, seen: 0 }]);
   await b.config.sync();
-  t.deepEqual([...b.config.entries()].map(([key, { value }]) => [key, value]), [['kept', { n: 1 }], ['new', 2]]);
+  t.deepEqual(
+    [...b.config.entries()].map(([key, { value }]) => [key, value]),
+    [
+      ['kept', { n: 1 }],
+      ['new', 2],
+    ],
+  );
   const late = await openNode(t, 'late', { url: redis.url });
   t.deepEqual([...late.config.entries().keys()].sort(), ['kept', 'new']);
   t.deepEqual([...(await late.list('s')).keys()].sort(), ['s/pulled', 's/pushed']);
@@ -78,7 +111,10 @@ test('a Redis that comes back empty gets everything back: claims from their hold
 });
 
 test('a Redis that comes back with what it had goes on', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b'], true);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b'], true);
   await a.config.write([{ key: 'x', value: 1, seen: 0 }]);
   const lease = leaseOf(await a.claim('k', 1, STOP));
   const { fence } = lease;
@@ -97,7 +133,10 @@ test('a Redis that comes back with what it had goes on', async (t) => {
 });
 
 test('while nobody has a Redis holders go on, for longer than the time to live, and nobody takes over when it is back', async (t) => {
-  const { redis, nodes: [a, b, c] } = await open(t, ['a', 'b', 'c']);
+  const {
+    redis,
+    nodes: [a, b, c],
+  } = await open(t, ['a', 'b', 'c']);
   const lease = leaseOf(await a.claim('k', 1, STOP));
   const start = performance.now();
   redis.pause();
@@ -117,7 +156,9 @@ test('while nobody has a Redis holders go on, for longer than the time to live, 
 
 test('a node that alone is cut off stops what may run once only; others take over; what has its own life waits', async (t) => {
   for (const how of ['cut', 'blackhole'] as const) {
-    const { nodes: [a, b] } = await openCut(t, ['a', 'b']);
+    const {
+      nodes: [a, b],
+    } = await openCut(t, ['a', 'b']);
     const [one, two] = [a?.node, b?.node] as [Cluster, Cluster];
     const single = leaseOf(await one.claim('single', 1, STOP));
     const pushed = leaseOf(await one.claim('pushed', 1, CONTINUE));
@@ -134,10 +175,12 @@ test('a node that alone is cut off stops what may run once only; others take ove
     t.true(over.fence > single.fence);
     await until('its time is over', () => !pushed.valid);
     t.false(pushed.signal.aborted);
-    const taken = leaseOf(await until('free', async () => {
-      const claim = await two.claim('pushed', 2, CONTINUE);
-      return 'lease' in claim && claim;
-    }));
+    const taken = leaseOf(
+      await until('free', async () => {
+        const claim = await two.claim('pushed', 2, CONTINUE);
+        return 'lease' in claim && claim;
+      }),
+    );
     t.is(one.state, 'degraded');
     await t.throwsAsync(one.config.write([{ key: 'x', value: 1, seen: 0 }]), { instanceOf: UnavailableError });
     a?.proxy.heal();
@@ -150,7 +193,10 @@ test('a node that alone is cut off stops what may run once only; others take ove
 });
 
 test('one that cannot reach a node that was alive does not go on without Redis', async (t) => {
-  const { redis, nodes: [a] } = await open(t, ['a', 'b']);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a', 'b']);
   const child = await startChild(t, redis.url, 'child', 'of the child');
   const lease = leaseOf(await a.claim('k', 1, STOP));
   await until('seen', () => a.nodes().some(({ id }) => id === 'child'));
@@ -164,7 +210,10 @@ test('one that cannot reach a node that was alive does not go on without Redis',
 });
 
 test('a process that was stopped for longer than its lease sees its loss before it acts', async (t) => {
-  const { redis, nodes: [a] } = await open(t, ['a', 'b']);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a', 'b']);
   const { process: child, lines } = await startChild(t, redis.url, 'child', 'k');
   child.kill('SIGSTOP');
   const lease = await until('its lease has run out', async () => {
@@ -186,7 +235,10 @@ test('a process that was stopped for longer than its lease sees its loss before 
 });
 
 test('who watches misses nothing though messages are lost', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b']);
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
   const { owners } = mirrored(b, 'w');
@@ -198,11 +250,17 @@ test('who watches misses nothing though messages are lost', async (t) => {
   await raw.client('KILL', 'TYPE', 'pubsub');
   const expected = await a.list('w');
   t.is(expected.size, 40);
-  await until('all', () => owners.size === 40 && [...expected].every(([key, { meta }]) => owners.get(key)?.meta === meta));
+  await until(
+    'all',
+    () => owners.size === 40 && [...expected].every(([key, { meta }]) => owners.get(key)?.meta === meta),
+  );
 });
 
 test('a claim of a node that died is told of as gone when its time is over', async (t) => {
-  const { redis, nodes: [a] } = await open(t, ['a', 'b']);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a', 'b']);
   const { owners } = mirrored(a, '');
   const { process: child } = await startChild(t, redis.url, 'child', 'k');
   await until('there', () => owners.has('k'));
@@ -214,8 +272,11 @@ test('a claim of a node that died is told of as gone when its time is over', asy
   await until('forgotten', () => a.nodes().every(({ id }) => id !== 'child'));
 });
 
-test('a key can be had without Redis when every node that can be reached denies it; afterwards it is the cluster\'s', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+test("a key can be had without Redis when every node that can be reached denies it; afterwards it is the cluster's", async (t) => {
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b']);
   await redis.kill();
   await degraded(a, b);
   const lease = leaseOf(await a.claim('s/new', 'of a', CONTINUE));
@@ -228,7 +289,10 @@ test('a key can be had without Redis when every node that can be reached denies 
 });
 
 test('a key that Redis has lost and its holder claims anew has one lease there', async (t) => {
-  const { redis, nodes: [a] } = await open(t, ['a']);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a']);
   const first = leaseOf(await a.claim('k', 1, CONTINUE));
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
@@ -257,7 +321,10 @@ test('a Redis that came back empty hides no node that it is yet to hear of', asy
 
 test('nodes hear of a new one at once, so that they can ask it when Redis is gone', async (t) => {
   const timing = { ...TIMING, beat: 60_000, ttl: 120_000 };
-  const { redis, nodes: [a] } = await open(t, ['a'], false, timing);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a'], false, timing);
   await openNode(t, 'b', { url: redis.url }, { timing });
   t.true(await until('it is known', () => a.nodes().some(({ id }) => id === 'b')));
 });
@@ -266,7 +333,10 @@ test('a node that starts without Redis asks who was there last before it lets an
   const folder = await mkdtemp(join(tmpdir(), 'kiln-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const nodesFile = join(folder, 'nodes.json');
-  const { redis, nodes: [a] } = await open(t, ['a']);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a']);
   const start = () => openNode(t, 'b', { url: redis.url }, { nodesFile });
   const before = await start();
   await seeEachOther([a, before]);
@@ -278,7 +348,11 @@ test('a node that starts without Redis asks who was there last before it lets an
   await t.throwsAsync(again.claim('s/x', 2, CONTINUE), { instanceOf: UnavailableError });
   t.true('lease' in (await again.claim('s/y', 2, CONTINUE)), 'a denies it');
   const stranger = await openNode(t, 'c', { url: redis.url });
-  await t.throwsAsync(stranger.claim('s/z', 3, CONTINUE), { instanceOf: UnavailableError }, 'it knows of nobody to ask');
+  await t.throwsAsync(
+    stranger.claim('s/z', 3, CONTINUE),
+    { instanceOf: UnavailableError },
+    'it knows of nobody to ask',
+  );
   await redis.run();
   await connected(a, again, stranger);
   await until('a is still the one', async () => (await again.ownerOf('s/x'))?.id === 'a');
@@ -286,9 +360,18 @@ test('a node that starts without Redis asks who was there last before it lets an
 });
 
 test('nothing is placed on a node before it has told of itself', async (t) => {
-  const { redis, nodes: [a] } = await open(t, ['a']);
+  const {
+    redis,
+    nodes: [a],
+  } = await open(t, ['a']);
   const late = await openRedis({
-    name: 'test', id: 'late', redis: { url: redis.url }, file: undefined, onDamaged: () => {}, onFault: () => {}, timing: TIMING,
+    name: 'test',
+    id: 'late',
+    redis: { url: redis.url },
+    file: undefined,
+    onDamaged: () => {},
+    onFault: () => {},
+    timing: TIMING,
     port: { host: '127.0.0.1', port: 0, secret: SECRET },
   });
   t.teardown(() => late.close());
@@ -301,7 +384,10 @@ test('nothing is placed on a node before it has told of itself', async (t) => {
 });
 
 test('a node that retires while Redis is away drains when it is back', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b']);
   await redis.kill();
   await degraded(a, b);
   a.retire();
@@ -325,7 +411,10 @@ test('what a node knows of the others last survives a file that is damaged, and 
   // it is another life of a that has the key, which b has never heard of
   await redis.kill();
   await b.close();
-  await writeFile(nodesFile, JSON.stringify({ version: 1, peers: [{ id: 'a', address: `http://127.0.0.1:${address.port}` }] }));
+  await writeFile(
+    nodesFile,
+    JSON.stringify({ version: 1, peers: [{ id: 'a', address: `http://127.0.0.1:${address.port}` }] }),
+  );
   await redis.run();
   const second = await openNode(t, 'a', { url: redis.url }, { port: address });
   leaseOf(await second.claim('s/x', 1, CONTINUE));
@@ -335,13 +424,18 @@ test('what a node knows of the others last survives a file that is damaged, and 
   await again.close();
   for (const content of ['{', '{}', '{"version":1,"peers":[{"id":1}]}']) {
     await writeFile(nodesFile, content);
-    await (await openNode(t, 'b', { url: redis.url }, { nodesFile, onDamaged: (movedTo) => moved.push(movedTo) })).close();
+    await (
+      await openNode(t, 'b', { url: redis.url }, { nodesFile, onDamaged: (movedTo) => moved.push(movedTo) })
+    ).close();
   }
   t.is(moved.length, 3);
 });
 
 test('another process with the same id takes its place, and the one before hears of it', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b']);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b']);
   let replaced = false;
   a.events.on('replaced', () => (replaced = true));
   const again = await openNode(t, 'a', { url: redis.url });
@@ -353,7 +447,10 @@ test('another process with the same id takes its place, and the one before hears
 test('in a Redis that came back empty nobody gets what another has held, though that one comes later', async (t) => {
   // however long it takes here until that one is back
   const timing = { ...TIMING, grace: 10_000 };
-  const { redis, nodes: [a, b] } = await openCut(t, ['a', 'b'], timing);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await openCut(t, ['a', 'b'], timing);
   if (a === undefined || b === undefined) return t.fail();
   const pushed = leaseOf(await a.node.claim('pushed', 1, CONTINUE));
   await redis.kill();
@@ -372,7 +469,10 @@ test('in a Redis that came back empty nobody gets what another has held, though 
 });
 
 test('what a holder keeps while Redis is away is there for the next; a claim whose answer is late loses nothing of it', async (t) => {
-  const { redis, nodes: [a, b] } = await open(t, ['a', 'b'], true);
+  const {
+    redis,
+    nodes: [a, b],
+  } = await open(t, ['a', 'b'], true);
   const keeping = { ...CONTINUE, keepMs: 60_000 };
   const first = leaseOf(await a.claim('k', 1, keeping));
   redis.pause();
@@ -399,7 +499,9 @@ test('what a holder keeps while Redis is away is there for the next; a claim who
 test('what is malformed in Redis is passed over and told of; everything else goes on', async (t) => {
   const redis = await RedisServer.start(t);
   const faults: string[] = [];
-  const [a, b] = await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { onFault: ({ message }) => faults.push(message) }))) as [Cluster, Cluster];
+  const [a, b] = (await Promise.all(
+    ['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { onFault: ({ message }) => faults.push(message) })),
+  )) as [Cluster, Cluster];
   await seeEachOther([a, b]);
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
@@ -418,7 +520,13 @@ test('what is malformed in Redis is passed over and told of; everything else goe
   }
   await b.config.write([{ key: 'y', value: 2, seen: 0 }]);
   await a.config.sync();
-  t.deepEqual([...a.config.entries()].map(([name, { value }]) => [name, value]), [['x', 1], ['y', 2]]);
+  t.deepEqual(
+    [...a.config.entries()].map(([name, { value }]) => [name, value]),
+    [
+      ['x', 1],
+      ['y', 2],
+    ],
+  );
   leaseOf(await b.claim('new', 2, STOP));
   await until('it is heard of', () => owners.has('new'));
   t.deepEqual([...(await a.list('')).keys()].sort(), ['held', 'new']);
@@ -426,16 +534,31 @@ test('what is malformed in Redis is passed over and told of; everything else goe
   const since = performance.now();
   await until('longer than a lease lasts', () => performance.now() - since > 1.5 * TIMING.ttl);
   t.true(held.valid && a.state === 'connected' && b.state === 'connected');
-  t.deepEqual(a.nodes().map(({ id, state }) => [id, state]).sort(), [['a', 'ready'], ['b', 'ready']]);
+  t.deepEqual(
+    a
+      .nodes()
+      .map(({ id, state }) => [id, state])
+      .sort(),
+    [
+      ['a', 'ready'],
+      ['b', 'ready'],
+    ],
+  );
   const late = await openNode(t, 'late', { url: redis.url });
   t.deepEqual([...late.config.entries().keys()], ['y']);
-  t.true(faults.some((message) => message.includes('malformed')), String(faults));
+  t.true(
+    faults.some((message) => message.includes('malformed')),
+    String(faults),
+  );
 });
 
 test('a clock of Redis that is set frees nothing that is held', async (t) => {
   const redis = await RedisServer.start(t);
   const timing = { ...TIMING, ttl: 6000 };
-  const [a, b] = await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing }))) as [Cluster, Cluster];
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [
+    Cluster,
+    Cluster,
+  ];
   await seeEachOther([a, b]);
   const lease = leaseOf(await a.claim('k', 1, STOP));
   const raw = new Redis(redis.url);
@@ -447,7 +570,10 @@ test('a clock of Redis that is set frees nothing that is held', async (t) => {
     t.true([...(await b.list('')).keys()].includes('k'));
     const since = performance.now();
     await until('both were heard of again', () => performance.now() - since > 3 * TIMING.beat);
-    t.deepEqual(b.nodes().map(({ state }) => state), ['ready', 'ready']);
+    t.deepEqual(
+      b.nodes().map(({ state }) => state),
+      ['ready', 'ready'],
+    );
     t.true(lease.valid);
   }
   const { silentMs = Infinity } = b.nodes().find(({ id }) => id === 'a') ?? {};
@@ -457,7 +583,9 @@ test('a clock of Redis that is set frees nothing that is held', async (t) => {
 });
 
 test('a key that is taken from a node that does not hear of it begins when that one has ended', async (t) => {
-  const { nodes: [a, b] } = await openCut(t, ['a', 'b']);
+  const {
+    nodes: [a, b],
+  } = await openCut(t, ['a', 'b']);
   if (a === undefined || b === undefined) return t.fail();
   const old = leaseOf(await a.node.claim('k', 1, STOP));
   a.proxy.blackhole();

@@ -37,7 +37,10 @@ class Model {
     this.checks += 1;
     for (const key of KEYS) {
       const holders = this.#given.filter(({ lease }) => lease.key === key && lease.valid);
-      if (holders.length > 1) this.failures.add(`${key} has holders ${holders.map(({ id, lease }) => `${id} (${lease.fence})`).join(' and ')}`);
+      if (holders.length > 1)
+        this.failures.add(
+          `${key} has holders ${holders.map(({ id, lease }) => `${id} (${lease.fence})`).join(' and ')}`,
+        );
     }
     for (const one of this.#given) {
       const { key, valid, fence } = one.lease;
@@ -64,14 +67,20 @@ async function act(random: Random, member: Member, model: Model): Promise<void> 
   }
   const silence = random.chance(0.7) ? 'stop' : 'continue';
   // what could not be had is tried again by the next step
-  const claim = await node.claim(random.pick(KEYS), node.self.id, { silence, take: random.chance(0.1) }).catch(() => undefined);
+  const claim = await node
+    .claim(random.pick(KEYS), node.self.id, { silence, take: random.chance(0.1) })
+    .catch(() => undefined);
   if (claim === undefined || 'owner' in claim) return;
   leases.push(claim.lease);
   model.given(claim.lease, node.self.id);
 }
 
 /** Something breaks. Returns what mends it. */
-async function harm(random: Random, redis: RedisServer, members: readonly Member[]): Promise<() => void | Promise<void>> {
+async function harm(
+  random: Random,
+  redis: RedisServer,
+  members: readonly Member[],
+): Promise<() => void | Promise<void>> {
   const { proxy } = random.pick(members);
   switch (random.below(5)) {
     case 0:
@@ -97,10 +106,16 @@ for (const seed of [11, 12, 13]) {
     const random = new Random(seed);
     const model = new Model();
     const redis = await RedisServer.start(t);
-    const members = await Promise.all(Array.from({ length: NODES }, async (_, n): Promise<Member> => {
-      const proxy = await TcpProxy.open(t, redis.port);
-      return { proxy, node: await openNode(t, `n${n}`, { url: `redis://127.0.0.1:${proxy.port}` }, { timing: TIMING }), leases: [] };
-    }));
+    const members = await Promise.all(
+      Array.from({ length: NODES }, async (_, n): Promise<Member> => {
+        const proxy = await TcpProxy.open(t, redis.port);
+        return {
+          proxy,
+          node: await openNode(t, `n${n}`, { url: `redis://127.0.0.1:${proxy.port}` }, { timing: TIMING }),
+          leases: [],
+        };
+      }),
+    );
     // who has never heard of another cannot ask it
     await until('they see each other', () => members.every(({ node }) => node.nodes().length === NODES));
     const { owners } = mirrored((members[0] as Member).node, '');
@@ -125,9 +140,15 @@ for (const seed of [11, 12, 13]) {
     const summary = (list: Iterable<readonly [string, number]>): string => JSON.stringify([...list].sort());
     // nothing is listed that nobody holds, and everything that is held
     const listed = await until('lists, watches and holders agree', async () => {
-      const lists = await Promise.all(members.map(async ({ node }) => [...(await node.list(''))].map(([key, { fence }]) => [key, fence] as const)));
+      const lists = await Promise.all(
+        members.map(async ({ node }) => [...(await node.list(''))].map(([key, { fence }]) => [key, fence] as const)),
+      );
       const held = summary(valid().map(({ key, fence }) => [key, fence] as const));
-      return lists.every((list) => summary(list) === held) && summary([...owners].map(([key, { fence }]) => [key, fence] as const)) === held && held;
+      return (
+        lists.every((list) => summary(list) === held) &&
+        summary([...owners].map(([key, { fence }]) => [key, fence] as const)) === held &&
+        held
+      );
     });
     model.check();
     t.deepEqual([...model.failures], []);

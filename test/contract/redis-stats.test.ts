@@ -7,7 +7,12 @@ import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
-const row = (bytes: number, viewers: number): StatsRow => ({ key: 's', counters: { bytes }, gauges: { viewers }, latest: {} });
+const row = (bytes: number, viewers: number): StatsRow => ({
+  key: 's',
+  counters: { bytes },
+  gauges: { viewers },
+  latest: {},
+});
 const sum = async (node: Cluster) => (await node.stats(['s'])).get('s');
 /** A sum without what is each asker's own. */
 const shared = async (node: Cluster) => {
@@ -22,7 +27,12 @@ test('sums are of all nodes; what a dead one had now leaves, what it counted sta
   const b = await openNode(t, 'b:with %', { url: `redis://127.0.0.1:${proxy.port}` });
   await a.reportStats([row(100, 3)]);
   await b.reportStats([row(50, 4)]);
-  t.deepEqual(await shared(a), { counters: { bytes: 150 }, gauges: { viewers: 7 }, maxima: { viewers: 7 }, latest: {} });
+  t.deepEqual(await shared(a), {
+    counters: { bytes: 150 },
+    gauges: { viewers: 7 },
+    maxima: { viewers: 7 },
+    latest: {},
+  });
   await a.reportStats([row(100, 1)]);
   await b.reportStats([row(50, 5)]);
   t.is((await sum(a))?.maxima.viewers, 7, 'three and four at once, never one and six');
@@ -45,7 +55,12 @@ test('the sums of what ended everywhere are gone after a while, not before', asy
   await a?.reportStats([row(1, 1)]);
   await b?.reportStats([row(2, 2)]);
   await a?.reportStats([]);
-  t.deepEqual(await shared(b as Cluster), { counters: { bytes: 3 }, gauges: { viewers: 2 }, maxima: { viewers: 3 }, latest: {} });
+  t.deepEqual(await shared(b as Cluster), {
+    counters: { bytes: 3 },
+    gauges: { viewers: 2 },
+    maxima: { viewers: 3 },
+    latest: {},
+  });
   await a?.close();
   await b?.close();
   const c = await openNode(t, 'c', { url: redis.url });
@@ -56,10 +71,12 @@ for (const seed of [1, 2]) {
   test(`each increment counts exactly once, whatever happens to the connection (seed ${seed})`, async (t) => {
     const random = new Random(seed);
     const redis = await RedisServer.start(t);
-    const nodes = await Promise.all(['a', 'b'].map(async (id) => {
-      const proxy = await TcpProxy.open(t, redis.port);
-      return { proxy, bytes: 0, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }) };
-    }));
+    const nodes = await Promise.all(
+      ['a', 'b'].map(async (id) => {
+        const proxy = await TcpProxy.open(t, redis.port);
+        return { proxy, bytes: 0, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }) };
+      }),
+    );
     for (let step = 0; step < 60; step++) {
       const one = random.pick(nodes);
       one.bytes += random.below(1000);
@@ -105,18 +122,26 @@ test('sums that were given up while their node was away come back whole, and tho
     return (await sum(b))?.counters.bytes === 120;
   });
   const kept = (await a.stats(['kept'])).get('kept');
-  t.like(kept, { counters: { bytes: 127 }, gauges: { viewers: 2 }, own: { counters: { bytes: 120 }, gauges: { viewers: 1 } } });
+  t.like(kept, {
+    counters: { bytes: 127 },
+    gauges: { viewers: 2 },
+    own: { counters: { bytes: 120 }, gauges: { viewers: 1 } },
+  });
 });
 
 test('a thousand rows of a node that left go in steps, also when it is back before they are gone', async (t) => {
   const redis = await RedisServer.start(t);
   // beats are rare: what is left after the first step stays for a while
   const timing = { ...TIMING, beat: 2000, ttl: 6000 };
-  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [Cluster, Cluster];
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [
+    Cluster,
+    Cluster,
+  ];
   const rows = (count: number, viewers: number): StatsRow[] =>
     Array.from({ length: count }, (_, at) => ({ ...row(1, viewers), key: `row ${at}` }));
   const keys = rows(1000, 0).map(({ key }) => key);
-  const total = async (): Promise<number> => [...(await b.stats(keys)).values()].reduce((sum, { gauges }) => sum + (gauges.viewers ?? 0), 0);
+  const total = async (): Promise<number> =>
+    [...(await b.stats(keys)).values()].reduce((sum, { gauges }) => sum + (gauges.viewers ?? 0), 0);
   await a.reportStats(rows(1000, 3));
   await b.reportStats(rows(10, 1));
   t.is(await total(), 3010);
@@ -138,15 +163,27 @@ test('of a thousand rows only what changed is told, in steps that are over soon'
   const redis = await RedisServer.start(t);
   // of the scripts that are counted few are beats
   const timing = { ...TIMING, beat: 2000, ttl: 6000 };
-  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [Cluster, Cluster];
-  const rows = (bytes: number): StatsRow[] => Array.from({ length: 1000 }, (_, at) => ({ ...row(bytes + at, at % 3), key: `row ${at}` }));
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url }, { timing })))) as [
+    Cluster,
+    Cluster,
+  ];
+  const rows = (bytes: number): StatsRow[] =>
+    Array.from({ length: 1000 }, (_, at) => ({ ...row(bytes + at, at % 3), key: `row ${at}` }));
   const client = new Redis(redis.port);
   t.teardown(() => client.disconnect());
-  const scripts = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+  const scripts = async (): Promise<number> =>
+    Number(/cmdstat_hmget:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
   await a.reportStats(rows(10));
   const before = await scripts();
   await a.reportStats([...rows(10).slice(0, 998), { ...row(5000, 1), key: 'row 999' }]);
   t.true((await scripts()) - before < 50, 'what is as it was is not touched');
   const sums = await b.stats(['row 5', 'row 998', 'row 999']);
-  t.deepEqual([...sums.values()].map(({ counters, gauges }) => [counters.bytes, gauges.viewers]), [[15, 2], [1008, undefined], [5000, 1]]);
+  t.deepEqual(
+    [...sums.values()].map(({ counters, gauges }) => [counters.bytes, gauges.viewers]),
+    [
+      [15, 2],
+      [1008, undefined],
+      [5000, 1],
+    ],
+  );
 });

@@ -23,7 +23,10 @@ async function publish({ application, names, cluster }: Node, name: string) {
   const output = application.addOutput(input, `${name}-out`);
   output.setTracks([VIDEO]);
   application.announce(output);
-  await until('it is told', async () => readMeta((await cluster.ownerOf(`stream/default/app/${name}`))?.meta)?.outputs.length === 1);
+  await until(
+    'it is told',
+    async () => readMeta((await cluster.ownerOf(`stream/default/app/${name}`))?.meta)?.outputs.length === 1,
+  );
   return input;
 }
 
@@ -51,7 +54,8 @@ test('who asks again and again for what nobody has asks Redis now and then only'
   const raw = new Redis({ port: redis.port });
   t.teardown(() => raw.disconnect());
   const a = await open(t, redis, 'a');
-  const calls = async (): Promise<number> => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
+  const calls = async (): Promise<number> =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
   const before = await calls();
   for (let n = 0; n < 500; n++) t.is(await a.directory.locate(a.application, 'none'), undefined);
   const count = (await calls()) - before;

@@ -1,6 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { ConflictError, LostError, NoNodeError, UnreachableError, type Claim, type Cluster, type Lease, type Owner } from '#cluster';
+import {
+  ConflictError,
+  LostError,
+  NoNodeError,
+  UnreachableError,
+  type Claim,
+  type Cluster,
+  type Lease,
+  type Owner,
+} from '#cluster';
 import { mirrored } from '../support/cluster.ts';
 import { until } from '../support/until.ts';
 
@@ -14,21 +23,28 @@ function leaseOf(claim: Claim): Lease {
   return claim.lease;
 }
 
-const leases = (claims: readonly Claim[]): Lease[] => claims.flatMap((claim) => ('lease' in claim ? [claim.lease] : []));
+const leases = (claims: readonly Claim[]): Lease[] =>
+  claims.flatMap((claim) => ('lease' in claim ? [claim.lease] : []));
 const pause = (most: number): Promise<void> => delay(Math.random() * most);
 
 /** What every implementation of the seam has to do. */
 export function contract(name: string, open: Open): void {
-  const clause = (title: string, count: number, run: (t: ExecutionContext, clients: Cluster[]) => Promise<void>): void => {
+  const clause = (
+    title: string,
+    count: number,
+    run: (t: ExecutionContext, clients: Cluster[]) => Promise<void>,
+  ): void => {
     test(`${name}: ${title}`, async (t) => run(t, await open(t, count)));
   };
 
   clause('of many who claim a key at once one gets it, and the others hear who', 5, async (t, clients) => {
     for (let round = 0; round < 10; round++) {
-      const claims = await Promise.all(clients.map(async (client) => {
-        await pause(5);
-        return client.claim(`k/${round}`, { by: client.self.id }, STOP);
-      }));
+      const claims = await Promise.all(
+        clients.map(async (client) => {
+          await pause(5);
+          return client.claim(`k/${round}`, { by: client.self.id }, STOP);
+        }),
+      );
       const [lease, ...more] = leases(claims);
       t.true(lease?.valid);
       t.is(more.length, 0);
@@ -71,34 +87,41 @@ export function contract(name: string, open: Open): void {
     t.deepEqual((await (b as Cluster).ownerOf('k'))?.meta, { next: 2, text: 'ü "quoted" \n line' });
   });
 
-  clause('what a holder keeps is for the next, until that one keeps something else; nobody is told of it', 2, async (t, [a, b]) => {
-    const keeping = { ...STOP, keepMs: 60_000 };
-    const { calls } = mirrored(b as Cluster, 'k');
-    const first = leaseOf(await (a as Cluster).claim('k', 'meta', keeping));
-    t.is(first.inherited, undefined);
-    await until('it is told', () => calls.flat().length === 1);
-    await first.keep({ next: 1 });
-    await first.keep({ next: 2, text: 'ü "quoted" \n line' });
-    t.is((await (b as Cluster).ownerOf('k'))?.meta, 'meta');
-    await first.release();
-    const holders = [];
-    for (const [index, client] of [b, a, b].entries()) {
-      const lease = leaseOf(await (client as Cluster).claim('k', { empty: index }, keeping));
-      holders.push(lease.inherited);
-      await lease.update('changed');
-      await lease.release();
-    }
-    t.deepEqual(holders, Array.from({ length: 3 }, () => ({ next: 2, text: 'ü "quoted" \n line' })));
-    await until('all are told', () => calls.flat().at(-1)?.owner === undefined);
-    t.true(calls.flat().every(({ owner }) => !JSON.stringify(owner ?? null).includes('next')));
-    const taken = leaseOf(await (a as Cluster).claim('k', null, keeping));
-    await taken.keep('of the last');
-    const taking = leaseOf(await (b as Cluster).claim('k', null, { ...keeping, take: true }));
-    t.is(taking.inherited, 'of the last');
-    await t.throwsAsync(taken.keep('too late'), { instanceOf: LostError });
-    await taking.release();
-    t.is(leaseOf(await (a as Cluster).claim('k', null, keeping)).inherited, 'of the last');
-  });
+  clause(
+    'what a holder keeps is for the next, until that one keeps something else; nobody is told of it',
+    2,
+    async (t, [a, b]) => {
+      const keeping = { ...STOP, keepMs: 60_000 };
+      const { calls } = mirrored(b as Cluster, 'k');
+      const first = leaseOf(await (a as Cluster).claim('k', 'meta', keeping));
+      t.is(first.inherited, undefined);
+      await until('it is told', () => calls.flat().length === 1);
+      await first.keep({ next: 1 });
+      await first.keep({ next: 2, text: 'ü "quoted" \n line' });
+      t.is((await (b as Cluster).ownerOf('k'))?.meta, 'meta');
+      await first.release();
+      const holders = [];
+      for (const [index, client] of [b, a, b].entries()) {
+        const lease = leaseOf(await (client as Cluster).claim('k', { empty: index }, keeping));
+        holders.push(lease.inherited);
+        await lease.update('changed');
+        await lease.release();
+      }
+      t.deepEqual(
+        holders,
+        Array.from({ length: 3 }, () => ({ next: 2, text: 'ü "quoted" \n line' })),
+      );
+      await until('all are told', () => calls.flat().at(-1)?.owner === undefined);
+      t.true(calls.flat().every(({ owner }) => !JSON.stringify(owner ?? null).includes('next')));
+      const taken = leaseOf(await (a as Cluster).claim('k', null, keeping));
+      await taken.keep('of the last');
+      const taking = leaseOf(await (b as Cluster).claim('k', null, { ...keeping, take: true }));
+      t.is(taking.inherited, 'of the last');
+      await t.throwsAsync(taken.keep('too late'), { instanceOf: LostError });
+      await taking.release();
+      t.is(leaseOf(await (a as Cluster).claim('k', null, keeping)).inherited, 'of the last');
+    },
+  );
 
   clause('what is kept is gone when its time is over, and at once where none was asked for', 2, async (t, [a, b]) => {
     const plain = leaseOf(await (a as Cluster).claim('plain', null, STOP));
@@ -117,7 +140,8 @@ export function contract(name: string, open: Open): void {
   });
 
   clause('lists are of a path, by names and not by letters', 2, async (t, [a, b]) => {
-    for (const key of ['s/v/app/one', 's/v/app/two', 's/v/apples/one', 's/v', 't/v/app/one']) await (a as Cluster).claim(key, key, STOP);
+    for (const key of ['s/v/app/one', 's/v/app/two', 's/v/apples/one', 's/v', 't/v/app/one'])
+      await (a as Cluster).claim(key, key, STOP);
     t.deepEqual([...(await (b as Cluster).list('s/v/app')).keys()].sort(), ['s/v/app/one', 's/v/app/two']);
     t.is((await (b as Cluster).list('s')).size, 4);
     t.is((await (b as Cluster).list('')).size, 5);
@@ -129,10 +153,12 @@ export function contract(name: string, open: Open): void {
     await (b as Cluster).list('');
     const { owners, calls, undo } = mirrored(b as Cluster, 'w');
     await until('what is there', () => owners.has('w/before'));
-    const held = await Promise.all(Array.from({ length: 40 }, async (_, n) => {
-      await pause(30);
-      return leaseOf(await ((n % 2 === 0 ? a : c) as Cluster).claim(`w/${n}`, n, STOP));
-    }));
+    const held = await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        await pause(30);
+        return leaseOf(await ((n % 2 === 0 ? a : c) as Cluster).claim(`w/${n}`, n, STOP));
+      }),
+    );
     await Promise.all(held.map(async (lease, n) => (n % 4 === 0 ? lease.release() : lease.update(-n))));
     await (a as Cluster).claim('elsewhere', 1, STOP);
     const expected = await (a as Cluster).list('w');
@@ -186,10 +212,17 @@ export function contract(name: string, open: Open): void {
 
   clause('of concurrent creations of one name exactly one succeeds', 5, async (t, clients) => {
     for (let round = 0; round < 5; round++) {
-      const results = await Promise.allSettled(clients.flatMap((client) => [1, 2].map(async () => {
-        await pause(5);
-        await client.config.write([{ key: `name/${round}`, value: client.self.id, seen: 0 }, { key: `x/${round}`, value: 1, seen: 0 }]);
-      })));
+      const results = await Promise.allSettled(
+        clients.flatMap((client) =>
+          [1, 2].map(async () => {
+            await pause(5);
+            await client.config.write([
+              { key: `name/${round}`, value: client.self.id, seen: 0 },
+              { key: `x/${round}`, value: 1, seen: 0 },
+            ]);
+          }),
+        ),
+      );
       t.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
       t.true(results.every((result) => result.status === 'fulfilled' || result.reason instanceof ConflictError));
     }
@@ -198,7 +231,13 @@ export function contract(name: string, open: Open): void {
   clause('a write makes all its changes or none; removing takes along what is below', 2, async (t, [a, b]) => {
     const { config } = a as Cluster;
     await config.write(['v', 'v/a', 'v/a/b', 'vv'].map((key) => ({ key, value: key, seen: 0 })));
-    await t.throwsAsync(config.write([{ key: 'new', value: 1, seen: 0 }, { key: 'v', value: 1, seen: 0 }]), { instanceOf: ConflictError });
+    await t.throwsAsync(
+      config.write([
+        { key: 'new', value: 1, seen: 0 },
+        { key: 'v', value: 1, seen: 0 },
+      ]),
+      { instanceOf: ConflictError },
+    );
     await config.write([{ key: 'v', seen: config.entries().get('v')?.revision ?? 0 }]);
     await (b as Cluster).config.sync();
     t.deepEqual([...(b as Cluster).config.entries().keys()], ['vv']);
@@ -209,7 +248,14 @@ export function contract(name: string, open: Open): void {
     const [reader, made] = [(b as Cluster).config, (key: string) => ({ key, value: 'made', seen: 0 })];
     await config.write([made('v'), made('v/old'), made('w'), made('other'), made('%23/x')]);
     const seen = (key: string): number => config.entries().get(key)?.revision ?? 0;
-    await config.write([made('v/early'), made('u/early'), { key: 'v', seen: seen('v') }, { key: 'u', seen: 0 }, made('v/late'), { key: 'w', seen: seen('w') }]);
+    await config.write([
+      made('v/early'),
+      made('u/early'),
+      { key: 'v', seen: seen('v') },
+      { key: 'u', seen: 0 },
+      made('v/late'),
+      { key: 'w', seen: seen('w') },
+    ]);
     await reader.sync();
     t.deepEqual([...reader.entries().keys()].sort(), ['%23/x', 'other', 'v/late']);
     const many = Array.from({ length: 3000 }, (_, n) => `%23/x/${n}`);
@@ -219,13 +265,16 @@ export function contract(name: string, open: Open): void {
     t.deepEqual([...reader.entries().keys()].sort(), ['%23/x', '%23/x/0', 'other', 'v/late']);
   });
 
-  clause('listeners hear of every change, their own node\'s too, and sync waits for them', 2, async (t, [a, b]) => {
+  clause("listeners hear of every change, their own node's too, and sync waits for them", 2, async (t, [a, b]) => {
     const heard: string[] = [];
     const undo = (b as Cluster).config.listen(async (keys) => {
       await delay(20);
       heard.push(...keys);
     });
-    await (a as Cluster).config.write([{ key: 'one', value: 1, seen: 0 }, { key: 'one/a', value: 1, seen: 0 }]);
+    await (a as Cluster).config.write([
+      { key: 'one', value: 1, seen: 0 },
+      { key: 'one/a', value: 1, seen: 0 },
+    ]);
     await (b as Cluster).config.sync();
     t.deepEqual(heard.splice(0).sort(), ['one', 'one/a']);
     const { config } = b as Cluster;
@@ -242,17 +291,21 @@ export function contract(name: string, open: Open): void {
     let inside = 0;
     let most = 0;
     let failed = 0;
-    await Promise.all(Array.from({ length: 12 }, async (_, n) => {
-      await (clients[n % 4] as Cluster).withLock('step', async () => {
-        most = Math.max(most, ++inside);
-        await pause(10);
-        inside -= 1;
-        if (n % 3 === 0) throw new RangeError('of the step');
-      }).catch((error: Error) => {
-        t.true(error instanceof RangeError, error.message);
-        failed += 1;
-      });
-    }));
+    await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        await (clients[n % 4] as Cluster)
+          .withLock('step', async () => {
+            most = Math.max(most, ++inside);
+            await pause(10);
+            inside -= 1;
+            if (n % 3 === 0) throw new RangeError('of the step');
+          })
+          .catch((error: Error) => {
+            t.true(error instanceof RangeError, error.message);
+            failed += 1;
+          });
+      }),
+    );
     t.is(most, 1);
     t.is(failed, 4);
     t.is(await (clients[0] as Cluster).withLock('other', async () => 'result'), 'result');
@@ -261,44 +314,64 @@ export function contract(name: string, open: Open): void {
   clause('under a lock, reading and writing on what was read never conflicts', 4, async (t, clients) => {
     // a new store may take its time until anybody may write, which is none of the lock's
     await (clients[0] as Cluster).config.write([{ key: 'first', value: 1, seen: 0 }]);
-    await Promise.all(Array.from({ length: 12 }, async (_, n) => {
-      const client = clients[n % 4] as Cluster;
-      const { config } = client;
-      await client.withLock('config', async () => {
-        await config.sync();
-        const entry = config.entries().get('sum');
-        await config.write([{ key: 'sum', value: Number(entry?.value ?? 0) + 1, seen: entry?.revision ?? 0 }]);
-      });
-    }));
+    await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        const client = clients[n % 4] as Cluster;
+        const { config } = client;
+        await client.withLock('config', async () => {
+          await config.sync();
+          const entry = config.entries().get('sum');
+          await config.write([{ key: 'sum', value: Number(entry?.value ?? 0) + 1, seen: entry?.revision ?? 0 }]);
+        });
+      }),
+    );
     await (clients[0] as Cluster).config.sync();
     t.is((clients[0] as Cluster).config.entries().get('sum')?.value, 12);
   });
 
-  clause('statistics: counters add up, gauges are what is, maxima are of the sum, the latest event counts', 1, async (t, [a]) => {
-    const row = (bytes: number, viewers: number, at: number) => ({ key: 's', counters: { bytes }, gauges: { viewers }, latest: { at } });
-    const sum = async () => (await (a as Cluster).stats(['s', 'none'])).get('s');
-    const begun = Date.now();
-    const own = (bytes: number, viewers: number) => ({ counters: { bytes }, gauges: { viewers } });
-    t.is(await sum(), undefined);
-    await (a as Cluster).reportStats([row(100, 5, 10)]);
-    const first = await sum();
-    const maximaTimes = first?.maximaTimes as { viewers: number };
-    const maxima = { viewers: 5 };
-    t.true(maximaTimes.viewers >= begun - 1 && maximaTimes.viewers <= Date.now() + 1);
-    t.deepEqual(first, { ...own(100, 5), maxima, maximaTimes, latest: { at: 10 }, own: own(100, 5) });
-    await (a as Cluster).reportStats([row(250, 2, 7)]);
-    t.deepEqual(await sum(), { ...own(250, 2), maxima, maximaTimes, latest: { at: 10 }, own: own(250, 2) });
-    await (a as Cluster).reportStats([]);
-    t.deepEqual(await sum(), { counters: { bytes: 250 }, gauges: {}, maxima, maximaTimes, latest: { at: 10 }, own: { counters: {}, gauges: {} } });
-    await (a as Cluster).reportStats([row(30, 1, 11)]);
-    t.deepEqual(await sum(), { ...own(280, 1), maxima, maximaTimes, latest: { at: 11 }, own: own(30, 1) });
-    await (a as Cluster).reportStats([row(10, 1, 11)]);
-    t.is((await sum())?.counters.bytes, 290, 'a counter that fell has begun anew');
-  });
+  clause(
+    'statistics: counters add up, gauges are what is, maxima are of the sum, the latest event counts',
+    1,
+    async (t, [a]) => {
+      const row = (bytes: number, viewers: number, at: number) => ({
+        key: 's',
+        counters: { bytes },
+        gauges: { viewers },
+        latest: { at },
+      });
+      const sum = async () => (await (a as Cluster).stats(['s', 'none'])).get('s');
+      const begun = Date.now();
+      const own = (bytes: number, viewers: number) => ({ counters: { bytes }, gauges: { viewers } });
+      t.is(await sum(), undefined);
+      await (a as Cluster).reportStats([row(100, 5, 10)]);
+      const first = await sum();
+      const maximaTimes = first?.maximaTimes as { viewers: number };
+      const maxima = { viewers: 5 };
+      t.true(maximaTimes.viewers >= begun - 1 && maximaTimes.viewers <= Date.now() + 1);
+      t.deepEqual(first, { ...own(100, 5), maxima, maximaTimes, latest: { at: 10 }, own: own(100, 5) });
+      await (a as Cluster).reportStats([row(250, 2, 7)]);
+      t.deepEqual(await sum(), { ...own(250, 2), maxima, maximaTimes, latest: { at: 10 }, own: own(250, 2) });
+      await (a as Cluster).reportStats([]);
+      t.deepEqual(await sum(), {
+        counters: { bytes: 250 },
+        gauges: {},
+        maxima,
+        maximaTimes,
+        latest: { at: 10 },
+        own: { counters: {}, gauges: {} },
+      });
+      await (a as Cluster).reportStats([row(30, 1, 11)]);
+      t.deepEqual(await sum(), { ...own(280, 1), maxima, maximaTimes, latest: { at: 11 }, own: own(30, 1) });
+      await (a as Cluster).reportStats([row(10, 1, 11)]);
+      t.is((await sum())?.counters.bytes, 290, 'a counter that fell has begun anew');
+    },
+  );
 
   clause('nodes know each other, with what they tell of themselves', 2, async (t, [a, b]) => {
     (a as Cluster).describe({ load: 0.25, full: true, info: { version: '1', streams: 3 } });
-    const row = await until('what a says', () => (b as Cluster).nodes().find(({ id, load }) => id === (a as Cluster).self.id && load === 0.25));
+    const row = await until('what a says', () =>
+      (b as Cluster).nodes().find(({ id, load }) => id === (a as Cluster).self.id && load === 0.25),
+    );
     t.like(row, { ...(a as Cluster).self, state: 'ready', full: true, info: { version: '1', streams: 3 } });
     t.true(row.silentMs >= 0 && row.uptimeMs >= 0);
   });
@@ -309,7 +382,10 @@ export function contract(name: string, open: Open): void {
     node.events.on('drain', (draining) => heard.push(draining));
     await (b as Cluster).drain(node.self.id);
     await until('draining', () => node.draining);
-    await until('seen by others', () => (b as Cluster).nodes().find(({ id }) => id === node.self.id)?.state === 'draining');
+    await until(
+      'seen by others',
+      () => (b as Cluster).nodes().find(({ id }) => id === node.self.id)?.state === 'draining',
+    );
     await (b as Cluster).undrain(node.self.id);
     await until('not draining', () => !node.draining);
     t.deepEqual(heard, [true, false]);
@@ -334,7 +410,9 @@ export function contract(name: string, open: Open): void {
 
   clause('a call to a node that is not there never reached it', 1, async (t, [a]) => {
     const request = { method: 'GET', path: '/', headers: {}, body: Buffer.alloc(0) };
-    await t.throwsAsync((a as Cluster).forward({ id: 'nobody', incarnation: '1' }, request, 1000), { instanceOf: UnreachableError });
+    await t.throwsAsync((a as Cluster).forward({ id: 'nobody', incarnation: '1' }, request, 1000), {
+      instanceOf: UnreachableError,
+    });
   });
 
   clause('closing releases what is held, and can be done twice', 2, async (t, [a, b]) => {

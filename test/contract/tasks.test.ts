@@ -22,8 +22,12 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string, kind = 
 
 type Node = Awaited<ReturnType<typeof open>>;
 
-const sees = (count: number, ...nodes: { cluster: Cluster }[]) => until(`${count} nodes see that all take tasks`, () =>
-  nodes.every(({ cluster }) => cluster.nodes().filter(({ state, full }) => state === 'ready' && !full).length === count));
+const sees = (count: number, ...nodes: { cluster: Cluster }[]) =>
+  until(`${count} nodes see that all take tasks`, () =>
+    nodes.every(
+      ({ cluster }) => cluster.nodes().filter(({ state, full }) => state === 'ready' && !full).length === count,
+    ),
+  );
 const runner = (id: string, ...nodes: Node[]) => nodes.filter(({ kind }) => kind.running.has(id));
 
 /** Acts of tasks, of all processes, and who of them are there. */
@@ -38,15 +42,20 @@ class Acts {
   }
 
   async start(id: string): Promise<void> {
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../support/task-child.ts'), this.#redis.url, id], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      process.execPath,
+      [join(import.meta.dirname, '../support/task-child.ts'), this.#redis.url, id],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     this.#children.set(id, child);
     let ready = false;
     createInterface({ input: child.stdout }).on('line', (line) => {
       const [what, task = '', fence, at] = line.split(' ');
       ready ||= what === 'ready';
-      if (what === 'act') this.#acts.push({ task, fence: Number(fence), at: BigInt(at ?? 0), by: `${id}/${child.pid}` });
+      if (what === 'act')
+        this.#acts.push({ task, fence: Number(fence), at: BigInt(at ?? 0), by: `${id}/${child.pid}` });
     });
     await until(`${id} is ready`, () => ready);
   }
@@ -57,7 +66,11 @@ class Acts {
 
   /** Tasks that acted since a moment, by any of `ids`. */
   since(moment: bigint, ids: readonly string[]): Set<string> {
-    return new Set(this.#acts.filter(({ at, by }) => at > moment && ids.some((id) => by.startsWith(`${id}/`))).map(({ task }) => task));
+    return new Set(
+      this.#acts
+        .filter(({ at, by }) => at > moment && ids.some((id) => by.startsWith(`${id}/`)))
+        .map(({ task }) => task),
+    );
   }
 
   /** Where the same task acted in two places at once, or an earlier owner after a later one. */
@@ -68,7 +81,8 @@ class Acts {
       const before = latest.get(task);
       latest.set(task, { fence, by });
       return before !== undefined && (fence < before.fence || (fence === before.fence && by !== before.by))
-        ? [`${task}: ${by} with ${fence} after ${before.by} with ${before.fence}`] : [];
+        ? [`${task}: ${by} with ${fence} after ${before.by} with ${before.fence}`]
+        : [];
     });
   }
 }
@@ -94,7 +108,9 @@ test('a task is begun where it is created, once, and runs elsewhere when its nod
 test('of two that create the same task at once one does', async (t) => {
   const redis = await RedisServer.start(t);
   const nodes = [await open(t, redis, 'a'), await open(t, redis, 'b'), await open(t, redis, 'c')];
-  const outcomes = await Promise.allSettled(nodes.map(({ tasks }) => tasks.create(fakeName('one'), { does: 'wait' }, KEPT)));
+  const outcomes = await Promise.allSettled(
+    nodes.map(({ tasks }) => tasks.create(fakeName('one'), { does: 'wait' }, KEPT)),
+  );
   t.is(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
   t.is(runner('one', ...nodes).length, 1);
 });
@@ -106,8 +122,16 @@ test('one that fails at its creation leaves nothing; later it is tried again by 
   t.is(await a.cluster.ownerOf('task/fake/default/app/bad'), undefined);
   t.deepEqual([...a.tasks.definitions.names()], []);
   await a.cluster.config.write([
-    { key: '%23task/fake/default/app/bad', value: { spec: { does: 'fail' }, persistent: true, stored: false }, seen: 0 },
-    { key: '%23task/fake/default/app/short', value: { spec: { does: 'end' }, persistent: true, stored: false }, seen: 0 },
+    {
+      key: '%23task/fake/default/app/bad',
+      value: { spec: { does: 'fail' }, persistent: true, stored: false },
+      seen: 0,
+    },
+    {
+      key: '%23task/fake/default/app/short',
+      value: { spec: { does: 'end' }, persistent: true, stored: false },
+      seen: 0,
+    },
   ]);
   await until('it was tried again', () => (a.kind.runs.get('bad') ?? 0) > 2);
   await until('the short one is gone', () => a.tasks.definitions.get(fakeName('short')) === undefined);
@@ -149,11 +173,15 @@ test('a node that has the application of a task, but no room for it, leaves it t
   const redis = await RedisServer.start(t);
   const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
   await sees(2, a, b);
-  for (const { registry } of [a, b]) createVhost(registry, { name: 'wide', host: { names: ['wide'] }, applications: [{ name: '*', type: 'live' }] });
+  for (const { registry } of [a, b])
+    createVhost(registry, { name: 'wide', host: { names: ['wide'] }, applications: [{ name: '*', type: 'live' }] });
   const names = Array.from({ length: 100 }, (_, n) => ({ ...fakeName(`t${n}`), vhost: 'wide', app: 'wanted' }));
   const name = names.find((candidate) => ranked(taskKey(candidate), a.cluster.nodes())[0] === 'a') as TaskName;
   for (let n = 0; n < 1000; n++) {
-    a.registry.vhost('wide').demandApplication(`a${n}`).publish('s', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+    a.registry
+      .vhost('wide')
+      .demandApplication(`a${n}`)
+      .publish('s', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
   }
   await b.tasks.definitions.create(name, { spec: { does: 'wait' }, persistent: true, stored: false });
   await until('the other runs it', () => b.kind.running.has(name.id));
@@ -163,10 +191,14 @@ test('a node that has the application of a task, but no room for it, leaves it t
 test('a drained node keeps what no other certainly has the application of', async (t) => {
   const redis = await RedisServer.start(t);
   const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
-  const describe = ({ cluster }: Node, configHash: string) => cluster.describe({ load: 0, full: false, info: { configHash } });
+  const describe = ({ cluster }: Node, configHash: string) =>
+    cluster.describe({ load: 0, full: false, info: { configHash } });
   describe(a, 'one');
   describe(b, 'other');
-  await until('they are known', () => a.cluster.nodes().length === 2 && a.cluster.nodes().every(({ info }) => info.configHash !== undefined));
+  await until(
+    'they are known',
+    () => a.cluster.nodes().length === 2 && a.cluster.nodes().every(({ info }) => info.configHash !== undefined),
+  );
   await a.tasks.create(fakeName('one'), { does: 'wait' }, KEPT);
   await a.cluster.drain('a');
   await until('it drains', () => a.cluster.draining);
@@ -190,14 +222,36 @@ test('a task that was deleted on another node than its own does not run any more
 
 test('a task that follows a stream runs where that is', async (t) => {
   const redis = await RedisServer.start(t);
-  const [a, b] = [await open(t, redis, 'a', new FakeKind(() => {}, true)), await open(t, redis, 'b', new FakeKind(() => {}, true))];
+  const [a, b] = [
+    await open(t, redis, 'a', new FakeKind(() => {}, true)),
+    await open(t, redis, 'b', new FakeKind(() => {}, true)),
+  ];
   await sees(2, a, b);
   const publish = async ({ names, registry }: Node) => {
     const application = registry.vhost('default').application('app');
-    const input = await names.publish(application, 'live', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0, silence: 'continue' });
+    const input = await names.publish(
+      application,
+      'live',
+      { type: 'Rtmp', kind: 'rtmp' },
+      { replace: false, maxConnections: 0, silence: 'continue' },
+    );
     input.setTracks([]);
     const output = application.addOutput(input, 'live');
-    output.setTracks([{ id: 0, name: 'v', type: 'video', codec: 'VP8', timebase: { num: 1, den: 90_000 }, bypass: true, width: 1, height: 1, bitrate: 0, framerate: 0, keyFrameInterval: 0 }]);
+    output.setTracks([
+      {
+        id: 0,
+        name: 'v',
+        type: 'video',
+        codec: 'VP8',
+        timebase: { num: 1, den: 90_000 },
+        bypass: true,
+        width: 1,
+        height: 1,
+        bitrate: 0,
+        framerate: 0,
+        keyFrameInterval: 0,
+      },
+    ]);
     application.announce(output);
     return input;
   };

@@ -62,13 +62,21 @@ test('a cluster does not start without its secret or without an access token', a
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'Server.xml');
   const ports = { rtmp: 1935, http: 3333, api: 8081, ice: [10000, 10001] } as const;
-  await writeFile(file, serverXml(ports, { server: clusterXml({ url: 'redis://127.0.0.1:1' }, 'n', 7946, { secret: '${env:KILN_CLUSTER_SECRET}' }) }));
+  await writeFile(
+    file,
+    serverXml(ports, {
+      server: clusterXml({ url: 'redis://127.0.0.1:1' }, 'n', 7946, { secret: '${env:KILN_CLUSTER_SECRET}' }),
+    }),
+  );
   const secret = await run(['--config', file], { KILN_ACCESS_TOKEN: 't', KILN_CLUSTER_SECRET: '' });
   t.is(secret.code, 2);
   t.is(secret.stderr, `${file}: Server/Cluster/Secret: "" is not a text of at least one character\n`);
   const token = await run(['--config', file], { KILN_ACCESS_TOKEN: '', KILN_CLUSTER_SECRET: 's' });
   t.is(token.code, 2);
-  t.is(token.stderr, `${file}: Server/Managers/API/AccessToken: is empty: a cluster needs one, the same on every node\n`);
+  t.is(
+    token.stderr,
+    `${file}: Server/Managers/API/AccessToken: is empty: a cluster needs one, the same on every node\n`,
+  );
 });
 
 test('a wrong environment ends with 2 and one line that says what is wrong', async (t) => {

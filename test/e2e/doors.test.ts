@@ -16,14 +16,22 @@ test.after.always(() => matrix?.close());
 const APP = 'vhosts/default/apps/app';
 /** One of each kind, as statistics name it. The last goes on to send when its stream is deleted, and would be back if it paused. */
 const SOURCES: Readonly<Record<string, PublisherName>> = {
-  rtmp: 'RTMP (Enhanced)', srt: 'SRT (ffmpeg)', webrtc: 'WHIP (libdatachannel)', rtsppull: 'RTSP pull (GStreamer)',
-  ovt: 'OVT pull (Kiln)', mpegts: 'MPEG-TS over UDP (ffmpeg)',
+  rtmp: 'RTMP (Enhanced)',
+  srt: 'SRT (ffmpeg)',
+  webrtc: 'WHIP (libdatachannel)',
+  rtsppull: 'RTSP pull (GStreamer)',
+  ovt: 'OVT pull (Kiln)',
+  mpegts: 'MPEG-TS over UDP (ffmpeg)',
 };
 
 type Counts = Readonly<Record<string, number>>;
 interface V2 {
   readonly providers: { readonly totalBytesIn: number; readonly connections: Counts };
-  readonly publishers: { readonly totalBytesOut: number; readonly connections: Counts; readonly totalConnections: number };
+  readonly publishers: {
+    readonly totalBytesOut: number;
+    readonly connections: Counts;
+    readonly totalConnections: number;
+  };
 }
 interface V1 {
   readonly totalBytesIn: number;
@@ -42,16 +50,21 @@ function counted(counts: Counts): Counts {
 
 test.serial('sources of every kind are counted where they are, and not any more when they have gone', async (t) => {
   const streams: Record<string, string> = {};
-  await Promise.all(Object.entries(SOURCES).map(async ([kind, publisher]) => {
-    streams[kind] = await matrix.publish(t, { publisher, codecs: 'H264+OPUS' });
-  }));
+  await Promise.all(
+    Object.entries(SOURCES).map(async ([kind, publisher]) => {
+      streams[kind] = await matrix.publish(t, { publisher, codecs: 'H264+OPUS' });
+    }),
+  );
   const all = Object.fromEntries(Object.keys(SOURCES).map((kind) => [kind, 1]));
   t.deepEqual(counted((await v2(APP)).providers.connections), all);
   t.deepEqual(counted((await v2('vhosts/default')).providers.connections), all);
   for (const [kind, stream] of Object.entries(streams)) {
     const of = `${APP}/streams/${stream}`;
     t.deepEqual(counted((await v2(of)).providers.connections), { [kind]: 1 }, kind);
-    await until(`bytes of ${kind}`, async () => (await v2(of)).providers.totalBytesIn > 10_000 && (await v1(of)).totalBytesIn > 10_000);
+    await until(
+      `bytes of ${kind}`,
+      async () => (await v2(of)).providers.totalBytesIn > 10_000 && (await v1(of)).totalBytesIn > 10_000,
+    );
     t.is((await matrix.kiln.api(`/v1/${of}`, 'DELETE')).status, 200, kind);
     await until(`${kind} has gone`, async () => counted((await v2(APP)).providers.connections)[kind] === undefined);
   }
@@ -75,7 +88,9 @@ const PLAYERS: Readonly<Record<string, (t: ExecutionContext, stream: string, ses
   llhls: (t, stream, session) => playlists(t, `/app/${stream}/opus.m3u8?session=${session}`),
   hlsv3: (t, stream, session) => playlists(t, `/app/${stream}/ts:aac.m3u8?session=${session}`),
   srt: async (t, stream, session) => {
-    const viewer = await new SrtCaller(t).call(matrix.kiln.ports.srtPlay as number, { streamId: `default/app/${stream}?session=${session}` });
+    const viewer = await new SrtCaller(t).call(matrix.kiln.ports.srtPlay as number, {
+      streamId: `default/app/${stream}?session=${session}`,
+    });
     t.is(viewer.refused, 0);
     await until('media over SRT', async () => (await viewer.receive()) > 0);
     return { out: () => until('SRT ends', async () => !(await viewer.connected())) };
@@ -111,27 +126,33 @@ async function playlists(t: ExecutionContext, path: string): Promise<Guest> {
   return { out: () => until('its playlist is refused', () => status === 401) };
 }
 
-test.serial('players of every kind are listed by the names that they gave themselves, counted, and thrown out one by one', async (t) => {
-  const stream = await matrix.publish(t, { publisher: 'RTMP (ffmpeg)', codecs: 'H264+AAC' });
-  const of = `${APP}/streams/${stream}`;
-  const names = Object.keys(PLAYERS).map((kind) => `my-${kind}`);
-  const guests = new Map(await Promise.all(Object.entries(PLAYERS).map(
-    async ([kind, play]) => [kind, await play(t, stream, `my-${kind}`)] as const)));
-  t.deepEqual((await get<string[]>(`/v1/${of}/sessions`)).toSorted(), names.toSorted());
-  const one = Object.fromEntries(Object.keys(PLAYERS).map((kind) => [kind, 1]));
-  for (const under of [of, APP, 'vhosts/default']) {
-    t.deepEqual(counted((await v1(under)).connections), one, under);
-    t.deepEqual(counted((await v2(under)).publishers.connections), one, under);
-  }
-  t.is((await v2(of)).publishers.totalConnections, names.length);
-  for (const [kind, { out }] of guests) {
-    const session = `${of}/sessions/my-${kind}`;
-    await until(`bytes to ${kind}`, async () => (await get<V1>(`/v1/stats/current/${session}`)).totalBytesOut > 0);
-    t.is((await matrix.kiln.api(`/v1/${session}`, 'DELETE')).status, 200, kind);
-    await out();
-    await until(`${kind} is not counted`, async () => counted((await v1(of)).connections)[kind] === undefined);
-    t.false((await get<string[]>(`/v1/${of}/sessions`)).includes(`my-${kind}`), kind);
-  }
-  t.deepEqual(await get<string[]>(`/v1/${of}/sessions`), []);
-  t.true((await v1(of)).totalBytesOut > 10_000);
-});
+test.serial(
+  'players of every kind are listed by the names that they gave themselves, counted, and thrown out one by one',
+  async (t) => {
+    const stream = await matrix.publish(t, { publisher: 'RTMP (ffmpeg)', codecs: 'H264+AAC' });
+    const of = `${APP}/streams/${stream}`;
+    const names = Object.keys(PLAYERS).map((kind) => `my-${kind}`);
+    const guests = new Map(
+      await Promise.all(
+        Object.entries(PLAYERS).map(async ([kind, play]) => [kind, await play(t, stream, `my-${kind}`)] as const),
+      ),
+    );
+    t.deepEqual((await get<string[]>(`/v1/${of}/sessions`)).toSorted(), names.toSorted());
+    const one = Object.fromEntries(Object.keys(PLAYERS).map((kind) => [kind, 1]));
+    for (const under of [of, APP, 'vhosts/default']) {
+      t.deepEqual(counted((await v1(under)).connections), one, under);
+      t.deepEqual(counted((await v2(under)).publishers.connections), one, under);
+    }
+    t.is((await v2(of)).publishers.totalConnections, names.length);
+    for (const [kind, { out }] of guests) {
+      const session = `${of}/sessions/my-${kind}`;
+      await until(`bytes to ${kind}`, async () => (await get<V1>(`/v1/stats/current/${session}`)).totalBytesOut > 0);
+      t.is((await matrix.kiln.api(`/v1/${session}`, 'DELETE')).status, 200, kind);
+      await out();
+      await until(`${kind} is not counted`, async () => counted((await v1(of)).connections)[kind] === undefined);
+      t.false((await get<string[]>(`/v1/${of}/sessions`)).includes(`my-${kind}`), kind);
+    }
+    t.deepEqual(await get<string[]>(`/v1/${of}/sessions`), []);
+    t.true((await v1(of)).totalBytesOut > 10_000);
+  },
+);

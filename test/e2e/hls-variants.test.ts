@@ -25,13 +25,24 @@ test('hls.js changes between the variants of a playlist, which share their sound
   const track: VideoTrack = { ...(first?.track as VideoTrack), id: 2, name: 'large', bitrate: 900_000 };
   const playlist: Playlist = {
     fileName: 'abr',
-    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: true },
-    renditions: [{ videoVariantName: 'video', audioVariantName: 'audio' }, { videoVariantName: 'large', audioVariantName: 'audio' }],
+    options: {
+      webrtcAutoAbr: true,
+      webrtcAudioOnlyFallback: false,
+      hlsChunklistPathDepth: -1,
+      enableTsPackaging: true,
+    },
+    renditions: [
+      { videoVariantName: 'video', audioVariantName: 'audio' },
+      { videoVariantName: 'large', audioVariantName: 'audio' },
+    ],
   };
   const { app, goLive } = await openLlhls(t, { hls: { segmentDuration: 1, segmentCount: 30 }, playlists: [playlist] });
   app.get('/page', (_request, reply) => reply.type('text/html').send(PAGE));
   app.get('/hls.js', (_request, reply) => reply.type('text/javascript').send(hlsScripts()));
-  const packets = interleaved(small, large.map((packet) => ({ ...packet, track })));
+  const packets = interleaved(
+    small,
+    large.map((packet) => ({ ...packet, track })),
+  );
   const { output } = goLive([...new Set(packets.map((packet) => packet.track))]);
   for (const packet of packets) output.write(packet);
   await app.listen({ host: '127.0.0.1', port: 0 });

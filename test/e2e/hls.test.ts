@@ -9,7 +9,8 @@ import { hlsScripts } from '../support/hls-scripts.ts';
 import { Kiln } from '../support/kiln.ts';
 import { until } from '../support/until.ts';
 
-const CONFIG = '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount><CrossDomains><Url>*</Url></CrossDomains>';
+const CONFIG =
+  '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount><CrossDomains><Url>*</Url></CrossDomains>';
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');
   const hls = new Hls({ liveSyncDurationCount: 2 });
@@ -45,11 +46,28 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
   await until('a master playlist', async () => (await fetch(url)).status === 200);
 
   const [play, probe] = await Promise.all([
-    run('ffmpeg', ['-v', 'warning', '-xerror', '-err_detect', 'explode', '-t', '5', '-i', url, '-map', '0', '-f', 'null', '-']),
+    run('ffmpeg', [
+      '-v',
+      'warning',
+      '-xerror',
+      '-err_detect',
+      'explode',
+      '-t',
+      '5',
+      '-i',
+      url,
+      '-map',
+      '0',
+      '-f',
+      'null',
+      '-',
+    ]),
     run('ffprobe', ['-v', 'warning', '-show_streams', '-of', 'json', url]),
   ]);
   t.deepEqual([play.status, play.stderr], [0, '']);
-  const streams = (JSON.parse(probe.stdout) as { streams: { codec_name: string }[] }).streams.map(({ codec_name: name }) => name);
+  const streams = (JSON.parse(probe.stdout) as { streams: { codec_name: string }[] }).streams.map(
+    ({ codec_name: name }) => name,
+  );
   t.deepEqual([...new Set(streams)].sort(), ['aac', 'h264']);
   t.is(probe.stderr, '');
 
@@ -65,7 +83,9 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
     pages.close();
   });
   const page = await browser.newPage();
-  await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/?url=${encodeURIComponent(`${url}?session=viewer`)}`);
+  await page.goto(
+    `http://127.0.0.1:${(pages.address() as AddressInfo).port}/?url=${encodeURIComponent(`${url}?session=viewer`)}`,
+  );
   await page.waitForFunction('video.currentTime > 2 && video.videoWidth === 320');
 
   const stream = '/v1/stats/current/vhosts/default/apps/app/streams/s';

@@ -11,7 +11,11 @@ import { openLlhls } from '../support/llhls.ts';
 import { until } from '../support/until.ts';
 
 const file = (specifier: string) => fileURLToPath(import.meta.resolve(specifier));
-const SCRIPTS = [file('hls.js/dist/hls.min.js'), file('ovenplayer/dist/ovenplayer.js'), file('../support/hls-player.js')];
+const SCRIPTS = [
+  file('hls.js/dist/hls.min.js'),
+  file('ovenplayer/dist/ovenplayer.js'),
+  file('../support/hls-player.js'),
+];
 const WIDTHS = [160, 320, 640] as const;
 /** What an encoder makes of a picture comes after the picture itself, and sound between the two. */
 const LAG = { picture: 0.25, sound: 0.1 };
@@ -47,7 +51,10 @@ async function open(t: ExecutionContext): Promise<{ page: Page; url: string; liv
     live.close();
   });
   // a player that comes with the stream has too little to hold back from the edge
-  await until('three segments', async () => (await get((await children()).at(-1) ?? '/')).body.split('#EXTINF').length > 3);
+  await until(
+    'three segments',
+    async () => (await get((await children()).at(-1) ?? '/')).body.split('#EXTINF').length > 3,
+  );
   await page.goto(`${origin}/page`);
   for (const path of SCRIPTS) await page.addScriptTag({ content: readFileSync(path, 'utf8') });
   return { page, url: `${origin}/app/stream/ladder.m3u8`, live };
@@ -77,7 +84,11 @@ test.serial('OvenPlayer, unchanged, lists the qualities and changes them', async
   const { page, url } = await open(t);
   await page.evaluate(`playOven('${url}')`);
   await page.waitForFunction('window.player.getQualityLevels().length === 3');
-  t.deepEqual(await page.evaluate('player.getQualityLevels().map(({ width, height }) => [width, height])'), [[160, 90], [320, 180], [640, 360]]);
+  t.deepEqual(await page.evaluate('player.getQualityLevels().map(({ width, height }) => [width, height])'), [
+    [160, 90],
+    [320, 180],
+    [640, 360],
+  ]);
   // a change before the first picture has hls.js append to a buffer that it has not made yet
   await shows(page, ...WIDTHS);
   for (const level of [2, 0, 1] as const) {
@@ -93,9 +104,13 @@ test.serial('hls.js goes down by itself when the line is narrow, and up again wh
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
   const line = await page.context().newCDPSession(page);
-  const narrow = (bitsPerSecond: number) => line.send('Network.emulateNetworkConditions', {
-    offline: false, latency: 0, uploadThroughput: -1, downloadThroughput: bitsPerSecond / 8,
-  });
+  const narrow = (bitsPerSecond: number) =>
+    line.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 0,
+      uploadThroughput: -1,
+      downloadThroughput: bitsPerSecond / 8,
+    });
   await line.send('Network.enable');
   await narrow(420_000);
   await shows(page, 160);
@@ -108,7 +123,10 @@ test.serial('hls.js changes the language', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
-  t.deepEqual(await page.evaluate('hls.audioTracks.map(({ name, lang }) => [name, lang])'), [['English', 'en'], ['한국어', 'ko']]);
+  t.deepEqual(await page.evaluate('hls.audioTracks.map(({ name, lang }) => [name, lang])'), [
+    ['English', 'en'],
+    ['한국어', 'ko'],
+  ]);
   const asked = page.waitForRequest(/part_2_\d+_\d+_audio/);
   await page.evaluate('window.since = undefined, hls.audioTrack = 1');
   await asked;
@@ -129,16 +147,19 @@ function cutOff({ output }: LiveStream, trackId: number): () => void {
   return () => (away = false);
 }
 
-test.serial('hls.js plays another rendition when the encoder of its own is away, and goes on when it is back', async (t) => {
-  const { page, url, live } = await open(t);
-  await page.evaluate(`playHls('${url}')`);
-  await shows(page, 640);
-  const bring = cutOff(live, 10);
-  await shows(page, 160, 320);
-  bring();
-  await shows(page, ...WIDTHS);
-  t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
-});
+test.serial(
+  'hls.js plays another rendition when the encoder of its own is away, and goes on when it is back',
+  async (t) => {
+    const { page, url, live } = await open(t);
+    await page.evaluate(`playHls('${url}')`);
+    await shows(page, 640);
+    const bring = cutOff(live, 10);
+    await shows(page, 160, 320);
+    bring();
+    await shows(page, ...WIDTHS);
+    t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
+  },
+);
 
 test.serial('hls.js plays another rendition when its own is taken out, and the others go on', async (t) => {
   const { page, url, live } = await open(t);

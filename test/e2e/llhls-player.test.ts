@@ -45,13 +45,41 @@ function play(output: OutputStream, clip: () => readonly Packet[]): () => void {
 }
 
 test('hls.js in Chromium plays at the live edge by parts, through a change of configuration', async (t) => {
-  const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-bf', '0', '-g', '30', '-sc_threshold', '0', '-pix_fmt', 'yuv420p', '-c:a', 'aac'];
-  const source = (size: string) => encode([
-    '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=30`, '-f', 'lavfi', '-i', 'sine=sample_rate=48000', ...coding, '-t', `${CLIP_SECONDS}`,
-  ]);
+  const coding = [
+    '-c:v',
+    'libx264',
+    '-preset',
+    'veryfast',
+    '-bf',
+    '0',
+    '-g',
+    '30',
+    '-sc_threshold',
+    '0',
+    '-pix_fmt',
+    'yuv420p',
+    '-c:a',
+    'aac',
+  ];
+  const source = (size: string) =>
+    encode([
+      '-f',
+      'lavfi',
+      '-i',
+      `testsrc2=size=${size}:rate=30`,
+      '-f',
+      'lavfi',
+      '-i',
+      'sine=sample_rate=48000',
+      ...coding,
+      '-t',
+      `${CLIP_SECONDS}`,
+    ]);
   const small = source('320x180');
   const large = source('640x360');
-  const { app, goLive, get, children } = await openLlhls(t, { llhls: { segmentDuration: 2, segmentCount: 10, chunkDuration: 0.5 } });
+  const { app, goLive, get, children } = await openLlhls(t, {
+    llhls: { segmentDuration: 2, segmentCount: 10, chunkDuration: 0.5 },
+  });
   app.get('/page', (_request, reply) => reply.type('text/html').send(PAGE));
   app.get('/hls.js', (_request, reply) => reply.type('text/javascript').send(hlsScripts()));
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -71,7 +99,9 @@ test('hls.js in Chromium plays at the live edge by parts, through a change of co
   await page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320');
   clip = large.packets;
   await page.waitForFunction('video.videoWidth === 640');
-  const parts = await page.evaluate("performance.getEntriesByType('resource').filter(({ name }) => name.includes('/part_')).length");
+  const parts = await page.evaluate(
+    "performance.getEntriesByType('resource').filter(({ name }) => name.includes('/part_')).length",
+  );
   t.true(Number(parts) > 0);
   await page.waitForFunction('hls.latency > 0 && hls.latency < 3');
   const own = await page.evaluate('faults');

@@ -32,7 +32,8 @@ async function arrivals(t: Test, url: string): Promise<Arrival[]> {
   const all: Arrival[] = [];
   await client.play({
     tracks: () => {},
-    packet: ({ track, data }) => void (track.type === 'video' && all.push({ frame: data.toString('latin1'), at: performance.now() })),
+    packet: ({ track, data }) =>
+      void (track.type === 'video' && all.push({ frame: data.toString('latin1'), at: performance.now() })),
     end: () => {},
   });
   return all;
@@ -41,12 +42,18 @@ async function arrivals(t: Test, url: string): Promise<Arrival[]> {
 /** What came from where another begins on, all of it where that began first. Frames of one flash are like those of the next: a whole second is none. */
 function since(begin: readonly Arrival[], all: readonly Arrival[]): readonly Arrival[] {
   const second = begin.slice(0, FRAMERATE);
-  return all.slice(Math.max(0, all.findIndex((_, i) => second.every(({ frame }, j) => all[i + j]?.frame === frame))));
+  return all.slice(
+    Math.max(
+      0,
+      all.findIndex((_, i) => second.every(({ frame }, j) => all[i + j]?.frame === frame)),
+    ),
+  );
 }
 
 test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no later than the latency allows', async (t) => {
   const kiln = await Kiln.start({
-    ovt: true, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>',
+    ovt: true,
+    llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>',
     srt: { in: `<Options><Option><Key>SRTO_RCVLATENCY</Key><Value>${LATENCY_MS}</Value></Option></Options>` },
   });
   t.teardown(() => kiln.stop());
@@ -56,17 +63,54 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
     `[f=mpegts]srt://127.0.0.1:${port}?streamid=default/app/${name}&pkt_size=1316&connect_timeout=30000&latency=${LATENCY_MS * 1000}`;
   // the same frames at the same moment, over a good way and over a bad one
   const publisher = new Program('ffmpeg', [
-    '-nostdin', '-loglevel', 'error', '-re', '-f', 'lavfi', '-i', PICTURE, '-re', '-f', 'lavfi', '-i', SOUND, '-map', '0:v', '-map', '1:a',
-    '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-g', String(FRAMERATE), '-b:v', '300k',
-    '-c:a', 'aac', '-f', 'tee', `${to(kiln.ports.srt as number, 'good')}|${to(relay.port, 'bad')}`,
+    '-nostdin',
+    '-loglevel',
+    'error',
+    '-re',
+    '-f',
+    'lavfi',
+    '-i',
+    PICTURE,
+    '-re',
+    '-f',
+    'lavfi',
+    '-i',
+    SOUND,
+    '-map',
+    '0:v',
+    '-map',
+    '1:a',
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    '-tune',
+    'zerolatency',
+    '-pix_fmt',
+    'yuv420p',
+    '-g',
+    String(FRAMERATE),
+    '-b:v',
+    '300k',
+    '-c:a',
+    'aac',
+    '-f',
+    'tee',
+    `${to(kiln.ports.srt as number, 'good')}|${to(relay.port, 'bad')}`,
   ]);
   t.teardown(() => publisher.stop());
   await Promise.all([kiln.liveStream('good'), kiln.liveStream('bad')]);
-  const [good, bad] = await Promise.all(['good', 'bad'].map((name) => arrivals(t, kiln.ovtUrl(name)))) as [Arrival[], Arrival[]];
+  const [good, bad] = (await Promise.all(['good', 'bad'].map((name) => arrivals(t, kiln.ovtUrl(name))))) as [
+    Arrival[],
+    Arrival[],
+  ];
   const url = kiln.httpUrl('/app/bad/llhls.m3u8');
   await until('LL-HLS', async () => (await fetch(url)).status === 200);
   const { pictures, skews } = await judge({ from: url, seconds: 5 });
-  await until('frames', () => bad.length > FRAMES && relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20);
+  await until(
+    'frames',
+    () => bad.length > FRAMES && relay.counts.toServer.lost > 20 && relay.counts.toServer.overtaken > 20,
+  );
   t.true(pictures >= 4 * FRAMERATE);
   t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < 0.1), skews.join());
 
@@ -74,9 +118,15 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
   const [expected, came] = [since(bad, good), since(good, bad)];
   const both = came.flatMap((one, i) => (expected[i] === undefined ? [] : [{ came: one, expected: expected[i] }]));
   t.true(both.length > FRAMES / 2);
-  t.is(both.findIndex((each) => each.came.frame !== each.expected.frame), -1, 'every frame, in order');
+  t.is(
+    both.findIndex((each) => each.came.frame !== each.expected.frame),
+    -1,
+    'every frame, in order',
+  );
   const later = both.map((each) => each.came.at - each.expected.at);
-  t.log(`${relay.counts.toServer.lost} of ${relay.counts.toServer.received} datagrams were lost; frames came ${Math.round(Math.min(...later))} to ${Math.round(Math.max(...later))} ms later`);
+  t.log(
+    `${relay.counts.toServer.lost} of ${relay.counts.toServer.received} datagrams were lost; frames came ${Math.round(Math.min(...later))} to ${Math.round(Math.max(...later))} ms later`,
+  );
   t.true(Math.max(...later) < LATENCY_MS, 'whatever was lost');
 });
 
@@ -89,7 +139,10 @@ test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP
     h264({ source: PICTURE, width: WIDTH, height: HEIGHT, fps: FRAMERATE, gop: FRAMERATE, seconds: PERIOD }),
     opus(PERIOD, 1, 'audio', 0, SOUND),
   ]);
-  const peer = new PublisherPeer({ exactReports: true, media: [video, { ...sound, frames: sound.frames.slice(0, PERIOD * 50) }] });
+  const peer = new PublisherPeer({
+    exactReports: true,
+    media: [video, { ...sound, frames: sound.frames.slice(0, PERIOD * 50) }],
+  });
   t.teardown(() => peer.close());
   let relay: UdpRelay | undefined;
   t.teardown(() => relay?.close());
@@ -105,13 +158,20 @@ test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP
   t.teardown(() => viewer.close());
   await viewer.play(kiln.httpUrl('/app/live?direction=whep'));
   const watched = async (): Promise<Judgement> => {
-    await viewer.until(() => viewer.frames().length > FRAMES && viewer.sentAt() !== undefined && isWhole(viewer.packets.video));
+    await viewer.until(
+      () => viewer.frames().length > FRAMES && viewer.sentAt() !== undefined && isWhole(viewer.packets.video),
+    );
     return judge({ from: recordingOf(viewer, 'H264', true) });
   };
   const [played, seen] = await Promise.all([judge({ from: url, seconds: 8 }), watched()]);
   // what mediasoup reports of a way that wavers may be off by as much as that does
-  for (const [{ pictures, skews }, most] of [[played, 0.1], [seen, 0.1 + BAD.jitterMs / 1000]] as const) {
-    t.log(`${pictures} pictures, ${relay?.counts.toServer.lost} datagrams were lost, off by ${skews.map((skew) => Math.round(skew * 1000)).join(', ')} ms`);
+  for (const [{ pictures, skews }, most] of [
+    [played, 0.1],
+    [seen, 0.1 + BAD.jitterMs / 1000],
+  ] as const) {
+    t.log(
+      `${pictures} pictures, ${relay?.counts.toServer.lost} datagrams were lost, off by ${skews.map((skew) => Math.round(skew * 1000)).join(', ')} ms`,
+    );
     t.true(pictures >= 4 * FRAMERATE);
     t.true(skews.length > 0 && skews.every((skew) => Math.abs(skew) < most), skews.join());
   }

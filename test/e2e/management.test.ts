@@ -7,7 +7,12 @@ import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, type ApiAnswer } from '../support/kiln.ts';
 import { until } from '../support/until.ts';
 
-const APPLICATION = { name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: { segmentDuration: 2 }, webrtc: {} } };
+const APPLICATION = {
+  name: 'app',
+  type: 'live',
+  providers: { rtmp: {} },
+  publishers: { llhls: { segmentDuration: 2 }, webrtc: {} },
+};
 const VHOST = { name: 'made', host: { names: ['127.0.0.1'] }, applications: [APPLICATION] };
 const APP = '/v1/vhosts/made/apps/app';
 

@@ -19,14 +19,24 @@ test('what Chromium publishes by WHIP is decoded by every player', async (t) => 
   const page = await browser.newPage({ bypassCSP: true });
   await page.goto(kiln.httpUrl('/'));
   await page.addScriptTag({ path: SCRIPT });
-  await page.evaluate(`publishWhip('${kiln.httpUrl('/app/chromium?direction=whip')}', { codec: 'H264', width: 320, height: 180 })`);
+  await page.evaluate(
+    `publishWhip('${kiln.httpUrl('/app/chromium?direction=whip')}', { codec: 'H264', width: 320, height: 180 })`,
+  );
   const { input } = await kiln.liveStream('chromium');
-  t.deepEqual(input.tracks.map(({ video, audio }) => (video ?? audio)?.codec), ['H264', 'OPUS']);
+  t.deepEqual(
+    input.tracks.map(({ video, audio }) => (video ?? audio)?.codec),
+    ['H264', 'OPUS'],
+  );
   const failures: string[] = [];
   // one after the other: what encodes needs most of the machine
   for (const player of playersOf('H264+OPUS')) {
     try {
-      for (const { pictures, keyFrames, sound } of await PLAYERS[player].watch({ kiln, stream: 'chromium', video: 'H264', audio: 'OPUS' })) {
+      for (const { pictures, keyFrames, sound } of await PLAYERS[player].watch({
+        kiln,
+        stream: 'chromium',
+        video: 'H264',
+        audio: 'OPUS',
+      })) {
         t.log(`${player}: ${pictures} pictures, ${keyFrames} key frames, ${sound} s of sound`);
         t.true(pictures >= LEAST_SECONDS * PICTURES_PER_SECOND && keyFrames > 0 && sound >= LEAST_SECONDS, player);
       }

@@ -27,9 +27,11 @@ async function master(kiln: Kiln): Promise<string> {
 
 /** What a second of the sound in a chunklist sounds like to ffmpeg: Hz. */
 async function pitch(url: string): Promise<number> {
-  const { stdout } = await run('ffmpeg', [
-    '-v', 'error', '-i', url, '-t', '1', '-ac', '1', '-ar', String(SAMPLERATE), '-f', 's16le', '-',
-  ], { encoding: 'buffer', timeout: PATIENCE_MS });
+  const { stdout } = await run(
+    'ffmpeg',
+    ['-v', 'error', '-i', url, '-t', '1', '-ac', '1', '-ar', String(SAMPLERATE), '-f', 's16le', '-'],
+    { encoding: 'buffer', timeout: PATIENCE_MS },
+  );
   let rises = 0;
   for (let at = 2; at < stdout.length; at += 2) {
     if (stdout.readInt16LE(at) >= 0 && stdout.readInt16LE(at - 2) < 0) rises++;
@@ -41,7 +43,11 @@ test('one stream brings sound in two languages, and LL-HLS plays each', async (t
   const { kiln, stream } = await publish(t);
   t.deepEqual(
     stream.input.tracks.map(({ id, type, audio }) => [id, type, audio?.language, audio?.bitrateConf]),
-    [[0, 'Video', undefined, undefined], [1, 'Audio', 'eng', 64_000], [3, 'Audio', 'kor', 64_000]],
+    [
+      [0, 'Video', undefined, undefined],
+      [1, 'Audio', 'eng', 64_000],
+      [3, 'Audio', 'kor', 64_000],
+    ],
   );
   t.deepEqual(
     stream.outputs[0]?.tracks.map(({ video, audio }) => video?.codec ?? `${audio?.codec} ${audio?.language}`).sort(),
@@ -53,7 +59,10 @@ test('one stream brings sound in two languages, and LL-HLS plays each', async (t
     language: /LANGUAGE="([^"]+)"/.exec(attributes)?.[1],
     url: kiln.httpUrl(/URI="([^"]+)"/.exec(attributes)?.[1] ?? ''),
   }));
-  t.deepEqual(media.map(({ language }) => language), ['en', 'ko']);
+  t.deepEqual(
+    media.map(({ language }) => language),
+    ['en', 'ko'],
+  );
   t.is(media[0]?.group, media[1]?.group);
   const pitches = await Promise.all(media.map(({ url }) => pitch(url)));
   for (const [i, expected] of [440, 880].entries()) {
@@ -63,9 +72,16 @@ test('one stream brings sound in two languages, and LL-HLS plays each', async (t
 
 test('a source that sends a ladder of pictures has each of them in its output', async (t) => {
   const { kiln, stream } = await publish(t, { sizes: ['320x180', '160x90'], languages: ['eng'] });
-  const videos = (tracks: StreamInfo['input']['tracks']) => tracks.flatMap(({ video }) => (video ? [[video.width, video.bypass]] : []));
-  t.deepEqual(videos(stream.input.tracks), [[320, false], [160, false]]);
-  t.deepEqual(videos(stream.outputs[0]?.tracks ?? []), [[320, true], [160, true]]);
+  const videos = (tracks: StreamInfo['input']['tracks']) =>
+    tracks.flatMap(({ video }) => (video ? [[video.width, video.bypass]] : []));
+  t.deepEqual(videos(stream.input.tracks), [
+    [320, false],
+    [160, false],
+  ]);
+  t.deepEqual(videos(stream.outputs[0]?.tracks ?? []), [
+    [320, true],
+    [160, true],
+  ]);
   const sizes = [...(await master(kiln)).matchAll(/RESOLUTION=(\d+x\d+)/g)].map(([, size]) => size);
   t.deepEqual(sizes.sort(), ['160x90', '320x180']);
 });

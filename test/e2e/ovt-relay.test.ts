@@ -82,7 +82,11 @@ function record(output: OutputStream): Packet[] {
   return packets;
 }
 
-async function opened(relays: Relays, application: Parameters<Relays['find']>[0], name = 'talk'): Promise<OutputStream> {
+async function opened(
+  relays: Relays,
+  application: Parameters<Relays['find']>[0],
+  name = 'talk',
+): Promise<OutputStream> {
   const output = await relays.find(application, name);
   if (output === undefined) throw new Error('not relayed');
   return output;
@@ -91,11 +95,25 @@ async function opened(relays: Relays, application: Parameters<Relays['find']>[0]
 test('every codec passes as it is, with names, languages and playlists', async (t) => {
   const { far, application, relays } = nodes(t);
   const given: Media<Track>[] = [
-    await h264({ seconds: 0.5 }), await aac(440, { language: 'de', characteristics: 'c' }, 0.5),
-    await h265(2), { ...(await av1Media()) }, await ivf('VP8', { seconds: 0.5 }), await ivf('VP9', { seconds: 0.5 }), await opusMedia(), PICTURES,
+    await h264({ seconds: 0.5 }),
+    await aac(440, { language: 'de', characteristics: 'c' }, 0.5),
+    await h265(2),
+    { ...(await av1Media()) },
+    await ivf('VP8', { seconds: 0.5 }),
+    await ivf('VP9', { seconds: 0.5 }),
+    await opusMedia(),
+    PICTURES,
   ];
   const all = given.map((media, id) => ({ ...media, track: { ...media.track, id, name: `track ${id}` } }));
-  const source = announce(goLive(far, 'app', 'talk', all.map(({ track }) => track)), far);
+  const source = announce(
+    goLive(
+      far,
+      'app',
+      'talk',
+      all.map(({ track }) => track),
+    ),
+    far,
+  );
   const output = await opened(relays, application);
   t.true(output.input.isRelay);
   t.is(application.output('talk'), output);
@@ -104,14 +122,32 @@ test('every codec passes as it is, with names, languages and playlists', async (
   for (const [i, { track }] of all.entries()) {
     const relayed = output.tracks[i] as Track;
     t.true(sameFormat(relayed, track));
-    t.like(relayed, { id: track.id, name: track.name, language: track.language, characteristics: track.characteristics });
+    t.like(relayed, {
+      id: track.id,
+      name: track.name,
+      language: track.language,
+      characteristics: track.characteristics,
+    });
   }
   const packets = record(output);
   const sent = all.flatMap((media) => packetsOf(media));
   for (const packet of sent) source.write(packet);
   await until('all packets', () => packets.length === sent.length);
-  t.true(packets.every(({ data, key, track }, i) => data.equals((sent[i] as Packet).data) && key === (sent[i] as Packet).key && output.tracks.includes(track)));
-  t.deepEqual([source.sessions.size, source.counters.publishers.ovt, source.counters.out.totalBytes, output.input.counters.in.totalBytes], [0, 0, 0, 0]);
+  t.true(
+    packets.every(
+      ({ data, key, track }, i) =>
+        data.equals((sent[i] as Packet).data) && key === (sent[i] as Packet).key && output.tracks.includes(track),
+    ),
+  );
+  t.deepEqual(
+    [
+      source.sessions.size,
+      source.counters.publishers.ovt,
+      source.counters.out.totalBytes,
+      output.input.counters.in.totalBytes,
+    ],
+    [0, 0, 0, 0],
+  );
 });
 
 test('the first relay of a stream begins with its next key frame, the next with what came since; it wakes what waits for viewers', async (t) => {
@@ -126,7 +162,11 @@ test('the first relay of a stream begins with its next key frame, the next with 
   application.vhost.registry.on('output', (output) => received.push(record(output)));
   const came = (relay: number, from: number, to: number) =>
     until(`frames up to ${to}`, () => received[relay]?.length === to - from).then(() =>
-      t.deepEqual(received[relay]?.map(({ data }) => data), packets.slice(from, to).map(({ data }) => data)));
+      t.deepEqual(
+        received[relay]?.map(({ data }) => data),
+        packets.slice(from, to).map(({ data }) => data),
+      ),
+    );
   write(0, 20);
   const [first, same] = await Promise.all([opened(relays, application), opened(relays, application)]);
   t.is(first, same);
@@ -159,7 +199,10 @@ test('it goes on with another owner, on the same times, and its viewers stay', a
   for (const packet of packetsOf(other)) next.write(packet);
   await until('all packets of both', () => packets.length === media.frames.length + other.frames.length);
   t.true(packets.every(({ dts }, i) => i === 0 || dts > (packets[i - 1] as Packet).dts));
-  t.deepEqual(output.tracks.map((track) => (track as { width: number }).width), [160]);
+  t.deepEqual(
+    output.tracks.map((track) => (track as { width: number }).width),
+    [160],
+  );
   t.false(output.closed);
   next.input.end('deleted');
   await until('it ends with the stream', () => output.closed);

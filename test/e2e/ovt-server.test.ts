@@ -32,22 +32,41 @@ const refusal = async (ovt: Start, path: string): Promise<string> => {
 
 /** With tracks `hd`, `sd` and `sound`. */
 const PROFILE = {
-  name: 'p', outputStreamName: '${OriginStreamName}',
+  name: 'p',
+  outputStreamName: '${OriginStreamName}',
   tracksets: [
     { name: 'low', strict: false, videos: [{ name: 'sd', indexHint: -1 }], audios: [{ name: 'sound', indexHint: 0 }] },
-    { name: 'gone', strict: true, videos: [{ name: 'sd', indexHint: -1 }, { name: 'uhd', indexHint: -1 }], audios: [] },
+    {
+      name: 'gone',
+      strict: true,
+      videos: [
+        { name: 'sd', indexHint: -1 },
+        { name: 'uhd', indexHint: -1 },
+      ],
+      audios: [],
+    },
   ],
 } as unknown as OutputProfileConfig;
 const HD = videoTrack({ id: 0, name: 'hd' });
 const TRACKS = [HD, videoTrack({ id: 1, name: 'sd' }), audioTrack({ id: 2, name: 'sound' })];
-const KEY_FRAME: Packet = { track: HD, dts: 0, pts: 0, duration: 0, key: true, data: Buffer.of(0, 0, 0, 2, 0x65, 0x88) };
+const KEY_FRAME: Packet = {
+  track: HD,
+  dts: 0,
+  pts: 0,
+  duration: 0,
+  key: true,
+  data: Buffer.of(0, 0, 0, 2, 0x65, 0x88),
+};
 
 test('what is not there is refused, and says why', async (t) => {
   const ovt = await start(t);
   t.is(await refusal(ovt, 'app/none'), '404: There is no such stream (#default#app/none)');
   t.is(await refusal(ovt, 'other/none'), '404: There is no such stream (#default#other/none)');
   const edge = await rawOvt(t, ovt.server.port);
-  t.like(await edge.ask('describe', 'ovt://elsewhere/app/talk'), { code: 404, message: 'There is no such stream (elsewhere/talk)' });
+  t.like(await edge.ask('describe', 'ovt://elsewhere/app/talk'), {
+    code: 404,
+    message: 'There is no such stream (elsewhere/talk)',
+  });
   t.like(await edge.ask('describe', 'rtmp://127.0.0.1/app/talk'), { code: 404 });
 });
 
@@ -58,9 +77,15 @@ test('requests that are none are answered, and the connection goes on', async (t
   const target = ovt.url('app/talk');
   t.deepEqual(await edge.send('{'), { id: 0, application: 'unknown', code: 500, message: 'Server Internals Error' });
   for (const wrong of [
-    {}, { id: 7 }, { id: 7, application: 'describe' }, { id: 7, application: 'describe', target: 1 },
-    { id: 7, application: 'constructor', target }, { id: 'a', application: 'describe', target }, { id: 7, application: 'dance', target },
-  ]) t.like(await edge.send(wrong), { id: wrong.id === 7 ? 7 : 0, application: 'unknown', code: 404 });
+    {},
+    { id: 7 },
+    { id: 7, application: 'describe' },
+    { id: 7, application: 'describe', target: 1 },
+    { id: 7, application: 'constructor', target },
+    { id: 'a', application: 'describe', target },
+    { id: 7, application: 'dance', target },
+  ])
+    t.like(await edge.send(wrong), { id: wrong.id === 7 ? 7 : 0, application: 'unknown', code: 404 });
   t.like(await edge.ask('describe', target), { code: 200 });
   t.like(await edge.ask('stop', target), { code: 200, application: 'stop' });
   await until('the end', () => edge.closed);
@@ -95,14 +120,23 @@ test('a trackset has its tracks alone', async (t) => {
   const ovt = await start(t, { outputProfile: [PROFILE] });
   const output = goLive(ovt.registry, 'app', 'talk', TRACKS);
   const { recorder } = await playOvt(ovt.url('app/talk/low'));
-  t.deepEqual(recorder.told.map(({ tracks, playlists }) => [tracks.map(({ name }) => name), playlists.length]), [[['sd', 'sound'], 0]]);
+  t.deepEqual(
+    recorder.told.map(({ tracks, playlists }) => [tracks.map(({ name }) => name), playlists.length]),
+    [[['sd', 'sound'], 0]],
+  );
   for (const track of TRACKS) output.write({ ...KEY_FRAME, track });
   await until('what is of the set', () => recorder.packets.length === 2);
-  t.deepEqual(recorder.packets.map(({ track }) => track.name), ['sd', 'sound']);
+  t.deepEqual(
+    recorder.packets.map(({ track }) => track.name),
+    ['sd', 'sound'],
+  );
   t.is(await refusal(ovt, 'app/talk/none'), '404: There is no such trackset (none)');
   t.is(await refusal(ovt, 'app/talk/gone'), '404: There is no such trackset (gone)');
   const { recorder: whole } = await playOvt(ovt.url('app/talk'));
-  t.deepEqual(whole.told.map(({ tracks, playlists }) => [tracks.length, playlists.length]), [[3, 2]]);
+  t.deepEqual(
+    whole.told.map(({ tracks, playlists }) => [tracks.length, playlists.length]),
+    [[3, 2]],
+  );
 });
 
 test('only some networks, as many as are allowed, and nobody whom access control guards against', async (t) => {
@@ -122,7 +156,12 @@ test('only some networks, as many as are allowed, and nobody whom access control
   const { client } = await playOvt(narrow.url('app/talk'));
   await t.throwsAsync(playOvt(narrow.url('app/talk')), { message: /\(503\): Too many connections: 1 are allowed/ });
   client.close();
-  await until('there is room', async () => playOvt(narrow.url('app/talk')).then(() => true, () => false));
+  await until('there is room', async () =>
+    playOvt(narrow.url('app/talk')).then(
+      () => true,
+      () => false,
+    ),
+  );
 });
 
 test('who reads too slowly goes on at a key frame, and holds up nobody', async (t) => {
@@ -179,7 +218,10 @@ test('a client that sends anything else costs nobody but itself', async (t) => {
   await until('who asks for too much is gone', () => request.closed);
   output.write(KEY_FRAME);
   await until('the player plays', () => recorder.packets.length === 1);
-  t.false(ovt.lines.some(({ level }) => Number(level) >= 50), JSON.stringify(ovt.lines.filter(({ level }) => Number(level) >= 50)));
+  t.false(
+    ovt.lines.some(({ level }) => Number(level) >= 50),
+    JSON.stringify(ovt.lines.filter(({ level }) => Number(level) >= 50)),
+  );
 });
 
 test('DelayBufferTimeMs: everything is sent later', async (t) => {

@@ -34,7 +34,10 @@ const CASES: readonly (readonly [name: string, media: () => Promise<readonly Med
 for (const [name, media] of CASES) {
   test(`${name}: what is put out comes in as it was`, async (t) => {
     const all = await media();
-    const { output, recorder } = await playing(t, all.map(({ track }) => track));
+    const { output, recorder } = await playing(
+      t,
+      all.map(({ track }) => track),
+    );
     const sent = all.map((one) => packetsOf(one));
     for (const packets of sent) write(output, packets);
     await until('all packets', () => recorder.packets.length === sent.flat().length);
@@ -45,9 +48,14 @@ for (const [name, media] of CASES) {
       t.like(tracks[i], { id: track.id, name: track.name, type: track.type });
       const received = recorder.of(track.id);
       const own = sent[i] as Packet[];
-      t.true(received.every(({ data, key }, at) => data.equals((own[at] as Packet).data) && key === (own[at] as Packet).key));
+      t.true(
+        received.every(({ data, key }, at) => data.equals((own[at] as Packet).data) && key === (own[at] as Packet).key),
+      );
       const base = (received[0] as Packet).dts;
-      t.deepEqual(received.map(({ dts }) => dts - base), own.map(({ dts }) => dts - (own[0] as Packet).dts));
+      t.deepEqual(
+        received.map(({ dts }) => dts - base),
+        own.map(({ dts }) => dts - (own[0] as Packet).dts),
+      );
     }
   });
 }
@@ -58,14 +66,24 @@ test('an edge that is no Kiln gets start codes with parameter sets, and ADTS', a
   t.teardown(() => ovt.close());
   const output = goLive(ovt.registry, 'app', 'talk', [video.track, audio.track]);
   const edge = await rawOvt(t, ovt.server.port);
-  t.like(await edge.ask('describe', ovt.url('app/talk')), { code: 200, contents: { version: 18, stream: { appName: '#default#app', streamName: 'talk' } } });
+  t.like(await edge.ask('describe', ovt.url('app/talk')), {
+    code: 200,
+    contents: { version: 18, stream: { appName: '#default#app', streamName: 'talk' } },
+  });
   const played = await edge.ask('play', ovt.url('app/talk'));
   t.is(played.code, 200);
   t.false('contents' in played);
   write(output, packetsOf(video).slice(0, 2));
   write(output, packetsOf(audio).slice(0, 1));
   const frames = await until('frames', () => edge.frames.length === 3 && edge.frames);
-  t.deepEqual(frames.map(({ bitstream, packetType, key }) => [bitstream, packetType, key]), [[1, 3, true], [1, 3, false], [10, 1, true]]);
+  t.deepEqual(
+    frames.map(({ bitstream, packetType, key }) => [bitstream, packetType, key]),
+    [
+      [1, 3, true],
+      [1, 3, false],
+      [10, 1, true],
+    ],
+  );
   t.is(frames[0]?.data.subarray(0, 5).toString('hex'), '0000000167');
   t.is(frames[1]?.data.subarray(0, 4).toString('hex'), '00000001');
   t.is(frames[2]?.data.subarray(0, 2).toString('hex'), 'fff1');
@@ -78,7 +96,12 @@ test('what an edge gets is decoded by ffmpeg, every frame of it', async (t) => {
   const media = [await h264({ seconds: 1 }), await h265(2), await aac(440, {}, 1)];
   const ovt = await startOvt();
   t.teardown(() => ovt.close());
-  const output = goLive(ovt.registry, 'app', 'talk', media.map(({ track }) => track));
+  const output = goLive(
+    ovt.registry,
+    'app',
+    'talk',
+    media.map(({ track }) => track),
+  );
   const edge = await rawOvt(t, ovt.server.port);
   t.is((await edge.ask('play', ovt.url('app/talk'))).code, 200);
   const sent = media.flatMap((one: Media<Track>) => packetsOf(one));
@@ -92,18 +115,28 @@ test('what an edge gets is decoded by ffmpeg, every frame of it', async (t) => {
 });
 
 test('a change of tracks in mid-stream', async (t) => {
-  const [one, other, sound] = [await h264({ seconds: 0.5 }), await h264({ seconds: 0.5, width: 160, height: 90 }), await aac(440, {}, 0.5)];
+  const [one, other, sound] = [
+    await h264({ seconds: 0.5 }),
+    await h264({ seconds: 0.5, width: 160, height: 90 }),
+    await aac(440, {}, 0.5),
+  ];
   const { output, recorder } = await playing(t, [one.track, sound.track]);
   write(output, packetsOf(one));
   output.setTracks([other.track, sound.track]);
   write(output, packetsOf(other, 90_000));
   output.setTracks([sound.track]);
   write(output, packetsOf(sound));
-  await until('all packets', () => recorder.packets.length === one.frames.length + other.frames.length + sound.frames.length);
+  await until(
+    'all packets',
+    () => recorder.packets.length === one.frames.length + other.frames.length + sound.frames.length,
+  );
   const shown = recorder.told.map(({ tracks }) => tracks.map((track) => ('width' in track ? track.width : track.name)));
   t.deepEqual(shown, [[320, 'audio'], [160, 'audio'], ['audio']]);
   const tracks = [...new Set(recorder.packets.map(({ track }) => track))];
-  t.deepEqual(tracks.map((track) => ('width' in track ? track.width : track.name)), [320, 160, 'audio']);
+  t.deepEqual(
+    tracks.map((track) => ('width' in track ? track.width : track.name)),
+    [320, 160, 'audio'],
+  );
 });
 
 test('the stream ends: the player is told, and whether it goes on', async (t) => {
@@ -113,7 +146,10 @@ test('the stream ends: the player is told, and whether it goes on', async (t) =>
     if (forGood) output.input.end('deleted');
     else output.input.close('the publisher went');
     const ended = await until('the end', () => recorder.ended);
-    t.deepEqual(ended, { reason: `the origin ended the stream: ${forGood ? 'deleted' : 'the publisher went'}`, forGood });
+    t.deepEqual(ended, {
+      reason: `the origin ended the stream: ${forGood ? 'deleted' : 'the publisher went'}`,
+      forGood,
+    });
   }
 });
 

@@ -11,14 +11,30 @@ test.after.always(() => kiln.stop());
 async function decode(t: ExecutionContext, stream: string): Promise<void> {
   const url = kiln.httpUrl(`/app/${stream}/llhls.m3u8`);
   await until('the master playlist is there', async () => (await fetch(url)).status === 200);
-  const player = new Program('ffmpeg', ['-nostdin', '-v', 'warning', '-i', url, '-map', '0', '-t', '5', '-fps_mode', 'vfr', '-f', 'null', '-']);
+  const player = new Program('ffmpeg', [
+    '-nostdin',
+    '-v',
+    'warning',
+    '-i',
+    url,
+    '-map',
+    '0',
+    '-t',
+    '5',
+    '-fps_mode',
+    'vfr',
+    '-f',
+    'null',
+    '-',
+  ]);
   t.teardown(() => player.stop());
   t.is(await player.exited(), 0, player.stderr);
   t.is(complaints(player.stderr), '');
   const { body } = await kiln.stream(stream);
   const sounds = body.response.outputs[0]?.tracks.flatMap(({ audio }) => audio ?? []);
   t.deepEqual(sounds?.map(({ codec, bypass, codecStatus }) => [codec, bypass, codecStatus]).sort(), [
-    ['AAC', true, 'Ready'], ['OPUS', false, 'Ready'],
+    ['AAC', true, 'Ready'],
+    ['OPUS', false, 'Ready'],
   ]);
 }
 
@@ -32,7 +48,12 @@ test('ffmpeg publishes H264 and AAC; the API tells the truth; LL-HLS decodes wit
   const { input, outputs, name } = await kiln.liveStream('main');
   t.is(name, 'main');
   t.is(input.sourceType, 'Rtmp');
-  t.like(input.connection, { transport: 'TCP', protocol: 'TCP', localPort: kiln.ports.rtmp, remoteAddress: '127.0.0.1' });
+  t.like(input.connection, {
+    transport: 'TCP',
+    protocol: 'TCP',
+    localPort: kiln.ports.rtmp,
+    remoteAddress: '127.0.0.1',
+  });
   const [video, audio] = input.tracks;
   t.like(video, { type: 'Video', video: { codec: 'H264', width: 640, height: 360, timebase: { num: 1, den: 90000 } } });
   t.like(audio, { type: 'Audio', audio: { codec: 'AAC', samplerate: 48000, channel: 2 } });
@@ -55,8 +76,14 @@ test('B-frames pass through LL-HLS', async (t) => {
 });
 
 const EXTENDED: Record<string, Picture> = {
-  H265: { size: '320x180', codec: ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p'] },
-  AV1: { size: '320x180', codec: ['-c:v', 'libsvtav1', '-preset', '12', '-svtav1-params', 'pred-struct=1:rc=2', '-pix_fmt', 'yuv420p'] },
+  H265: {
+    size: '320x180',
+    codec: ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error', '-pix_fmt', 'yuv420p'],
+  },
+  AV1: {
+    size: '320x180',
+    codec: ['-c:v', 'libsvtav1', '-preset', '12', '-svtav1-params', 'pred-struct=1:rc=2', '-pix_fmt', 'yuv420p'],
+  },
 };
 for (const [name, picture] of Object.entries(EXTENDED)) {
   test(`ffmpeg 7 publishes ${name} by Enhanced RTMP and LL-HLS decodes`, async (t) => {
@@ -71,10 +98,40 @@ for (const [name, picture] of Object.entries(EXTENDED)) {
 // the sink keeps the time: live sources leave samples out where the machine is busy, and that is a gap
 test('GStreamer publishes by rtmp2sink and LL-HLS decodes', async (t) => {
   const publisher = new Program('gst-launch-1.0', [
-    '-q', 'videotestsrc', '!', 'video/x-raw,width=320,height=180,framerate=30/1',
-    '!', 'x264enc', 'tune=zerolatency', 'speed-preset=ultrafast', 'key-int-max=30', 'bitrate=300', '!', 'h264parse', '!', 'queue', '!', 'mux.',
-    'audiotestsrc', '!', 'audio/x-raw,rate=48000,channels=2', '!', 'avenc_aac', '!', 'aacparse', '!', 'queue', '!', 'mux.',
-    'flvmux', 'name=mux', 'streamable=true', '!', 'rtmp2sink', 'sync=true', `location=${kiln.rtmpUrl('gst')}`,
+    '-q',
+    'videotestsrc',
+    '!',
+    'video/x-raw,width=320,height=180,framerate=30/1',
+    '!',
+    'x264enc',
+    'tune=zerolatency',
+    'speed-preset=ultrafast',
+    'key-int-max=30',
+    'bitrate=300',
+    '!',
+    'h264parse',
+    '!',
+    'queue',
+    '!',
+    'mux.',
+    'audiotestsrc',
+    '!',
+    'audio/x-raw,rate=48000,channels=2',
+    '!',
+    'avenc_aac',
+    '!',
+    'aacparse',
+    '!',
+    'queue',
+    '!',
+    'mux.',
+    'flvmux',
+    'name=mux',
+    'streamable=true',
+    '!',
+    'rtmp2sink',
+    'sync=true',
+    `location=${kiln.rtmpUrl('gst')}`,
   ]);
   t.teardown(() => publisher.stop());
   const { input } = await kiln.liveStream('gst');
@@ -83,7 +140,12 @@ test('GStreamer publishes by rtmp2sink and LL-HLS decodes', async (t) => {
 });
 
 test('DELETE of a stream disconnects its publisher', async (t) => {
-  const publisher = new Program('ffmpeg', [...patternArguments({ size: '320x180' }), '-f', 'flv', kiln.rtmpUrl('gone')]);
+  const publisher = new Program('ffmpeg', [
+    ...patternArguments({ size: '320x180' }),
+    '-f',
+    'flv',
+    kiln.rtmpUrl('gone'),
+  ]);
   t.teardown(() => publisher.stop());
   await kiln.liveStream('gone');
   const deleted = await kiln.api('/v1/vhosts/default/apps/app/streams/gone', 'DELETE');

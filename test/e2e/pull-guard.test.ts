@@ -9,7 +9,8 @@ test('streams are pulled from the networks of Modules/Pull only, and the log say
   const origin = await Origin.start(t, 'src');
   const kiln = await Kiln.start({ ovt: true, modules: '<Pull><Networks>127.0.0.1, 10.0.0.0/8</Networks></Pull>' });
   t.teardown(() => kiln.stop());
-  const pull = async (url: string, name = 'copy') => (await kiln.api(STREAMS, 'POST', { name, urls: [url], properties: { retryCount: 3 } })).status;
+  const pull = async (url: string, name = 'copy') =>
+    (await kiln.api(STREAMS, 'POST', { name, urls: [url], properties: { retryCount: 3 } })).status;
   let seen = 0;
   for (const [url, reason] of [
     [origin.url('src').replace('127.0.0.1', '127.0.0.2'), '127.0.0.2 is in none of the networks of Modules/Pull'],

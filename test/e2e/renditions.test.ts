@@ -18,7 +18,12 @@ const [high, mid, low] = (await ladder([
 const sound = await opus();
 const OPTIONS = ladderPlaylist([]).options;
 
-async function start(t: ExecutionContext, media: readonly LiveMedia[], playlist: Playlist, options: WebrtcServerOptions = {}) {
+async function start(
+  t: ExecutionContext,
+  media: readonly LiveMedia[],
+  playlist: Playlist,
+  options: WebrtcServerOptions = {},
+) {
   const server = await startWebrtc(t, options);
   const live = new LiveStream(server.registry, media);
   t.teardown(() => live.close());
@@ -51,10 +56,11 @@ function sourceOf({ payloads }: Frame, media: readonly LiveMedia[]): string | un
 }
 
 /** Waits until the newest of a peer's frames all belong to one of several media. */
-const shows = (peer: ViewerPeer, name: string, media: readonly LiveMedia[]) => peer.until(() => {
-  const newest = peer.frames().slice(-10);
-  return newest.length === 10 && newest.every((frame) => sourceOf(frame, media) === name);
-});
+const shows = (peer: ViewerPeer, name: string, media: readonly LiveMedia[]) =>
+  peer.until(() => {
+    const newest = peer.frames().slice(-10);
+    return newest.length === 10 && newest.every((frame) => sourceOf(frame, media) === name);
+  });
 
 /** RTP time from each frame to the next. */
 function steps(peer: ViewerPeer): number[] {
@@ -67,10 +73,18 @@ const hold = (peer: ViewerPeer, frames: number) => {
   return peer.until(() => peer.frames().length >= from + frames);
 };
 
-for (const [what, lags] of [['all at once', [0, 0, 0]], ['the best one first', [0, 0.06, 0.12]], ['the best one last', [0.15, 0.02, 0]]] as const) {
+for (const [what, lags] of [
+  ['all at once', [0, 0, 0]],
+  ['the best one first', [0, 0.06, 0.12]],
+  ['the best one last', [0.15, 0.02, 0]],
+] as const) {
   test(`a viewer changes up and down among renditions that come ${what}: time never steps back, no frame is torn`, async (t) => {
     const media = [high, mid, low].map((one, index) => ({ ...one, lag: lags[index] ?? 0 }));
-    const { play } = await start(t, [...media, sound], ladderPlaylist(['high', 'mid', 'low'], { webrtcAutoAbr: false }));
+    const { play } = await start(
+      t,
+      [...media, sound],
+      ladderPlaylist(['high', 'mid', 'low'], { webrtcAutoAbr: false }),
+    );
     const { peer, change } = await play();
     await hold(peer, 90);
     const order = ['low', 'high', 'mid', 'low', 'mid', 'high', 'low', 'high'];
@@ -81,15 +95,26 @@ for (const [what, lags] of [['all at once', [0, 0, 0]], ['the best one first', [
     const got = peer.frames().map((frame) => sourceOf(frame, media));
     const changes = got.filter((name, index) => name !== got[index - 1]);
     t.deepEqual(changes.slice(-order.length - 1), ['high', ...order]);
-    t.true(steps(peer).every((step) => step > 0 && step < 9000), `${steps(peer).filter((step) => step !== 3000).join(' ')}`);
+    t.true(
+      steps(peer).every((step) => step > 0 && step < 9000),
+      `${steps(peer)
+        .filter((step) => step !== 3000)
+        .join(' ')}`,
+    );
     const sequence = peer.packets.video.map((packet) => packet.sequence);
     t.true(sequence.slice(1).every((number, index) => ((number - (sequence[index] as number)) & 0xffff) === 1));
   });
 }
 
 test('VP8 renditions are layers too', async (t) => {
-  const steady = await Promise.all([['high', 320, 180], ['low', 160, 90]].map(([name, width, height], index) =>
-    ivf('VP8', { name: name as string, id: 10 + index, width: width as number, height: height as number })));
+  const steady = await Promise.all(
+    [
+      ['high', 320, 180],
+      ['low', 160, 90],
+    ].map(([name, width, height], index) =>
+      ivf('VP8', { name: name as string, id: 10 + index, width: width as number, height: height as number }),
+    ),
+  );
   const { play } = await start(t, [...steady, sound], ladderPlaylist(['high', 'low'], { webrtcAutoAbr: false }));
   const { peer, change } = await play();
   await hold(peer, 60);
@@ -115,9 +140,13 @@ test('names that are not there change nothing; auto goes off with a name and on 
 test('each viewer has a rendition and a language of their own, and sound goes on when that changes', async (t) => {
   const english = await opus(2, 21, 'english', 440);
   const german = { ...(await opus(2, 22, 'german', 880)), lag: 0.05 };
-  const renditions = ['high', 'low'].flatMap((video) => ['english', 'german'].map((audio) => ({
-    name: `${video} ${audio}`, videoVariantName: video, audioVariantName: audio,
-  })));
+  const renditions = ['high', 'low'].flatMap((video) =>
+    ['english', 'german'].map((audio) => ({
+      name: `${video} ${audio}`,
+      videoVariantName: video,
+      audioVariantName: audio,
+    })),
+  );
   const playlist = { name: 'both', fileName: 'both', options: { ...OPTIONS, webrtcAutoAbr: false }, renditions };
   const { play, live } = await start(t, [high, low, english, german], playlist);
   const [one, other] = [await play(), await play()];
@@ -145,7 +174,8 @@ test('each viewer has a rendition and a language of their own, and sound goes on
 test('a rendition that is only heard stops the picture, and the sound is that of the rendition', async (t) => {
   const playlist = ladderPlaylist(['high', 'low'], { webrtcAudioOnlyFallback: true });
   const { play } = await start(t, [high, low, sound], {
-    ...playlist, renditions: [...playlist.renditions, { name: 'sound', audioVariantName: 'audio' }],
+    ...playlist,
+    renditions: [...playlist.renditions, { name: 'sound', audioVariantName: 'audio' }],
   });
   const { peer, change } = await play();
   await hold(peer, 10);
@@ -159,7 +189,10 @@ test('a rendition that is only heard stops the picture, and the sound is that of
 test('a viewer by WHEP gets the first codec that the offer takes, and its first rendition', async (t) => {
   const vp8 = await ivf('VP8', { id: 30, name: 'vp8' });
   const { url } = await start(t, [vp8, high, low, sound], ladderPlaylist(['vp8', 'low', 'high']));
-  for (const [video, type] of [['H264', PEER_TYPES.H264], ['VP8', PEER_TYPES.VP8]] as const) {
+  for (const [video, type] of [
+    ['H264', PEER_TYPES.H264],
+    ['VP8', PEER_TYPES.VP8],
+  ] as const) {
     const peer = new ViewerPeer({ video });
     t.teardown(() => peer.close());
     await peer.play(`${url}/app/stream/ladder`);
@@ -173,7 +206,8 @@ test('a viewer by WHEP gets the first codec that the offer takes, and its first 
 test('a rendition that was away, which no link is to blame for, is there again at once', async (t) => {
   const { play, live } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']));
   const { peer, client } = await play();
-  const changed = (name: string) => client.after(({ type, message }) => type === 'rendition_changed' && message?.rendition_name === name);
+  const changed = (name: string) =>
+    client.after(({ type, message }) => type === 'rendition_changed' && message?.rendition_name === name);
   await hold(peer, 30);
   const [away, back] = [changed('low'), changed('high')];
   live.mute('high');
@@ -193,7 +227,11 @@ test('a viewer who goes before the worker has done what was asked is no fault', 
   const [worker] = pool.workers;
   if (session === undefined || worker === undefined) throw new Error('nothing plays');
   process.kill(worker.pid, 'SIGSTOP');
-  const answers = [session.changeRendition('low', undefined), session.changeRendition('high', undefined), session.changeRendition(undefined, true)];
+  const answers = [
+    session.changeRendition('low', undefined),
+    session.changeRendition('high', undefined),
+    session.changeRendition(undefined, true),
+  ];
   session.close('the viewer left');
   process.kill(worker.pid, 'SIGCONT');
   for (const answer of answers) await t.notThrowsAsync(answer);
@@ -206,12 +244,17 @@ test('a rendition that goes leaves its viewers another, one that comes later is 
   output.setAwaited([{ ...lowTrack, encoder: { module: 'x264', status: undefined } }]);
   output.setTracks([highTrack, audio]);
   const { peer, client, change } = await play();
-  t.deepEqual(client.received.find(({ type }) => type === 'playlist')?.message?.renditions?.map(({ name }) => name), ['high', 'low']);
+  t.deepEqual(
+    client.received.find(({ type }) => type === 'playlist')?.message?.renditions?.map(({ name }) => name),
+    ['high', 'low'],
+  );
   output.setAwaited([]);
   output.setTracks([highTrack, lowTrack, audio]);
   await change({ rendition_name: 'low' });
   await change({ rendition_name: 'high' });
-  const changed = client.after(({ type, message }) => type === 'rendition_changed' && message?.rendition_name === 'low');
+  const changed = client.after(
+    ({ type, message }) => type === 'rendition_changed' && message?.rendition_name === 'low',
+  );
   live.mute('high');
   output.setTracks([lowTrack, audio]);
   t.is((await changed)?.message?.rendition_name, 'low');

@@ -14,7 +14,10 @@ async function publish(t: ExecutionContext, command: string, args: readonly stri
   const server = await startRtmp();
   t.teardown(() => server.close());
   const url = `rtmp://127.0.0.1:${server.port}/app/live`;
-  const publisher = new Program(command, args.map((arg) => arg.replaceAll('URL', url)));
+  const publisher = new Program(
+    command,
+    args.map((arg) => arg.replaceAll('URL', url)),
+  );
   t.teardown(() => publisher.stop());
   t.is(await publisher.exited(), 0, publisher.stderr);
   await until('the stream ends with its publisher', () => server.recordings[0]?.closed !== undefined);
@@ -56,8 +59,20 @@ function assertComplete(t: ExecutionContext, recording: Recording): void {
 
 test('ffmpeg publishes H264 with B-frames and AAC', async (t) => {
   const recording = await publish(t, 'ffmpeg', [
-    '-v', 'error', ...PATTERN, ...TONE, ...X264, '-b:v', '400k', '-c:a', 'aac', '-b:a', '96k',
-    '-f', 'flv', 'URL?key=secret',
+    '-v',
+    'error',
+    ...PATTERN,
+    ...TONE,
+    ...X264,
+    '-b:v',
+    '400k',
+    '-c:a',
+    'aac',
+    '-b:a',
+    '96k',
+    '-f',
+    'flv',
+    'URL?key=secret',
   ]);
   assertComplete(t, recording);
   t.is(recording.tracks.length, 1);
@@ -81,12 +96,24 @@ test('ffmpeg publishes pictures without sound, at once live', async (t) => {
 test('ffmpeg publishes sound without pictures', async (t) => {
   const recording = await publish(t, 'ffmpeg', ['-v', 'error', ...TONE, '-c:a', 'aac', '-f', 'flv', 'URL']);
   t.true(of(recording, 'audio').length > 45 * SECONDS);
-  t.deepEqual(recording.input.tracks.map(({ type }) => type), ['audio']);
+  t.deepEqual(
+    recording.input.tracks.map(({ type }) => type),
+    ['audio'],
+  );
 });
 
 test('ffmpeg publishes MP3', async (t) => {
   const recording = await publish(t, 'ffmpeg', [
-    '-v', 'error', ...TONE, '-c:a', 'libmp3lame', '-ar', '44100', '-f', 'flv', 'URL',
+    '-v',
+    'error',
+    ...TONE,
+    '-c:a',
+    'libmp3lame',
+    '-ar',
+    '44100',
+    '-f',
+    'flv',
+    'URL',
   ]);
   t.like(recording.input.tracks[0], { codec: 'MP3', samplerate: 44_100 });
   assertMonotonic(t, of(recording, 'audio'));
@@ -94,8 +121,23 @@ test('ffmpeg publishes MP3', async (t) => {
 
 test('ffmpeg 7 publishes HEVC by Enhanced RTMP', async (t) => {
   const recording = await publish(t, FFMPEG7, [
-    '-v', 'error', ...PATTERN, ...TONE, '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params',
-    'log-level=error:keyint=30:bframes=2', '-pix_fmt', 'yuv420p', '-c:a', 'aac', '-f', 'flv', 'URL',
+    '-v',
+    'error',
+    ...PATTERN,
+    ...TONE,
+    '-c:v',
+    'libx265',
+    '-preset',
+    'ultrafast',
+    '-x265-params',
+    'log-level=error:keyint=30:bframes=2',
+    '-pix_fmt',
+    'yuv420p',
+    '-c:a',
+    'aac',
+    '-f',
+    'flv',
+    'URL',
   ]);
   assertComplete(t, recording);
   t.like(recording.input.tracks[0], { codec: 'H265', width: 320, height: 180 });
@@ -103,8 +145,23 @@ test('ffmpeg 7 publishes HEVC by Enhanced RTMP', async (t) => {
 
 test('ffmpeg 7 publishes AV1 by Enhanced RTMP', async (t) => {
   const recording = await publish(t, FFMPEG7, [
-    '-v', 'error', ...PATTERN, ...TONE, '-c:v', 'libsvtav1', '-preset', '12', '-g', '30', '-pix_fmt', 'yuv420p',
-    '-c:a', 'aac', '-f', 'flv', 'URL',
+    '-v',
+    'error',
+    ...PATTERN,
+    ...TONE,
+    '-c:v',
+    'libsvtav1',
+    '-preset',
+    '12',
+    '-g',
+    '30',
+    '-pix_fmt',
+    'yuv420p',
+    '-c:a',
+    'aac',
+    '-f',
+    'flv',
+    'URL',
   ]);
   assertComplete(t, recording);
   t.like(recording.input.tracks[0], { codec: 'AV1', width: 320, height: 180 });
@@ -112,13 +169,41 @@ test('ffmpeg 7 publishes AV1 by Enhanced RTMP', async (t) => {
 
 test('GStreamer publishes H264 and AAC by rtmp2sink', async (t) => {
   const recording = await publish(t, 'gst-launch-1.0', [
-    '-q', 'flvmux', 'name=mux', 'streamable=true', '!', 'rtmp2sink', 'location=URL',
-    'videotestsrc', `num-buffers=${30 * SECONDS}`, '!', 'video/x-raw,width=320,height=180,framerate=30/1', '!',
-    'x264enc', 'speed-preset=ultrafast', 'key-int-max=30', '!', 'h264parse', '!', 'queue', '!', 'mux.',
+    '-q',
+    'flvmux',
+    'name=mux',
+    'streamable=true',
+    '!',
+    'rtmp2sink',
+    'location=URL',
+    'videotestsrc',
+    `num-buffers=${30 * SECONDS}`,
+    '!',
+    'video/x-raw,width=320,height=180,framerate=30/1',
+    '!',
+    'x264enc',
+    'speed-preset=ultrafast',
+    'key-int-max=30',
+    '!',
+    'h264parse',
+    '!',
+    'queue',
+    '!',
+    'mux.',
     // at its end the sink forgets the last messages that it has not sent yet
-    'audiotestsrc', `num-buffers=${50 * SECONDS}`, 'samplesperbuffer=1024', '!',
-    'audio/x-raw,rate=48000,channels=2', '!',
-    'avenc_aac', '!', 'aacparse', '!', 'queue', '!', 'mux.',
+    'audiotestsrc',
+    `num-buffers=${50 * SECONDS}`,
+    'samplesperbuffer=1024',
+    '!',
+    'audio/x-raw,rate=48000,channels=2',
+    '!',
+    'avenc_aac',
+    '!',
+    'aacparse',
+    '!',
+    'queue',
+    '!',
+    'mux.',
   ]);
   const video = of(recording, 'video');
   t.is(video.length, 30 * SECONDS);

@@ -10,18 +10,26 @@ const seconds = (packet: Played['packets'][number] | undefined): number =>
 /** Waits for pictures and sound of more than a second, and that they go on evenly and together. */
 async function watch(t: ExecutionContext, played: Played, codecs: readonly string[]): Promise<void> {
   const hasAnotherKey = () => played.of('video').some(({ key }, i) => i > 0 && key);
-  await until('a second of everything, and another key frame', () => hasAnotherKey() && codecs.every((codec) => {
-    const own = played.packets.filter(({ track }) => track.codec === codec);
-    return seconds(own.at(-1)) - seconds(own[0]) > 1.2;
-  }));
-  t.deepEqual(played.told.at(-1)?.map(({ codec }) => codec), codecs);
+  await until(
+    'a second of everything, and another key frame',
+    () =>
+      hasAnotherKey() &&
+      codecs.every((codec) => {
+        const own = played.packets.filter(({ track }) => track.codec === codec);
+        return seconds(own.at(-1)) - seconds(own[0]) > 1.2;
+      }),
+  );
+  t.deepEqual(
+    played.told.at(-1)?.map(({ codec }) => codec),
+    codecs,
+  );
   t.deepEqual(played.ends, []);
   const video = played.of('video');
   t.true(video[0]?.key);
   t.true(video.some(({ key }) => !key));
   for (const packets of [video, played.of('audio')]) {
     for (let i = 1; i < packets.length; i++) {
-      const [one, other] = [packets[i - 1], packets[i]] as [typeof packets[0], typeof packets[0]];
+      const [one, other] = [packets[i - 1], packets[i]] as [(typeof packets)[0], (typeof packets)[0]];
       t.true(other.dts > one.dts);
       t.true(other.pts >= other.dts);
     }
@@ -53,7 +61,10 @@ for (const [name, pipeline, codecs] of CASES) {
 
 for (const method of ['digest', 'basic'] as const) {
   test.serial(`a server of GStreamer that wants ${method} authorization`, async (t) => {
-    const server = await startGst(t, { mounts: { '/live': `( ${GST.h264()} )` }, auth: { user: 'viewer', password: 's p@ce', method } });
+    const server = await startGst(t, {
+      mounts: { '/live': `( ${GST.h264()} )` },
+      auth: { user: 'viewer', password: 's p@ce', method },
+    });
     const played = await playRtsp(t, server.url('/live', 'viewer:s%20p%40ce@'));
     await watch(t, played, ['H264']);
     await t.throwsAsync(playRtsp(t, server.url('/live', 'viewer:wrong@')), { message: /401/ });
@@ -62,7 +73,10 @@ for (const method of ['digest', 'basic'] as const) {
   });
 }
 
-for (const [name, mux] of [['tracks', undefined], ['a transport stream', 'ts']] as const) {
+for (const [name, mux] of [
+  ['tracks', undefined],
+  ['a transport stream', 'ts'],
+] as const) {
   test.serial(`${name} of VLC`, async (t) => {
     const url = await startVlc(t, mux);
     const played = await untilWorks('VLC plays', () => playRtsp(t, url));

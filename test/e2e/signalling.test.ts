@@ -30,7 +30,12 @@ async function play(t: import('ava').ExecutionContext, client: SignallingClient)
   t.teardown(() => peer.close());
   const sdp = await peer.answerTo(offer?.sdp?.sdp ?? '');
   client.send({ command: 'answer', id: offer?.id, peer_id: 0, sdp: { type: 'answer', sdp } });
-  client.send({ command: 'candidate', id: offer?.id, peer_id: 0, candidates: [{ candidate: 'candidate:1 1 UDP 1 10.0.0.1 9 typ host', sdpMLineIndex: 0 }] });
+  client.send({
+    command: 'candidate',
+    id: offer?.id,
+    peer_id: 0,
+    candidates: [{ candidate: 'candidate:1 1 UDP 1 10.0.0.1 9 typ host', sdpMLineIndex: 0 }],
+  });
   return { offer, peer, id: offer?.id as number };
 }
 
@@ -44,9 +49,13 @@ test('offers what facts/04 tells, plays, notifies and stops', async (t) => {
   t.regex(offer?.candidates?.[0]?.candidate ?? '', /^candidate:\S+ 1 UDP \d+ 127\.0\.0\.1 \d+ typ host$/);
   t.like(offer?.candidates?.[0], { sdpMLineIndex: 0, sdpMid: '0' });
   const sdp = parse(offer?.sdp?.sdp ?? '');
-  t.deepEqual(sdp.media.map(({ type, payloads, direction, setup }) => [type, String(payloads), direction, setup]), [
-    ['video', '98', 'sendonly', 'actpass'], ['audio', '110', 'sendonly', 'actpass'],
-  ]);
+  t.deepEqual(
+    sdp.media.map(({ type, payloads, direction, setup }) => [type, String(payloads), direction, setup]),
+    [
+      ['video', '98', 'sendonly', 'actpass'],
+      ['audio', '110', 'sendonly', 'actpass'],
+    ],
+  );
   t.is(sdp.media[0]?.fmtp[0]?.config, 'level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f');
   t.deepEqual(sdp.groups, [{ type: 'BUNDLE', mids: '0 1' }]);
 
@@ -58,7 +67,9 @@ test('offers what facts/04 tells, plays, notifies and stops', async (t) => {
   const playlist = await client.next(({ type }) => type === 'playlist');
   t.like(playlist, { command: 'notification', message: { file_name: 'webrtc_default', auto: true } });
   t.like(playlist?.message?.renditions?.[0], {
-    name: 'default', video_track: { video: { codec: 'H264', width: 320, height: 180 } }, audio_track: { audio: { codec: 'OPUS' } },
+    name: 'default',
+    video_track: { video: { codec: 'H264', width: 320, height: 180 } },
+    audio_track: { audio: { codec: 'OPUS' } },
   });
   client.send({ command: 'change_rendition', id, rendition_name: 'default', auto: false });
   const changed = await client.next(({ type }) => type === 'rendition_changed');
@@ -71,8 +82,14 @@ test('offers what facts/04 tells, plays, notifies and stops', async (t) => {
 test('a rendition without picture stops the picture and another brings it back', async (t) => {
   const { live, open } = await start(t);
   live.output.addPlaylist({
-    name: 'choice', fileName: 'choice',
-    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: true, hlsChunklistPathDepth: -1, enableTsPackaging: false },
+    name: 'choice',
+    fileName: 'choice',
+    options: {
+      webrtcAutoAbr: true,
+      webrtcAudioOnlyFallback: true,
+      hlsChunklistPathDepth: -1,
+      enableTsPackaging: false,
+    },
     renditions: [
       { name: 'both', videoVariantName: 'video', audioVariantName: 'audio' },
       { name: 'sound', audioVariantName: 'audio' },
@@ -83,7 +100,10 @@ test('a rendition without picture stops the picture and another brings it back',
   const { peer, id } = await play(t, client);
   await peer.until(() => peer.frames().length >= 5);
   const playlist = await client.next(({ type }) => type === 'playlist');
-  t.deepEqual(playlist?.message?.renditions?.map(({ name }) => name), ['both', 'sound']);
+  t.deepEqual(
+    playlist?.message?.renditions?.map(({ name }) => name),
+    ['both', 'sound'],
+  );
   client.send({ command: 'change_rendition', id, rendition_name: 'sound', auto: false });
   await client.next(({ message }) => message?.rendition_name === 'sound');
   await peer.soundAlone();
@@ -100,7 +120,10 @@ test('a player that goes away without a word leaves nothing behind', async (t) =
   t.is(live.output.sessions.size, 1);
   client.socket.terminate();
   await until('the session ends', () => live.output.sessions.size === 0);
-  t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);
+  t.is(
+    pool.workers.reduce((sum, { sessions }) => sum + sessions, 0),
+    0,
+  );
 });
 
 test('the session of the query is the session of the API, and only one', async (t) => {
@@ -122,8 +145,13 @@ test('the session of the query is the session of the API, and only one', async (
 test('ICE servers, TCP candidates and retransmissions are offered where they are configured', async (t) => {
   const { open } = await start(t, {
     webrtc: { rtx: true },
-    ice: [{ address: '127.0.0.1', protocol: 'udp' }, { address: '127.0.0.1', protocol: 'tcp' }],
-    iceServers: [{ urls: ['turn:turn.example.com:3478?transport=tcp'], userName: 'u', credential: 'c', lifetime: 60_000 }],
+    ice: [
+      { address: '127.0.0.1', protocol: 'udp' },
+      { address: '127.0.0.1', protocol: 'tcp' },
+    ],
+    iceServers: [
+      { urls: ['turn:turn.example.com:3478?transport=tcp'], userName: 'u', credential: 'c', lifetime: 60_000 },
+    ],
   });
   const offerAt = async (path: string) => {
     const client = await open(path);
@@ -131,15 +159,22 @@ test('ICE servers, TCP candidates and retransmissions are offered where they are
     return client.command('offer');
   };
   const both = await offerAt('/app/stream');
-  t.deepEqual(both?.iceServers, [{ urls: ['turn:turn.example.com:3478?transport=tcp'], username: 'u', credential: 'c' }]);
-  t.deepEqual(both?.ice_servers, [{ urls: ['turn:turn.example.com:3478?transport=tcp'], user_name: 'u', credential: 'c' }]);
+  t.deepEqual(both?.iceServers, [
+    { urls: ['turn:turn.example.com:3478?transport=tcp'], username: 'u', credential: 'c' },
+  ]);
+  t.deepEqual(both?.ice_servers, [
+    { urls: ['turn:turn.example.com:3478?transport=tcp'], user_name: 'u', credential: 'c' },
+  ]);
   const kinds = (offer: typeof both) => offer?.candidates?.map(({ candidate }) => candidate.split(' ')[2]);
   t.deepEqual(kinds(both), ['UDP', 'TCP']);
   t.deepEqual(kinds(await offerAt('/app/stream?transport=tcp')), ['TCP']);
   t.deepEqual(kinds(await offerAt('/app/stream?transport=udp')), ['UDP']);
   const [section] = parse(both?.sdp?.sdp ?? '').media;
   t.is(section?.payloads, '98 99');
-  t.like(section?.fmtp.find(({ payload }) => payload === 99), { config: 'apt=98' });
+  t.like(
+    section?.fmtp.find(({ payload }) => payload === 99),
+    { config: 'apt=98' },
+  );
   t.is(section?.ssrcGroups?.[0]?.semantics, 'FID');
 });
 
@@ -154,11 +189,26 @@ const REFUSALS: readonly [string, object | string, number, string][] = [
   ['no SDP', { command: 'answer', id: 'ID' }, 400, 'There is no SDP'],
   ['SDP that is no object', { command: 'answer', id: 'ID', sdp: 'v=0' }, 400, 'There is no SDP'],
   ['an offer', { command: 'answer', id: 'ID', sdp: { type: 'offer', sdp: 'v=0' } }, 400, 'Invalid SDP type'],
-  ['SDP that is no text', { command: 'answer', id: 'ID', sdp: { type: 'answer', sdp: 1 } }, 400, 'SDP must be a string'],
-  ['SDP that is none', { command: 'answer', id: 'ID', sdp: { type: 'answer', sdp: 'v=1' } }, 400, 'Could not parse SDP'],
+  [
+    'SDP that is no text',
+    { command: 'answer', id: 'ID', sdp: { type: 'answer', sdp: 1 } },
+    400,
+    'SDP must be a string',
+  ],
+  [
+    'SDP that is none',
+    { command: 'answer', id: 'ID', sdp: { type: 'answer', sdp: 'v=1' } },
+    400,
+    'Could not parse SDP',
+  ],
   ['no candidates', { command: 'candidate', id: 'ID' }, 400, 'There is no candidate list'],
   ['candidates that are no list', { command: 'candidate', id: 'ID', candidates: {} }, 400, 'Candidates must be array'],
-  ['a candidate that is none', { command: 'candidate', id: 'ID', candidates: [{ candidate: 'x' }] }, 400, 'Invalid candidate: x'],
+  [
+    'a candidate that is none',
+    { command: 'candidate', id: 'ID', candidates: [{ candidate: 'x' }] },
+    400,
+    'Invalid candidate: x',
+  ],
 ];
 
 test('every fault has its message, and ends the connection and its session', async (t) => {
@@ -179,18 +229,29 @@ test('who publishes, names no live stream or is behind access control gets no of
   for (const path of ['/app/stream?direction=send', '/app/other', '/none/stream', '/off/stream', '/app/stream/other']) {
     const client = await open(path);
     client.send({ command: 'request_offer' });
-    t.deepEqual(await client.next(({ error }) => error !== undefined), { code: 404, error: 'Cannot create offer' }, path);
+    t.deepEqual(
+      await client.next(({ error }) => error !== undefined),
+      { code: 404, error: 'Cannot create offer' },
+      path,
+    );
     await client.end();
   }
   const guarded = await start(t, {
-    vhost: { signedPolicy: { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k', enables: { publishers: 'webrtc' } } },
+    vhost: {
+      signedPolicy: {
+        policyQueryKeyName: 'p',
+        signatureQueryKeyName: 's',
+        secretKey: 'k',
+        enables: { publishers: 'webrtc' },
+      },
+    },
   });
   const client = await guarded.open();
   client.send({ command: 'request_offer' });
   t.deepEqual(await client.next(({ error }) => error !== undefined), { code: 404, error: 'Cannot create offer' });
 });
 
-test('other paths are no signalling; large messages and floods end the connection, and nobody else\'s', async (t) => {
+test("other paths are no signalling; large messages and floods end the connection, and nobody else's", async (t) => {
   const { open, port, live } = await start(t);
   for (const path of ['/', '/app', '/app/stream/a/b', '/app//x', '/%zz/stream']) {
     await t.throwsAsync(SignallingClient.open(`ws://127.0.0.1:${port}${path}`), { message: /404/ }, path);
@@ -212,7 +273,22 @@ test('random messages never do harm', async (t) => {
   const { open, live } = await start(t);
   let seed = 4711;
   const random = (below: number) => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) % below;
-  const values = [undefined, null, true, 0, -1, 1e99, '', 'x', [], {}, [[]], { type: 'answer', sdp: 'v=0\r\n' }, '\u0000', [null]];
+  const values = [
+    undefined,
+    null,
+    true,
+    0,
+    -1,
+    1e99,
+    '',
+    'x',
+    [],
+    {},
+    [[]],
+    { type: 'answer', sdp: 'v=0\r\n' },
+    '\u0000',
+    [null],
+  ];
   const commands = ['request_offer', 'answer', 'candidate', 'change_rendition', 'stop', 'offer', null, 1, {}];
   const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
   for (let round = 0; round < 60; round++) {
@@ -220,10 +296,16 @@ test('random messages never do harm', async (t) => {
     client.send({ command: 'request_offer' });
     const offer = await client.command('offer');
     for (let n = random(4); n >= 0; n--) {
-      client.send(JSON.stringify({
-        command: pick(commands), id: pick([offer?.id, ...values]), sdp: pick(values), candidates: pick(values),
-        rendition_name: pick(values), auto: pick(values),
-      }));
+      client.send(
+        JSON.stringify({
+          command: pick(commands),
+          id: pick([offer?.id, ...values]),
+          sdp: pick(values),
+          candidates: pick(values),
+          rendition_name: pick(values),
+          auto: pick(values),
+        }),
+      );
     }
     client.socket.close();
     await client.end();
@@ -259,7 +341,9 @@ for (const when of ['before the answer comes', 'while it is worked on']) {
     }
     t.deepEqual(await client.command('stop'), { command: 'stop', id: offer?.id, peer_id: 0 } as object);
     client.send({ command: 'request_offer' });
-    const again = await client.next(({ command, id, error }) => (command === 'offer' && id !== offer?.id) || error !== undefined);
+    const again = await client.next(
+      ({ command, id, error }) => (command === 'offer' && id !== offer?.id) || error !== undefined,
+    );
     t.is(again?.command, 'offer');
   });
 }

@@ -14,8 +14,13 @@ test.serial('a server ends in order, with callers on it and under a flood', asyn
     const kiln = await Kiln.start({ srt: {} });
     t.teardown(() => kiln.stop());
     const { srt = 0, srtPlay = 0 } = kiln.ports;
-    const calls = await Promise.all(Array.from({ length: CALLERS }, (_, i) => caller.call(srt, { streamId: `default/app/s${i}` })));
-    t.deepEqual(calls.map(({ refused }) => refused), calls.map(() => 0));
+    const calls = await Promise.all(
+      Array.from({ length: CALLERS }, (_, i) => caller.call(srt, { streamId: `default/app/s${i}` })),
+    );
+    t.deepEqual(
+      calls.map(({ refused }) => refused),
+      calls.map(() => 0),
+    );
     await Promise.all(calls.map(({ send }) => send(Buffer.alloc(8 * MESSAGE, 0x47))));
     const floods = [srt, srtPlay].map((port) => flood(port, () => kiln.running));
     await until('the flood is under way', async () => (await kiln.api('/v1/vhosts')).status === 200);
@@ -29,8 +34,12 @@ test.serial('a server ends in order, with callers on it and under a flood', asyn
 async function flood(port: number, isOn: () => boolean): Promise<void> {
   const raw = await RawCaller.open(port);
   const packets = [
-    handshake({ type: INDUCTION }), handshake({ cookie: 4711 }), handshake({ packetBytes: 76 }), control(CONTROL.ack, 5, 1, 2, 3, 4),
-    control(CONTROL.shutdown, 9, 0), Buffer.alloc(1316, 0x55),
+    handshake({ type: INDUCTION }),
+    handshake({ cookie: 4711 }),
+    handshake({ packetBytes: 76 }),
+    control(CONTROL.ack, 5, 1, 2, 3, 4),
+    control(CONTROL.shutdown, 9, 0),
+    Buffer.alloc(1316, 0x55),
   ];
   while (isOn()) {
     for (const packet of packets) await raw.send(packet);

@@ -20,7 +20,12 @@ async function start(t: ExecutionContext, options: KilnOptions = {}): Promise<Ki
 
 /** ffmpeg that publishes a test pattern as MPEG-TS, until the test is over. */
 function publish(t: ExecutionContext, url: string): Program {
-  const program = new Program('ffmpeg', [...patternArguments(PICTURE), '-f', 'mpegts', `${url}&pkt_size=1316&latency=60000`]);
+  const program = new Program('ffmpeg', [
+    ...patternArguments(PICTURE),
+    '-f',
+    'mpegts',
+    `${url}&pkt_size=1316&latency=60000`,
+  ]);
   t.teardown(() => program.stop());
   return program;
 }
@@ -32,15 +37,32 @@ interface Probe {
 
 /** What ffprobe makes of some seconds of a URL. */
 async function probe(url: string): Promise<Probe> {
-  const { stdout } = await run('ffprobe', [
-    '-v', 'error', '-show_streams', '-show_packets', '-show_entries', 'packet=codec_type,flags', '-of', 'json',
-    '-read_intervals', '%+2', '-analyzeduration', '1500000', url,
-  ], { timeout: 100_000, maxBuffer: 2 ** 26 });
+  const { stdout } = await run(
+    'ffprobe',
+    [
+      '-v',
+      'error',
+      '-show_streams',
+      '-show_packets',
+      '-show_entries',
+      'packet=codec_type,flags',
+      '-of',
+      'json',
+      '-read_intervals',
+      '%+2',
+      '-analyzeduration',
+      '1500000',
+      url,
+    ],
+    { timeout: 100_000, maxBuffer: 2 ** 26 },
+  );
   return JSON.parse(stdout) as Probe;
 }
 
 const statistics = async (kiln: Kiln) => {
-  const { body } = await kiln.api<Record<'publishers' | 'providers', Record<string, unknown> & { connections: Record<string, number> }>>('/v2/stats/current/vhosts/default/apps/app');
+  const { body } = await kiln.api<
+    Record<'publishers' | 'providers', Record<string, unknown> & { connections: Record<string, number> }>
+  >('/v2/stats/current/vhosts/default/apps/app');
   return body.response;
 };
 
@@ -50,8 +72,17 @@ test.serial('ffmpeg publishes H264 and AAC; the API tells of it; ffprobe and LL-
   const { input } = await kiln.liveStream('talk');
   t.is(input.sourceType, 'SRT');
   t.is(input.sourceUrl, `srt://default:${kiln.ports.srt}/app/talk`);
-  t.like(input.connection, { transport: 'SRT', protocol: 'SRT', localAddress: '127.0.0.1', localPort: kiln.ports.srt, remoteAddress: '127.0.0.1' });
-  t.deepEqual(input.tracks.map(({ type, video, audio }) => `${type} ${(video ?? audio)?.codec}`), ['Video H264', 'Audio AAC']);
+  t.like(input.connection, {
+    transport: 'SRT',
+    protocol: 'SRT',
+    localAddress: '127.0.0.1',
+    localPort: kiln.ports.srt,
+    remoteAddress: '127.0.0.1',
+  });
+  t.deepEqual(
+    input.tracks.map(({ type, video, audio }) => `${type} ${(video ?? audio)?.codec}`),
+    ['Video H264', 'Audio AAC'],
+  );
 
   const { streams, packets } = await probe(kiln.srtPlayUrl('talk'));
   t.deepEqual(streams.map(({ codec_name }) => codec_name).sort(), ['aac', 'h264']);
@@ -69,7 +100,9 @@ test.serial('ffmpeg publishes H264 and AAC; the API tells of it; ffprobe and LL-
   t.is((await kiln.api('/v1/vhosts/default/apps/app/streams/talk', 'DELETE')).status, 200);
   await publisher.exited();
   await until('it is gone', async () => (await kiln.stream('talk')).status === 404);
-  await until('the log tells how it went', () => /"srt":\{"rtt":[\d.]+,"received":\{"packets":\d+.*SRT session closed/.test(kiln.log));
+  await until('the log tells how it went', () =>
+    /"srt":\{"rtt":[\d.]+,"received":\{"packets":\d+.*SRT session closed/.test(kiln.log),
+  );
 });
 
 test.serial('callers who may not publish are told why', async (t) => {
@@ -86,10 +119,15 @@ test.serial('callers who may not publish are told why', async (t) => {
   t.is(await refused('just a name'), 1400);
   t.is(await refused(''), 1400);
   let more = 0;
-  await until('there are too many: one more is connected, which publishes nothing', async () => (await refused(`default/app/more${more++}`)) === 1402);
+  await until(
+    'there are too many: one more is connected, which publishes nothing',
+    async () => (await refused(`default/app/more${more++}`)) === 1402,
+  );
   t.is((await caller.call(kiln.ports.srtPlay as number, { streamId: '#!::r=default/app/x,m=publish' })).refused, 1405);
   t.is((await caller.call(kiln.ports.srtPlay as number, { streamId: 'default/none/x' })).refused, 1404);
-  await until('the log has the reasons', () => kiln.log.includes('SRT publisher refused: Stream already exists (1409)'));
+  await until('the log has the reasons', () =>
+    kiln.log.includes('SRT publisher refused: Stream already exists (1409)'),
+  );
 });
 
 test.serial('one that takes over a name ends the other', async (t) => {
@@ -111,7 +149,8 @@ test.serial('a passphrase, a stream by its port, and IPv6', async (t) => {
   const kiln = await start(t, {
     env: { SECRET: secret, MAPPED: String(mapped) },
     srt: {
-      in: '<StreamMap><Stream><Port>${env:MAPPED}</Port><StreamPath>default/app/by-port</StreamPath></Stream></StreamMap>' +
+      in:
+        '<StreamMap><Stream><Port>${env:MAPPED}</Port><StreamPath>default/app/by-port</StreamPath></Stream></StreamMap>' +
         '<Options><Option><Key>SRTO_PASSPHRASE</Key><Value>${env:SECRET}</Value></Option>' +
         '<Option><Key>SRTO_PBKEYLEN</Key><Value>16</Value></Option></Options>',
       port: '${env:MAPPED}',
@@ -132,58 +171,126 @@ test.serial('a passphrase, a stream by its port, and IPv6', async (t) => {
 test.serial('GStreamer publishes and plays; srt-live-transmit carries a stream from one to the other', async (t) => {
   const kiln = await start(t);
   const gst = new Program('gst-launch-1.0', [
-    '-q', 'mpegtsmux', 'name=mux', 'alignment=7', '!', 'srtsink', `uri=${kiln.srtUrl('gst')}`, 'wait-for-connection=false',
-    'videotestsrc', 'is-live=true', '!', 'video/x-raw,width=160,height=90,framerate=15/1', '!',
-    'x264enc', 'speed-preset=ultrafast', 'tune=zerolatency', 'key-int-max=15', '!', 'h264parse', '!', 'queue', '!', 'mux.',
-    'audiotestsrc', 'is-live=true', '!', 'audio/x-raw,rate=48000,channels=2', '!', 'avenc_aac', '!', 'aacparse', '!', 'queue', '!', 'mux.',
+    '-q',
+    'mpegtsmux',
+    'name=mux',
+    'alignment=7',
+    '!',
+    'srtsink',
+    `uri=${kiln.srtUrl('gst')}`,
+    'wait-for-connection=false',
+    'videotestsrc',
+    'is-live=true',
+    '!',
+    'video/x-raw,width=160,height=90,framerate=15/1',
+    '!',
+    'x264enc',
+    'speed-preset=ultrafast',
+    'tune=zerolatency',
+    'key-int-max=15',
+    '!',
+    'h264parse',
+    '!',
+    'queue',
+    '!',
+    'mux.',
+    'audiotestsrc',
+    'is-live=true',
+    '!',
+    'audio/x-raw,rate=48000,channels=2',
+    '!',
+    'avenc_aac',
+    '!',
+    'aacparse',
+    '!',
+    'queue',
+    '!',
+    'mux.',
   ]);
   t.teardown(() => gst.stop());
   const { input } = await kiln.liveStream('gst');
-  t.deepEqual(input.tracks.map(({ video, audio }) => (video ?? audio)?.codec), ['H264', 'AAC']);
+  t.deepEqual(
+    input.tracks.map(({ video, audio }) => (video ?? audio)?.codec),
+    ['H264', 'AAC'],
+  );
 
   const carrier = new Program('srt-live-transmit', ['-q', kiln.srtPlayUrl('gst'), kiln.srtUrl('carried')]);
   t.teardown(() => carrier.stop());
   const carried = await kiln.liveStream('carried');
-  t.deepEqual(carried.input.tracks.map(({ video, audio }) => (video ?? audio)?.codec), ['H264', 'AAC']);
+  t.deepEqual(
+    carried.input.tracks.map(({ video, audio }) => (video ?? audio)?.codec),
+    ['H264', 'AAC'],
+  );
 
-  const { stdout } = await run('gst-launch-1.0', [
-    '-q', 'srtsrc', `uri=${kiln.srtPlayUrl('carried')}`, '!', 'tsdemux', '!', 'h264parse', '!', 'avdec_h264', '!',
-    'videoconvert', '!', 'video/x-raw,format=GRAY8', '!', 'identity', 'eos-after=20', '!', 'fdsink',
-  ], { timeout: 100_000, encoding: 'buffer' });
+  const { stdout } = await run(
+    'gst-launch-1.0',
+    [
+      '-q',
+      'srtsrc',
+      `uri=${kiln.srtPlayUrl('carried')}`,
+      '!',
+      'tsdemux',
+      '!',
+      'h264parse',
+      '!',
+      'avdec_h264',
+      '!',
+      'videoconvert',
+      '!',
+      'video/x-raw,format=GRAY8',
+      '!',
+      'identity',
+      'eos-after=20',
+      '!',
+      'fdsink',
+    ],
+    { timeout: 100_000, encoding: 'buffer' },
+  );
   t.is(stdout.length / (160 * 90), 20, 'frames of its picture');
   t.true(new Set(stdout).size > 5, 'which show something');
 });
 
-test.serial('viewers are listed under their names, kicked and kept out; a playlist has to be for MPEG-TS', async (t) => {
-  const kiln = await start(t, {
-    application: '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName>' +
-      '<Playlist><Name>ts</Name><FileName>ts</FileName><Options><EnableTsPackaging>true</EnableTsPackaging></Options>' +
-      '<Rendition><Name>sound</Name><Audio>a</Audio></Rendition><Rendition><Name>both</Name><Video>v</Video><Audio>a</Audio></Rendition></Playlist>' +
-      '<Playlist><Name>mp4</Name><FileName>mp4</FileName><Rendition><Name>v</Name><Video>v</Video></Rendition></Playlist>' +
-      '<Encodes><Video><Name>v</Name><Bypass>true</Bypass></Video><Audio><Name>a</Name><Bypass>true</Bypass></Audio></Encodes>' +
-      '</OutputProfile></OutputProfiles>',
-  });
-  publish(t, kiln.srtUrl('talk'));
-  const { outputs } = await kiln.liveStream('talk');
-  t.deepEqual(outputs[0]?.playlists.map(({ fileName }) => fileName).filter((name) => name === 'master'), ['master']);
-  const caller = new SrtCaller(t);
-  const port = kiln.ports.srtPlay as number;
-  t.is((await caller.call(port, { streamId: 'default/app/talk/mp4' })).refused, 1404);
-  t.is((await caller.call(port, { streamId: 'default/app/talk/none' })).refused, 1404);
-  const { streams } = await probe(`srt://127.0.0.1:${port}?streamid=default/app/talk/ts`);
-  t.deepEqual(streams.map(({ codec_name }) => codec_name), ['aac'], 'the first rendition alone');
+test.serial(
+  'viewers are listed under their names, kicked and kept out; a playlist has to be for MPEG-TS',
+  async (t) => {
+    const kiln = await start(t, {
+      application:
+        '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName>' +
+        '<Playlist><Name>ts</Name><FileName>ts</FileName><Options><EnableTsPackaging>true</EnableTsPackaging></Options>' +
+        '<Rendition><Name>sound</Name><Audio>a</Audio></Rendition><Rendition><Name>both</Name><Video>v</Video><Audio>a</Audio></Rendition></Playlist>' +
+        '<Playlist><Name>mp4</Name><FileName>mp4</FileName><Rendition><Name>v</Name><Video>v</Video></Rendition></Playlist>' +
+        '<Encodes><Video><Name>v</Name><Bypass>true</Bypass></Video><Audio><Name>a</Name><Bypass>true</Bypass></Audio></Encodes>' +
+        '</OutputProfile></OutputProfiles>',
+    });
+    publish(t, kiln.srtUrl('talk'));
+    const { outputs } = await kiln.liveStream('talk');
+    t.deepEqual(
+      outputs[0]?.playlists.map(({ fileName }) => fileName).filter((name) => name === 'master'),
+      ['master'],
+    );
+    const caller = new SrtCaller(t);
+    const port = kiln.ports.srtPlay as number;
+    t.is((await caller.call(port, { streamId: 'default/app/talk/mp4' })).refused, 1404);
+    t.is((await caller.call(port, { streamId: 'default/app/talk/none' })).refused, 1404);
+    const { streams } = await probe(`srt://127.0.0.1:${port}?streamid=default/app/talk/ts`);
+    t.deepEqual(
+      streams.map(({ codec_name }) => codec_name),
+      ['aac'],
+      'the first rendition alone',
+    );
 
-  const viewer = await caller.call(port, { streamId: 'default/app/talk?session=me' });
-  await until('media comes', async () => (await viewer.receive()) > 0);
-  const path = '/v1/vhosts/default/apps/app/streams/talk/sessions';
-  await until('it alone is listed', async () => (await kiln.api<string[]>(path)).body.response.join() === 'me');
-  await until('it alone is counted', async () => (await statistics(kiln)).publishers.connections.srt === 1);
-  t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1409);
-  t.is((await kiln.api(`${path}/me`, 'DELETE')).status, 200);
-  await until('it is disconnected', async () => !(await viewer.connected()));
-  t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1403);
-  await until('nobody is counted', async () => (await statistics(kiln)).publishers.connections.srt === 0);
-});
+    const viewer = await caller.call(port, { streamId: 'default/app/talk?session=me' });
+    await until('media comes', async () => (await viewer.receive()) > 0);
+    const path = '/v1/vhosts/default/apps/app/streams/talk/sessions';
+    await until('it alone is listed', async () => (await kiln.api<string[]>(path)).body.response.join() === 'me');
+    await until('it alone is counted', async () => (await statistics(kiln)).publishers.connections.srt === 1);
+    t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1409);
+    t.is((await kiln.api(`${path}/me`, 'DELETE')).status, 200);
+    await until('it is disconnected', async () => !(await viewer.connected()));
+    t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1403);
+    await until('nobody is counted', async () => (await statistics(kiln)).publishers.connections.srt === 0);
+  },
+);
 
 test.serial('callers who come and go leave nothing behind', async (t) => {
   const kiln = await start(t);
@@ -191,9 +298,11 @@ test.serial('callers who come and go leave nothing behind', async (t) => {
   await kiln.liveStream('talk');
   const caller = new SrtCaller(t);
   const round = async (): Promise<void> => {
-    const calls = Array.from({ length: 20 }, (_, i) => (
-      caller.call((i % 2 === 0 ? kiln.ports.srt : kiln.ports.srtPlay) as number, { streamId: `default/app/${i % 2 === 0 ? `some${i}` : 'talk'}` })
-    ));
+    const calls = Array.from({ length: 20 }, (_, i) =>
+      caller.call((i % 2 === 0 ? kiln.ports.srt : kiln.ports.srtPlay) as number, {
+        streamId: `default/app/${i % 2 === 0 ? `some${i}` : 'talk'}`,
+      }),
+    );
     for (const call of await Promise.all(calls)) {
       t.is(call.refused, 0);
       await call.send(Buffer.alloc(1316, 0x47));
@@ -214,18 +323,21 @@ test.serial('callers who come and go leave nothing behind', async (t) => {
   t.true((await probe(kiln.srtPlayUrl('talk'))).packets.length > 0, 'and it goes on');
 });
 
-test.serial('a caller that vanishes is seen, one that is silent ends where that is configured, a stop waits for nobody', async (t) => {
-  const kiln = await start(t, { srt: { provider: '<PacketSilenceTimeoutMs>8000</PacketSilenceTimeoutMs>' } });
-  publish(t, kiln.srtUrl('talk'));
-  await kiln.liveStream('talk');
-  const vanishing = new SrtCaller(t);
-  t.is((await vanishing.call(kiln.ports.srtPlay as number, { streamId: 'default/app/talk' })).refused, 0);
-  await until('it watches', async () => (await statistics(kiln)).publishers.connections.srt === 1);
-  await vanishing.kill();
-  const caller = new SrtCaller(t);
-  t.is((await caller.call(kiln.ports.srt as number, { streamId: 'default/app/silent' })).refused, 0);
-  await until('the silence is noticed', () => kiln.log.includes('no packet for 8000 ms'));
-  t.is((await caller.call(kiln.ports.srt as number, { streamId: 'default/app/other' })).refused, 0);
-  kiln.signal('SIGINT');
-  t.is(await kiln.exited(), 0);
-});
+test.serial(
+  'a caller that vanishes is seen, one that is silent ends where that is configured, a stop waits for nobody',
+  async (t) => {
+    const kiln = await start(t, { srt: { provider: '<PacketSilenceTimeoutMs>8000</PacketSilenceTimeoutMs>' } });
+    publish(t, kiln.srtUrl('talk'));
+    await kiln.liveStream('talk');
+    const vanishing = new SrtCaller(t);
+    t.is((await vanishing.call(kiln.ports.srtPlay as number, { streamId: 'default/app/talk' })).refused, 0);
+    await until('it watches', async () => (await statistics(kiln)).publishers.connections.srt === 1);
+    await vanishing.kill();
+    const caller = new SrtCaller(t);
+    t.is((await caller.call(kiln.ports.srt as number, { streamId: 'default/app/silent' })).refused, 0);
+    await until('the silence is noticed', () => kiln.log.includes('no packet for 8000 ms'));
+    t.is((await caller.call(kiln.ports.srt as number, { streamId: 'default/app/other' })).refused, 0);
+    kiln.signal('SIGINT');
+    t.is(await kiln.exited(), 0);
+  },
+);

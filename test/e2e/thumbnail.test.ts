@@ -16,7 +16,8 @@ const FORMATS = {
   webp: { type: 'image/webp', codec: 'webp' },
   avif: { type: 'image/avif', codec: 'av1' },
 } as const;
-const image = (codec: string) => `<Image><Name>${codec}</Name><Codec>${codec}</Codec><Framerate>2</Framerate><Width>128</Width></Image>`;
+const image = (codec: string) =>
+  `<Image><Name>${codec}</Name><Codec>${codec}</Codec><Framerate>2</Framerate><Width>128</Width></Image>`;
 
 test('pictures of a live stream in every format, the newest each time, gone with the stream', async (t) => {
   const kiln = await Kiln.start({
@@ -29,7 +30,8 @@ test('pictures of a live stream in every format, the newest each time, gone with
   const publisher = publishPattern(kiln.rtmpUrl('live'), { size: '320x180', bitrate: '200k' });
   t.teardown(() => publisher.stop());
   await kiln.liveStream('live');
-  const get = (extension: string) => fetch(kiln.httpUrl(`/app/live/thumb.${extension}`), { headers: { origin: 'https://shop.example' } });
+  const get = (extension: string) =>
+    fetch(kiln.httpUrl(`/app/live/thumb.${extension}`), { headers: { origin: 'https://shop.example' } });
   for (const [extension, { type, codec }] of Object.entries(FORMATS)) {
     const answer = await until(`thumb.${extension}`, async () => {
       const one = await get(extension);
@@ -40,10 +42,21 @@ test('pictures of a live stream in every format, the newest each time, gone with
     const file = join(folder, `thumb.${extension}`);
     const picture = Buffer.from(await answer.arrayBuffer());
     await writeFile(file, picture);
-    const { stdout } = await run('ffprobe', ['-v', 'error', '-show_entries', 'stream=codec_name,width,height', '-of', 'csv=p=0', file]);
+    const { stdout } = await run('ffprobe', [
+      '-v',
+      'error',
+      '-show_entries',
+      'stream=codec_name,width,height',
+      '-of',
+      'csv=p=0',
+      file,
+    ]);
     t.deepEqual(stdout.trim().split(','), [codec, '128', '72']);
     await run('ffmpeg', ['-v', 'error', '-xerror', '-i', file, '-f', 'null', '-']);
-    await until(`another thumb.${extension}`, async () => !Buffer.from(await (await get(extension)).arrayBuffer()).equals(picture));
+    await until(
+      `another thumb.${extension}`,
+      async () => !Buffer.from(await (await get(extension)).arrayBuffer()).equals(picture),
+    );
   }
   t.is((await get('gif')).status, 404);
   await publisher.stop();

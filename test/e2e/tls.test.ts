@@ -24,7 +24,10 @@ test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over i
   const root = issue('root', { authority: true });
   writeFileSync(`${folder.path}/root.crt`, root.cert);
   const tls = folder.write('kiln', issue('localhost', { issuer: root }));
-  const kiln = await Kiln.start({ tls, llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration>' });
+  const kiln = await Kiln.start({
+    tls,
+    llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration>',
+  });
   t.teardown(() => kiln.stop());
   const { https, apiTls, rtmps } = kiln.ports as { https: number; apiTls: number; rtmps: number };
   // it is ready a moment before it says so
@@ -51,11 +54,14 @@ test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over i
   await page.goto(`https://localhost:${https}/app/live?mode=both`);
   const playing = () => page.locator('.figures dd', { hasText: '640×360' }).count();
   await until('both players play', async () => (await playing()) === 2);
-  const protocols = await page.evaluate(
+  const protocols = (await page.evaluate(
     'performance.getEntriesByType("resource").filter(({ name, responseStatus }) => name.includes(".m4s") && responseStatus === 200).map((entry) => entry.nextHopProtocol)',
-  ) as string[];
+  )) as string[];
   t.true(protocols.length > 0);
-  t.true(protocols.every((protocol) => protocol === 'h2'), protocols.join());
+  t.true(
+    protocols.every((protocol) => protocol === 'h2'),
+    protocols.join(),
+  );
 
   const kept = await openClient(t, 'h2', apiTls);
   const call = async (client: Client, path: string, method = 'GET') =>
@@ -66,13 +72,16 @@ test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over i
     t.is(await call(client, '/v1/vhosts:reloadAllCertificates', 'POST'), 200);
     t.is(await call(client, '/v1/managers/api:reloadCertificate', 'POST'), 200);
     t.is(await call(client, '/v1/vhosts/default:reloadCertificate', 'POST'), 200);
-    for (const port of [https, apiTls, rtmps]) t.is(shownName(await openTls(t, port, { servername: 'localhost' })), `renewed-${round}`);
+    for (const port of [https, apiTls, rtmps])
+      t.is(shownName(await openTls(t, port, { servername: 'localhost' })), `renewed-${round}`);
     t.is(await call(kept, '/v1/vhosts'), 200);
   }
   writeFileSync(tls.certPath, 'nonsense');
   t.is(await call(kept, '/v1/vhosts:reloadAllCertificates', 'POST'), 500);
   t.is(shownName(await openTls(t, https, { servername: 'localhost' })), 'renewed-1');
-  await until('the log has it', () => /certificate not reloaded: .*kiln\.crt.* holds no certificate in PEM form/.test(kiln.log));
+  await until('the log has it', () =>
+    /certificate not reloaded: .*kiln\.crt.* holds no certificate in PEM form/.test(kiln.log),
+  );
   await until('both still play', async () => (await playing()) === 2);
   t.true(publisher.running);
   t.is((await kiln.stream('live')).status, 200);
@@ -82,14 +91,20 @@ test('a certificate of Server.xml that cannot be used ends the start with 2 and 
   const folder = new CertificateFolder(t);
   const tls = { ...folder.write('good', issue('localhost')), keyPath: folder.write('other', issue('other')).keyPath };
   const file = `${folder.path}/Server.xml`;
-  writeFileSync(file, serverXml({ rtmp: 1935, http: 3333, https: 3334, api: 8081, apiTls: 8082, ice: [10000, 10001] }, { tls }));
+  writeFileSync(
+    file,
+    serverXml({ rtmp: 1935, http: 3333, https: 3334, api: 8081, apiTls: 8082, ice: [10000, 10001] }, { tls }),
+  );
   for (const args of [['--check'], []]) {
     const run = promisify(execFile)(process.execPath, [MAIN, '--config', file, ...args]);
     const { code, stderr } = (await t.throwsAsync(run)) as unknown as { code: number; stderr: string };
     t.is(code, 2);
     const [api, vhost] = stderr.split('\n');
     t.true(api?.startsWith(`${file}: Server/Managers/Host/TLS/KeyPath: "${tls.keyPath}" is not the key of`), api);
-    t.true(vhost?.startsWith(`${file}: Server/VirtualHosts/VirtualHost[1]/Host/TLS/KeyPath: "${tls.keyPath}" is not`), vhost);
+    t.true(
+      vhost?.startsWith(`${file}: Server/VirtualHosts/VirtualHost[1]/Host/TLS/KeyPath: "${tls.keyPath}" is not`),
+      vhost,
+    );
   }
 });
 
@@ -120,7 +135,11 @@ test('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', as
     offering.answer(answer.body.toString());
     await offering.until(() => offering.frames().length >= 10);
     const location = answer.headers.location as string;
-    const patch = { method: 'PATCH', headers: { 'content-type': 'application/trickle-ice-sdpfrag' }, body: 'a=ice-ufrag:x\r\n' };
+    const patch = {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/trickle-ice-sdpfrag' },
+      body: 'a=ice-ufrag:x\r\n',
+    };
     t.is((await client.call(location, patch)).status, 428);
     t.is((await client.call(location, { method: 'OPTIONS' })).status, 200);
     t.is((await client.call(location, { method: 'DELETE' })).status, 200);

@@ -39,54 +39,82 @@ async function variants(kiln: Kiln): Promise<string[]> {
 /** Video encoders at work, as the codec inventory counts them. */
 async function activeEncoders(kiln: Kiln): Promise<number> {
   const { body } = await kiln.api<Static<typeof CodecEntry>[]>('/v2/internals/codecs');
-  return body.response.filter(({ mediaType }) => mediaType === 'Video').reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
+  return body.response
+    .filter(({ mediaType }) => mediaType === 'Video')
+    .reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
 }
 
-test.serial('on demand, encoders rest while nobody watches and come back for a WebRTC viewer and for an LL-HLS player', async (t) => {
-  const pictureAlone = `<OutputProfile><Name>picture</Name><OutputStreamName>\${OriginStreamName}_p</OutputStreamName><Encodes>${video(88, 100)}</Encodes></OutputProfile>`;
-  const kiln = await start(t, {
-    application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>', more: pictureAlone }),
-  });
-  publish(t, kiln);
-  // of this one, a profile never makes an output
-  const sound = new Program('ffmpeg', [
-    '-nostdin', '-v', 'error', '-re', '-f', 'lavfi', '-i', 'sine', '-ac', '2', '-ar', '48000', '-c:a', 'aac', '-f', 'flv', kiln.rtmpUrl('sound'),
-  ]);
-  t.teardown(() => sound.stop());
-  await kiln.liveStream('live');
-  await kiln.liveStream('sound');
-  t.like((await trackOf(kiln, '88p'))?.video, { codecStatus: 'Ready', codecModule: 'x264' });
-  await until('the encoders rest', () => encodersOf(kiln.pid).length === 0);
-  await until('none is counted', async () => (await activeEncoders(kiln)) === 0);
+test.serial(
+  'on demand, encoders rest while nobody watches and come back for a WebRTC viewer and for an LL-HLS player',
+  async (t) => {
+    const pictureAlone = `<OutputProfile><Name>picture</Name><OutputStreamName>\${OriginStreamName}_p</OutputStreamName><Encodes>${video(88, 100)}</Encodes></OutputProfile>`;
+    const kiln = await start(t, {
+      application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>', more: pictureAlone }),
+    });
+    publish(t, kiln);
+    // of this one, a profile never makes an output
+    const sound = new Program('ffmpeg', [
+      '-nostdin',
+      '-v',
+      'error',
+      '-re',
+      '-f',
+      'lavfi',
+      '-i',
+      'sine',
+      '-ac',
+      '2',
+      '-ar',
+      '48000',
+      '-c:a',
+      'aac',
+      '-f',
+      'flv',
+      kiln.rtmpUrl('sound'),
+    ]);
+    t.teardown(() => sound.stop());
+    await kiln.liveStream('live');
+    await kiln.liveStream('sound');
+    t.like((await trackOf(kiln, '88p'))?.video, { codecStatus: 'Ready', codecModule: 'x264' });
+    await until('the encoders rest', () => encodersOf(kiln.pid).length === 0);
+    await until('none is counted', async () => (await activeEncoders(kiln)) === 0);
 
-  const peer = new ViewerPeer();
-  t.teardown(() => peer.close());
-  await peer.play(kiln.httpUrl('/app/live?direction=whep'));
-  await peer.until(() => peer.frames().length >= 30 && peer.packets.audio.length >= 30);
-  t.is(encodersOf(kiln.pid).length, 1, 'those of the other stream rest');
-  t.is(await activeEncoders(kiln), 1);
+    const peer = new ViewerPeer();
+    t.teardown(() => peer.close());
+    await peer.play(kiln.httpUrl('/app/live?direction=whep'));
+    await peer.until(() => peer.frames().length >= 30 && peer.packets.audio.length >= 30);
+    t.is(encodersOf(kiln.pid).length, 1, 'those of the other stream rest');
+    t.is(await activeEncoders(kiln), 1);
 
-  const player = { stream: 'sound' };
-  t.is((await fetch(kiln.httpUrl('/app/sound/llhls.m3u8'))).status, 201, 'who asks for a playlist wakes them, and waits');
-  const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
-  const before = Math.max(...old?.segments.map(({ msn }) => msn) ?? []);
-  const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
-  t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
-  t.is(encodersOf(kiln.pid).length, 2);
-});
+    const player = { stream: 'sound' };
+    t.is(
+      (await fetch(kiln.httpUrl('/app/sound/llhls.m3u8'))).status,
+      201,
+      'who asks for a playlist wakes them, and waits',
+    );
+    const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
+    const before = Math.max(...(old?.segments.map(({ msn }) => msn) ?? []));
+    const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
+    t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
+    t.is(encodersOf(kiln.pid).length, 2);
+  },
+);
 
 const webhook = (url: string, more = '') =>
   `<TranscodeWebhook><Enable>true</Enable><ControlServerUrl>${url.replaceAll('&', '&amp;')}</ControlServerUrl>` +
   `<SecretKey>secret</SecretKey><Timeout>60000</Timeout>${more}</TranscodeWebhook>`;
 
 const PROFILES = {
-  outputProfile: [{
-    name: 'named', outputStreamName: '${OriginStreamName}',
-    encodes: {
-      videos: [{ name: 'low', codec: 'h264', height: 88, bitrate: 100_000, preset: 'faster' }],
-      audios: [{ name: 'sound', bypass: true }],
+  outputProfile: [
+    {
+      name: 'named',
+      outputStreamName: '${OriginStreamName}',
+      encodes: {
+        videos: [{ name: 'low', codec: 'h264', height: 88, bitrate: 100_000, preset: 'faster' }],
+        audios: [{ name: 'sound', bypass: true }],
+      },
     },
-  }],
+  ],
 };
 
 test.serial('a control server names the output profiles; one that takes its time costs no picture', async (t) => {
@@ -110,32 +138,51 @@ test.serial('a control server names the output profiles; one that takes its time
   if (inTime) t.is(low.segments[0]?.msn, 0);
 });
 
-test.serial('a control server refuses: no output stream and an alert, or the local profiles where that is configured', async (t) => {
-  const { url } = await controlServer(t, json({ allowed: false, reason: 'not today' }));
-  const refused = await start(t, { application: webhook(url) });
-  publish(t, refused);
-  await until('the alert', () => /EGRESS_STREAM_CREATION_FAILED.*not today/.test(refused.log));
-  const { input, outputs } = (await refused.stream('live')).body.response;
-  t.is(input.tracks.length, 2);
-  t.deepEqual(outputs, []);
-  t.is((await fetch(refused.httpUrl('/app/live/llhls.m3u8'))).status, 404);
-  await refused.stop();
+test.serial(
+  'a control server refuses: no output stream and an alert, or the local profiles where that is configured',
+  async (t) => {
+    const { url } = await controlServer(t, json({ allowed: false, reason: 'not today' }));
+    const refused = await start(t, { application: webhook(url) });
+    publish(t, refused);
+    await until('the alert', () => /EGRESS_STREAM_CREATION_FAILED.*not today/.test(refused.log));
+    const { input, outputs } = (await refused.stream('live')).body.response;
+    t.is(input.tracks.length, 2);
+    t.deepEqual(outputs, []);
+    t.is((await fetch(refused.httpUrl('/app/live/llhls.m3u8'))).status, 404);
+    await refused.stop();
 
-  const local = await start(t, {
-    application: webhook(url, '<UseLocalProfilesOnServerDisallow>true</UseLocalProfilesOnServerDisallow>') + ladderXml([BYPASS]),
-  });
-  publish(t, local);
-  t.deepEqual(await variants(local), ['source']);
-});
+    const local = await start(t, {
+      application:
+        webhook(url, '<UseLocalProfilesOnServerDisallow>true</UseLocalProfilesOnServerDisallow>') + ladderXml([BYPASS]),
+    });
+    publish(t, local);
+    t.deepEqual(await variants(local), ['source']);
+  },
+);
 
 test.serial('an overlay is drawn on what is encoded and not on the source', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-overlay-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const [width, height] = [160, 88];
-  await run('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i', 'color=white:size=40x20', '-frames:v', '1', '-pix_fmt', 'rgba', join(folder, 'logo.png')]);
-  await writeFile(join(folder, 'OverlayInfo.xml'), '<?xml version="1.0"?><OverlayMap><OverlayInfo>' +
-    '<OutputStreamName>live</OutputStreamName><VariantNames>drawn</VariantNames>' +
-    '<Overlay><Url>logo.png</Url><Left>MAIN_W-60</Left><Top>20</Top></Overlay></OverlayInfo></OverlayMap>');
+  await run('ffmpeg', [
+    '-v',
+    'error',
+    '-f',
+    'lavfi',
+    '-i',
+    'color=white:size=40x20',
+    '-frames:v',
+    '1',
+    '-pix_fmt',
+    'rgba',
+    join(folder, 'logo.png'),
+  ]);
+  await writeFile(
+    join(folder, 'OverlayInfo.xml'),
+    '<?xml version="1.0"?><OverlayMap><OverlayInfo>' +
+      '<OutputStreamName>live</OutputStreamName><VariantNames>drawn</VariantNames>' +
+      '<Overlay><Url>logo.png</Url><Left>MAIN_W-60</Left><Top>20</Top></Overlay></OverlayInfo></OverlayMap>',
+  );
   const encode = (name: string) =>
     `<Video><Name>${name}</Name><Codec>h264</Codec><Width>${width}</Width><Height>${height}</Height><Bitrate>200000</Bitrate></Video>`;
   const kiln = await start(t, {
@@ -144,38 +191,86 @@ test.serial('an overlay is drawn on what is encoded and not on the source', asyn
     }),
   });
   const publisher = new Program('ffmpeg', [
-    '-nostdin', '-v', 'error', '-re', '-f', 'lavfi', '-i', 'color=black:size=320x180:rate=15', '-c:v', 'libx264', '-preset', 'ultrafast',
-    '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-g', '15', '-f', 'flv', kiln.rtmpUrl('live'),
+    '-nostdin',
+    '-v',
+    'error',
+    '-re',
+    '-f',
+    'lavfi',
+    '-i',
+    'color=black:size=320x180:rate=15',
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    '-tune',
+    'zerolatency',
+    '-pix_fmt',
+    'yuv420p',
+    '-g',
+    '15',
+    '-f',
+    'flv',
+    kiln.rtmpUrl('live'),
   ]);
   t.teardown(() => publisher.stop());
   await kiln.liveStream('live');
   const [drawn, plain] = (await moreSegments(kiln, ['drawn', 'plain'], 2)) as [Recording, Recording];
   const [picture, without] = await Promise.all([drawn, plain].map(({ file }) => lastPicture(file, width, height)));
   const luma = (of: Buffer | undefined, x: number, y: number) => of?.[y * width + x] ?? -1;
-  for (const [x, y] of [[105, 25], [120, 30], [135, 35]] as const) {
+  for (const [x, y] of [
+    [105, 25],
+    [120, 30],
+    [135, 35],
+  ] as const) {
     t.true(luma(picture, x, y) > 200, `${x},${y}: ${luma(picture, x, y)}`);
     t.true(luma(without, x, y) < 40);
   }
-  for (const [x, y] of [[90, 30], [150, 30], [120, 10], [120, 50]] as const) t.true(luma(picture, x, y) < 40, `${x},${y}`);
+  for (const [x, y] of [
+    [90, 30],
+    [150, 30],
+    [120, 10],
+    [120, 50],
+  ] as const)
+    t.true(luma(picture, x, y) < 40, `${x},${y}`);
 });
 
 test.serial('output profiles made, replaced and deleted by the API rule the next publish of the stream', async (t) => {
   const kiln = await start(t, { hostName: 'static.example.com' });
   const application = {
-    name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: { segmentDuration: 1, chunkDuration: 0.25 } },
+    name: 'app',
+    type: 'live',
+    providers: { rtmp: {} },
+    publishers: { llhls: { segmentDuration: 1, chunkDuration: 0.25 } },
     outputProfiles: PROFILES,
   };
   await kiln.api('/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['127.0.0.1'] }, applications: [application] }]);
   const profiles = '/v1/vhosts/made/apps/app/outputProfiles';
-  const encode = (height: number) => ({ name: `${height}p`, codec: 'h264', height, bitrate: 100_000, preset: 'faster' });
-  const second = (height: number) => ({ outputStreamName: '${OriginStreamName}_2', encodes: { videos: [encode(height)] } });
+  const encode = (height: number) => ({
+    name: `${height}p`,
+    codec: 'h264',
+    height,
+    bitrate: 100_000,
+    preset: 'faster',
+  });
+  const second = (height: number) => ({
+    outputStreamName: '${OriginStreamName}_2',
+    encodes: { videos: [encode(height)] },
+  });
   /** Publishes anew; `${stream}:${variant}` of all that is ready. */
   const publishAgain = async (): Promise<string[]> => {
     const publisher = publish(t, kiln);
     const found = await until('every output is ready', async () => {
-      const { status, body } = await kiln.api<Awaited<ReturnType<Kiln['liveStream']>>>('/v1/vhosts/made/apps/app/streams/live');
-      const tracks = status === 200 ? body.response.outputs.flatMap(({ name, tracks: all }) => all.map((track) => ({ name, track }))) : [];
-      const ready = tracks.every(({ track: { video: picture, audio: sound } }) => (picture ?? sound)?.codecStatus === 'Ready');
+      const { status, body } = await kiln.api<Awaited<ReturnType<Kiln['liveStream']>>>(
+        '/v1/vhosts/made/apps/app/streams/live',
+      );
+      const tracks =
+        status === 200
+          ? body.response.outputs.flatMap(({ name, tracks: all }) => all.map((track) => ({ name, track })))
+          : [];
+      const ready = tracks.every(
+        ({ track: { video: picture, audio: sound } }) => (picture ?? sound)?.codecStatus === 'Ready',
+      );
       return tracks.length > 0 && ready && tracks.map(({ name, track }) => `${name}:${track.name}`);
     });
     for (const stream of new Set(found.map((one) => one.split(':')[0] ?? ''))) {

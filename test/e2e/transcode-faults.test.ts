@@ -15,7 +15,8 @@ import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
 const LADDER = ladderXml([BYPASS, video(180, 200), AAC], {
-  playlists: '<Playlist><Name>source</Name><FileName>source</FileName>' +
+  playlists:
+    '<Playlist><Name>source</Name><FileName>source</FileName>' +
     '<Rendition><Name>source</Name><Video>source</Video></Rendition></Playlist>',
 });
 
@@ -50,42 +51,53 @@ const times = ({ frames }: Recording, count = Infinity) => frames.slice(0, count
 /** Seconds that no frame lasts: one that starts anew a frame before a key frame begins the segment with its own. */
 const LONGEST_FRAME = 0.036;
 /** Whether segments begin with key frames of the same time. */
-const beginTogether = (one: Recording, other: Recording) => one.segments.every(({ frames: [first] }, i) => {
-  const { frames: [same] = [] } = other.segments[i] ?? {};
-  return same === undefined || (first?.key === true && Math.abs(first.pts - same.pts) < LONGEST_FRAME);
-});
+const beginTogether = (one: Recording, other: Recording) =>
+  one.segments.every(({ frames: [first] }, i) => {
+    const { frames: [same] = [] } = other.segments[i] ?? {};
+    return same === undefined || (first?.key === true && Math.abs(first.pts - same.pts) < LONGEST_FRAME);
+  });
 
-test.serial('encoders that are killed come back and lose nothing; who watches the source as it is notices nothing', async (t) => {
-  const { path, halt } = await haltedFfmpeg(t);
-  const kiln = await start(t, { env: { KILN_FFMPEG: path } });
-  publish(t, kiln);
-  await kiln.liveStream('live');
-  const peer = new ViewerPeer({ audio: false });
-  t.teardown(() => peer.close());
-  await peer.play(kiln.httpUrl('/app/live/source?direction=whep'));
-  await peer.until(() => peer.frames().length > 0);
-  for (let round = 0; round < 2; round++) {
-    const pid = await encoder(kiln);
-    await writeFile(halt, '');
-    process.kill(pid, 'SIGKILL');
-    await until('it has failed', async () => (await statusOf(kiln)) === 'Failed');
-    await rm(halt);
-    await until('another works', async () => (await statusOf(kiln)) === 'Ready');
-    t.not(await encoder(kiln), pid);
-    await moreSegments(kiln, ['180p'], 2);
-  }
-  t.is(encodersOf(kiln.pid).length, 1);
-  t.like((await trackOf(kiln, 'source'))?.video, { codecStatus: 'Ready', configChangeCount: 0 });
-  t.like((await trackOf(kiln, '180p'))?.video, { configChangeCount: 0 });
-  const [source, high, sound] = (await recordings(kiln, ['source', '180p', 'aac'])) as [Recording, Recording, Recording];
-  for (const one of [source, high, sound]) t.deepEqual(playFaults(one), []);
-  t.true(beginTogether(high, source));
-  t.deepEqual(times(high, source.frames.length), times(source, high.frames.length), 'every frame, once');
-  await peer.until(() => peer.frames().length > 91);
-  const seen = peer.frames().map(({ timestamp }) => timestamp);
-  const steps = seen.slice(1).map((timestamp, i) => (timestamp - (seen[i] ?? 0)) >>> 0);
-  t.true(steps.every((step) => step > 2800 && step < 3200), 'a WebRTC viewer misses no frame');
-});
+test.serial(
+  'encoders that are killed come back and lose nothing; who watches the source as it is notices nothing',
+  async (t) => {
+    const { path, halt } = await haltedFfmpeg(t);
+    const kiln = await start(t, { env: { KILN_FFMPEG: path } });
+    publish(t, kiln);
+    await kiln.liveStream('live');
+    const peer = new ViewerPeer({ audio: false });
+    t.teardown(() => peer.close());
+    await peer.play(kiln.httpUrl('/app/live/source?direction=whep'));
+    await peer.until(() => peer.frames().length > 0);
+    for (let round = 0; round < 2; round++) {
+      const pid = await encoder(kiln);
+      await writeFile(halt, '');
+      process.kill(pid, 'SIGKILL');
+      await until('it has failed', async () => (await statusOf(kiln)) === 'Failed');
+      await rm(halt);
+      await until('another works', async () => (await statusOf(kiln)) === 'Ready');
+      t.not(await encoder(kiln), pid);
+      await moreSegments(kiln, ['180p'], 2);
+    }
+    t.is(encodersOf(kiln.pid).length, 1);
+    t.like((await trackOf(kiln, 'source'))?.video, { codecStatus: 'Ready', configChangeCount: 0 });
+    t.like((await trackOf(kiln, '180p'))?.video, { configChangeCount: 0 });
+    const [source, high, sound] = (await recordings(kiln, ['source', '180p', 'aac'])) as [
+      Recording,
+      Recording,
+      Recording,
+    ];
+    for (const one of [source, high, sound]) t.deepEqual(playFaults(one), []);
+    t.true(beginTogether(high, source));
+    t.deepEqual(times(high, source.frames.length), times(source, high.frames.length), 'every frame, once');
+    await peer.until(() => peer.frames().length > 91);
+    const seen = peer.frames().map(({ timestamp }) => timestamp);
+    const steps = seen.slice(1).map((timestamp, i) => (timestamp - (seen[i] ?? 0)) >>> 0);
+    t.true(
+      steps.every((step) => step > 2800 && step < 3200),
+      'a WebRTC viewer misses no frame',
+    );
+  },
+);
 
 test.serial('an encoder that stands still is found out; who watches the source as it is notices nothing', async (t) => {
   const kiln = await start(t);
@@ -96,7 +108,9 @@ test.serial('an encoder that stands still is found out; who watches the source a
   process.kill(pid, 'SIGSTOP');
   await moreSegments(kiln, ['source'], 3);
   t.is(await encoder(kiln), pid, 'the source goes on while its encoder does not');
-  await until('the encoder has failed', () => /EGRESS_TRANSCODE_FAILED_ENCODING.*180p.*ffmpeg (puts out nothing|takes no input)/.test(kiln.log));
+  await until('the encoder has failed', () =>
+    /EGRESS_TRANSCODE_FAILED_ENCODING.*180p.*ffmpeg (puts out nothing|takes no input)/.test(kiln.log),
+  );
   await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
   t.not(await encoder(kiln), pid);
   await moreSegments(kiln, ['180p'], 2);

@@ -6,8 +6,10 @@ import { SignallingClient } from '../support/signalling-client.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 
-const rendition = (name: string, track: string) => `<Rendition><Name>${name}</Name><Video>${track}</Video><Audio>opus</Audio></Rendition>`;
-const PLAYLISTS = '<Playlist><Name>choice</Name><FileName>choice</FileName><Options><WebRtcAutoAbr>false</WebRtcAutoAbr></Options>' +
+const rendition = (name: string, track: string) =>
+  `<Rendition><Name>${name}</Name><Video>${track}</Video><Audio>opus</Audio></Rendition>`;
+const PLAYLISTS =
+  '<Playlist><Name>choice</Name><FileName>choice</FileName><Options><WebRtcAutoAbr>false</WebRtcAutoAbr></Options>' +
   `${rendition('best', 'source')}${rendition('least', '90p')}</Playlist>`;
 
 test('between a source that passes and what an encoder makes of it time goes on, whichever is left', async (t) => {

@@ -29,7 +29,11 @@ async function start(t: ExecutionContext, { peers = '127.0.0.1', secret = SECRET
   t.teardown(() => page.close());
   await page.goto(`${server.url}/page`);
   for (const path of [PLAYER, RECEIVED, OVENPLAYER]) await page.addScriptTag({ path });
-  const plays = () => until('the picture moves', async () => (await page.evaluate('received().then(({ frames }) => frames)') as number) > 20);
+  const plays = () =>
+    until(
+      'the picture moves',
+      async () => ((await page.evaluate('received().then(({ frames }) => frames)')) as number) > 20,
+    );
   const way = () => page.evaluate('way()') as Promise<object | undefined>;
   return { ...server, turn, page, plays, way };
 }
@@ -50,7 +54,12 @@ test.serial('who publishes through the relay is told apart', async (t) => {
   const { url, page, registry, way } = await start(t);
   await page.evaluate(`publishRelayed('${url}/app/cam?direction=whip&transport=relay')`);
   const input = await until('it is live', () => registry.vhost('default').application('app').stream('cam'));
-  t.like(input.source.connection?.(), { transport: 'TURN', protocol: 'UDP', localAddress: '127.0.0.1', remoteAddress: RELAY });
+  t.like(input.source.connection?.(), {
+    transport: 'TURN',
+    protocol: 'UDP',
+    localAddress: '127.0.0.1',
+    remoteAddress: RELAY,
+  });
   t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
 });
 
@@ -59,7 +68,9 @@ test.serial('the relay takes what was made with its secret, as long as it holds'
   const allocate = (expiresIn: number, secret: string) => {
     const username = `${Math.round(Date.now() / 1000) + expiresIn}:x`;
     const credential = createHmac('sha1', secret).update(username).digest('base64');
-    return page.evaluate(`allocate(${JSON.stringify({ urls: `turn:${RELAY}:${turn.port}?transport=tcp`, username, credential })})`);
+    return page.evaluate(
+      `allocate(${JSON.stringify({ urls: `turn:${RELAY}:${turn.port}?transport=tcp`, username, credential })})`,
+    );
   };
   t.is(await allocate(60, SECRET), 0);
   t.is(await allocate(-60, SECRET), 401);

@@ -18,11 +18,13 @@ test.after.always(async () => {
 
 /** Frames that each of the page's video elements has shown so far. */
 const frames = (page: Page) =>
-  page.locator('video').evaluateAll((videos) =>
-    (videos as unknown as { getVideoPlaybackQuality(): { totalVideoFrames: number } }[]).map(
-      (video) => video.getVideoPlaybackQuality().totalVideoFrames,
-    ),
-  );
+  page
+    .locator('video')
+    .evaluateAll((videos) =>
+      (videos as unknown as { getVideoPlaybackQuality(): { totalVideoFrames: number } }[]).map(
+        (video) => video.getVideoPlaybackQuality().totalVideoFrames,
+      ),
+    );
 
 async function bothPlay(page: Page): Promise<void> {
   await until('both players show the picture', async () => {

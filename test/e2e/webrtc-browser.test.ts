@@ -13,7 +13,12 @@ const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer
 
 const sound = await opus();
 const picture = await h264();
-const codecs: Record<string, Media<MediaTrack>> = { H264: picture, VP8: await ivf('VP8'), VP9: await ivf('VP9'), AV1: await ivf('AV1') };
+const codecs: Record<string, Media<MediaTrack>> = {
+  H264: picture,
+  VP8: await ivf('VP8'),
+  VP9: await ivf('VP9'),
+  AV1: await ivf('AV1'),
+};
 const browser = await launchBrowser();
 
 test.after.always(() => browser.close());
@@ -36,10 +41,14 @@ async function openPage(url: string): Promise<Page> {
 
 /** What has arrived once there are so many frames, and sound. */
 function watch(page: Page, frames: number): Promise<Received> {
-  return until(`${frames} frames`, async () => {
-    const counts = (await page.evaluate('received()')) as Received;
-    return counts.frames >= frames && counts.audioEnergy > 0 && counts;
-  }, 60_000);
+  return until(
+    `${frames} frames`,
+    async () => {
+      const counts = (await page.evaluate('received()')) as Received;
+      return counts.frames >= frames && counts.audioEnergy > 0 && counts;
+    },
+    60_000,
+  );
 }
 
 for (const [codec, video] of Object.entries(codecs)) {
@@ -60,7 +69,10 @@ for (const [codec, video] of Object.entries(codecs)) {
 test('Chromium plays over ICE-TCP, with retransmissions and a playout delay', async (t) => {
   const { registry, url } = await startWebrtc(t, {
     webrtc: { rtx: true, playoutDelay: { min: 100, max: 500 } },
-    ice: [{ address: '127.0.0.1', protocol: 'udp' }, { address: '127.0.0.1', protocol: 'tcp' }],
+    ice: [
+      { address: '127.0.0.1', protocol: 'udp' },
+      { address: '127.0.0.1', protocol: 'tcp' },
+    ],
   });
   const live = new LiveStream(registry, [picture, sound]);
   t.teardown(() => live.close());

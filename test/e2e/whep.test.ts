@@ -34,7 +34,7 @@ test('a WHEP viewer gets every frame as it was published, from a key frame on', 
     t.deepEqual(nals, [...sets, ...(published[at] as Buffer[])], `frame ${index}`);
   });
   const times = peer.frames().map(({ timestamp }) => timestamp);
-  t.true(times.slice(1).every((time, i) => ((time - (times[i] as number)) >>> 0) === 3000));
+  t.true(times.slice(1).every((time, i) => (time - (times[i] as number)) >>> 0 === 3000));
   t.true(peer.packets.video.every(({ payloadType }) => payloadType === PEER_TYPES.H264));
   t.true(peer.packets.audio.every(({ payloadType }) => payloadType === PEER_TYPES.OPUS));
   const sent = new Set(audio.frames.map(({ data }) => data.toString('hex')));
@@ -74,12 +74,17 @@ test('20 viewers get every frame, one of them leaves, the others go on', async (
   const left = await fetch(new URL(responses[0]?.headers.get('location') as string, url), { method: 'DELETE' });
   t.is(left.status, 200);
   t.is(live.output.sessions.size, 19);
-  t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 19);
+  t.is(
+    pool.workers.reduce((sum, { sessions }) => sum + sessions, 0),
+    19,
+  );
   const counts = peers.slice(1).map((peer) => peer.frames().length);
-  await Promise.all(peers.slice(1).map((peer, i) => peer.until(() => peer.frames().length >= (counts[i] as number) + 15)));
+  await Promise.all(
+    peers.slice(1).map((peer, i) => peer.until(() => peer.frames().length >= (counts[i] as number) + 15)),
+  );
   for (const peer of peers.slice(1)) {
     const times = peer.frames().map(({ timestamp }) => timestamp);
-    t.true(times.slice(1).every((time, i) => ((time - (times[i] as number)) >>> 0) === 3000));
+    t.true(times.slice(1).every((time, i) => (time - (times[i] as number)) >>> 0 === 3000));
   }
 });
 
@@ -99,7 +104,9 @@ test('a killed media worker costs its viewers their session and nobody else anyt
   await next.play(`${url}/app/stream`);
   await next.until(() => next.frames().length >= 5);
   t.true(next.frames().length >= 5);
-  await until('the worker is replaced', () => pool.workers.some(({ index, pid }) => index === worker?.index && pid !== worker?.pid));
+  await until('the worker is replaced', () =>
+    pool.workers.some(({ index, pid }) => index === worker?.index && pid !== worker?.pid),
+  );
 });
 
 test('a hung media worker is killed and replaced', async (t) => {

@@ -27,9 +27,10 @@ async function start(t: Test, options: WebrtcServerOptions = {}) {
     for (const path of [PUBLISHER, PLAYER, OVENLIVEKIT]) await page.addScriptTag({ path });
     return page;
   };
-  const live = () => until('the stream is live', () => {
-    return application.output('stream')?.playlists.length ? application.stream('stream') : undefined;
-  });
+  const live = () =>
+    until('the stream is live', () => {
+      return application.output('stream')?.playlists.length ? application.stream('stream') : undefined;
+    });
   return { ...server, application, openPage, live };
 }
 
@@ -45,10 +46,14 @@ const SOME_LIGHT = 40;
 /** Plays by WHEP in a page until there is picture and sound. */
 async function watch(page: Page, url: string): Promise<Received> {
   await page.evaluate(`playWhep('${url}')`);
-  return until('picture and sound', async () => {
-    const counts = (await page.evaluate('received()')) as Received;
-    return counts.frames >= 30 && counts.audioEnergy > 0 && counts;
-  }, 60_000);
+  return until(
+    'picture and sound',
+    async () => {
+      const counts = (await page.evaluate('received()')) as Received;
+      return counts.frames >= 30 && counts.audioEnergy > 0 && counts;
+    },
+    60_000,
+  );
 }
 
 for (const codec of ['VP8', 'H264', 'VP9', 'AV1']) {
@@ -57,21 +62,32 @@ for (const codec of ['VP8', 'H264', 'VP9', 'AV1']) {
     const page = await openPage();
     await page.evaluate(`publishWhip('${url}/app/stream?direction=whip', { codec: '${codec}' })`);
     const input = await live();
-    t.deepEqual(input.tracks.map((track) => track.codec), [codec, 'OPUS']);
+    t.deepEqual(
+      input.tracks.map((track) => track.codec),
+      [codec, 'OPUS'],
+    );
     const viewer = await openPage();
     const { width } = await watch(viewer, `${url}/app/stream?direction=whep`);
     t.is(width, (input.tracks[0] as VideoTrack).width);
   });
 }
 
-for (const [scheme, config] of [['http', { preferredVideoFormat: 'H264' }], ['ws', {}]] as const) {
+for (const [scheme, config] of [
+  ['http', { preferredVideoFormat: 'H264' }],
+  ['ws', {}],
+] as const) {
   test.serial(`OvenLiveKit, unchanged, publishes over ${scheme}`, async (t) => {
     const { port, url, openPage, live } = await start(t);
     const page = await openPage();
     const direction = scheme === 'http' ? 'whip' : 'send';
-    await page.evaluate(`publishOven('${scheme}://127.0.0.1:${port}/app/stream?direction=${direction}', ${JSON.stringify(config)})`);
+    await page.evaluate(
+      `publishOven('${scheme}://127.0.0.1:${port}/app/stream?direction=${direction}', ${JSON.stringify(config)})`,
+    );
     const input = await live();
-    t.deepEqual(input.tracks.map(({ codec }) => codec), ['H264', 'OPUS']);
+    t.deepEqual(
+      input.tracks.map(({ codec }) => codec),
+      ['H264', 'OPUS'],
+    );
     const viewer = await openPage();
     await watch(viewer, `${url}/app/stream?direction=whep`);
     t.is(await page.evaluate('window.failure'), undefined);
@@ -87,7 +103,10 @@ test.serial('of a simulcast in a codec that has none here comes one picture', as
     { rid: 'h', scalabilityMode: 'L1T1' }, { rid: 'l', scaleResolutionDownBy: 2, scalabilityMode: 'L1T1' },
   ] })`);
   const input = await live();
-  t.deepEqual(input.tracks.map(({ codec }) => codec), ['VP9', 'OPUS']);
+  t.deepEqual(
+    input.tracks.map(({ codec }) => codec),
+    ['VP9', 'OPUS'],
+  );
 });
 
 test.serial('a simulcast by rid is several tracks of one name, and the qualities of WebRTC viewers', async (t) => {
@@ -100,18 +119,34 @@ test.serial('a simulcast by rid is several tracks of one name, and the qualities
   await until('all qualities', () => input.tracks.filter(({ type }) => type === 'video').length === 3);
   const video = input.tracks.filter((track) => track.type === 'video');
   t.is(new Set(video.map(({ name }) => name)).size, 1);
-  t.deepEqual(video.map(({ width }) => width), [960, 480, 240]);
-  t.deepEqual(video.map(({ codec }) => codec), ['VP8', 'VP8', 'VP8']);
+  t.deepEqual(
+    video.map(({ width }) => width),
+    [960, 480, 240],
+  );
+  t.deepEqual(
+    video.map(({ codec }) => codec),
+    ['VP8', 'VP8', 'VP8'],
+  );
   for (const { id } of video) await until('frames of each', () => (input.measured(id)?.framerateLatest ?? 0) > 5);
 
   const output = application.output('stream') as OutputStream;
   output.addPlaylist({
-    name: 'abr', fileName: 'abr',
-    options: { webrtcAutoAbr: false, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
+    name: 'abr',
+    fileName: 'abr',
+    options: {
+      webrtcAutoAbr: false,
+      webrtcAudioOnlyFallback: false,
+      hlsChunklistPathDepth: -1,
+      enableTsPackaging: false,
+    },
     renditions: [480, 240, 960].map((width) => {
       // playlists count by id, which one that came late has after the others
       const qualities = output.tracks.filter((track) => track.type === 'video').sort((one, other) => one.id - other.id);
-      return { name: `${width}`, videoVariantName: qualities[0]?.name, videoIndex: qualities.findIndex((track) => track.width === width) };
+      return {
+        name: `${width}`,
+        videoVariantName: qualities[0]?.name,
+        videoIndex: qualities.findIndex((track) => track.width === width),
+      };
     }),
   });
   const viewer = await openPage();
@@ -165,7 +200,10 @@ test.serial('who mutes in Chromium keeps the stream, and when that is over viewe
   });
   await page.evaluate('sendAgain("video", "audio")');
   const seen = await framesOf();
-  await until('picture and sound go on', async () => arrived.audio > silent.audio + 30 && (await framesOf()) > seen + 30);
+  await until(
+    'picture and sound go on',
+    async () => arrived.audio > silent.audio + 30 && (await framesOf()) > seen + 30,
+  );
   t.is(application.stream('stream'), input);
   t.is(application.output('stream')?.sessions.size, 1);
 });
@@ -180,7 +218,10 @@ test.serial('an ICE restart goes on with the stream', async (t) => {
   let packets = 0;
   input.read({ packet: () => void packets++ });
   await until('media goes on', () => packets > 30);
-  await until('it is connected', () => page.evaluate("publishing.iceConnectionState === 'connected'") as Promise<boolean>);
+  await until(
+    'it is connected',
+    () => page.evaluate("publishing.iceConnectionState === 'connected'") as Promise<boolean>,
+  );
   t.false(input.closed);
   t.is(input.source.connection?.()?.localPort, before?.localPort);
   await page.evaluate('publishing.close()');
@@ -190,11 +231,19 @@ test.serial('an ICE restart goes on with the stream', async (t) => {
 test.serial('Chromium publishes over ICE-TCP where its URL wants that', async (t) => {
   const { url, openPage, live } = await start(t, {
     ingest: { rtx: { enable: true } },
-    ice: [{ address: '127.0.0.1', protocol: 'udp' }, { address: '127.0.0.1', protocol: 'tcp' }],
+    ice: [
+      { address: '127.0.0.1', protocol: 'udp' },
+      { address: '127.0.0.1', protocol: 'tcp' },
+    ],
   });
   const page = await openPage();
   await page.evaluate(`publishWhip('${url}/app/stream?direction=whip&transport=tcp')`);
   const input = await live();
-  t.like(input.source.connection?.(), { transport: 'TCP', protocol: 'TCP', localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' });
+  t.like(input.source.connection?.(), {
+    transport: 'TCP',
+    protocol: 'TCP',
+    localAddress: '127.0.0.1',
+    remoteAddress: '127.0.0.1',
+  });
   t.regex((await page.evaluate('publishing.remoteDescription.sdp')) as string, /a=rtpmap:\d+ rtx\/90000/);
 });

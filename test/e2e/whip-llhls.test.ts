@@ -11,7 +11,10 @@ import { h264, opus } from '../support/webrtc-media.ts';
 const run = promisify(execFile);
 
 test('LL-HLS players get what was published by WHIP, with the Opus as AAC, and ffmpeg decodes it without a word', async (t) => {
-  const kiln = await Kiln.start({ whip: true, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>100</SegmentCount>' });
+  const kiln = await Kiln.start({
+    whip: true,
+    llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>100</SegmentCount>',
+  });
   t.teardown(() => kiln.stop());
   const peer = new PublisherPeer({ media: [await h264(), await opus()] });
   t.teardown(() => peer.close());
@@ -20,7 +23,10 @@ test('LL-HLS players get what was published by WHIP, with the Opus as AAC, and f
   const { input, outputs } = await kiln.liveStream('stream');
   t.is(input.sourceType, 'WebRTC');
   t.like(input, { connection: { transport: 'UDP', protocol: 'UDP', remoteAddress: '127.0.0.1' } });
-  t.deepEqual(outputs[0]?.tracks.map(({ video, audio }) => (video ?? audio)?.codec), ['H264', 'OPUS', 'AAC']);
+  t.deepEqual(
+    outputs[0]?.tracks.map(({ video, audio }) => (video ?? audio)?.codec),
+    ['H264', 'OPUS', 'AAC'],
+  );
   const playlist = `${base}/llhls.m3u8`;
   await until('LL-HLS is there', async () => (await fetch(playlist)).status === 200);
   await until('some seconds of picture and sound', async () => {
@@ -28,18 +34,51 @@ test('LL-HLS players get what was published by WHIP, with the Opus as AAC, and f
     const texts = await Promise.all(lists.map(async (list) => (await fetch(list)).text()));
     return texts.length === 2 && texts.every((text) => text.split('#EXTINF').length > 6);
   });
-  const args = ['-v', 'warning', '-xerror', '-max_reload', '2', '-live_start_index', '0', '-t', '3', '-i', playlist, '-map', '0:v', '-map', '0:a', '-fps_mode', 'vfr', '-f', 'null', '-'];
+  const args = [
+    '-v',
+    'warning',
+    '-xerror',
+    '-max_reload',
+    '2',
+    '-live_start_index',
+    '0',
+    '-t',
+    '3',
+    '-i',
+    playlist,
+    '-map',
+    '0:v',
+    '-map',
+    '0:a',
+    '-fps_mode',
+    'vfr',
+    '-f',
+    'null',
+    '-',
+  ];
   t.is(complaints((await run('ffmpeg', args, { timeout: PATIENCE_MS })).stderr), '');
   // a page and an endpoint share the path
-  t.deepEqual([(await fetch(base)).status, (await fetch(`${base}?direction=whip`)).status, (await fetch(`${playlist}?direction=whip`)).status], [200, 405, 200]);
-  const statistics = await kiln.api<{ connections?: unknown }>('/v1/stats/current/vhosts/default/apps/app/streams/stream');
+  t.deepEqual(
+    [
+      (await fetch(base)).status,
+      (await fetch(`${base}?direction=whip`)).status,
+      (await fetch(`${playlist}?direction=whip`)).status,
+    ],
+    [200, 405, 200],
+  );
+  const statistics = await kiln.api<{ connections?: unknown }>(
+    '/v1/stats/current/vhosts/default/apps/app/streams/stream',
+  );
   t.is(statistics.status, 200);
   t.is((await fetch(new URL(response.headers.get('location') ?? '', base), { method: 'DELETE' })).status, 200);
   await until('the stream has ended', async () => (await kiln.stream('stream')).status === 404);
 });
 
 test('pictures that are shown in another order than they are sent come to LL-HLS players evenly', async (t) => {
-  const kiln = await Kiln.start({ whip: true, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>100</SegmentCount>' });
+  const kiln = await Kiln.start({
+    whip: true,
+    llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>100</SegmentCount>',
+  });
   t.teardown(() => kiln.stop());
   const peer = new PublisherPeer({ media: [await h264({ bframes: 2, fps: 25, gop: 25 }), await opus()] });
   t.teardown(() => peer.close());
@@ -48,13 +87,37 @@ test('pictures that are shown in another order than they are sent come to LL-HLS
   await kiln.liveStream('stream');
   const playlist = `${base}/llhls.m3u8`;
   await until('LL-HLS is there', async () => (await fetch(playlist)).status === 200);
-  const args = ['-v', 'error', '-select_streams', 'v:0', '-live_start_index', '0', '-read_intervals', '%+2', '-show_entries', 'packet=pts_time,dts_time', '-of', 'json', playlist];
-  const { packets } = JSON.parse((await run('ffprobe', args, { timeout: PATIENCE_MS })).stdout) as { packets: { pts_time: string; dts_time: string }[] };
+  const args = [
+    '-v',
+    'error',
+    '-select_streams',
+    'v:0',
+    '-live_start_index',
+    '0',
+    '-read_intervals',
+    '%+2',
+    '-show_entries',
+    'packet=pts_time,dts_time',
+    '-of',
+    'json',
+    playlist,
+  ];
+  const { packets } = JSON.parse((await run('ffprobe', args, { timeout: PATIENCE_MS })).stdout) as {
+    packets: { pts_time: string; dts_time: string }[];
+  };
   const decoded = packets.map(({ dts_time }) => Number(dts_time));
   const shown = packets.map(({ pts_time }) => Number(pts_time));
   t.true(shown.length > 25 && shown.some((time, index) => index > 0 && time < (shown[index - 1] as number)));
-  decoded.forEach((time, index) => t.true(time <= (shown[index] as number) && (index === 0 || time > (decoded[index - 1] as number))));
+  decoded.forEach((time, index) =>
+    t.true(time <= (shown[index] as number) && (index === 0 || time > (decoded[index - 1] as number))),
+  );
   // of the last group some may be missing; sender reports move the picture to the sound little by little
-  const steps = shown.slice(0, 25).sort((a, b) => a - b).map((time, index, all) => time - (all[index - 1] ?? time - 0.04));
-  t.true(steps.every((step) => Math.abs(step - 0.04) < 0.02), steps.join(' '));
+  const steps = shown
+    .slice(0, 25)
+    .sort((a, b) => a - b)
+    .map((time, index, all) => time - (all[index - 1] ?? time - 0.04));
+  t.true(
+    steps.every((step) => Math.abs(step - 0.04) < 0.02),
+    steps.join(' '),
+  );
 });

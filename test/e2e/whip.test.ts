@@ -23,7 +23,8 @@ type Test = import('ava').ExecutionContext;
 async function start(t: Test, options: WebrtcServerOptions = {}) {
   const server = await startWebrtc(t, options);
   const application = server.registry.vhost('default').application('app');
-  const live = (name = 'stream') => until(`${name} is live`, () => (application.output(name)?.playlists.length ? application.stream(name) : undefined));
+  const live = (name = 'stream') =>
+    until(`${name} is live`, () => (application.output(name)?.playlists.length ? application.stream(name) : undefined));
   const publish = async (media: readonly Media<MediaTrack>[], path = '/app/stream?direction=whip') => {
     const peer = new PublisherPeer({ media });
     t.teardown(() => peer.close());
@@ -52,10 +53,22 @@ test('what is published by WHIP is what was sent, frame by frame, and viewers ge
   await viewer.until(() => viewer.frames().length >= 40 && viewer.packets.audio.length >= 40);
   await until('a second of media', () => packets.length > 80);
 
-  t.deepEqual(input.tracks.map(({ id, codec, name }) => [id, codec, name]), [[0, 'H264', 'Video'], [1, 'OPUS', 'Audio']]);
+  t.deepEqual(
+    input.tracks.map(({ id, codec, name }) => [id, codec, name]),
+    [
+      [0, 'H264', 'Video'],
+      [1, 'OPUS', 'Audio'],
+    ],
+  );
   t.like(input.tracks[0], { width: 320, height: 180 });
-  t.deepEqual(parseAvcConfig((input.tracks[0] as VideoTrack).config as Buffer).sps, parseAvcConfig(picture.track.config as Buffer).sps);
-  for (const [media, id] of [[picture, 0], [sound, 1]] as const) {
+  t.deepEqual(
+    parseAvcConfig((input.tracks[0] as VideoTrack).config as Buffer).sps,
+    parseAvcConfig(picture.track.config as Buffer).sps,
+  );
+  for (const [media, id] of [
+    [picture, 0],
+    [sound, 1],
+  ] as const) {
     const got = packets.filter(({ track }) => track.id === id);
     const count = media.frames.length;
     let place = media.frames.findIndex(({ data }) => data.equals(got[0]?.data as Buffer));
@@ -69,13 +82,27 @@ test('what is published by WHIP is what was sent, frame by frame, and viewers ge
     });
     // sound that is lost on its way is not sent again
     t.true(ahead.reduce((sum, frames) => sum + frames, 0) < 1.5 * ahead.length, `${id}: ${ahead.join(' ')}`);
-    if (media === picture) t.true(ahead.every((frames) => frames === 1), `${id}: ${ahead.join(' ')}`);
-    const steps = got.slice(1).map(({ dts, track }, index) => toSeconds(dts - (got[index]?.dts ?? 0), (track as MediaTrack).timebase));
+    if (media === picture)
+      t.true(
+        ahead.every((frames) => frames === 1),
+        `${id}: ${ahead.join(' ')}`,
+      );
+    const steps = got
+      .slice(1)
+      .map(({ dts, track }, index) => toSeconds(dts - (got[index]?.dts ?? 0), (track as MediaTrack).timebase));
     const step = toSeconds(media.frames[0]?.duration as number, media.track.timebase);
-    t.true(steps.every((each, index) => Math.abs(each - (ahead[index] as number) * step) < 0.005), `${id}: ${steps.join(' ')}`);
+    t.true(
+      steps.every((each, index) => Math.abs(each - (ahead[index] as number) * step) < 0.005),
+      `${id}: ${steps.join(' ')}`,
+    );
   }
   t.like(input.source, { type: 'WebRTC', kind: 'webrtc', url: `${url}/app/stream` });
-  t.like(input.source.connection?.(), { transport: 'UDP', protocol: 'UDP', localAddress: '127.0.0.1', remoteAddress: '127.0.0.1' });
+  t.like(input.source.connection?.(), {
+    transport: 'UDP',
+    protocol: 'UDP',
+    localAddress: '127.0.0.1',
+    remoteAddress: '127.0.0.1',
+  });
   t.is(application.counters.providers.webrtc, 1);
   await until('bytes are counted', () => input.counters.in.totalBytes > 10_000);
 
@@ -112,7 +139,10 @@ test('the WebSocket signalling offers to take, and takes', async (t) => {
   const sdp = await peer.answerTo(offer?.sdp?.sdp ?? '');
   client.send({ command: 'answer', id: offer?.id, peer_id: 0, sdp: { type: 'answer', sdp } });
   const input = await live();
-  t.deepEqual(input.tracks.map(({ codec }) => codec), ['H264', 'OPUS']);
+  t.deepEqual(
+    input.tracks.map(({ codec }) => codec),
+    ['H264', 'OPUS'],
+  );
   const viewer = new ViewerPeer();
   t.teardown(() => viewer.close());
   await viewer.play(`${url}/app/stream`);
@@ -149,7 +179,9 @@ test('viewers get it past this process, whatever payload types they want, on any
     const frames = viewer.frames().map(({ payloads }) => depacketizeH264(payloads).at(-1) as Buffer);
     const first = published.findIndex((nal) => nal.equals(frames[0] as Buffer));
     t.true(picture.frames[first]?.key, 'it begins with a key frame');
-    frames.forEach((nal, index) => t.true(published[(first + index) % published.length]?.equals(nal), `frame ${index}`));
+    frames.forEach((nal, index) =>
+      t.true(published[(first + index) % published.length]?.equals(nal), `frame ${index}`),
+    );
   }
   t.is(output?.readers, 0);
   t.true((output?.sessions.size ?? 0) >= 4);
@@ -208,14 +240,21 @@ for (const rtcpBasedTimestamp of [false, true]) {
     const packets = record(await live());
     /** How much later sound is than the picture that was taken with it, in seconds. */
     const lag = (): number | undefined => {
-      const [video, audio] = [[0, picture], [1, sound]].map(([id, media]) => placeOf(packets, id as number, media as Media<MediaTrack>));
-      return video === undefined || audio === undefined ? undefined : ((audio - video + 1 + 2 * LOOP_SECONDS) % LOOP_SECONDS) - 1;
+      const [video, audio] = [
+        [0, picture],
+        [1, sound],
+      ].map(([id, media]) => placeOf(packets, id as number, media as Media<MediaTrack>));
+      return video === undefined || audio === undefined
+        ? undefined
+        : ((audio - video + 1 + 2 * LOOP_SECONDS) % LOOP_SECONDS) - 1;
     };
     const first = await until('picture and sound', lag);
-    const last = rtcpBasedTimestamp ? first : await until('they are together', () => {
-      const now = lag();
-      return now !== undefined && Math.abs(now) < 0.03 && now;
-    });
+    const last = rtcpBasedTimestamp
+      ? first
+      : await until('they are together', () => {
+          const now = lag();
+          return now !== undefined && Math.abs(now) < 0.03 && now;
+        });
     t.true(Math.abs(last) < 0.03, `${last} s`);
   });
 }
@@ -264,14 +303,21 @@ test('who went without a word gives way to who comes next, long before the timeo
   await t.throwsAsync(publish([picture]), { message: /^409/ });
   t.false(input.closed);
   relay?.close();
-  await until('another one is let in', () => publish([picture, sound]).then(() => true, () => false));
+  await until('another one is let in', () =>
+    publish([picture, sound]).then(
+      () => true,
+      () => false,
+    ),
+  );
   t.true(input.closed);
   t.not(await live(), input);
 });
 
 test('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
   const { application, publish, pool } = await start(t, { ingest: { timeout: 6000 } });
-  const { peer } = await publish([{ ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) }]);
+  const { peer } = await publish([
+    { ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) },
+  ]);
   await peer.until(() => peer.state === 'connected');
   await until('the stream is given up', () => !application.inUse);
   t.is(application.counters.providers.webrtc, 0);
@@ -295,7 +341,10 @@ test('a publisher that sends media stays, whatever becomes of its checks of the 
   });
   input = await live();
   const packets = record(input);
-  await until('it was long without', () => input?.closed || packets.some(({ dts, track }) => toSeconds(dts, track.timebase) > 15));
+  await until(
+    'it was long without',
+    () => input?.closed || packets.some(({ dts, track }) => toSeconds(dts, track.timebase) > 15),
+  );
   t.false(input.closed);
   t.true(checks > 1);
 });

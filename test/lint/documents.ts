@@ -23,12 +23,16 @@ export function faults(
 ): string[] {
   const anchors = new Set(all(HEADING, text).map(anchor));
   const lost = [
-    ...all(LINK, text).filter((target) => !/^[a-z]+:/.test(target)).filter((target) => {
-      const [path = '', fragment] = target.split('#');
-      return path === '' ? !anchors.has(fragment ?? '') : !exists(join(dirname(document), path));
-    }),
+    ...all(LINK, text)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', fragment] = target.split('#');
+        return path === '' ? !anchors.has(fragment ?? '') : !exists(join(dirname(document), path));
+      }),
     ...all(PATH, text).filter((path) => !exists(path)),
-    ...all(SCRIPT, text).filter((name) => !scripts.has(name) && !NPM_COMMANDS.has(name)).map((name) => `npm run ${name}`),
+    ...all(SCRIPT, text)
+      .filter((name) => !scripts.has(name) && !NPM_COMMANDS.has(name))
+      .map((name) => `npm run ${name}`),
   ];
   return lost.map((target) => `${document}: there is no ${target}`);
 }
@@ -39,15 +43,19 @@ function all(pattern: RegExp, text: string): string[] {
 
 /** The anchor that a forge makes of a heading. */
 function anchor(heading: string): string {
-  return heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').trim().replaceAll(/\s/g, '-');
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-');
 }
 
 if (argv[1] === import.meta.filename) {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
   const exists = (path: string) => (path.includes('*') ? globSync(path).length > 0 : existsSync(path));
-  const found = globSync('*.md').flatMap((document) => (
-    faults(document, readFileSync(document, 'utf8'), exists, new Set(Object.keys(scripts)))
-  ));
+  const found = globSync('*.md').flatMap((document) =>
+    faults(document, readFileSync(document, 'utf8'), exists, new Set(Object.keys(scripts))),
+  );
   for (const fault of found) stdout.write(`${fault}\n`);
   exit(found.length === 0 ? 0 : 1);
 }

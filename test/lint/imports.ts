@@ -19,9 +19,12 @@ export interface Import {
 
 /** What a source file imports, in the words of its import statements and calls. */
 export function imports(source: string): Import[] {
-  return [STATEMENT, CALL].flatMap((pattern) => [...source.matchAll(pattern)].map(([, mark, specifier = '']) => (
-    { specifier, typeOnly: mark?.startsWith('type') ?? false }
-  )));
+  return [STATEMENT, CALL].flatMap((pattern) =>
+    [...source.matchAll(pattern)].map(([, mark, specifier = '']) => ({
+      specifier,
+      typeOnly: mark?.startsWith('type') ?? false,
+    })),
+  );
 }
 
 /**

@@ -34,10 +34,12 @@ export interface Attack {
   run(target: Target, random: Random): Promise<void>;
 }
 
-const http = (client: keyof typeof HTTP_CLIENTS): Attack['run'] => ({ kiln, live }, random) => {
-  const { port, bytes } = httpAttack(client, random, live);
-  return deliver(kiln.ports[port], bytes, random);
-};
+const http =
+  (client: keyof typeof HTTP_CLIENTS): Attack['run'] =>
+  ({ kiln, live }, random) => {
+    const { port, bytes } = httpAttack(client, random, live);
+    return deliver(kiln.ports[port], bytes, random);
+  };
 
 /** What strangers do to each protocol. */
 export const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -47,7 +49,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     run: ({ kiln }, random) => {
       const port = kiln.ports.rtmps as number;
       const inside = rtmpAttack(random);
-      return random.chance(0.5) ? deliverSecurely(port, inside, random) : deliver(port, tlsAttack(random, inside), random);
+      return random.chance(0.5)
+        ? deliverSecurely(port, inside, random)
+        : deliver(port, tlsAttack(random, inside), random);
     },
   },
   llhls: { weight: 2, run: http('viewer') },
@@ -60,7 +64,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     weight: 1,
     run: ({ kiln }, random) => {
       const port = kiln.ports.ovt as number;
-      return random.chance(0.5) ? hostileOvtOrigin(kiln, random) : deliver(port, ovtRequests(random, `127.0.0.1:${port}`), random);
+      return random.chance(0.5)
+        ? hostileOvtOrigin(kiln, random)
+        : deliver(port, ovtRequests(random, `127.0.0.1:${port}`), random);
     },
   },
   rtsp: { weight: 1, run: ({ kiln }, random) => hostileRtspServer(kiln, random) },

@@ -26,7 +26,11 @@ const MAX_LINE = 1500;
  * @returns whether the server held out
  */
 export async function besiege(
-  folder: string, seed: number, count: number, print: (text: string) => void, attacks?: readonly Attack[],
+  folder: string,
+  seed: number,
+  count: number,
+  print: (text: string) => void,
+  attacks?: readonly Attack[],
 ): Promise<boolean> {
   print(`seed ${seed}, ${count} attacks`);
   const clip = join(folder, 'clip.flv');
@@ -37,13 +41,17 @@ export async function besiege(
   try {
     await publisher.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
     await kiln.liveStream('live');
-    await until('the window of the live stream is full', async () => (await segments(kiln, 'live')) >= WINDOW_SEGMENTS, 60_000);
+    await until(
+      'the window of the live stream is full',
+      async () => (await segments(kiln, 'live')) >= WINDOW_SEGMENTS,
+      60_000,
+    );
     const siege = new Siege(besieged, seed, attacks);
     await siege.check();
     let allowed = Infinity;
     let told = 0;
     let sound = true;
-    for (let done = 0; done < count; ) {
+    for (let done = 0; done < count;) {
       const round = Math.min(ROUND, count - done);
       await siege.attack(round);
       done += round;

@@ -15,14 +15,19 @@ export async function calls(seed: number, count: number, print: (text: string) =
   const kinds = new Map<string, number>();
   try {
     const redis = await usedRedis(end);
-    const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(end, redis, id, { hostName: 'default.example.com' })));
+    const nodes = await Promise.all(
+      ['a', 'b', 'c'].map((id) => startNode(end, redis, id, { hostName: 'default.example.com' })),
+    );
     const begun = performance.now();
     await runModel({
-      nodes, random: new Random(seed), calls: count,
+      nodes,
+      random: new Random(seed),
+      calls: count,
       onCall: (done, what) => {
         const [kind = ''] = what.split(' ');
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-        if (done % TELL_EVERY === 0) print(`${String(done).padStart(7)} calls, ${Math.round((performance.now() - begun) / 1000)} s`);
+        if (done % TELL_EVERY === 0)
+          print(`${String(done).padStart(7)} calls, ${Math.round((performance.now() - begun) / 1000)} s`);
       },
     });
     print(`no difference: ${[...kinds].map(([kind, number]) => `${kind} ${number}`).join(', ')}`);

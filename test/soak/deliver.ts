@@ -13,12 +13,13 @@ type Manner = (socket: Socket, bytes: Buffer, random: Random) => Promise<void> |
 const burst: Manner = (socket, bytes) => void socket.write(bytes);
 
 const pieces: Manner = async (socket, bytes, random) => {
-  for (let at = 0; at < bytes.length && !socket.destroyed; ) {
+  for (let at = 0; at < bytes.length && !socket.destroyed;) {
     const size = 1 + random.below(3000);
     socket.write(bytes.subarray(at, at + size));
     at += size;
     // a connection that breaks here is one that is closed
-    if (socket.writableNeedDrain) await Promise.race([once(socket, 'drain').catch(() => {}), closed(socket), delay(PATIENCE_MS)]);
+    if (socket.writableNeedDrain)
+      await Promise.race([once(socket, 'drain').catch(() => {}), closed(socket), delay(PATIENCE_MS)]);
   }
 };
 
@@ -54,7 +55,11 @@ export function deliver(port: number, bytes: Buffer, random: Random): Promise<vo
 
 /** The same inside of TLS. */
 export function deliverSecurely(port: number, bytes: Buffer, random: Random): Promise<void> {
-  return send(connectTls({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false }), bytes, random);
+  return send(
+    connectTls({ port, host: '127.0.0.1', servername: 'localhost', rejectUnauthorized: false }),
+    bytes,
+    random,
+  );
 }
 
 async function send(socket: Socket, bytes: Buffer, random: Random): Promise<void> {
@@ -75,9 +80,14 @@ async function send(socket: Socket, bytes: Buffer, random: Random): Promise<void
 /** Sends datagrams to a port. */
 export async function deliverDatagrams(port: number, datagrams: readonly Buffer[]): Promise<void> {
   const socket = createSocket('udp4');
-  await Promise.all(datagrams.map((datagram) => new Promise<void>((sent) => {
-    socket.send(datagram, port, '127.0.0.1', () => sent());
-  })));
+  await Promise.all(
+    datagrams.map(
+      (datagram) =>
+        new Promise<void>((sent) => {
+          socket.send(datagram, port, '127.0.0.1', () => sent());
+        }),
+    ),
+  );
   socket.close();
 }
 

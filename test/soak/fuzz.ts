@@ -7,7 +7,11 @@ import { besiege } from './besiege.ts';
  * @returns whether every server held out
  */
 export async function fuzz(
-  folder: string, seed: number, count: number, names: readonly string[], print: (text: string) => void,
+  folder: string,
+  seed: number,
+  count: number,
+  names: readonly string[],
+  print: (text: string) => void,
 ): Promise<boolean> {
   const unknown = names.find((name) => !Object.hasOwn(ATTACKS, name));
   if (unknown !== undefined) {

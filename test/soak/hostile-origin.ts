@@ -17,7 +17,10 @@ const CREATED = 201;
  * @param converse speaks for the origin on each connection
  */
 export async function pullFrom(
-  kiln: Kiln, random: Random, urlAt: (port: number) => string, converse: (socket: Socket) => void,
+  kiln: Kiln,
+  random: Random,
+  urlAt: (port: number) => string,
+  converse: (socket: Socket) => void,
 ): Promise<void> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -6,10 +6,29 @@ import { OFFER } from './sdp.ts';
 const AUTHORIZATION = `Basic ${Buffer.from(TOKEN).toString('base64')}`;
 
 const STRANGE = [
-  '..', '%2e%2e%2f', '%00', '%', '%ff', '%E0%A4%A', '*', 'live', 'app', 'default', '__proto__', 'constructor',
-  'llhls.m3u8', 'chunklist_0_video_x_llhls.m3u8', 'part_0_99999999999_0_video_x_llhls.m4s',
-  'ts:playlist.m3u8', 'playlist.m3u8?format=ts', 'medialist_1_hls.m3u8', 'seg_1_99999999999_hls.ts',
-  'a'.repeat(900), 'a'.repeat(5000), '\u00e9', '',
+  '..',
+  '%2e%2e%2f',
+  '%00',
+  '%',
+  '%ff',
+  '%E0%A4%A',
+  '*',
+  'live',
+  'app',
+  'default',
+  '__proto__',
+  'constructor',
+  'llhls.m3u8',
+  'chunklist_0_video_x_llhls.m3u8',
+  'part_0_99999999999_0_video_x_llhls.m4s',
+  'ts:playlist.m3u8',
+  'playlist.m3u8?format=ts',
+  'medialist_1_hls.m3u8',
+  'seg_1_99999999999_hls.ts',
+  'a'.repeat(900),
+  'a'.repeat(5000),
+  '\u00e9',
+  '',
 ];
 const DIRECTIVES = ['0', '1', '-1', '99999999999999', '1e9', 'NaN', '', '%', '0x10'];
 
@@ -20,10 +39,19 @@ const DIRECTIONS = ['whep', 'whep', 'whep', 'whip', 'whip', 'send', '', 'x'];
 const TYPES = ['text/plain', '', 'application/json'];
 
 const API_PATHS = [
-  '/v1/version', '/v1/vhosts', '/v1/vhosts/default', '/v1/vhosts/default/apps', '/v1/vhosts/default/apps/app',
-  '/v1/vhosts/default/apps/app/outputProfiles', '/v1/vhosts/default/apps/app/streams',
+  '/v1/version',
+  '/v1/vhosts',
+  '/v1/vhosts/default',
+  '/v1/vhosts/default/apps',
+  '/v1/vhosts/default/apps/app',
+  '/v1/vhosts/default/apps/app/outputProfiles',
+  '/v1/vhosts/default/apps/app/streams',
   '/v1/vhosts/default/apps/app/streams/live',
-  '/v1/stats/current', '/v1/stats/current/vhosts/default/apps/app/streams/live', '/openapi.json', '/livez', '/readyz',
+  '/v1/stats/current',
+  '/v1/stats/current/vhosts/default/apps/app/streams/live',
+  '/openapi.json',
+  '/livez',
+  '/readyz',
 ];
 
 interface HttpRequest {
@@ -121,7 +149,11 @@ export function brokenSdp(random: Random): string {
 export const HTTP_CLIENTS = { viewer, manager, whep } as const;
 
 /** Bytes of one request or several, for a port that serves viewers or for that of the API. */
-export function httpAttack(client: keyof typeof HTTP_CLIENTS, random: Random, live: LivePaths): { port: 'http' | 'api'; bytes: Buffer } {
+export function httpAttack(
+  client: keyof typeof HTTP_CLIENTS,
+  random: Random,
+  live: LivePaths,
+): { port: 'http' | 'api'; bytes: Buffer } {
   const make = () => HTTP_CLIENTS[client](random, live);
   const port = random.chance(0.05) ? random.pick(['http', 'api'] as const) : undefined;
   const first = make();

@@ -30,7 +30,8 @@ try {
   else if (first === 'cluster') sound = await cluster(Number(second ?? Date.now() % 1e6), Number(third ?? 200), print);
   else if (first === 'calls') sound = await calls(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
   else if (first === 'matrix') sound = await matrix(Number(second ?? 1), print);
-  else if (first === 'fuzz') sound = await fuzz(folder, Number(second ?? Date.now() % 1e6), Number(third ?? FEW), names, print);
+  else if (first === 'fuzz')
+    sound = await fuzz(folder, Number(second ?? Date.now() % 1e6), Number(third ?? FEW), names, print);
   else sound = await besiege(folder, Number(first ?? Date.now() % 1e6), Number(second ?? FEW), print);
 } finally {
   await rm(folder, { recursive: true, force: true });

@@ -13,7 +13,9 @@ export async function matrix(rounds: number, print: (line: string) => void): Pro
     for (let round = 0; round < rounds; round++) {
       for (const cell of TABLE) {
         const teardown = new Teardown();
-        const { objections, lines } = await opened.try(teardown, cell).catch((error: Error) => ({ objections: [error.message], lines: [] }));
+        const { objections, lines } = await opened
+          .try(teardown, cell)
+          .catch((error: Error) => ({ objections: [error.message], lines: [] }));
         await teardown.run();
         print(`${objections.length === 0 ? 'good' : 'BAD'}  ${nameOf(cell)}`);
         for (const line of [...lines, ...objections.map((objection) => `BAD  ${objection}`)]) print(`      ${line}`);

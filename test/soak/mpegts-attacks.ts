@@ -7,13 +7,21 @@ const PER_DATAGRAM = 7;
 const DATAGRAMS = 40;
 const MP2T = 33;
 
-const STREAMS = await Promise.all([['-c:a', 'aac'], ['-c:a', 'libopus'], ['-c:a', 'mp2']].map((sound) => encodeTs([...PATTERN, ...TONE, ...X264, ...sound])));
+const STREAMS = await Promise.all(
+  [
+    ['-c:a', 'aac'],
+    ['-c:a', 'libopus'],
+    ['-c:a', 'mp2'],
+  ].map((sound) => encodeTs([...PATTERN, ...TONE, ...X264, ...sound])),
+);
 
 /** A transport stream, whole or broken. */
 export function brokenTs(random: Random): Buffer {
   const stream = random.pick(STREAMS);
   const size = DATAGRAMS * PER_DATAGRAM * PACKET;
-  const start = random.chance(0.7) ? 0 : PACKET * random.below(Math.max(1, Math.floor((stream.length - size) / PACKET)));
+  const start = random.chance(0.7)
+    ? 0
+    : PACKET * random.below(Math.max(1, Math.floor((stream.length - size) / PACKET)));
   const bytes = stream.subarray(start, start + size);
   return random.chance(0.2) ? bytes : mutate(bytes, random, random.pick(STREAMS), random.chance(0.5) ? PACKET : 0);
 }
@@ -22,7 +30,9 @@ export function brokenTs(random: Random): Buffer {
 export function tsDatagrams(random: Random): Buffer[] {
   const bytes = brokenTs(random);
   const size = random.pick([PACKET, PER_DATAGRAM * PACKET, PER_DATAGRAM * PACKET, 1 + random.below(3000)]);
-  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+    bytes.subarray(i * size, (i + 1) * size),
+  );
   if (random.chance(0.5)) return pieces.slice(0, DATAGRAMS);
   const first = random.below(65_536);
   return pieces.slice(0, DATAGRAMS).map((piece, i) => {

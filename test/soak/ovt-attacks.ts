@@ -17,9 +17,20 @@ const PATIENCE_MS = 300;
 /** What an edge asks for, whole and broken. */
 export function ovtRequests(random: Random, host: string): Buffer {
   const applications = ['describe', 'play', 'stop', 'x', '', '__proto__'];
-  const targets = [`ovt://${host}/app/live`, `ovt://${host}/app/live`, `ovt://${host}/app/none/x`, 'ovt://', 'x', `ovt://${host}/%/%00`];
+  const targets = [
+    `ovt://${host}/app/live`,
+    `ovt://${host}/app/live`,
+    `ovt://${host}/app/none/x`,
+    'ovt://',
+    'x',
+    `ovt://${host}/%/%00`,
+  ];
   const messages = Array.from({ length: 1 + random.below(4) }, (_, index) => {
-    const request = { id: random.chance(0.8) ? index + 1 : random.pick(VALUES), application: random.pick(applications), target: random.pick(targets) };
+    const request = {
+      id: random.chance(0.8) ? index + 1 : random.pick(VALUES),
+      application: random.pick(applications),
+      target: random.pick(targets),
+    };
     return writeMessage(PAYLOAD.request, spoilt(request, random, 0.05) as object, random.below(2 ** 31));
   });
   const bytes = Buffer.concat(messages);
@@ -28,7 +39,12 @@ export function ovtRequests(random: Random, host: string): Buffer {
 
 /** An origin that is pulled from and lies: in what it describes, in its answers, in its media. */
 export function hostileOvtOrigin(kiln: Kiln, random: Random): Promise<void> {
-  return pullFrom(kiln, random, (port) => `ovt://127.0.0.1:${port}/app/x`, (socket) => converse(socket, random));
+  return pullFrom(
+    kiln,
+    random,
+    (port) => `ovt://127.0.0.1:${port}/app/x`,
+    (socket) => converse(socket, random),
+  );
 }
 
 function converse(socket: Socket, random: Random): void {
@@ -38,14 +54,26 @@ function converse(socket: Socket, random: Random): void {
   const answer = (request: unknown): void => {
     if (!isRequest(request)) return;
     const { id, application } = request;
-    const contents = application === 'describe' ? { contents: spoilt(DESCRIPTION, random, random.pick([0, 0, 0.02])) } : {};
-    write(writeMessage(PAYLOAD.response, spoilt({ id, application, code: 200, message: 'm', ...contents }, random, 0.01) as object, 0));
+    const contents =
+      application === 'describe' ? { contents: spoilt(DESCRIPTION, random, random.pick([0, 0, 0.02])) } : {};
+    write(
+      writeMessage(
+        PAYLOAD.response,
+        spoilt({ id, application, code: 200, message: 'm', ...contents }, random, 0.01) as object,
+        0,
+      ),
+    );
     if (application === 'play') for (const piece of media(random)) write(piece);
     setTimeout(() => socket.end(), random.below(PATIENCE_MS));
   };
-  const receiver = new Receiver({ messageBytes: 100_000, frameBytes: 0 }, {
-    message: (text) => answer(readMessage(text)), frame: () => {}, loss: () => {},
-  });
+  const receiver = new Receiver(
+    { messageBytes: 100_000, frameBytes: 0 },
+    {
+      message: (text) => answer(readMessage(text)),
+      frame: () => {},
+      loss: () => {},
+    },
+  );
   socket.on('data', (bytes: Buffer) => receiver.push(bytes));
 }
 
@@ -54,8 +82,18 @@ function media(random: Random): Buffer[] {
   const pieces: Buffer[] = [];
   for (let i = 0; i < FRAMES; i++) {
     const track = random.chance(0.95) ? i % 2 : random.below(300);
-    const times = random.chance(0.9) ? { pts: i * 3000, dts: i * 3000 } : { pts: random.below(2 ** 40), dts: random.below(2 ** 40) };
-    const info = { ...times, track, duration: 0, mediaType: i % 2, key: i % 10 === 0, bitstream: random.below(8), packetType: random.below(5) };
+    const times = random.chance(0.9)
+      ? { pts: i * 3000, dts: i * 3000 }
+      : { pts: random.below(2 ** 40), dts: random.below(2 ** 40) };
+    const info = {
+      ...times,
+      track,
+      duration: 0,
+      mediaType: i % 2,
+      key: i % 10 === 0,
+      bitstream: random.below(8),
+      packetType: random.below(5),
+    };
     const data = random.bytes(random.below(3000));
     writer.write(info, [data], data.length, (piece) => pieces.push(Buffer.from(piece)));
   }

@@ -44,17 +44,22 @@ const SOUNDS = [aac(), aac(), OPUS];
 function session(random: Random): Buffer {
   const writer = new ChunkWriter();
   const [picture, sound] = [random.pick(PICTURES), random.pick(SOUNDS)];
-  const command = (name: string, transaction: number, ...rest: AmfValue[]) => writer.message(
-    3, MessageType.CommandAmf0, 0, 0, encodeCommand(name, transaction, ...rest),
-  );
+  const command = (name: string, transaction: number, ...rest: AmfValue[]) =>
+    writer.message(3, MessageType.CommandAmf0, 0, 0, encodeCommand(name, transaction, ...rest));
   const out: Buffer[] = [
-    Buffer.of(3), random.bytes(16), Buffer.alloc(2 * HANDSHAKE_BYTES - 16, random.below(256)),
+    Buffer.of(3),
+    random.bytes(16),
+    Buffer.alloc(2 * HANDSHAKE_BYTES - 16, random.below(256)),
     ...command('connect', 1, { app: 'app', tcUrl: 'rtmp://127.0.0.1/app', ...OBS_PROPERTIES }),
     ...command('createStream', 2, null),
     ...command('publish', 3, null, `attack${random.below(NAMES)}`, 'live'),
     ...writer.setChunkSize(random.pick([128, 4096, 60_000])),
     ...writer.message(
-      4, MessageType.DataAmf0, 1, 0, encodeAmf0('@setDataFrame', 'onMetaData', { videocodecid: 7, audiocodecid: 10 }),
+      4,
+      MessageType.DataAmf0,
+      1,
+      0,
+      encodeAmf0('@setDataFrame', 'onMetaData', { videocodecid: 7, audiocodecid: 10 }),
     ),
     ...writer.message(6, MessageType.Video, 1, 0, picture.config),
     ...writer.message(4, MessageType.Audio, 1, 0, sound.config),

@@ -59,33 +59,60 @@ function packets(codec: Codec, random: Random): Buffer[] {
 /** One frame after the other of nothing but the smallest units. */
 function units(codec: Codec, random: Random): Buffer[] {
   const [header, unit] = {
-    H264: ['18', random.pick(['000167', '000141', '0002658f'])], AV1: ['00', random.pick(['0128', '0130', '00'])],
-    VP8: ['10', '00'], VP9: ['08', '00'],
+    H264: ['18', random.pick(['000167', '000141', '0002658f'])],
+    AV1: ['00', random.pick(['0128', '0130', '00'])],
+    VP8: ['10', '00'],
+    VP9: ['08', '00'],
   }[codec].map((hex) => Buffer.from(hex, 'hex')) as [Buffer, Buffer];
   const payload = Buffer.concat([header, ...Array.from({ length: Math.floor(PAYLOAD / unit.length) }, () => unit)]);
   const length = random.pick([1, 3, 50, PACKETS]);
-  return Array.from({ length: PACKETS }, (_, i) => packet(codec, i, Math.floor(i / length) * 3000, i % length === length - 1, payload));
+  return Array.from({ length: PACKETS }, (_, i) =>
+    packet(codec, i, Math.floor(i / length) * 3000, i % length === length - 1, payload),
+  );
 }
 
 /** Pictures, broken anywhere. */
 function pictures(codec: Codec, random: Random): Buffer[] {
   const made: Buffer[] = [];
   const track: VideoTrack = videoOf(codec);
-  const sender = new RtpSender({ payloadType: TYPES[codec], ssrc: SSRC, sequence: random.below(65_536), output: (bytes) => made.push(Buffer.from(bytes)) });
+  const sender = new RtpSender({
+    payloadType: TYPES[codec],
+    ssrc: SSRC,
+    sequence: random.below(65_536),
+    output: (bytes) => made.push(Buffer.from(bytes)),
+  });
   const packetizer = createPacketizer(codec);
   for (let i = 0; i < PACKETS / 10; i++) {
     sender.timestamp = random.chance(0.95) ? i * 3600 : random.below(2 ** 32);
-    const data = codec === 'H264' ? PICTURES[i % PICTURES.length] as Buffer : random.bytes(1 + random.below(5000));
+    const data = codec === 'H264' ? (PICTURES[i % PICTURES.length] as Buffer) : random.bytes(1 + random.below(5000));
     // what is no temporal unit cannot be packetized as one
-    if (codec === 'AV1') made.push(packet(codec, i, sender.timestamp, true, Buffer.concat([Buffer.of(random.below(256)), data.subarray(0, PAYLOAD)])));
+    if (codec === 'AV1')
+      made.push(
+        packet(
+          codec,
+          i,
+          sender.timestamp,
+          true,
+          Buffer.concat([Buffer.of(random.below(256)), data.subarray(0, PAYLOAD)]),
+        ),
+      );
     else packetizer.packetize({ track, dts: 0, pts: 0, duration: 0, key: i % 5 === 0, data }, sender);
   }
-  return made.map((bytes) => (random.chance(0.9) ? bytes : mutate(bytes, random, bytes, 12))).filter(() => random.chance(0.98));
+  return made
+    .map((bytes) => (random.chance(0.9) ? bytes : mutate(bytes, random, bytes, 12)))
+    .filter(() => random.chance(0.98));
 }
 
 function noise(codec: Codec, random: Random): Buffer[] {
   return Array.from({ length: PACKETS }, (_, i) =>
-    packet(codec, random.chance(0.9) ? i : random.below(65_536), random.below(8) * 3000, random.chance(0.2), random.bytes(1 + random.below(PAYLOAD))));
+    packet(
+      codec,
+      random.chance(0.9) ? i : random.below(65_536),
+      random.below(8) * 3000,
+      random.chance(0.2),
+      random.bytes(1 + random.below(PAYLOAD)),
+    ),
+  );
 }
 
 function packet(codec: Codec, sequence: number, timestamp: number, marker: boolean, payload: Buffer): Buffer {

@@ -27,7 +27,11 @@ export async function startBesieged(folder: string): Promise<Besieged> {
   const kiln = await Kiln.start({
     llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
     hls: '<SegmentDuration>2</SegmentDuration><SegmentCount>5</SegmentCount>',
-    webrtc: '<Timeout>3000</Timeout>', whip: true, ovt: true, srt: { provider: SRT_SILENCE }, tls: { certPath, keyPath },
+    webrtc: '<Timeout>3000</Timeout>',
+    whip: true,
+    ovt: true,
+    srt: { provider: SRT_SILENCE },
+    tls: { certPath, keyPath },
     bindProviders: `<MPEGTS><Port>${list}</Port></MPEGTS>`,
     providers: `<RTSPPull/><MPEGTS><PacketSilenceTimeoutMs>${MPEGTS_SILENCE_MS}</PacketSilenceTimeoutMs><PacketReordering>true</PacketReordering>
       <StreamMap><Stream><Name>ts_\${Port}</Name><Port>${list}</Port></Stream></StreamMap></MPEGTS>`,
@@ -112,9 +116,14 @@ export class Siege {
   /** Of clients that have no file here: viewers of WebRTC, and callers of SRT, of which libsrt plays the rest when they have gone. */
   async #sessions(): Promise<number> {
     type Counted = { readonly connections: Readonly<Record<string, number>> };
-    const { body } = await this.#kiln.api<Record<'providers' | 'publishers', Counted>>('/v2/stats/current/vhosts/default');
+    const { body } = await this.#kiln.api<Record<'providers' | 'publishers', Counted>>(
+      '/v2/stats/current/vhosts/default',
+    );
     const { providers, publishers } = body.response;
-    return [publishers.connections.webrtc, publishers.connections.srt, providers.connections.srt].reduce<number>((sum, count = NaN) => sum + count, 0);
+    return [publishers.connections.webrtc, publishers.connections.srt, providers.connections.srt].reduce<number>(
+      (sum, count = NaN) => sum + count,
+      0,
+    );
   }
 
   async #attack(index: number): Promise<void> {
@@ -136,7 +145,11 @@ export class Siege {
       const stamp = findStamp(Buffer.from(await (await fetch(part)).arrayBuffer()));
       return stamp !== undefined && monotonic() - stamp.time < FRESH_MS && current;
     });
-    this.#live = [this.#kiln.httpUrl('/app/live/ts:playlist.m3u8'), ...urls, ...urlsOf(list, picture).slice(-KNOWN_FILES)].map((url) => new URL(url).pathname);
+    this.#live = [
+      this.#kiln.httpUrl('/app/live/ts:playlist.m3u8'),
+      ...urls,
+      ...urlsOf(list, picture).slice(-KNOWN_FILES),
+    ].map((url) => new URL(url).pathname);
   }
 }
 
@@ -153,14 +166,17 @@ async function text(url: string): Promise<string | undefined> {
 /** Lines of a log that tell of a failure of the server itself, and what is no line of a log at all. */
 function errorLines(log: string): string[] {
   // of the last one there may be more to come
-  return log.split('\n').slice(0, -1).filter((line) => {
-    if (line === '') return false;
-    try {
-      const { level, err } = JSON.parse(line) as { level: number; err?: { code?: string } };
-      // what is pulled from a hostile origin is not to be had
-      return level >= ERROR_LEVEL && err?.code !== 'pullFailed';
-    } catch {
-      return true;
-    }
-  });
+  return log
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => {
+      if (line === '') return false;
+      try {
+        const { level, err } = JSON.parse(line) as { level: number; err?: { code?: string } };
+        // what is pulled from a hostile origin is not to be had
+        return level >= ERROR_LEVEL && err?.code !== 'pullFailed';
+      } catch {
+        return true;
+      }
+    });
 }

@@ -37,13 +37,24 @@ export async function srtAttack(port: number, random: Random): Promise<void> {
 async function call(socket: Socket, random: Random): Promise<void> {
   const own = 1 + random.below(2 ** 29);
   const first = random.below(2 ** 31);
-  const broken = (bytes: Buffer, share: number): Buffer => (random.chance(share) ? mutate(bytes, random, bytes) : bytes);
-  const cookie = (await exchange(socket, broken(handshake({ version: 4, extension: 2, first, type: INDUCTION, own, cookie: 0 }), 0.3)))?.readUInt32BE(COOKIE_AT);
+  const broken = (bytes: Buffer, share: number): Buffer =>
+    random.chance(share) ? mutate(bytes, random, bytes) : bytes;
+  const cookie = (
+    await exchange(socket, broken(handshake({ version: 4, extension: 2, first, type: INDUCTION, own, cookie: 0 }), 0.3))
+  )?.readUInt32BE(COOKIE_AT);
   if (cookie === undefined) return;
   const fields = { version: 5, extension: 5, first, type: CONCLUSION, own, cookie };
   const id = random.pick([
-    `default/app/attack${random.below(NAMES)}`, `default/app/attack${random.below(NAMES)}`, 'default/app/live', 'default/app/live/master',
-    '#!::u=default/app/x,m=publish', 'srt://127.0.0.1/app/x', '%00', 'x'.repeat(512), '', '__proto__/app/x',
+    `default/app/attack${random.below(NAMES)}`,
+    `default/app/attack${random.below(NAMES)}`,
+    'default/app/live',
+    'default/app/live/master',
+    '#!::u=default/app/x,m=publish',
+    'srt://127.0.0.1/app/x',
+    '%00',
+    'x'.repeat(512),
+    '',
+    '__proto__/app/x',
   ]);
   const conclusion = Buffer.concat([handshake(fields), hsreq(random), streamId(id)]);
   const peer = (await exchange(socket, broken(conclusion, 0.3)))?.readUInt32BE(SOCKET_AT);
@@ -51,20 +62,32 @@ async function call(socket: Socket, random: Random): Promise<void> {
   const ts = brokenTs(random);
   for (let i = 0; i < MESSAGES && i * PAYLOAD < ts.length; i++) {
     const number = random.chance(0.97) ? first + i : random.below(2 ** 31);
-    const message = Buffer.concat([dataHead(number, i + 1, i * 1000, peer), ts.subarray(i * PAYLOAD, (i + 1) * PAYLOAD)]);
+    const message = Buffer.concat([
+      dataHead(number, i + 1, i * 1000, peer),
+      ts.subarray(i * PAYLOAD, (i + 1) * PAYLOAD),
+    ]);
     socket.send(broken(message, 0.03));
-    if (random.chance(0.1)) socket.send(broken(control(random.pick(Object.values(CONTROL).slice(0, 4)), peer, random.bytes(4 * random.below(8))), 0.5));
+    if (random.chance(0.1))
+      socket.send(
+        broken(control(random.pick(Object.values(CONTROL).slice(0, 4)), peer, random.bytes(4 * random.below(8))), 0.5),
+      );
   }
   await delay(random.below(PAUSE_MS));
-  if (random.chance(0.9)) await new Promise((sent) => socket.send(control(CONTROL.shutdown, peer, Buffer.alloc(4)), sent));
+  if (random.chance(0.9))
+    await new Promise((sent) => socket.send(control(CONTROL.shutdown, peer, Buffer.alloc(4)), sent));
 }
 
 /** Sends a handshake. @returns what came as an answer to it, in time */
 async function exchange(socket: Socket, packet: Buffer): Promise<Buffer | undefined> {
-  const answer = once(socket, 'message', { signal: AbortSignal.timeout(ANSWER_MS) }).then(([bytes]) => bytes as Buffer, () => undefined);
+  const answer = once(socket, 'message', { signal: AbortSignal.timeout(ANSWER_MS) }).then(
+    ([bytes]) => bytes as Buffer,
+    () => undefined,
+  );
   socket.send(packet);
   const bytes = await answer;
-  return bytes !== undefined && bytes.length >= COOKIE_AT + 4 && bytes.readUInt32BE(0) === 0x8000_0000 ? bytes : undefined;
+  return bytes !== undefined && bytes.length >= COOKIE_AT + 4 && bytes.readUInt32BE(0) === 0x8000_0000
+    ? bytes
+    : undefined;
 }
 
 interface Handshake {
@@ -78,7 +101,9 @@ interface Handshake {
 
 function handshake({ version, extension, first, type, own, cookie }: Handshake): Buffer {
   const body = Buffer.alloc(48);
-  [version, extension, first, 1500, 8192, type, own, cookie, 0x7f000001].forEach((word, index) => body.writeUInt32BE(word, 4 * index));
+  [version, extension, first, 1500, 8192, type, own, cookie, 0x7f000001].forEach((word, index) =>
+    body.writeUInt32BE(word, 4 * index),
+  );
   return control(CONTROL.handshake, 0, body);
 }
 
@@ -87,7 +112,7 @@ function hsreq(random: Random): Buffer {
   body.writeUInt32BE((1 << 16) | 3, 0);
   body.writeUInt32BE(0x0001_0500, 4);
   body.writeUInt32BE(HSREQ_FLAGS, 8);
-  body.writeUInt32BE((random.pick([0, 120, 65_535]) << 16 | 20) >>> 0, 12);
+  body.writeUInt32BE(((random.pick([0, 120, 65_535]) << 16) | 20) >>> 0, 12);
   return body;
 }
 

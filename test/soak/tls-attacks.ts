@@ -17,5 +17,9 @@ const HELLO = await clientHello();
 
 /** What is no handshake, or one that is broken. */
 export function tlsAttack(random: Random, inside: Buffer): Buffer {
-  return random.pick([() => mutate(HELLO, random, inside), () => inside, () => Buffer.concat([HELLO, random.bytes(random.below(500))])])();
+  return random.pick([
+    () => mutate(HELLO, random, inside),
+    () => inside,
+    () => Buffer.concat([HELLO, random.bytes(random.below(500))]),
+  ])();
 }

@@ -19,7 +19,9 @@ export async function transcode(seed: number, print: (text: string) => void): Pr
   const source = await makeClip({ seconds: 8, width: 160, height: 90, rate: 5, gop: 5, sound: BEEPS });
   const clocks = await skewedClocks(source, SECONDS, seed);
   const worst = `${(clocks.worst * 1000).toFixed(1)} ms`;
-  print(`${SECONDS} s of drift, gaps and jumps: ${clocks.beeps} beeps, ${worst} off at the most, ${clocks.faults.length} faults`);
+  print(
+    `${SECONDS} s of drift, gaps and jumps: ${clocks.beeps} beeps, ${worst} off at the most, ${clocks.faults.length} faults`,
+  );
   const faults = [...killed.faults, ...clocks.faults];
   for (const fault of faults.slice(0, TOLD)) print(`        ${fault}`);
   return faults.length === 0 && Math.abs(clocks.worst) < APART;

@@ -21,17 +21,22 @@ function frame(text: string, random: Random, opcode = TEXT): Buffer {
 
 function message(random: Random): string {
   const id = random.pick([0, 1, 'x', null, 2 ** 40, undefined]);
-  const text = JSON.stringify(random.pick([
-    { command: 'request_offer' },
-    { command: 'request_offer' },
-    { id, command: 'answer', sdp: { type: 'answer', sdp: brokenSdp(random) } },
-    { id, command: 'answer', sdp: random.pick([null, 1, { type: 'offer' }, { type: 'answer', sdp: 5 }]) },
-    { id, command: 'candidate', candidates: random.pick([null, [], [CANDIDATE], [5], 'x']) },
-    { id, command: 'change_rendition', rendition_name: random.pick(['x', '__proto__', 5]), auto: true },
-    { id, command: 'stop' },
-    { command: random.pick(['x', 5, null, '__proto__', 'a'.repeat(3000)]) },
-    [], 5, 'text', null,
-  ]));
+  const text = JSON.stringify(
+    random.pick([
+      { command: 'request_offer' },
+      { command: 'request_offer' },
+      { id, command: 'answer', sdp: { type: 'answer', sdp: brokenSdp(random) } },
+      { id, command: 'answer', sdp: random.pick([null, 1, { type: 'offer' }, { type: 'answer', sdp: 5 }]) },
+      { id, command: 'candidate', candidates: random.pick([null, [], [CANDIDATE], [5], 'x']) },
+      { id, command: 'change_rendition', rendition_name: random.pick(['x', '__proto__', 5]), auto: true },
+      { id, command: 'stop' },
+      { command: random.pick(['x', 5, null, '__proto__', 'a'.repeat(3000)]) },
+      [],
+      5,
+      'text',
+      null,
+    ]),
+  );
   return random.chance(0.8) ? text : mutate(Buffer.from(text), random, Buffer.from(text)).toString('latin1');
 }
 

@@ -17,5 +17,13 @@ export async function aloneWith(registry: Registry) {
   const directory = new StreamDirectory({ cluster, registry });
   const names = new StreamNames({ cluster, registry, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  return { cluster, calls, others, directory, names, sessionNames, live: new LiveStreams({ registry, directory, others, calls }) };
+  return {
+    cluster,
+    calls,
+    others,
+    directory,
+    names,
+    sessionNames,
+    live: new LiveStreams({ registry, directory, others, calls }),
+  };
 }

@@ -102,7 +102,10 @@ export async function apiOptions(
   const tasks = new Tasks({ cluster, registry, directory, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
   return {
-    registry, cluster, directory, dynamic,
+    registry,
+    cluster,
+    directory,
+    dynamic,
     pulls: new PulledStreams({ cluster, registry, directory, tasks, calls, log }),
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, directory, names, log }),

@@ -24,10 +24,16 @@ export interface Balancer {
 }
 
 /** HAProxy with deploy/haproxy.cfg in front of three nodes, once one of them takes calls. It is gone after the test. */
-export async function startBalancer(t: Pick<ExecutionContext, 'teardown'>, nodes: readonly [Kiln, Kiln, Kiln]): Promise<Balancer> {
+export async function startBalancer(
+  t: Pick<ExecutionContext, 'teardown'>,
+  nodes: readonly [Kiln, Kiln, Kiln],
+): Promise<Balancer> {
   const [rtmp, http, ovt, api] = (await freePorts(4)) as [number, number, number, number];
   const balancer = { rtmp, http, ovt, api };
-  const environment = balancerEnvironment('127.0.0.1', { balancer, nodes: nodes.map(({ ports: { ovt = NOWHERE, ...ports } }) => ({ ...ports, ovt })) });
+  const environment = balancerEnvironment('127.0.0.1', {
+    balancer,
+    nodes: nodes.map(({ ports: { ovt = NOWHERE, ...ports } }) => ({ ...ports, ovt })),
+  });
   const haproxy = new Program(findProgram('haproxy'), ['-f', CONFIG], { ...process.env, ...environment });
   t.teardown(() => haproxy.stop());
   await until('the balancer passes calls', async () => {

@@ -9,7 +9,7 @@ const CONTAINERS = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'mvex', 'moo
 /** The boxes at the top of some bytes. @throws when sizes do not add up */
 export function parseBoxes(bytes: Buffer): ParsedBox[] {
   const boxes: ParsedBox[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const size = bytes.readUInt32BE(at);
     if (size < 8 || at + size > bytes.length) throw new Error(`box of ${size} bytes at ${at} of ${bytes.length}`);
     boxes.push({ type: bytes.toString('latin1', at + 4, at + 8), content: bytes.subarray(at + 8, at + size) });
@@ -31,7 +31,12 @@ export function findBox(bytes: Buffer, wanted: string): Buffer | undefined {
 export interface ParsedFragment {
   readonly sequence: number;
   readonly baseTime: number;
-  readonly samples: readonly { duration: number; size: number; flags: number | undefined; offset: number | undefined }[];
+  readonly samples: readonly {
+    duration: number;
+    size: number;
+    flags: number | undefined;
+    offset: number | undefined;
+  }[];
   /** Sum of the durations. */
   readonly duration: number;
   readonly payload: Buffer;

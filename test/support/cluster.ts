@@ -1,5 +1,13 @@
 import type { ExecutionContext } from 'ava';
-import { openEmbedded, openRedis, type Cluster, type Owner, type OwnerChange, type RedisClusterOptions, type RedisOptions } from '#cluster';
+import {
+  openEmbedded,
+  openRedis,
+  type Cluster,
+  type Owner,
+  type OwnerChange,
+  type RedisClusterOptions,
+  type RedisOptions,
+} from '#cluster';
 
 /** Times of a cluster in tests: quicker than in life, and slow enough for a machine that stands still for a while. */
 export const TIMING = { ttl: 4000, beat: 200, command: 1200, grace: 4200, forget: 9000 } as const;
@@ -13,8 +21,15 @@ export async function openNode(
   options: Partial<RedisClusterOptions> = {},
 ): Promise<Cluster> {
   const cluster = await openRedis({
-    name: 'test', id, redis, file: undefined, onDamaged: () => {}, onFault: () => {}, timing: TIMING,
-    port: { host: '127.0.0.1', port: 0, secret: SECRET }, ...options,
+    name: 'test',
+    id,
+    redis,
+    file: undefined,
+    onDamaged: () => {},
+    onFault: () => {},
+    timing: TIMING,
+    port: { host: '127.0.0.1', port: 0, secret: SECRET },
+    ...options,
   });
   t.teardown(() => cluster.close());
   cluster.describe({ load: 0, full: false, info: {} });

@@ -14,11 +14,21 @@ const PICTURE = {
   H265: ['-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=error'],
 } as const;
 const SOUND = {
-  AAC: ['-c:a', 'aac'], OPUS: ['-c:a', 'libopus'], MP3: ['-c:a', 'libmp3lame'], MP2: ['-c:a', 'mp2'], AC3: ['-c:a', 'ac3'], EAC3: ['-c:a', 'eac3'],
+  AAC: ['-c:a', 'aac'],
+  OPUS: ['-c:a', 'libopus'],
+  MP3: ['-c:a', 'libmp3lame'],
+  MP2: ['-c:a', 'mp2'],
+  AC3: ['-c:a', 'ac3'],
+  EAC3: ['-c:a', 'eac3'],
 } as const;
 
 export interface Coded {
-  readonly video?: { readonly codec: keyof typeof PICTURE; readonly size?: string; readonly rate?: number; readonly gop?: number };
+  readonly video?: {
+    readonly codec: keyof typeof PICTURE;
+    readonly size?: string;
+    readonly rate?: number;
+    readonly gop?: number;
+  };
   readonly audio?: keyof typeof SOUND;
   readonly seconds: number;
 }
@@ -26,18 +36,24 @@ export interface Coded {
 /** What an encoder makes of a test pattern and a tone, in canonical form and in order of decode times. */
 export function codedPackets({ video, audio, seconds }: Coded): Packet[] {
   const args: string[] = ['-hide_banner', '-loglevel', 'error'];
-  if (video !== undefined) args.push('-f', 'lavfi', '-i', `testsrc2=size=${video.size ?? '160x90'}:rate=${video.rate ?? 25}`);
-  if (audio !== undefined) args.push('-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo');
+  if (video !== undefined)
+    args.push('-f', 'lavfi', '-i', `testsrc2=size=${video.size ?? '160x90'}:rate=${video.rate ?? 25}`);
+  if (audio !== undefined)
+    args.push('-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo');
   if (video !== undefined) args.push(...PICTURE[video.codec], '-pix_fmt', 'yuv420p', '-g', String(video.gop ?? 25));
   if (audio !== undefined) args.push(...SOUND[audio]);
   const nut = execFileSync('ffmpeg', [...args, '-t', String(seconds), '-f', 'nut', 'pipe:1'], { maxBuffer: 1 << 28 });
   let streams: readonly NutStream[] = [];
   const frames: NutFrame[] = [];
   new NutReader({ streams: (told) => (streams = told), frame: (frame) => frames.push(frame) }).push(nut);
-  return interleaved(...streams.map((stream, index) => {
-    const own = frames.filter((frame) => frame.stream === index);
-    return stream.kind === 'video' ? pictures(stream, own, video?.codec as VideoCodec, index) : sounds(stream, own, audio as AudioCodec, index);
-  }));
+  return interleaved(
+    ...streams.map((stream, index) => {
+      const own = frames.filter((frame) => frame.stream === index);
+      return stream.kind === 'video'
+        ? pictures(stream, own, video?.codec as VideoCodec, index)
+        : sounds(stream, own, audio as AudioCodec, index);
+    }),
+  );
 }
 
 /** The tracks of packets, in order of their ids. */
@@ -55,11 +71,19 @@ function pictures(stream: NutStream, frames: readonly NutFrame[], codec: VideoCo
   const units = frames.map(({ data }) => state.frame(joinNals(splitAnnexB(data))));
   const { config, width, height } = state.format as NonNullable<typeof state.format>;
   const track = videoTrack({ id, codec, config, width, height, framerate: 90_000 / step });
-  return units.flatMap((unit, index) => unit === undefined ? [] : [{
-    track, ...unit, duration: 0,
-    dts: (times[index] as number) - delay,
-    pts: shown[index] as number,
-  }]);
+  return units.flatMap((unit, index) =>
+    unit === undefined
+      ? []
+      : [
+          {
+            track,
+            ...unit,
+            duration: 0,
+            dts: (times[index] as number) - delay,
+            pts: shown[index] as number,
+          },
+        ],
+  );
 }
 
 function sounds(stream: NutStream, frames: readonly NutFrame[], codec: AudioCodec, id: number): Packet[] {

@@ -14,19 +14,25 @@ type Answer = (response: ServerResponse) => void;
 
 /** Answers with a status and JSON. */
 export function json(body: unknown, status = 200): Answer {
-  return (response) => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  return (response) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
 /** An operator's server on loopback; `questions` fills as it is asked. */
-export async function controlServer(t: ExecutionContext, answer: Answer): Promise<{ url: string; questions: Question[] }> {
+export async function controlServer(
+  t: ExecutionContext,
+  answer: Answer,
+): Promise<{ url: string; questions: Question[] }> {
   const questions: Question[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-      const { method, url, headers } = request;
-      questions.push({ method, url, headers, body: Buffer.concat(chunks) });
-      answer(response);
-    });
+    request
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('end', () => {
+        const { method, url, headers } = request;
+        questions.push({ method, url, headers, body: Buffer.concat(chunks) });
+        answer(response);
+      });
   });
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   t.teardown(() => {

@@ -33,7 +33,16 @@ export async function lastPicture(file: Buffer, width: number, height: number): 
 
 /** When the picture turns from dark to bright, in seconds. */
 export async function flashes({ file, frames }: Recording): Promise<number[]> {
-  const pictures = await decode(file, ['-vf', `scale=${SIDE}:${SIDE}`, '-fps_mode', 'passthrough', '-pix_fmt', 'gray', '-f', 'rawvideo']);
+  const pictures = await decode(file, [
+    '-vf',
+    `scale=${SIDE}:${SIDE}`,
+    '-fps_mode',
+    'passthrough',
+    '-pix_fmt',
+    'gray',
+    '-f',
+    'rawvideo',
+  ]);
   const times = frames.map(({ pts }) => pts).sort((one, other) => one - other);
   const bright = times.map((_, i) => mean(pictures.subarray(i * SIDE * SIDE, (i + 1) * SIDE * SIDE)) > BRIGHT);
   return times.filter((_, i) => i > 0 && bright[i] && !bright[i - 1]);

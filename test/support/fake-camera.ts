@@ -22,9 +22,18 @@ export interface CameraScript {
 
 /** H.264 of 160x90 and G.711, as a camera would tell of them. */
 export const CAMERA_SDP = [
-  'v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=camera', 't=0 0', 'a=control:*',
-  'm=video 0 RTP/AVP 96', 'a=rtpmap:96 H264/90000', 'a=fmtp:96 packetization-mode=1', 'a=control:trackID=0',
-  'm=audio 0 RTP/AVP 8', 'a=control:trackID=1', '',
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=camera',
+  't=0 0',
+  'a=control:*',
+  'm=video 0 RTP/AVP 96',
+  'a=rtpmap:96 H264/90000',
+  'a=fmtp:96 packetization-mode=1',
+  'a=control:trackID=0',
+  'm=audio 0 RTP/AVP 8',
+  'a=control:trackID=1',
+  '',
 ].join('\r\n');
 
 /** An RTSP server that answers and sends what a test tells it to. */
@@ -99,16 +108,22 @@ export class FakeCamera {
     const answer = this.#script.answer?.(request, this) ?? this.#usual(request);
     if (answer === '') return;
     const [first = '', ...rest] = answer.split('\r\n');
-    socket.write(answer.startsWith('RTSP/') ? answer : [`RTSP/1.0 ${first}`, `CSeq: ${request.headers['cseq']}`, ...rest].join('\r\n'));
+    socket.write(
+      answer.startsWith('RTSP/')
+        ? answer
+        : [`RTSP/1.0 ${first}`, `CSeq: ${request.headers['cseq']}`, ...rest].join('\r\n'),
+    );
   }
 
   #usual({ method, uri, headers }: CameraRequest): string {
     const { sdp } = this.#script;
-    if (method === 'OPTIONS') return '200 OK\r\nPublic: OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN\r\n\r\n';
+    if (method === 'OPTIONS')
+      return '200 OK\r\nPublic: OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN\r\n\r\n';
     if (method === 'DESCRIBE') {
       return `200 OK\r\nContent-Base: ${uri}/\r\nContent-Type: application/sdp\r\nContent-Length: ${Buffer.byteLength(sdp)}\r\n\r\n${sdp}`;
     }
-    if (method === 'SETUP') return `200 OK\r\nSession: 12345678;timeout=60\r\nTransport: ${headers['transport']}\r\n\r\n`;
+    if (method === 'SETUP')
+      return `200 OK\r\nSession: 12345678;timeout=60\r\nTransport: ${headers['transport']}\r\n\r\n`;
     return '200 OK\r\nSession: 12345678\r\n\r\n';
   }
 }
@@ -117,6 +132,8 @@ function readRequest(head: string, connection: number): CameraRequest | undefine
   const found = /([A-Z_]+) (\S+) RTSP\/1\.0\r\n([\s\S]*)$/.exec(`${head}\r\n`);
   if (found === null) return undefined;
   const [, method = '', uri = '', lines = ''] = found;
-  const headers = Object.fromEntries([...lines.matchAll(/^([\w-]+): (.*?)\r?$/gm)].map(([, name = '', value = '']) => [name.toLowerCase(), value]));
+  const headers = Object.fromEntries(
+    [...lines.matchAll(/^([\w-]+): (.*?)\r?$/gm)].map(([, name = '', value = '']) => [name.toLowerCase(), value]),
+  );
   return { method, uri, headers, connection };
 }

@@ -46,8 +46,17 @@ export class FakeSentinel {
     socket.on('close', () => this.#listeners.delete(socket));
     socket.on('data', (data) => {
       // its clients send each command at once, as an array of strings
-      for (const command of data.toString().split(/^\*\d+\r\n/m).filter((text) => text !== '')) {
-        this.#answer(socket, command.split('\r\n').filter((_, i) => i % 2 === 1).map((word) => word.toLowerCase()));
+      for (const command of data
+        .toString()
+        .split(/^\*\d+\r\n/m)
+        .filter((text) => text !== '')) {
+        this.#answer(
+          socket,
+          command
+            .split('\r\n')
+            .filter((_, i) => i % 2 === 1)
+            .map((word) => word.toLowerCase()),
+        );
       }
     });
   }
@@ -68,7 +77,9 @@ export class FakeSentinel {
   #tell(): void {
     if (this.#next === undefined) return;
     for (const listener of this.#listeners) {
-      listener.write(`*3\r\n${bulk('message')}${bulk(CHANNEL)}${bulk(`mymaster 127.0.0.1 ${this.#master} 127.0.0.1 ${this.#next}`)}`);
+      listener.write(
+        `*3\r\n${bulk('message')}${bulk(CHANNEL)}${bulk(`mymaster 127.0.0.1 ${this.#master} 127.0.0.1 ${this.#next}`)}`,
+      );
     }
     this.#master = this.#next;
     this.#next = undefined;

@@ -20,17 +20,41 @@ const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency',
 export function patternArguments(picture: Picture = {}): string[] {
   const { size = '640x360', rate = 30, gop = rate, bitrate = '800k', codec = X264 } = picture;
   return [
-    '-hide_banner', '-nostdin', '-loglevel', 'warning',
-    '-re', '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${rate}`,
-    '-re', '-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo',
-    ...codec, '-g', String(gop), '-keyint_min', String(gop), '-sc_threshold', '0', '-b:v', bitrate,
-    '-c:a', 'aac', '-b:a', '96k',
+    '-hide_banner',
+    '-nostdin',
+    '-loglevel',
+    'warning',
+    '-re',
+    '-f',
+    'lavfi',
+    '-i',
+    `testsrc2=size=${size}:rate=${rate}`,
+    '-re',
+    '-f',
+    'lavfi',
+    '-i',
+    'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo',
+    ...codec,
+    '-g',
+    String(gop),
+    '-keyint_min',
+    String(gop),
+    '-sc_threshold',
+    '0',
+    '-b:v',
+    bitrate,
+    '-c:a',
+    'aac',
+    '-b:a',
+    '96k',
   ];
 }
 
 /** What ffmpeg has said of a live playlist, without what it says of any of fMP4, its own too: it reads the initialization with every reload. */
 export function complaints(stderr: string): string {
-  return stderr.replaceAll(/^\[.*\] Found duplicated MOOV Atom\. Skipped it\n/gm, '').replaceAll(/^ +Last message repeated \d+ times\n/gm, '');
+  return stderr
+    .replaceAll(/^\[.*\] Found duplicated MOOV Atom\. Skipped it\n/gm, '')
+    .replaceAll(/^ +Last message repeated \d+ times\n/gm, '');
 }
 
 /** A program of a test, with what it says on standard error. */

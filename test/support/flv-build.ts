@@ -15,7 +15,9 @@ export interface VideoTagOptions {
 
 const LEGACY_PACKETS = { config: 0, frame: 1, end: 2 } as const;
 const EXTENDED_PACKETS = {
-  config: PacketType.SequenceStart, frame: PacketType.CodedFrames, end: PacketType.SequenceEnd,
+  config: PacketType.SequenceStart,
+  frame: PacketType.CodedFrames,
+  end: PacketType.SequenceEnd,
 } as const;
 /** 44 kHz, 16 bits, stereo: what AAC says whatever it is. */
 const LEGACY_AAC = 0xaf;
@@ -64,20 +66,25 @@ export interface TrackTagOptions<C> {
 
 /** The body of a video tag of one track or of several, in the multitrack form of Enhanced RTMP v2. */
 export function buildVideoTracks(
-  packet: VideoTagOptions['packet'], key: boolean, tracks: readonly TrackTagOptions<VideoCodec>[],
+  packet: VideoTagOptions['packet'],
+  key: boolean,
+  tracks: readonly TrackTagOptions<VideoCodec>[],
 ): Buffer {
   return buildTracks(EXTENDED_VIDEO | (key ? 0x10 : 0x20) | VIDEO_MULTITRACK, VIDEO_FOUR_CC, packet, tracks);
 }
 
 /** The body of an audio tag of one track or of several, in the multitrack form of Enhanced RTMP v2. */
 export function buildAudioTracks(
-  packet: AudioTagOptions['packet'], tracks: readonly TrackTagOptions<AudioCodec>[],
+  packet: AudioTagOptions['packet'],
+  tracks: readonly TrackTagOptions<AudioCodec>[],
 ): Buffer {
   return buildTracks(EXTENDED_AUDIO | AUDIO_MULTITRACK, AUDIO_FOUR_CC, packet, tracks);
 }
 
 function buildTracks(
-  first: number, fourCcs: Readonly<Record<string, string>>, packet: 'config' | 'frame' | 'end',
+  first: number,
+  fourCcs: Readonly<Record<string, string>>,
+  packet: 'config' | 'frame' | 'end',
   tracks: readonly TrackTagOptions<VideoCodec | AudioCodec>[],
 ): Buffer {
   const codecs = new Set(tracks.map(({ codec }) => codec));
@@ -87,10 +94,16 @@ function buildTracks(
   const parts = tracks.flatMap(({ trackId, codec, compositionTime = 0, data }) => {
     const body = [...composition(codec, packet, compositionTime), data];
     const size = Buffer.alloc(3);
-    size.writeUIntBE(body.reduce((sum, { length }) => sum + length, 0), 0, 3);
+    size.writeUIntBE(
+      body.reduce((sum, { length }) => sum + length, 0),
+      0,
+      3,
+    );
     return [
-      ...(codecs.size > 1 ? [fourCcOf(fourCcs, codec)] : []), Buffer.of(trackId),
-      ...(kind === Multitrack.OneTrack ? [] : [size]), ...body,
+      ...(codecs.size > 1 ? [fourCcOf(fourCcs, codec)] : []),
+      Buffer.of(trackId),
+      ...(kind === Multitrack.OneTrack ? [] : [size]),
+      ...body,
     ];
   });
   return Buffer.concat([Buffer.of(first, (kind << 4) | EXTENDED_PACKETS[packet]), ...shared, ...parts]);

@@ -16,7 +16,9 @@ export interface FlvTag {
 
 /** The media tags of what an ffmpeg writes as FLV. @throws Error when it fails */
 export function encodeFlv(args: readonly string[], ffmpeg = 'ffmpeg'): FlvTag[] {
-  const { stdout, stderr, status } = spawnSync(ffmpeg, ['-v', 'error', ...args, '-f', 'flv', '-'], { maxBuffer: MAX_OUTPUT });
+  const { stdout, stderr, status } = spawnSync(ffmpeg, ['-v', 'error', ...args, '-f', 'flv', '-'], {
+    maxBuffer: MAX_OUTPUT,
+  });
   if (status !== 0) throw new Error(`ffmpeg: ${stderr.toString()}`);
   return flvTags(stdout);
 }
@@ -24,7 +26,7 @@ export function encodeFlv(args: readonly string[], ffmpeg = 'ffmpeg'): FlvTag[] 
 /** The media tags of a file. */
 export function flvTags(flv: Buffer): FlvTag[] {
   const tags: FlvTag[] = [];
-  for (let at = FILE_HEADER_BYTES; at + TAG_HEADER_BYTES + TAG_TRAILER_BYTES <= flv.length; ) {
+  for (let at = FILE_HEADER_BYTES; at + TAG_HEADER_BYTES + TAG_TRAILER_BYTES <= flv.length;) {
     const type = MEDIA_TYPES[flv.readUInt8(at)];
     const size = flv.readUIntBE(at + 1, 3);
     const time = flv.readUIntBE(at + 4, 3) + flv.readUInt8(at + 7) * 0x1000000;

@@ -20,8 +20,12 @@ export function h264(name = 'h264-baseline.mp4'): FlvMedia {
 export function aac(frames = 10): FlvMedia {
   return {
     config: buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.of(0x11, 0x90) }),
-    frames: Array.from({ length: frames }, (_, i) => buildAudioTag({
-      codec: 'AAC', packet: 'frame', data: Buffer.alloc(100 + i, i),
-    })),
+    frames: Array.from({ length: frames }, (_, i) =>
+      buildAudioTag({
+        codec: 'AAC',
+        packet: 'frame',
+        data: Buffer.alloc(100 + i, i),
+      }),
+    ),
   };
 }

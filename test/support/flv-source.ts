@@ -47,15 +47,30 @@ export function encode(args: readonly string[], ffmpeg?: string): { tracks: Trac
 
 function pictureTrack(codec: VideoCodec, format: NonNullable<VideoState['format']>): VideoTrack {
   return {
-    id: 0, name: 'video', type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
-    bitrate: 0, keyFrameInterval: 0, ...format,
+    id: 0,
+    name: 'video',
+    type: 'video',
+    codec,
+    timebase: VIDEO_TIMEBASE,
+    bypass: true,
+    bitrate: 0,
+    keyFrameInterval: 0,
+    ...format,
   };
 }
 
 function aacTrack(config: Buffer): AudioTrack {
   const { samplerate, channels } = parseAudioSpecificConfig(config);
   return {
-    id: 1, name: 'audio', type: 'audio', codec: 'AAC', timebase: { num: 1, den: samplerate }, bypass: true, config,
-    samplerate, channels, bitrate: 0,
+    id: 1,
+    name: 'audio',
+    type: 'audio',
+    codec: 'AAC',
+    timebase: { num: 1, den: samplerate },
+    bypass: true,
+    config,
+    samplerate,
+    channels,
+    bitrate: 0,
   };
 }

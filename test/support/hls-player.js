@@ -4,7 +4,8 @@
 const HARMLESS = /TimeOut|bufferStalledError|bufferSeekOverHole|bufferNudgeOnStall|^aborted$/;
 
 /** What was there already, of a segment that is loaded behind its parts, is no gain; hls.js says so, and goes on. */
-const isOwnDoing = ({ details, appendsWithoutProgress }) => HARMLESS.test(details) || (details === 'bufferAppendNoProgress' && appendsWithoutProgress === 1);
+const isOwnDoing = ({ details, appendsWithoutProgress }) =>
+  HARMLESS.test(details) || (details === 'bufferAppendNoProgress' && appendsWithoutProgress === 1);
 
 /** Plays by hls.js alone. */
 window.playHls = (url) => {
@@ -12,7 +13,12 @@ window.playHls = (url) => {
   video.muted = true;
   video.autoplay = true;
   // a test has no time for the long memory that hls.js has of a line
-  const hls = new window.Hls({ lowLatencyMode: true, maxLiveSyncPlaybackRate: 2, abrEwmaFastLive: 1, abrEwmaSlowLive: 3 });
+  const hls = new window.Hls({
+    lowLatencyMode: true,
+    maxLiveSyncPlaybackRate: 2,
+    abrEwmaFastLive: 1,
+    abrEwmaSlowLive: 3,
+  });
   watch(hls);
   hls.loadSource(url);
   hls.attachMedia(video);
@@ -39,7 +45,8 @@ function watch(hls) {
   window.hls = hls;
   hls.on('hlsError', (_event, data) => {
     const { details, fatal, frag, response, reason } = data;
-    if (fatal || !isOwnDoing(data)) window.faults.push(`${details} ${fatal} ${frag?.relurl} ${response?.code} ${reason}`);
+    if (fatal || !isOwnDoing(data))
+      window.faults.push(`${details} ${fatal} ${frag?.relurl} ${response?.code} ${reason}`);
   });
 }
 

@@ -76,7 +76,10 @@ function http2Client(t: ExecutionContext, socket: TLSSocket, host: string): Clie
     protocol: 'h2',
     socket,
     call: async (path, { method = 'GET', headers, body } = {}) => {
-      const stream = session.request({ ':path': path, ':method': method, ...headers }, { endStream: body === undefined });
+      const stream = session.request(
+        { ':path': path, ':method': method, ...headers },
+        { endStream: body === undefined },
+      );
       if (body !== undefined) stream.end(body);
       const [response] = (await once(stream, 'response')) as [IncomingHttpHeaders & { ':status': number }];
       return { status: response[':status'], headers: response, body: await read(stream) };

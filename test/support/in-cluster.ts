@@ -22,10 +22,11 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   const names = new StreamNames({ cluster, registry, log });
   const calls = new PeerCalls(cluster, log);
   const add = calls.add.bind(calls);
-  calls.add = (prefix, handler) => add(prefix, (request, from) => {
-    asked.push(request);
-    return handler(request, from);
-  });
+  calls.add = (prefix, handler) =>
+    add(prefix, (request, from) => {
+      asked.push(request);
+      return handler(request, from);
+    });
   t.teardown(() => registry.close('the test is over'));
   /** A live stream of this node, under a name that the others hear of. */
   const goLive = async (application: Application, name: string, tracks: readonly Track[]): Promise<OutputStream> => {

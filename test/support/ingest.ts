@@ -7,8 +7,19 @@ import { recordInput } from './input-recorder.ts';
 export function setUpIngest(t: ExecutionContext, rtmp: Partial<RtmpProviderConfig> = {}) {
   const { log, ...recorded } = recordInput(t, { type: 'Rtmp', kind: 'rtmp' });
   const failures: string[] = [];
-  const config = { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, firstMediaWaitTimeoutMs: 0, ...rtmp } as RtmpProviderConfig;
-  const ingest = new Ingest(recorded.input, { config, extended: true, log, faults: recorded.faults, onFailure: (reason) => failures.push(reason) });
+  const config = {
+    timestampMode: 'Auto',
+    packetSilenceTimeoutMs: 0,
+    firstMediaWaitTimeoutMs: 0,
+    ...rtmp,
+  } as RtmpProviderConfig;
+  const ingest = new Ingest(recorded.input, {
+    config,
+    extended: true,
+    log,
+    faults: recorded.faults,
+    onFailure: (reason) => failures.push(reason),
+  });
   t.teardown(() => ingest.close());
   return { ...recorded, ingest, failures };
 }

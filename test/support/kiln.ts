@@ -75,14 +75,38 @@ type Eleven<T> = [T, T, T, T, T, T, T, T, T, T, T];
 
 /** A Server.xml on given ports of the loopback interface. */
 export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
-  const { llhls = '', hls, rtmp = '', webrtc = '', publishers = '', application = '', vhost = '', server = '', modules = '', iceAddress = '127.0.0.1', hostName = '*', storage, ovt = false, whip = false, bindProviders = '', providers = '', srt, ip = '<IP>127.0.0.1</IP>' } = options;
-  const tls = options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
-  const tlsPort = (port: number | undefined) => (tls === undefined || port === undefined ? '' : `<TLSPort>${port}</TLSPort>`);
-  const srtBind = (port: number | string | undefined, more = ''): string => (srt === undefined ? '' : `<SRT><Port>${port}</Port>${more}</SRT>`);
+  const {
+    llhls = '',
+    hls,
+    rtmp = '',
+    webrtc = '',
+    publishers = '',
+    application = '',
+    vhost = '',
+    server = '',
+    modules = '',
+    iceAddress = '127.0.0.1',
+    hostName = '*',
+    storage,
+    ovt = false,
+    whip = false,
+    bindProviders = '',
+    providers = '',
+    srt,
+    ip = '<IP>127.0.0.1</IP>',
+  } = options;
+  const tls =
+    options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
+  const tlsPort = (port: number | undefined) =>
+    tls === undefined || port === undefined ? '' : `<TLSPort>${port}</TLSPort>`;
+  const srtBind = (port: number | string | undefined, more = ''): string =>
+    srt === undefined ? '' : `<SRT><Port>${port}</Port>${more}</SRT>`;
   const srtPorts = srt?.port === undefined ? ports.srt : `${ports.srt},${srt.port}`;
   const [firstIce, lastIce] = ports.ice;
   const candidates = [firstIce, lastIce]
-    .flatMap((port) => ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`))
+    .flatMap((port) =>
+      ['udp', 'tcp'].map((protocol) => `<IceCandidate>${iceAddress}:${port}/${protocol}</IceCandidate>`),
+    )
     .join('');
   const signalling = `<WebRTC><Signalling><Port>${ports.http}</Port>${tlsPort(ports.https)}</Signalling><IceCandidates>${candidates}</IceCandidates></WebRTC>`;
   return `<?xml version="1.0"?>
@@ -160,7 +184,9 @@ export class Kiln {
   }
 
   static async #start(options: KilnOptions): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = (await freePorts(11)) as Eleven<number>;
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = (await freePorts(
+      11,
+    )) as Eleven<number>;
     const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt, rtmps, srt, srtPlay };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));
@@ -256,7 +282,11 @@ export class Kiln {
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: answer.status, headers: answer.headers, body: (await answer.json()) as ApiAnswer<Response>['body'] };
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      body: (await answer.json()) as ApiAnswer<Response>['body'],
+    };
   }
 
   /** What the API tells of a stream of the application `app`. */
@@ -268,7 +298,9 @@ export class Kiln {
   async liveStream(name: string): Promise<StreamInfo> {
     return until(`stream ${name} is live`, async () => {
       const { status, body } = await this.stream(name);
-      return status === 200 && body.response.outputs.length > 0 && body.response.outputs.every(isSettled) && body.response;
+      return (
+        status === 200 && body.response.outputs.length > 0 && body.response.outputs.every(isSettled) && body.response
+      );
     });
   }
 

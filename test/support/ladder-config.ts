@@ -5,8 +5,10 @@ export const AAC = '<Audio><Name>aac</Name><Codec>aac</Codec><Bitrate>64000</Bit
 
 /** A picture of some height in H.264 by x264, named `<height>p`. @param rest further elements */
 export function video(height: number, kbit: number, rest = ''): string {
-  return `<Video><Name>${height}p</Name><Codec>h264</Codec><Height>${height}</Height><Bitrate>${kbit * 1000}</Bitrate>` +
-    `<Preset>faster</Preset><ThreadCount>1</ThreadCount><Modules>x264</Modules>${rest}</Video>`;
+  return (
+    `<Video><Name>${height}p</Name><Codec>h264</Codec><Height>${height}</Height><Bitrate>${kbit * 1000}</Bitrate>` +
+    `<Preset>faster</Preset><ThreadCount>1</ThreadCount><Modules>x264</Modules>${rest}</Video>`
+  );
 }
 
 export interface LadderOptions {
@@ -19,9 +21,14 @@ export interface LadderOptions {
 }
 
 /** `OutputProfiles` with a profile whose output has the name of its input. */
-export function ladderXml(encodes: readonly string[], { playlists = '', options = '', more = '' }: LadderOptions = {}): string {
-  return `<OutputProfiles>${options}<OutputProfile><Name>ladder</Name><OutputStreamName>\${OriginStreamName}</OutputStreamName>` +
-    `<Encodes>${encodes.join('')}</Encodes>${playlists}</OutputProfile>${more}</OutputProfiles>`;
+export function ladderXml(
+  encodes: readonly string[],
+  { playlists = '', options = '', more = '' }: LadderOptions = {},
+): string {
+  return (
+    `<OutputProfiles>${options}<OutputProfile><Name>ladder</Name><OutputStreamName>\${OriginStreamName}</OutputStreamName>` +
+    `<Encodes>${encodes.join('')}</Encodes>${playlists}</OutputProfile>${more}</OutputProfiles>`
+  );
 }
 
 /** Segments of a second, which stay listed for longer than a test takes. */

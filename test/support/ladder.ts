@@ -17,7 +17,11 @@ export function ladderPlaylist(
     name: 'ladder',
     fileName: 'ladder',
     options: {
-      webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false, ...options,
+      webrtcAutoAbr: true,
+      webrtcAudioOnlyFallback: false,
+      hlsChunklistPathDepth: -1,
+      enableTsPackaging: false,
+      ...options,
     },
     renditions: names.map((name) => ({ name, videoVariantName: name, audioVariantName })),
   };

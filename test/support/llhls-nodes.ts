@@ -38,10 +38,11 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const serve = cluster.serve.bind(cluster);
   const over = Promise.withResolvers<void>();
   let silent = false;
-  cluster.serve = (handler, streams) => serve(async (request, from) => {
-    if (silent) await over.promise;
-    return await handler(request, from);
-  }, streams);
+  cluster.serve = (handler, streams) =>
+    serve(async (request, from) => {
+      if (silent) await over.promise;
+      return await handler(request, from);
+    }, streams);
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
@@ -63,7 +64,13 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
     await app.close();
   });
   return {
-    id, registry, application, cluster, directory, publisher, app,
+    id,
+    registry,
+    application,
+    cluster,
+    directory,
+    publisher,
+    app,
     /** Paths of the calls that it made to others. */
     asked,
     /** From now on it takes calls of others and does not answer them. */
@@ -89,7 +96,11 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
 }
 
 /** Waits until a node has heard that another one has a stream. */
-export async function untilKnown({ directory, application }: LlhlsNode, owner: LlhlsNode, name = 'stream'): Promise<void> {
+export async function untilKnown(
+  { directory, application }: LlhlsNode,
+  owner: LlhlsNode,
+  name = 'stream',
+): Promise<void> {
   await until('the stream is known', () => directory.known(application, name)?.owner.id === owner.id);
 }
 

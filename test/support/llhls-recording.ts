@@ -65,7 +65,7 @@ export async function record(chunklist: string): Promise<Recording> {
 }
 
 function* framesOf(segment: Buffer, timescale: number): Generator<PlayedFrame> {
-  for (let at = 0; at < segment.length; ) {
+  for (let at = 0; at < segment.length;) {
     const [moof, mdat] = [segment.readUInt32BE(at), segment.readUInt32BE(at + segment.readUInt32BE(at))];
     const { baseTime, samples } = parseFragment(segment.subarray(at, at + moof + mdat));
     let dts = baseTime;

@@ -28,7 +28,13 @@ export function llhlsRegistry(setup: LlhlsSetup) {
   const reading = readConfig(VirtualHost, {
     name: 'default',
     host: { names: ['*'] },
-    applications: [{ name: 'app', type: 'live', publishers: { llhls: setup.llhls ?? {}, ...(setup.hls !== undefined && { hls: setup.hls }) } }],
+    applications: [
+      {
+        name: 'app',
+        type: 'live',
+        publishers: { llhls: setup.llhls ?? {}, ...(setup.hls !== undefined && { hls: setup.hls }) },
+      },
+    ],
     ...setup.vhost,
   });
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));

@@ -58,15 +58,21 @@ function lengthOf({ track, frames }: Media<VideoTrack | AudioTrack>): number {
 }
 
 function unitsOf({ video, audio }: Scene, start: number, end: number): Unit[] {
-  const picture = (packet: 'config' | 'frame', time: number, key: boolean, data: Buffer): Unit => (
-    { type: 'video', time, body: buildVideoTag({ codec: video.track.codec, packet, key, data }) }
-  );
-  const tone = (packet: 'config' | 'frame', time: number, data: Buffer): Unit => (
-    { type: 'audio', time, body: buildAudioTag({ codec: audio.track.codec, packet, data }) }
-  );
+  const picture = (packet: 'config' | 'frame', time: number, key: boolean, data: Buffer): Unit => ({
+    type: 'video',
+    time,
+    body: buildVideoTag({ codec: video.track.codec, packet, key, data }),
+  });
+  const tone = (packet: 'config' | 'frame', time: number, data: Buffer): Unit => ({
+    type: 'audio',
+    time,
+    body: buildAudioTag({ codec: audio.track.codec, packet, data }),
+  });
   const frames = [
     ...timed(video, start).map(({ time, key, data }) => picture('frame', time, key, data)),
-    ...timed(audio, start).filter(({ time }) => time < end).map(({ time, data }) => tone('frame', time, data)),
+    ...timed(audio, start)
+      .filter(({ time }) => time < end)
+      .map(({ time, data }) => tone('frame', time, data)),
   ];
   return [
     ...(video.track.config === undefined ? [] : [picture('config', start, true, video.track.config)]),

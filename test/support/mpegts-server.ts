@@ -36,20 +36,37 @@ export interface TakenStream {
 
 /** A registry with `app`, which takes MPEG-TS as `live_<port>`, and the server on free ports. */
 export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) {
-  const { hosts = ['127.0.0.1'], groups = () => [], streams = (port) => [{ name: 'live_${Port}', port: `${port}/udp` }] } = setup;
+  const {
+    hosts = ['127.0.0.1'],
+    groups = () => [],
+    streams = (port) => [{ name: 'live_${Port}', port: `${port}/udp` }],
+  } = setup;
   const all = (await freePorts(setup.ports ?? 1)).sort((a, b) => a - b);
   const [first] = all as [number];
   const registry = new Registry();
   const application = (more: Partial<MpegtsProviderConfig> = {}) => ({
-    name: 'app', type: 'live', publishers: {},
+    name: 'app',
+    type: 'live',
+    publishers: {},
     providers: {
       mpegts: {
-        maxConnection: 0, timestampMode: 'Auto', packetSilenceTimeoutMs: 1500, audioMap: [], packetReordering: false,
-        streams: streams(first), ...setup.mpegts, ...more,
+        maxConnection: 0,
+        timestampMode: 'Auto',
+        packetSilenceTimeoutMs: 1500,
+        audioMap: [],
+        packetReordering: false,
+        streams: streams(first),
+        ...setup.mpegts,
+        ...more,
       },
     },
   });
-  const config = { name: 'default', host: { names: ['*'] }, signedPolicy: setup.signedPolicy, applications: [application()] };
+  const config = {
+    name: 'default',
+    host: { names: ['*'] },
+    signedPolicy: setup.signedPolicy,
+    applications: [application()],
+  };
   const vhost = registry.createVhost(config as unknown as VirtualHostConfig, true);
   const taken: TakenStream[] = [];
   registry.on('input', (input) => {
@@ -61,7 +78,10 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
   const { cluster, names } = await aloneWith(registry);
   const { log, lines } = recordLog();
   const group = groups(first);
-  const ports = [...all.filter((port) => !group.some((one) => one.first === port)).map((port) => ({ first: port, last: port })), ...group];
+  const ports = [
+    ...all.filter((port) => !group.some((one) => one.first === port)).map((port) => ({ first: port, last: port })),
+    ...group,
+  ];
   const given: InputStream[] = [];
   const slow = {
     publish: async (...args: Parameters<StreamNames['publish']>) => {
@@ -97,7 +117,12 @@ export class UdpSender {
     this.scene = new TsScene((packet) => this.wrap(packet).forEach((datagram) => this.sendRaw(datagram)));
   }
 
-  static async open(t: ExecutionContext, port: number, address = '127.0.0.1', multicastInterface?: string): Promise<UdpSender> {
+  static async open(
+    t: ExecutionContext,
+    port: number,
+    address = '127.0.0.1',
+    multicastInterface?: string,
+  ): Promise<UdpSender> {
     const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
     socket.bind(0, address.includes(':') ? '::1' : '127.0.0.1');
     await once(socket, 'listening');

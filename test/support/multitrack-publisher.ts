@@ -13,8 +13,18 @@ const AAC_SAMPLES = 1024;
 const AAC_DATA = 2;
 const AUDIO_KBIT = 64;
 const X264 = [
-  '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p', '-g', String(FRAMERATE),
-  '-x264-params', 'scenecut=0',
+  '-c:v',
+  'libx264',
+  '-preset',
+  'ultrafast',
+  '-tune',
+  'zerolatency',
+  '-pix_fmt',
+  'yuv420p',
+  '-g',
+  String(FRAMERATE),
+  '-x264-params',
+  'scenecut=0',
 ];
 
 export interface MultitrackOptions {
@@ -68,7 +78,12 @@ function describe(languages: readonly string[], sizes: readonly string[]) {
   const [language, ...others] = languages;
   const numbered = <T>(values: readonly T[]) => Object.fromEntries(values.map((value, index) => [index + 1, value]));
   return {
-    ...size, framerate: FRAMERATE, videocodecid: 7, audiocodecid: 10, audiodatarate: AUDIO_KBIT, language,
+    ...size,
+    framerate: FRAMERATE,
+    videocodecid: 7,
+    audiocodecid: 10,
+    audiodatarate: AUDIO_KBIT,
+    language,
     videoTrackIdInfoMap: numbered(otherSizes),
     audioTrackIdInfoMap: numbered(others.map((other) => ({ language: other, channels: 2, samplerate: SAMPLERATE }))),
   };
@@ -80,7 +95,15 @@ interface EncodedTrack {
 }
 
 function pictures(size: string, trackId: number): EncodedTrack {
-  const tags = encodeFlv(['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMERATE}`, '-t', String(SECONDS), ...X264]);
+  const tags = encodeFlv([
+    '-f',
+    'lavfi',
+    '-i',
+    `testsrc2=size=${size}:rate=${FRAMERATE}`,
+    '-t',
+    String(SECONDS),
+    ...X264,
+  ]);
   return track(tags, FRAMERATE, ({ body }) => {
     const [part] = videoParts(body);
     const tag = part && readVideoPart(part);
@@ -91,8 +114,16 @@ function pictures(size: string, trackId: number): EncodedTrack {
 
 function tones(_language: string, trackId: number): EncodedTrack {
   const tags = encodeFlv([
-    '-f', 'lavfi', '-i', `sine=frequency=${440 * (trackId + 1)}:sample_rate=${SAMPLERATE},aformat=channel_layouts=stereo`,
-    '-t', String(SECONDS + 1), '-c:a', 'aac', '-b:a', `${AUDIO_KBIT}k`,
+    '-f',
+    'lavfi',
+    '-i',
+    `sine=frequency=${440 * (trackId + 1)}:sample_rate=${SAMPLERATE},aformat=channel_layouts=stereo`,
+    '-t',
+    String(SECONDS + 1),
+    '-c:a',
+    'aac',
+    '-b:a',
+    `${AUDIO_KBIT}k`,
   ]);
   return track(tags, SAMPLERATE / AAC_SAMPLES, ({ body }, isConfig) => {
     if (trackId === 0) return body;

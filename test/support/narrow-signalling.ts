@@ -38,7 +38,9 @@ export class NarrowSignalling {
 
   /** The renditions that have been told to be sent, in order. */
   get renditions(): (string | undefined)[] {
-    return this.notifications.filter(({ type }) => type === 'rendition_changed').map(({ message }) => message?.rendition_name);
+    return this.notifications
+      .filter(({ type }) => type === 'rendition_changed')
+      .map(({ message }) => message?.rendition_name);
   }
 
   close(): void {

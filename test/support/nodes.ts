@@ -40,18 +40,29 @@ export async function usedRedis(t: Pick<ExecutionContext, 'teardown'>): Promise<
 }
 
 /** The element of a node on loopback. */
-export function clusterXml(redis: Pick<RedisServer, 'url'>, id: string, port: number, options: ClusterOptions = {}): string {
+export function clusterXml(
+  redis: Pick<RedisServer, 'url'>,
+  id: string,
+  port: number,
+  options: ClusterOptions = {},
+): string {
   const { secret = 'of this test', redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
-  return `<Cluster><Secret>${secret}</Secret><Redis>${redisXml}</Redis>` +
-    `<Node><Id>${id}</Id><AdvertiseAddress>127.0.0.1</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`;
+  return (
+    `<Cluster><Secret>${secret}</Secret><Redis>${redisXml}</Redis>` +
+    `<Node><Id>${id}</Id><AdvertiseAddress>127.0.0.1</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
+  );
 }
 
 /** A server process that joins the cluster of a Redis. It is gone after the test. `options.server` stands beside its element. */
 export async function startNode(
-  t: Pick<ExecutionContext, 'teardown'>, redis: Pick<RedisServer, 'url'>, id: string, options: KilnOptions & ClusterOptions = {},
+  t: Pick<ExecutionContext, 'teardown'>,
+  redis: Pick<RedisServer, 'url'>,
+  id: string,
+  options: KilnOptions & ClusterOptions = {},
 ): Promise<Kiln> {
   const starting = freePorts(1).then(([port = 0]) =>
-    Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` }));
+    Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` }),
+  );
   // at once: the test may have ended, for want of another node, when this one has started
   t.teardown(async () => {
     const [outcome] = await Promise.allSettled([starting]);

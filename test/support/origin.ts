@@ -35,7 +35,9 @@ export class Origin {
 
   /** How many pull a stream. */
   async pullers(stream: string): Promise<number> {
-    const { body } = await this.kiln.api<{ connections?: { ovt?: number } }>(`/v1/stats/current/vhosts/default/apps/app/streams/${stream}`);
+    const { body } = await this.kiln.api<{ connections?: { ovt?: number } }>(
+      `/v1/stats/current/vhosts/default/apps/app/streams/${stream}`,
+    );
     return body.response?.connections?.ovt ?? 0;
   }
 

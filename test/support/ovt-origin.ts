@@ -17,9 +17,14 @@ export class Origin {
     const [near, far] = duplexPair();
     this.stream = far;
     this.connection = { stream: near, target: 'ovt://origin/app/talk' };
-    const receiver = new Receiver({ messageBytes: 10_000, frameBytes: 0 }, {
-      message: (text) => this.#answer(readMessage(text), contents), frame: () => {}, loss: () => {},
-    });
+    const receiver = new Receiver(
+      { messageBytes: 10_000, frameBytes: 0 },
+      {
+        message: (text) => this.#answer(readMessage(text), contents),
+        frame: () => {},
+        loss: () => {},
+      },
+    );
     far.on('data', (bytes: Buffer) => receiver.push(bytes)).on('error', () => {});
   }
 
@@ -28,7 +33,17 @@ export class Origin {
   }
 
   send(frame: Partial<Frame> & { readonly data: Buffer }): void {
-    const info = { track: 0, pts: frame.dts ?? 0, dts: 0, duration: 0, mediaType: 0, key: true, bitstream: 1, packetType: 3, ...frame };
+    const info = {
+      track: 0,
+      pts: frame.dts ?? 0,
+      dts: 0,
+      duration: 0,
+      mediaType: 0,
+      key: true,
+      bitstream: 1,
+      packetType: 3,
+      ...frame,
+    };
     const pieces: Buffer[] = [];
     this.#writer.write(info, [frame.data], frame.data.length, (piece) => pieces.push(piece));
     this.stream.write(Buffer.concat(pieces));
@@ -46,12 +61,26 @@ const track = { timebaseNum: 1, bitrate: 0, startFrameTime: 0, lastFrameTime: 0 
 
 /** A description of a picture with a clock of milliseconds. */
 export function pictureOf(codecId: number, config?: Buffer, id = 0) {
-  return { ...track, id, codecId, mediaType: 0, timebaseDen: 1000, ...(config && { decoderConfig: config.toString('base64') }) };
+  return {
+    ...track,
+    id,
+    codecId,
+    mediaType: 0,
+    timebaseDen: 1000,
+    ...(config && { decoderConfig: config.toString('base64') }),
+  };
 }
 
 /** The same of a sound. */
 export function soundOf(codecId: number, config?: Buffer, id = 1) {
-  return { ...track, id, codecId, mediaType: 1, timebaseDen: 1000, ...(config && { decoderConfig: config.toString('base64') }) };
+  return {
+    ...track,
+    id,
+    codecId,
+    mediaType: 1,
+    timebaseDen: 1000,
+    ...(config && { decoderConfig: config.toString('base64') }),
+  };
 }
 
 export function describing(...tracks: ReturnType<typeof pictureOf>[]) {

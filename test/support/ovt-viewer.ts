@@ -36,7 +36,10 @@ export class OvtViewer {
 
   /** The longest time in which nothing came since a moment, in milliseconds. */
   gapSince(moment: number): number {
-    const first = Math.max(0, this.arrivals.findLastIndex((at) => at <= moment));
+    const first = Math.max(
+      0,
+      this.arrivals.findLastIndex((at) => at <= moment),
+    );
     const times = this.arrivals.slice(first);
     return Math.max(0, ...times.slice(1).map((at, index) => at - (times[index] as number)));
   }

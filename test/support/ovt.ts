@@ -32,17 +32,27 @@ export interface OvtSetup {
 export async function startOvt(setup: OvtSetup = {}) {
   const registry = new Registry();
   const publishers = setup.publishers ?? { ovt: { maxConnection: 0, delayBufferTimeMs: 0 } as never };
-  addVhost(registry, { hostNames: ['127.0.0.1', 'localhost'], publishers, signedPolicy: setup.signedPolicy, outputProfile: setup.outputProfile });
+  addVhost(registry, {
+    hostNames: ['127.0.0.1', 'localhost'],
+    publishers,
+    signedPolicy: setup.signedPolicy,
+    outputProfile: setup.outputProfile,
+  });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const server = await OvtServer.listen({
-    registry, log, host: '127.0.0.1', port: 0,
+    registry,
+    log,
+    host: '127.0.0.1',
+    port: 0,
     networks: setup.networks ?? networks(['127.0.0.0', 8]),
     find: setup.find ?? (async () => undefined),
     sessionNames: (await aloneWith(registry)).sessionNames,
   });
   return {
-    registry, server, lines,
+    registry,
+    server,
+    lines,
     url: (path: string) => `ovt://127.0.0.1:${server.port}/${path}`,
     async close(): Promise<void> {
       registry.close('the test is over');

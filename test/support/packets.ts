@@ -4,23 +4,47 @@ import type { AudioTrack, MediaTrack, VideoTrack } from '../../src/core/track.ts
 
 /** avcC of 640x360 baseline and of 1280x720 high, as x264 writes them. */
 export const AVC_BASELINE = Buffer.from(
-  '0142c01effe100196742c01ed900a02ff970110000030001000003003c0f162e4801000568cb83cb20', 'hex');
+  '0142c01effe100196742c01ed900a02ff970110000030001000003003c0f162e4801000568cb83cb20',
+  'hex',
+);
 export const AVC_HIGH = Buffer.from(
-  '0164001fffe1001a6764001facd9405005bb0110000003001000000303c0f183196001000668ebe3cb22c0fdf8f800', 'hex');
+  '0164001fffe1001a6764001facd9405005bb0110000003001000000303c0f183196001000668ebe3cb22c0fdf8f800',
+  'hex',
+);
 /** AudioSpecificConfig of AAC LC, 48 kHz, stereo. */
 export const AAC_LC = Buffer.from('1190', 'hex');
 
 export function videoTrack(shape: Partial<VideoTrack> = {}): VideoTrack {
   return {
-    id: 0, name: 'video', type: 'video', codec: 'H264', timebase: VIDEO_TIMEBASE, bypass: true, config: AVC_BASELINE,
-    width: 640, height: 360, bitrate: 0, framerate: 30, keyFrameInterval: 0, ...shape,
+    id: 0,
+    name: 'video',
+    type: 'video',
+    codec: 'H264',
+    timebase: VIDEO_TIMEBASE,
+    bypass: true,
+    config: AVC_BASELINE,
+    width: 640,
+    height: 360,
+    bitrate: 0,
+    framerate: 30,
+    keyFrameInterval: 0,
+    ...shape,
   };
 }
 
 export function audioTrack(shape: Partial<AudioTrack> = {}): AudioTrack {
   return {
-    id: 1, name: 'audio', type: 'audio', codec: 'AAC', timebase: { num: 1, den: 48_000 }, bypass: true, config: AAC_LC,
-    samplerate: 48_000, channels: 2, bitrate: 0, ...shape,
+    id: 1,
+    name: 'audio',
+    type: 'audio',
+    codec: 'AAC',
+    timebase: { num: 1, den: 48_000 },
+    bypass: true,
+    config: AAC_LC,
+    samplerate: 48_000,
+    channels: 2,
+    bitrate: 0,
+    ...shape,
   };
 }
 
@@ -35,7 +59,10 @@ export interface Span {
 }
 
 /** Frames of a picture at a constant rate; the key frames are at multiples of the interval since 0. */
-export function videoPackets(track: VideoTrack, { from = 0, to, framerate = 30, gop = 30, bytes = 100 }: Span): Packet[] {
+export function videoPackets(
+  track: VideoTrack,
+  { from = 0, to, framerate = 30, gop = 30, bytes = 100 }: Span,
+): Packet[] {
   const packets: Packet[] = [];
   for (let frame = Math.round(from * framerate); frame < Math.round(to * framerate); frame++) {
     const dts = Math.round((frame * 90_000) / framerate);

@@ -9,9 +9,12 @@ export interface Received {
   readonly packet: Buffer;
 }
 
-servePeers<PeerOptions, Received>((options, tell) => new WhepPeer({
-  ...options,
-  onRtp: (kind, packet) => tell({ is: 'packet', kind, packet }),
-  onRtcp: (kind, packet) => tell({ is: 'report', kind, packet }),
-  onState: (state) => tell({ is: 'state', state }),
-}));
+servePeers<PeerOptions, Received>(
+  (options, tell) =>
+    new WhepPeer({
+      ...options,
+      onRtp: (kind, packet) => tell({ is: 'packet', kind, packet }),
+      onRtcp: (kind, packet) => tell({ is: 'report', kind, packet }),
+      onState: (state) => tell({ is: 'state', state }),
+    }),
+);

@@ -12,7 +12,10 @@ export class PictureClient {
 
   private constructor(client: RtmpClient, gop: number) {
     this.client = client;
-    const { config, frames: [key, ...others] } = h264();
+    const {
+      config,
+      frames: [key, ...others],
+    } = h264();
     const frames = Array.from({ length: gop }, (_, n) => (n === 0 ? key : others[0]) as Buffer);
     client.metadata({ videocodecid: 7, width: 640, height: 360 });
     client.video(config, 0);
@@ -25,7 +28,13 @@ export class PictureClient {
    * @param gop of how many frames one is a key frame
    * @throws when the server refuses
    */
-  static async publish(node: Pick<Kiln, 'ports'>, name: string, app = 'app', host?: string, gop = 2): Promise<PictureClient> {
+  static async publish(
+    node: Pick<Kiln, 'ports'>,
+    name: string,
+    app = 'app',
+    host?: string,
+    gop = 2,
+  ): Promise<PictureClient> {
     return PictureClient.of(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }), gop);
   }
 

@@ -13,19 +13,26 @@ export async function rawOvt(t: Pick<ExecutionContext, 'teardown'>, port: number
   const answers: Response[] = [];
   const frames: Frame[] = [];
   let closed = false;
-  const receiver = new Receiver({ messageBytes: 1_000_000, frameBytes: 10_000_000 }, {
-    message: (text) => answers.push(toResponse(readMessage(text))),
-    frame: (frame) => frames.push(frame),
-    loss: () => {},
-  });
-  socket.on('data', (bytes: Buffer) => receiver.push(bytes)).on('error', () => {}).on('close', () => (closed = true));
+  const receiver = new Receiver(
+    { messageBytes: 1_000_000, frameBytes: 10_000_000 },
+    {
+      message: (text) => answers.push(toResponse(readMessage(text))),
+      frame: (frame) => frames.push(frame),
+      loss: () => {},
+    },
+  );
+  socket
+    .on('data', (bytes: Buffer) => receiver.push(bytes))
+    .on('error', () => {})
+    .on('close', () => (closed = true));
   await new Promise((resolve) => socket.once('connect', resolve));
   let id = 0;
-  const next = () => until('an answer', () => {
-    const answer = answers.shift();
-    if (answer === undefined && closed) throw new Error('the connection has ended');
-    return answer;
-  });
+  const next = () =>
+    until('an answer', () => {
+      const answer = answers.shift();
+      if (answer === undefined && closed) throw new Error('the connection has ended');
+      return answer;
+    });
   return {
     socket,
     frames,

@@ -6,7 +6,9 @@
  * @returns ends it
  */
 export function inRealTime<U extends { readonly time: number }>(
-  units: readonly U[], length: number, send: (unit: U, time: number) => void,
+  units: readonly U[],
+  length: number,
+  send: (unit: U, time: number) => void,
 ): () => void {
   const started = performance.now();
   let next = 0;

@@ -57,9 +57,14 @@ export class RedisServer {
     const saved = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
     const own = program === 'redis-sentinel' ? [] : ['--save', '', ...saved];
     const port = args.includes('--tls-port') ? ['--port', '0'] : ['--port', String(this.port)];
-    const child = spawn(program, [...file, ...port, '--bind', '127.0.0.1', '--dir', this.folder, '--logfile', 'log', ...own, ...args], {
-      stdio: 'ignore', cwd: this.folder,
-    });
+    const child = spawn(
+      program,
+      [...file, ...port, '--bind', '127.0.0.1', '--dir', this.folder, '--logfile', 'log', ...own, ...args],
+      {
+        stdio: 'ignore',
+        cwd: this.folder,
+      },
+    );
     this.#child = child;
     running.add(child);
     child.once('exit', () => running.delete(child));

@@ -1,17 +1,26 @@
 // Loaded into a page: a player (WHEP) and a publisher (WHIP) that go through the relay which the server names, and by no other way.
 
 /** RFC 9725 section 4.6. */
-window.iceServersOf = (link) => [...link.matchAll(/<([^>]+)>; rel="ice-server"(?:; username="([^"]+)"; credential="([^"]+)")?/g)]
-  .map(([, urls, username, credential]) => ({ urls, username, credential }));
+window.iceServersOf = (link) =>
+  [...link.matchAll(/<([^>]+)>; rel="ice-server"(?:; username="([^"]+)"; credential="([^"]+)")?/g)].map(
+    ([, urls, username, credential]) => ({ urls, username, credential }),
+  );
 
 window.connectRelayed = async (connection, endpoint) => {
   window.connection = connection;
   const offer = await connection.createOffer();
-  const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body: offer.sdp });
+  const response = await fetch(endpoint, {
+    method: 'POST',
+    headers: { 'content-type': 'application/sdp' },
+    body: offer.sdp,
+  });
   const answer = await response.text();
   if (response.status !== 201) throw new Error(answer);
   // candidates are gathered only now that it is known where from
-  connection.setConfiguration({ iceServers: window.iceServersOf(response.headers.get('link') ?? ''), iceTransportPolicy: 'relay' });
+  connection.setConfiguration({
+    iceServers: window.iceServersOf(response.headers.get('link') ?? ''),
+    iceTransportPolicy: 'relay',
+  });
   await connection.setLocalDescription(offer);
   await connection.setRemoteDescription({ type: 'answer', sdp: answer });
 };
@@ -44,16 +53,19 @@ window.publishRelayed = async (endpoint) => {
 /** The local candidate that media takes. */
 window.way = async () => {
   const reports = [...(await window.connection.getStats()).values()];
-  const pair = reports.find(({ type, nominated, state }) => type === 'candidate-pair' && nominated && state === 'succeeded');
+  const pair = reports.find(
+    ({ type, nominated, state }) => type === 'candidate-pair' && nominated && state === 'succeeded',
+  );
   const local = reports.find(({ id }) => id === pair?.localCandidateId);
   return local && { type: local.candidateType, address: local.address, protocol: local.relayProtocol };
 };
 
 /** What a relay says to somebody who wants an address of it: the code of its refusal, or 0. */
-window.allocate = (server) => new Promise((resolve) => {
-  const connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: 'relay' });
-  connection.onicecandidate = ({ candidate }) => candidate?.type === 'relay' && resolve(0);
-  connection.onicecandidateerror = ({ errorCode }) => resolve(errorCode);
-  connection.createDataChannel('x');
-  connection.setLocalDescription();
-});
+window.allocate = (server) =>
+  new Promise((resolve) => {
+    const connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: 'relay' });
+    connection.onicecandidate = ({ candidate }) => candidate?.type === 'relay' && resolve(0);
+    connection.onicecandidateerror = ({ errorCode }) => resolve(errorCode);
+    connection.createDataChannel('x');
+    connection.setLocalDescription();
+  });

@@ -31,7 +31,9 @@ export async function relayedOffer(message: Message, ways: WayMaker): Promise<Re
   const description = {
     ...message,
     sdp: { type: 'offer', sdp: through(relay, lines).join('\r\n') },
-    candidates: candidates.flatMap((each) => through(relay, [each.candidate]).map((candidate) => ({ ...each, candidate }))),
+    candidates: candidates.flatMap((each) =>
+      through(relay, [each.candidate]).map((candidate) => ({ ...each, candidate })),
+    ),
   };
   return { relay, description };
 }

@@ -21,15 +21,22 @@ export async function trackOf(kiln: Kiln, name: string, stream = 'live'): Promis
 export async function recordings(kiln: Kiln, names: readonly string[], played: Played = {}): Promise<Recording[]> {
   const { stream = 'live', playlist = 'llhls' } = played;
   const lists = await chunklists(kiln.httpUrl(`/app/${stream}/${playlist}.m3u8`));
-  return Promise.all(names.map(async (name) => {
-    const list = lists.get((await trackOf(kiln, name, stream))?.id ?? -1);
-    if (list === undefined) throw new Error(`${name} is not in ${playlist}`);
-    return record(list);
-  }));
+  return Promise.all(
+    names.map(async (name) => {
+      const list = lists.get((await trackOf(kiln, name, stream))?.id ?? -1);
+      if (list === undefined) throw new Error(`${name} is not in ${playlist}`);
+      return record(list);
+    }),
+  );
 }
 
 /** The same, once each track has some more segments than now. */
-export async function moreSegments(kiln: Kiln, names: readonly string[], more: number, played?: Played): Promise<Recording[]> {
+export async function moreSegments(
+  kiln: Kiln,
+  names: readonly string[],
+  more: number,
+  played?: Played,
+): Promise<Recording[]> {
   const read = () => recordings(kiln, names, played).catch(() => undefined);
   const before = await read();
   return until(`${more} more segments of ${names.join()}`, async () => {

@@ -56,9 +56,8 @@ export class RtmpClient {
 
   private constructor(socket: Socket) {
     this.socket = socket;
-    this.#reader = new ChunkReader(
-      { messageBytes: 1 << 20, partialBytes: 1 << 20, chunkStreams: 64 },
-      (message) => this.#message(message),
+    this.#reader = new ChunkReader({ messageBytes: 1 << 20, partialBytes: 1 << 20, chunkStreams: 64 }, (message) =>
+      this.#message(message),
     );
     socket.setNoDelay(true);
     socket.on('data', (data) => this.#receive(data));
@@ -67,11 +66,18 @@ export class RtmpClient {
   }
 
   /** Connects and shakes hands, no more. */
-  static async open({ port, localAddress, digest, servername, preface }: Omit<RtmpClientOptions, 'app'>): Promise<RtmpClient> {
+  static async open({
+    port,
+    localAddress,
+    digest,
+    servername,
+    preface,
+  }: Omit<RtmpClientOptions, 'app'>): Promise<RtmpClient> {
     const plain = connect({ port, host: '127.0.0.1', localAddress });
     await once(plain, 'connect');
     if (preface !== undefined) plain.write(preface);
-    const socket = servername === undefined ? plain : connectTls({ socket: plain, servername, rejectUnauthorized: false });
+    const socket =
+      servername === undefined ? plain : connectTls({ socket: plain, servername, rejectUnauthorized: false });
     if (socket !== plain) await once(socket, 'secureConnect');
     const client = new RtmpClient(socket);
     const c1 = Buffer.alloc(HANDSHAKE_BYTES);
@@ -120,9 +126,8 @@ export class RtmpClient {
   async call(name: string, ...rest: AmfValue[]): Promise<Command> {
     const transaction = ++this.#transaction;
     this.command(name, transaction, ...rest);
-    const answer = () => this.heard.find(
-      (command) => command.transactionId === transaction && /^_(result|error)$/.test(command.name),
-    );
+    const answer = () =>
+      this.heard.find((command) => command.transactionId === transaction && /^_(result|error)$/.test(command.name));
     await this.until(`answer to ${name}`, () => answer() !== undefined);
     const found = answer() as Command;
     if (found.name === '_error') {

@@ -34,8 +34,13 @@ export interface Recording {
 export async function startRtmp(setup: RtmpSetup = {}) {
   const registry = new Registry();
   const rtmp = {
-    maxConnection: 0, timestampMode: 'Auto', packetSilenceTimeoutMs: 0, firstMediaWaitTimeoutMs: 0,
-    blockDuplicateStreamName: true, passthroughOutputProfile: false, ...setup.rtmp,
+    maxConnection: 0,
+    timestampMode: 'Auto',
+    packetSilenceTimeoutMs: 0,
+    firstMediaWaitTimeoutMs: 0,
+    blockDuplicateStreamName: true,
+    passthroughOutputProfile: false,
+    ...setup.rtmp,
   };
   const config = {
     name: 'default',
@@ -63,7 +68,12 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const { names } = await aloneWith(registry);
   const server = await RtmpServer.listen({
-    registry, names, log, host: '127.0.0.1', extended: setup.extended ?? true, proxyNetworks: setup.proxyNetworks,
+    registry,
+    names,
+    log,
+    host: '127.0.0.1',
+    extended: setup.extended ?? true,
+    proxyNetworks: setup.proxyNetworks,
     ...(!setup.onlyTls && { port: 0 }),
     ...(setup.certificates && { tls: { port: 0, certificates: setup.certificates } }),
   });

@@ -45,14 +45,19 @@ export function parseSenderReports(packet: Buffer): SentAt[] {
   const reports: SentAt[] = [];
   for (let at = 0; at + 4 <= packet.length; at += 4 * (packet.readUInt16BE(at + 2) + 1)) {
     if (packet.readUInt8(at + 1) !== 200) continue;
-    const [ssrc, seconds, fraction, rtpTime] = [4, 8, 12, 16].map((offset) => packet.readUInt32BE(at + offset)) as [number, number, number, number];
+    const [ssrc, seconds, fraction, rtpTime] = [4, 8, 12, 16].map((offset) => packet.readUInt32BE(at + offset)) as [
+      number,
+      number,
+      number,
+      number,
+    ];
     reports.push({ ssrc, seconds: seconds + fraction / 2 ** 32, rtpTime });
   }
   return reports;
 }
 
 function readExtensions(data: Buffer, into: Map<number, Buffer>): void {
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     const byte = data.readUInt8(at);
     if (byte === 0) {
       at++;
@@ -71,7 +76,7 @@ export function depacketizeH264(payloads: readonly Buffer[]): Buffer[] {
   for (const payload of payloads) {
     const type = payload.readUInt8(0) & 0x1f;
     if (type === 24) {
-      for (let at = 1; at < payload.length; ) {
+      for (let at = 1; at < payload.length;) {
         const size = payload.readUInt16BE(at);
         if (at + 2 + size > payload.length) throw new Error('a unit runs past its STAP-A');
         nals.push(payload.subarray(at + 2, at + 2 + size));
@@ -133,7 +138,8 @@ export function depacketizeVp9(payloads: readonly Buffer[]): Vp9Frame {
     const first = payload.readUInt8(0);
     if ((first & 0x30) !== 0) throw new Error('layers or flexible mode');
     if (((first & 0x08) !== 0) !== (index === 0)) throw new Error('the start of the frame is not where it says');
-    if (((first & 0x04) !== 0) !== (index === payloads.length - 1)) throw new Error('the end of the frame is not where it says');
+    if (((first & 0x04) !== 0) !== (index === payloads.length - 1))
+      throw new Error('the end of the frame is not where it says');
     interPredicted = (first & 0x40) !== 0;
     let at = 1;
     if (first & 0x80) {
@@ -169,7 +175,7 @@ export function depacketizeAv1(payloads: readonly Buffer[]): { newSequence: bool
     }
     if (((header & 0x80) !== 0) !== (open !== undefined)) throw new Error('a continuation that does not fit');
     const elements: Buffer[] = [];
-    for (let at = 1; at < payload.length; ) {
+    for (let at = 1; at < payload.length;) {
       let size = payload.length - at;
       if (count === 0 || elements.length < count - 1) {
         size = 0;

@@ -21,14 +21,19 @@ export function rtspConversation(sdp: string): RtspConversation {
     'Session: 1\r\nTransport: RTP/AVP/TCP;unicast;interleaved=2-3\r\n\r\n',
     'Session: 1\r\nRTP-Info: url=rtsp://127.0.0.1/live/trackID=0;seq=0;rtptime=0,url=trackID=1;rtptime=0\r\n\r\n',
   ];
-  return { answers: bodies.map((body, i) => Buffer.from(`RTSP/1.0 200 OK\r\nCSeq: ${i + 1}\r\n${body}`)), media: packets() };
+  return {
+    answers: bodies.map((body, i) => Buffer.from(`RTSP/1.0 200 OK\r\nCSeq: ${i + 1}\r\n${body}`)),
+    media: packets(),
+  };
 }
 
 function packets(): Buffer[] {
   const all: Buffer[] = [];
-  const put = (channel: number) => (data: Buffer): void => {
-    all.push(Buffer.concat([Buffer.of(0x24, channel, data.length >> 8, data.length & 255), data]));
-  };
+  const put =
+    (channel: number) =>
+    (data: Buffer): void => {
+      all.push(Buffer.concat([Buffer.of(0x24, channel, data.length >> 8, data.length & 255), data]));
+    };
   const video = new RtpSender({ payloadType: 96, ssrc: 1, sequence: 0, output: put(0) });
   const audio = new RtpSender({ payloadType: 8, ssrc: 2, sequence: 0, output: put(2) });
   const packetizer = createPacketizer('H264');
@@ -38,7 +43,10 @@ function packets(): Buffer[] {
     audio.send(160, false);
     video.timestamp += 3600;
     audio.timestamp += 160;
-    if (i % 4 === 1) put(1)(writeSenderReport({ ssrc: 1, wallMs: i * 40, rtpTime: video.timestamp, packets: i, octets: 0, cname: 'x' }));
+    if (i % 4 === 1)
+      put(1)(
+        writeSenderReport({ ssrc: 1, wallMs: i * 40, rtpTime: video.timestamp, packets: i, octets: 0, cname: 'x' }),
+      );
   });
   return all;
 }

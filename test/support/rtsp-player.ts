@@ -23,9 +23,18 @@ export function openGuard(closed: readonly number[] = []): PullGuard {
 }
 
 /** Pulls a stream of an RTSP server, in this process. @throws Error */
-export async function playRtsp(t: ExecutionContext, url: string, options: Partial<SourceOptions> = {}, guard = openGuard()): Promise<Played> {
+export async function playRtsp(
+  t: ExecutionContext,
+  url: string,
+  options: Partial<SourceOptions> = {},
+  guard = openGuard(),
+): Promise<Played> {
   const source = await rtspSource(guard)(url, {
-    log: pino({ level: 'silent' }), clock: new LocalClock(), silenceMs: undefined, ignoresReports: false, ...options,
+    log: pino({ level: 'silent' }),
+    clock: new LocalClock(),
+    silenceMs: undefined,
+    ignoresReports: false,
+    ...options,
   });
   t.teardown(() => source.close());
   const told: (readonly Track[])[] = [];
@@ -40,5 +49,12 @@ export async function playRtsp(t: ExecutionContext, url: string, options: Partia
     },
     end: (reason) => ends.push(reason),
   });
-  return { source, told, packets, ends, bytes: () => bytes, of: (type) => packets.filter(({ track }) => track.type === type) };
+  return {
+    source,
+    told,
+    packets,
+    ends,
+    bytes: () => bytes,
+    of: (type) => packets.filter(({ track }) => track.type === type),
+  };
 }

@@ -9,7 +9,11 @@ export interface Message {
   readonly error?: string;
   readonly id?: number;
   readonly sdp?: { readonly type: string; readonly sdp: string };
-  readonly candidates?: readonly { readonly candidate: string; readonly sdpMLineIndex: number; readonly sdpMid?: string }[];
+  readonly candidates?: readonly {
+    readonly candidate: string;
+    readonly sdpMLineIndex: number;
+    readonly sdpMid?: string;
+  }[];
   readonly iceServers?: unknown;
   readonly ice_servers?: unknown;
   readonly message?: {

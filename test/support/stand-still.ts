@@ -5,8 +5,11 @@ export function standStill(ms: number): void {
 
 /** The same where what is due by then comes next, and only behind it what was received meanwhile. */
 export function standStillBeforeTimers(ms: number): Promise<void> {
-  return new Promise((resolve) => void setImmediate(() => {
-    standStill(ms);
-    resolve();
-  }));
+  return new Promise(
+    (resolve) =>
+      void setImmediate(() => {
+        standStill(ms);
+        resolve();
+      }),
+  );
 }

@@ -7,7 +7,10 @@ import { FakeKind, openTasks } from './fake-task.ts';
 
 const [url = '', id = ''] = process.argv.slice(2);
 const cluster = await openNode({ teardown: () => {} }, id, { url });
-openTasks(cluster, new FakeKind(({ name, fence }, at) => {
-  process.stdout.write(`act ${name.id} ${fence} ${at}\n`);
-}));
+openTasks(
+  cluster,
+  new FakeKind(({ name, fence }, at) => {
+    process.stdout.write(`act ${name.id} ${fence} ${at}\n`);
+  }),
+);
 process.stdout.write('ready\n');

@@ -28,7 +28,12 @@ export class Throttle {
   static async open(server: number, seed = 1): Promise<Throttle> {
     const link = { ...FREE };
     const narrow = narrowWay(link, seed);
-    return new Throttle(link, await UdpRelay.open(server, (client, direction) => (direction === 'toClient' ? narrow : unhindered(client, direction))));
+    return new Throttle(
+      link,
+      await UdpRelay.open(server, (client, direction) =>
+        direction === 'toClient' ? narrow : unhindered(client, direction),
+      ),
+    );
   }
 
   get port(): number {

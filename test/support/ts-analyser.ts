@@ -7,7 +7,12 @@ export interface TsAnalysis {
   readonly pcrs: ReadonlyMap<number, readonly number[]>;
   /** Packet numbers that PATs begin in. */
   readonly pats: readonly number[];
-  readonly pmts: readonly { readonly packet: number; readonly version: number; readonly streams: ReadonlyMap<number, number>; readonly bytes: Buffer }[];
+  readonly pmts: readonly {
+    readonly packet: number;
+    readonly version: number;
+    readonly streams: ReadonlyMap<number, number>;
+    readonly bytes: Buffer;
+  }[];
   /** PES packets by PID. */
   readonly pes: ReadonlyMap<number, readonly PesPacket[]>;
   readonly sections: ReadonlyMap<number, readonly Buffer[]>;
@@ -35,7 +40,10 @@ export function analyse(ts: Buffer): TsAnalysis {
   const close = (pid: number): void => {
     const unit = open.get(pid);
     if (unit === undefined) return;
-    units.set(pid, [...(units.get(pid) ?? []), { packet: unit.packet, random: unit.random, data: Buffer.concat(unit.chunks) }]);
+    units.set(pid, [
+      ...(units.get(pid) ?? []),
+      { packet: unit.packet, random: unit.random, data: Buffer.concat(unit.chunks) },
+    ]);
     open.delete(pid);
   };
   for (let number = 0; number * SIZE < ts.length; number++) {
@@ -55,16 +63,19 @@ export function analyse(ts: Buffer): TsAnalysis {
         const flags = packet.readUInt8(5);
         random = (flags & 0x40) !== 0;
         discontinuity = (flags & 0x80) !== 0;
-        if ((flags & 0x10) !== 0) pcrs.set(pid, [...(pcrs.get(pid) ?? []), packet.readUInt32BE(6) * 2 + (packet.readUInt8(10) >> 7)]);
+        if ((flags & 0x10) !== 0)
+          pcrs.set(pid, [...(pcrs.get(pid) ?? []), packet.readUInt32BE(6) * 2 + (packet.readUInt8(10) >> 7)]);
         const used = 1 + ((flags & 0x10) !== 0 ? 6 : 0);
-        if (packet.subarray(5 + used, 5 + length).some((byte) => byte !== 0xff)) errors.push(`packet ${number}: stuffing is not 0xff`);
+        if (packet.subarray(5 + used, 5 + length).some((byte) => byte !== 0xff))
+          errors.push(`packet ${number}: stuffing is not 0xff`);
       }
       at = 5 + length;
     }
     const before = counters.get(pid);
     const payload = (control & 1) !== 0;
     const expected = before === undefined ? undefined : payload ? (before + 1) & 15 : before;
-    if (expected !== undefined && expected !== counter && !discontinuity) errors.push(`packet ${number}: counter ${counter} of PID ${pid}, not ${expected}`);
+    if (expected !== undefined && expected !== counter && !discontinuity)
+      errors.push(`packet ${number}: counter ${counter} of PID ${pid}, not ${expected}`);
     if (before !== undefined || payload) counters.set(pid, counter);
     if (!payload) continue;
     if (starts) {
@@ -90,8 +101,16 @@ export function analyse(ts: Buffer): TsAnalysis {
   for (const [pid, all] of units) {
     if (pid === 0 || pid === pmtPid) continue;
     if (!types.has(pid)) errors.push(`PID ${pid} is not in the PMT`);
-    else if (types.get(pid) === 0x86) sections.set(pid, all.map(({ data }) => sectionOf(data, errors)));
-    else pes.set(pid, all.map(({ packet, random, data }) => ({ packet, random, ...pesOf(data, errors) })));
+    else if (types.get(pid) === 0x86)
+      sections.set(
+        pid,
+        all.map(({ data }) => sectionOf(data, errors)),
+      );
+    else
+      pes.set(
+        pid,
+        all.map(({ packet, random, data }) => ({ packet, random, ...pesOf(data, errors) })),
+      );
   }
   return { packets: ts.length / SIZE, errors, pcrs, pats: pats.map(({ packet }) => packet), pmts, pes, sections };
 }
@@ -100,13 +119,18 @@ function sectionOf(data: Buffer, errors: string[]): Buffer {
   const start = 1 + data.readUInt8(0);
   const section = data.subarray(start, start + 3 + (data.readUInt16BE(start + 1) & 0xfff));
   if (crc(section) !== 0) errors.push(`a section of table ${section[0]} has a wrong checksum`);
-  if (data.subarray(start + section.length).some((byte) => byte !== 0xff)) errors.push('there is something behind a section');
+  if (data.subarray(start + section.length).some((byte) => byte !== 0xff))
+    errors.push('there is something behind a section');
   return section;
 }
 
 function streamsOf(pmt: Buffer): Map<number, number> {
   const streams = new Map<number, number>();
-  for (let at = 12 + (pmt.readUInt16BE(10) & 0xfff); at < pmt.length - 4; at += 5 + (pmt.readUInt16BE(at + 3) & 0xfff)) {
+  for (
+    let at = 12 + (pmt.readUInt16BE(10) & 0xfff);
+    at < pmt.length - 4;
+    at += 5 + (pmt.readUInt16BE(at + 3) & 0xfff)
+  ) {
     streams.set(pmt.readUInt16BE(at + 1) & 0x1fff, pmt.readUInt8(at));
   }
   return streams;
@@ -118,11 +142,20 @@ function pesOf(data: Buffer, errors: string[]): Omit<PesPacket, 'packet' | 'rand
   if (length !== 0 && length !== data.length - 6) errors.push(`a PES packet of ${data.length} bytes says ${length}`);
   const flags = data.readUInt8(7) >> 6;
   const pts = timeOf(data, 9);
-  return { streamId: data.readUInt8(3), pts, dts: flags === 3 ? timeOf(data, 14) : pts, payload: data.subarray(9 + data.readUInt8(8)) };
+  return {
+    streamId: data.readUInt8(3),
+    pts,
+    dts: flags === 3 ? timeOf(data, 14) : pts,
+    payload: data.subarray(9 + data.readUInt8(8)),
+  };
 }
 
 function timeOf(data: Buffer, at: number): number {
-  return ((data.readUInt8(at) >> 1) & 7) * 2 ** 30 + (data.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (data.readUInt16BE(at + 3) >> 1);
+  return (
+    ((data.readUInt8(at) >> 1) & 7) * 2 ** 30 +
+    (data.readUInt16BE(at + 1) >> 1) * 2 ** 15 +
+    (data.readUInt16BE(at + 3) >> 1)
+  );
 }
 
 /** Bit by bit, as the standard draws it. */

@@ -12,10 +12,14 @@ export interface PacketOptions {
 }
 
 /** A transport packet; `payload` has at most 184 bytes, and less with an adaptation field. */
-export function tsPacket({ pid, counter = 0, starts = false, adaptation, error, scrambled }: PacketOptions, payload?: Buffer): Buffer {
+export function tsPacket(
+  { pid, counter = 0, starts = false, adaptation, error, scrambled }: PacketOptions,
+  payload?: Buffer,
+): Buffer {
   const room = 184 - (payload?.length ?? 0);
   const field = room === 0 ? Buffer.alloc(0) : adaptationField(adaptation, room);
-  const control = (scrambled ? 0x80 : 0) | (field.length > 0 ? 0x20 : 0) | (payload === undefined ? 0 : 0x10) | (counter & 0xf);
+  const control =
+    (scrambled ? 0x80 : 0) | (field.length > 0 ? 0x20 : 0) | (payload === undefined ? 0 : 0x10) | (counter & 0xf);
   const head = Buffer.of(0x47, (error ? 0x80 : 0) | (starts ? 0x40 : 0) | (pid >> 8), pid & 0xff, control);
   return Buffer.concat([head, field, payload ?? Buffer.alloc(0)], 188);
 }
@@ -40,7 +44,8 @@ export class TsWriter {
   /** A unit in as many packets as it takes; the last one is filled. */
   unit(data: Buffer): Buffer[] {
     const packets: Buffer[] = [];
-    for (let at = 0; at < data.length; at += 184) packets.push(this.packet(data.subarray(at, at + 184), { starts: at === 0 }));
+    for (let at = 0; at < data.length; at += 184)
+      packets.push(this.packet(data.subarray(at, at + 184), { starts: at === 0 }));
     return packets;
   }
 
@@ -88,7 +93,11 @@ export interface PmtStream {
   readonly descriptors?: Buffer;
 }
 
-export function pmt(program: number, streams: readonly PmtStream[], { version = 0, pcrPid = 0x1fff, descriptors = Buffer.alloc(0) as Buffer } = {}): Buffer {
+export function pmt(
+  program: number,
+  streams: readonly PmtStream[],
+  { version = 0, pcrPid = 0x1fff, descriptors = Buffer.alloc(0) as Buffer } = {},
+): Buffer {
   const head = Buffer.alloc(4);
   head.writeUInt16BE(0xe000 | pcrPid);
   head.writeUInt16BE(0xf000 | descriptors.length, 2);
@@ -111,8 +120,14 @@ export interface PesOptions {
   readonly scrambled?: boolean;
 }
 
-export function pes(payload: Buffer, { streamId = 0xe0, pts, dts, open = false, scrambled = false }: PesOptions = {}): Buffer {
-  const times = [...(pts === undefined ? [] : [time(dts === undefined ? 2 : 3, pts)]), ...(dts === undefined ? [] : [time(1, dts)])];
+export function pes(
+  payload: Buffer,
+  { streamId = 0xe0, pts, dts, open = false, scrambled = false }: PesOptions = {},
+): Buffer {
+  const times = [
+    ...(pts === undefined ? [] : [time(dts === undefined ? 2 : 3, pts)]),
+    ...(dts === undefined ? [] : [time(1, dts)]),
+  ];
   const flags = (pts === undefined ? 0 : 0x80) | (dts === undefined ? 0 : 0x40);
   const head = Buffer.of(0, 0, 1, streamId, 0, 0, scrambled ? 0xa0 : 0x80, flags, 5 * times.length);
   const packet = Buffer.concat([head, ...times, payload]);

@@ -29,18 +29,24 @@ export interface ProbedPacket {
 
 /** Packets by PID, as ffprobe reads them. */
 export async function probeTs(ts: Buffer): Promise<Map<number, ProbedPacket[]>> {
-  const probe = spawn('ffprobe', [
-    '-v', 'error', '-f', 'mpegts', '-show_packets', '-show_streams', '-of', 'json', 'pipe:0',
-  ], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const probe = spawn(
+    'ffprobe',
+    ['-v', 'error', '-f', 'mpegts', '-show_packets', '-show_streams', '-of', 'json', 'pipe:0'],
+    { stdio: ['pipe', 'pipe', 'ignore'] },
+  );
   probe.stdin.on('error', () => {}).end(ts);
   const { streams, packets } = JSON.parse(await text(probe.stdout)) as {
     streams: { index: number; id: string }[];
     packets: { stream_index: number; pts: number; dts: number; size: string }[];
   };
-  return new Map(streams.map(({ index, id }) => [
-    Number(id),
-    packets.filter(({ stream_index }) => stream_index === index).map(({ pts, dts, size }) => ({ pts, dts, size: Number(size) })),
-  ]));
+  return new Map(
+    streams.map(({ index, id }) => [
+      Number(id),
+      packets
+        .filter(({ stream_index }) => stream_index === index)
+        .map(({ pts, dts, size }) => ({ pts, dts, size: Number(size) })),
+    ]),
+  );
 }
 
 /** All that a demuxer tells of some bytes. */
@@ -66,7 +72,14 @@ export function demuxTs(ts: Buffer, chunk = 7 * 188): Demuxed {
 /** A demuxer, and all that it told so far. */
 export function openDemuxer(): { demuxer: TsDemuxer; demuxed: Demuxed } {
   const demuxed: Demuxed = {
-    changes: [], pes: [], units: new Map(), frames: new Map(), sections: [], clocks: [], lost: [], faults: [],
+    changes: [],
+    pes: [],
+    units: new Map(),
+    frames: new Map(),
+    sections: [],
+    clocks: [],
+    lost: [],
+    faults: [],
   };
   const cutters = new Map<ElementaryStream, (header: PesHeader, payload: Buffer) => void>();
   const fault = (reason: string) => demuxed.faults.push(reason);
@@ -87,7 +100,10 @@ export function openDemuxer(): { demuxer: TsDemuxer; demuxed: Demuxed } {
   return { demuxer, demuxed };
 }
 
-function cutterOf({ pid, kind, form, header }: ElementaryStream, demuxed: Demuxed): (header: PesHeader, payload: Buffer) => void {
+function cutterOf(
+  { pid, kind, form, header }: ElementaryStream,
+  demuxed: Demuxed,
+): (header: PesHeader, payload: Buffer) => void {
   const fault = (reason: string) => demuxed.faults.push(reason);
   if (kind === 'video') {
     const list: AccessUnit[] = [];
@@ -99,7 +115,8 @@ function cutterOf({ pid, kind, form, header }: ElementaryStream, demuxed: Demuxe
   const list: { frame: AudioFrame; time: number }[] = [];
   demuxed.frames.set(pid, list);
   const frames = new AudioFrames(audioSyntax(form as AudioForm, header), {
-    frame: (frame, time) => list.push({ frame, time }), fault,
+    frame: (frame, time) => list.push({ frame, time }),
+    fault,
   });
   return ({ pts }, payload) => frames.push(payload, pts);
 }

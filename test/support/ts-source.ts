@@ -7,8 +7,11 @@ export function setUpTsSource(t: ExecutionContext, config: Partial<TsSourceOptio
   const { log, ...recorded } = recordInput(t, { type: 'MPEGTS', kind: 'mpegts' });
   const failures: string[] = [];
   const source = new TsSource({
-    sink: recorded.input, config: { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, audioMap: [], ...config },
-    log, faults: recorded.faults, onFailure: (reason) => failures.push(reason),
+    sink: recorded.input,
+    config: { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, audioMap: [], ...config },
+    log,
+    faults: recorded.faults,
+    onFailure: (reason) => failures.push(reason),
   });
   t.teardown(() => source.close());
   return { ...recorded, source, failures };

@@ -19,12 +19,19 @@ export class TurnServer {
   readonly port: number;
   readonly #program: Program;
 
-  static async start(t: Pick<ExecutionContext, 'teardown'>, { secret, peers, address = '127.0.0.1' }: TurnOptions): Promise<TurnServer> {
+  static async start(
+    t: Pick<ExecutionContext, 'teardown'>,
+    { secret, peers, address = '127.0.0.1' }: TurnOptions,
+  ): Promise<TurnServer> {
     const [port, first] = (await freePorts(2)) as [number, number];
     // relay ports are tried until one is free
     const env = {
-      ...process.env, KILN_TURN_SECRET: secret, KILN_TURN_PEERS: peers, KILN_TURN_ADDRESS: address,
-      KILN_TURN_PORT: String(port), KILN_TURN_RELAY_PORTS: `${first}-${first + 200}`,
+      ...process.env,
+      KILN_TURN_SECRET: secret,
+      KILN_TURN_PEERS: peers,
+      KILN_TURN_ADDRESS: address,
+      KILN_TURN_PORT: String(port),
+      KILN_TURN_RELAY_PORTS: `${first}-${first + 200}`,
     };
     // its log is on standard output
     const program = new Program('sh', ['-c', 'exec "$0" "$@" >&2', START, '--allow-loopback-peers', '--verbose'], env);

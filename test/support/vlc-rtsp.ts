@@ -19,10 +19,34 @@ export async function startVlc(t: ExecutionContext, mux?: 'ts'): Promise<string>
   await chmod(folder, 0o777);
   const file = join(folder, 'clip.ts');
   await run('ffmpeg', [
-    '-v', 'error', '-nostdin', '-f', 'lavfi', '-i', 'testsrc2=size=160x90:rate=25', '-f', 'lavfi', '-i', 'sine=sample_rate=48000', '-t', '20',
-    '-c:v', 'libx264', '-preset', 'ultrafast', '-g', '12', '-pix_fmt', 'yuv420p', '-c:a', 'aac', '-ac', '2', file,
+    '-v',
+    'error',
+    '-nostdin',
+    '-f',
+    'lavfi',
+    '-i',
+    'testsrc2=size=160x90:rate=25',
+    '-f',
+    'lavfi',
+    '-i',
+    'sine=sample_rate=48000',
+    '-t',
+    '20',
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    '-g',
+    '12',
+    '-pix_fmt',
+    'yuv420p',
+    '-c:a',
+    'aac',
+    '-ac',
+    '2',
+    file,
   ]);
-  const [port] = await freePorts(1) as [number];
+  const [port] = (await freePorts(1)) as [number];
   const output = `#rtp{sdp=rtsp://127.0.0.1:${port}/live${mux === undefined ? '' : `,mux=${mux}`}}`;
   const vlc = ['cvlc', '-I', 'dummy', file, '--loop', '--sout', output, '--sout-keep'];
   const [program, ...args] = process.getuid?.() === 0 ? ['setpriv', ...NOBODY, ...vlc] : vlc;
@@ -34,12 +58,16 @@ export async function startVlc(t: ExecutionContext, mux?: 'ts'): Promise<string>
     }
     await rm(folder, { recursive: true, force: true });
   });
-  await until('VLC listens', () => new Promise<boolean>((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  }));
+  await until(
+    'VLC listens',
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => {
+          socket.destroy();
+          resolve(true);
+        });
+        socket.once('error', () => resolve(false));
+      }),
+  );
   return `rtsp://127.0.0.1:${port}/live`;
 }

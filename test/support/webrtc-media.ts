@@ -47,14 +47,47 @@ async function ffmpeg(args: readonly string[]): Promise<Buffer> {
 
 /** A moving test picture, in the canonical form. */
 export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>> {
-  const { width = 320, height = 180, fps = 30, gop = 15, seconds = 2, kbit = 400, bframes = 0, id = 0, name = 'video' } = options;
+  const {
+    width = 320,
+    height = 180,
+    fps = 30,
+    gop = 15,
+    seconds = 2,
+    kbit = 400,
+    bframes = 0,
+    id = 0,
+    name = 'video',
+  } = options;
   const { source = `testsrc2=size=${width}x${height}:rate=${fps}` } = options;
   const stream = await ffmpeg([
-    '-f', 'lavfi', '-i', source, '-t', `${seconds}`,
-    '-c:v', 'libx264', '-preset', 'ultrafast', ...(bframes > 0 ? ['-profile:v', 'main'] : ['-tune', 'zerolatency', '-profile:v', 'baseline']),
-    '-pix_fmt', 'yuv420p',
-    '-b:v', `${kbit}k`, '-maxrate', `${kbit}k`, '-bufsize', `${kbit}k`, '-g', `${gop}`, '-keyint_min', `${gop}`,
-    '-x264-params', `aud=1:sliced-threads=0:scenecut=0:bframes=${bframes}:b-adapt=0:b-pyramid=none`, '-f', 'h264', 'pipe:1',
+    '-f',
+    'lavfi',
+    '-i',
+    source,
+    '-t',
+    `${seconds}`,
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    ...(bframes > 0 ? ['-profile:v', 'main'] : ['-tune', 'zerolatency', '-profile:v', 'baseline']),
+    '-pix_fmt',
+    'yuv420p',
+    '-b:v',
+    `${kbit}k`,
+    '-maxrate',
+    `${kbit}k`,
+    '-bufsize',
+    `${kbit}k`,
+    '-g',
+    `${gop}`,
+    '-keyint_min',
+    `${gop}`,
+    '-x264-params',
+    `aud=1:sliced-threads=0:scenecut=0:bframes=${bframes}:b-adapt=0:b-pyramid=none`,
+    '-f',
+    'h264',
+    'pipe:1',
   ]);
   const nals = splitAnnexB(stream);
   const sets = nals.filter(isParameterSet);
@@ -75,8 +108,18 @@ export async function h264(options: H264Options = {}): Promise<Media<VideoTrack>
   }));
   return {
     track: {
-      id, name, type: 'video', codec: 'H264', timebase: VIDEO_TIMEBASE, bypass: true, config,
-      width, height, bitrate: kbit * 1000, framerate: fps, keyFrameInterval: 0,
+      id,
+      name,
+      type: 'video',
+      codec: 'H264',
+      timebase: VIDEO_TIMEBASE,
+      bypass: true,
+      config,
+      width,
+      height,
+      bitrate: kbit * 1000,
+      framerate: fps,
+      keyFrameInterval: 0,
     },
     frames,
   };
@@ -92,17 +135,41 @@ function delayOf(place: number, gop: number, bframes: number): number {
 
 /** A tone in packets of 20 ms. */
 export async function opus(
-  seconds = 2, id = 1, name = 'audio', frequency = 440, source = `sine=frequency=${frequency}:sample_rate=48000`,
+  seconds = 2,
+  id = 1,
+  name = 'audio',
+  frequency = 440,
+  source = `sine=frequency=${frequency}:sample_rate=48000`,
 ): Promise<Media<AudioTrack>> {
   const ogg = await ffmpeg([
-    '-f', 'lavfi', '-i', source, '-t', `${seconds}`, '-ac', '2',
-    '-c:a', 'libopus', '-b:a', '64k', '-f', 'ogg', 'pipe:1',
+    '-f',
+    'lavfi',
+    '-i',
+    source,
+    '-t',
+    `${seconds}`,
+    '-ac',
+    '2',
+    '-c:a',
+    'libopus',
+    '-b:a',
+    '64k',
+    '-f',
+    'ogg',
+    'pipe:1',
   ]);
   const [, , ...packets] = oggPackets(ogg);
   return {
     track: {
-      id, name, type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: true,
-      samplerate: 48_000, channels: 2, bitrate: 64_000,
+      id,
+      name,
+      type: 'audio',
+      codec: 'OPUS',
+      timebase: { num: 1, den: 48_000 },
+      bypass: true,
+      samplerate: 48_000,
+      channels: 2,
+      bitrate: 64_000,
     },
     frames: packets.map((data) => ({ data, key: true, duration: 960, delay: 0 })),
   };
@@ -115,15 +182,33 @@ const IVF = {
 } as const;
 
 /** A moving test picture in another codec; every 30th frame is a key frame. */
-export async function ivf(codec: keyof typeof IVF, options: Omit<H264Options, 'gop' | 'kbit'> = {}): Promise<Media<VideoTrack>> {
+export async function ivf(
+  codec: keyof typeof IVF,
+  options: Omit<H264Options, 'gop' | 'kbit'> = {},
+): Promise<Media<VideoTrack>> {
   const { seconds = 2, id = 0, name = 'video', width = 320, height = 180, fps = 30 } = options;
   const { source = `testsrc2=size=${width}x${height}:rate=${fps}` } = options;
   const stream = await ffmpeg([
-    '-f', 'lavfi', '-i', source, '-t', `${seconds}`, '-pix_fmt', 'yuv420p',
-    '-c:v', ...IVF[codec], '-b:v', '300k', '-g', '30', '-f', 'ivf', 'pipe:1',
+    '-f',
+    'lavfi',
+    '-i',
+    source,
+    '-t',
+    `${seconds}`,
+    '-pix_fmt',
+    'yuv420p',
+    '-c:v',
+    ...IVF[codec],
+    '-b:v',
+    '300k',
+    '-g',
+    '30',
+    '-f',
+    'ivf',
+    'pipe:1',
   ]);
   const frames: Frame[] = [];
-  for (let at = 32; at < stream.length; ) {
+  for (let at = 32; at < stream.length;) {
     const size = stream.readUInt32LE(at);
     const data = stream.subarray(at + 12, at + 12 + size);
     frames.push({ data, key: frames.length % 30 === 0, duration: 90_000 / fps, delay: 0 });
@@ -131,8 +216,17 @@ export async function ivf(codec: keyof typeof IVF, options: Omit<H264Options, 'g
   }
   return {
     track: {
-      id, name, type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
-      width, height, bitrate: 300_000, framerate: fps, keyFrameInterval: 0,
+      id,
+      name,
+      type: 'video',
+      codec,
+      timebase: VIDEO_TIMEBASE,
+      bypass: true,
+      width,
+      height,
+      bitrate: 300_000,
+      framerate: fps,
+      keyFrameInterval: 0,
     },
     frames,
   };
@@ -142,7 +236,7 @@ export async function ivf(codec: keyof typeof IVF, options: Omit<H264Options, 'g
 function oggPackets(ogg: Buffer): Buffer[] {
   const packets: Buffer[] = [];
   let parts: Buffer[] = [];
-  for (let at = 0; at < ogg.length; ) {
+  for (let at = 0; at < ogg.length;) {
     const count = ogg.readUInt8(at + 26);
     const table = ogg.subarray(at + 27, at + 27 + count);
     at += 27 + count;

@@ -22,7 +22,9 @@ export interface WebrtcServerOptions {
   readonly ingest?: object;
   readonly vhost?: object;
   readonly ice?: readonly { readonly address: string; readonly protocol: 'udp' | 'tcp' }[];
-  readonly iceServers?: readonly (Omit<WebrtcBindConfig['iceServers'][number], 'lifetime'> & { readonly lifetime?: number })[];
+  readonly iceServers?: readonly (Omit<WebrtcBindConfig['iceServers'][number], 'lifetime'> & {
+    readonly lifetime?: number;
+  })[];
   /** More of `IceCandidates`. */
   readonly candidates?: Partial<WebrtcBindConfig['iceCandidates']>;
   /** How many media workers; one per core where it is not told. */
@@ -31,12 +33,23 @@ export interface WebrtcServerOptions {
 
 /** A WebRTC publisher on free ports, with an application `app`. Ends with the test. */
 export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options: WebrtcServerOptions = {}) {
-  const { webrtc = {}, ingest = {}, vhost = {}, ice = [{ address: '127.0.0.1', protocol: 'udp' }], iceServers = [], candidates = {}, workers } = options;
+  const {
+    webrtc = {},
+    ingest = {},
+    vhost = {},
+    ice = [{ address: '127.0.0.1', protocol: 'udp' }],
+    iceServers = [],
+    candidates = {},
+    workers,
+  } = options;
   const registry = new Registry();
   createVhost(registry, {
     name: 'default',
     host: { names: ['*'] },
-    applications: [{ name: 'app', type: 'live', providers: { webrtc: ingest }, publishers: { webrtc } }, { name: 'off', type: 'live', publishers: {} }],
+    applications: [
+      { name: 'app', type: 'live', providers: { webrtc: ingest }, publishers: { webrtc } },
+      { name: 'off', type: 'live', publishers: {} },
+    ],
     ...vhost,
   });
   const bind: WebrtcBindConfig = {
@@ -56,7 +69,15 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
   const log = createLogger(process.env.KILN_TEST_LOG ?? 'silent');
   const pool = await WorkerPool.create([bind.iceCandidates], log);
   const producers = new LiveProducers();
-  const publisher = new WebrtcPublisher({ registry, bind, find: async () => undefined, pool, producers, sessionNames, log });
+  const publisher = new WebrtcPublisher({
+    registry,
+    bind,
+    find: async () => undefined,
+    pool,
+    producers,
+    sessionNames,
+    log,
+  });
   const provider = new WebrtcProvider({ registry, names, pool, producers, bind, log });
   const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), log });
   const inventory = new CodecInventory({ log });

@@ -9,7 +9,16 @@ import { RtpSender } from '../../src/protocols/rtp/sender.ts';
 import { inRealTime } from './real-time.ts';
 import type { Media } from './webrtc-media.ts';
 
-const { PeerConnection: Peer, Video, Audio, RtpPacketizationConfig, H264RtpPacketizer, RtpPacketizer, RtcpSrReporter, RtcpNackResponder } = nodeDataChannel;
+const {
+  PeerConnection: Peer,
+  Video,
+  Audio,
+  RtpPacketizationConfig,
+  H264RtpPacketizer,
+  RtpPacketizer,
+  RtcpSrReporter,
+  RtcpNackResponder,
+} = nodeDataChannel;
 
 export interface WhipPeerOptions {
   readonly media: readonly Media<MediaTrack>[];
@@ -84,7 +93,8 @@ export class WhipPeer {
     for (const [index, one] of media.entries()) {
       const { type, codec } = one.track;
       const payloadType = types[codec] ?? 100 + index;
-      const section = type === 'video' ? new Video(mids[index] ?? 'v', 'SendOnly') : new Audio(mids[index] ?? 'a', 'SendOnly');
+      const section =
+        type === 'video' ? new Video(mids[index] ?? 'v', 'SendOnly') : new Audio(mids[index] ?? 'a', 'SendOnly');
       if (section instanceof Audio) section.addOpusCodec(payloadType);
       else if (codec === 'H264') section.addH264Codec(payloadType, PROFILE);
       else if (codec === 'VP8') section.addVP8Codec(payloadType);
@@ -143,12 +153,21 @@ function loop({ track, frames }: Media<MediaTrack>, send: Send): () => void {
     return unit;
   });
   return inRealTime(units, toSeconds(ticks, track.timebase) * 1000, ({ data, key, delay }, time) => {
-    send(data, key, Math.round((time / 1000 + toSeconds(delay, track.timebase)) * (track.type === 'video' ? 90_000 : 48_000)));
+    send(
+      data,
+      key,
+      Math.round((time / 1000 + toSeconds(delay, track.timebase)) * (track.type === 'video' ? 90_000 : 48_000)),
+    );
   });
 }
 
 /** libdatachannel packetizes, reports, and sends again what is asked for. */
-function playFrames(track: Track, { track: { codec, config } }: Media<MediaTrack>, ssrc: number, payloadType: number): { send: Send } {
+function playFrames(
+  track: Track,
+  { track: { codec, config } }: Media<MediaTrack>,
+  ssrc: number,
+  payloadType: number,
+): { send: Send } {
   const clockRate = codec === 'H264' ? 90_000 : 48_000;
   const rtp = new RtpPacketizationConfig(ssrc, 'publisher', payloadType, clockRate);
   const packetizer = codec === 'H264' ? new H264RtpPacketizer(NALU_LENGTH, rtp) : new RtpPacketizer(rtp);
@@ -182,7 +201,12 @@ function sendOn(track: Track, data: Buffer): void {
 }
 
 /** Packets and reports of our own. Reports tell that all media was taken at the time that it has. */
-function playPackets(track: Track, { track: source }: Media<MediaTrack>, ssrc: number, payloadType: number): { send: Send } {
+function playPackets(
+  track: Track,
+  { track: source }: Media<MediaTrack>,
+  ssrc: number,
+  payloadType: number,
+): { send: Send } {
   const { codec, type } = source;
   const clockRate = type === 'video' ? 90_000 : 48_000;
   let reported = -Infinity;
@@ -196,7 +220,17 @@ function playPackets(track: Track, { track: source }: Media<MediaTrack>, ssrc: n
       if (mediaMs < reported + REPORT_MS) return;
       reported = mediaMs;
       const { timestamp, packets, octets } = sender;
-      sendOn(track, writeSenderReport({ ssrc, wallMs: EPOCH_MS + mediaMs, rtpTime: timestamp, packets, octets, cname: 'publisher' }));
+      sendOn(
+        track,
+        writeSenderReport({
+          ssrc,
+          wallMs: EPOCH_MS + mediaMs,
+          rtpTime: timestamp,
+          packets,
+          octets,
+          cname: 'publisher',
+        }),
+      );
     },
   };
 }

@@ -11,7 +11,9 @@ window.publishWhip = async (endpoint, { codec, encodings, width = 640, height = 
   window.publishing = connection;
   connection.addTransceiver(stream.getAudioTracks()[0], { direction: 'sendonly', streams: [stream] });
   const video = connection.addTransceiver(stream.getVideoTracks()[0], {
-    direction: 'sendonly', streams: [stream], ...(encodings && { sendEncodings: encodings }),
+    direction: 'sendonly',
+    streams: [stream],
+    ...(encodings && { sendEncodings: encodings }),
   });
   // on a machine that is busy, too, the picture has the size that was asked for
   await video.sender.setParameters({ ...video.sender.getParameters(), degradationPreference: 'maintain-resolution' });
@@ -34,7 +36,8 @@ window.disable = (disabled) => {
   for (const { track } of window.publishing.getSenders()) track.enabled = !disabled;
 };
 
-const senderOf = (kind) => window.publishing.getTransceivers().find(({ receiver }) => receiver.track.kind === kind).sender;
+const senderOf = (kind) =>
+  window.publishing.getTransceivers().find(({ receiver }) => receiver.track.kind === kind).sender;
 const away = {};
 
 /** Mutes as pages do that send nothing. @param kinds `audio`, `video` */
@@ -58,7 +61,13 @@ window.sent = async () => {
   const codec = all.find(({ id }) => id === video[0]?.codecId);
   return {
     codec: codec?.mimeType,
-    layers: video.map(({ rid, frameWidth, framesSent, pliCount, nackCount }) => ({ rid, frameWidth, framesSent, pliCount, nackCount })),
+    layers: video.map(({ rid, frameWidth, framesSent, pliCount, nackCount }) => ({
+      rid,
+      frameWidth,
+      framesSent,
+      pliCount,
+      nackCount,
+    })),
   };
 };
 
@@ -71,7 +80,9 @@ window.restartIce = async () => {
   const take = (key) => new RegExp(`^a=${key}:(.*)$`, 'm').exec(connection.localDescription.sdp)[1].trim();
   const body = `a=ice-ufrag:${take('ice-ufrag')}\r\na=ice-pwd:${take('ice-pwd')}\r\n`;
   const response = await fetch(window.resource, {
-    method: 'PATCH', body, headers: { 'content-type': 'application/trickle-ice-sdpfrag', 'if-match': '*' },
+    method: 'PATCH',
+    body,
+    headers: { 'content-type': 'application/trickle-ice-sdpfrag', 'if-match': '*' },
   });
   const fragment = await response.text();
   const told = (key) => new RegExp(`^a=${key}:(.*)$`, 'm').exec(fragment)[1].trim();

@@ -50,8 +50,13 @@ test('reaches a virtual host by its name, at an address that is listened on', as
   t.teardown(() => server.close());
   const { path } = await findFfmpeg();
   const demo = await startDemo({
-    ip: ['127.0.0.1'], hostNames: ['*.live.example'], rtmpPort: server.port, app: 'app', stream: 'demo',
-    ffmpegPath: path, log,
+    ip: ['127.0.0.1'],
+    hostNames: ['*.live.example'],
+    rtmpPort: server.port,
+    app: 'app',
+    stream: 'demo',
+    ffmpegPath: path,
+    log,
   });
   t.teardown(() => demo.close());
   await until('the stream', () => server.recordings.length === 1);

@@ -7,9 +7,10 @@ import { whereSrtIs } from '../../src/srt.ts';
 test('without libsrt the log names its package, and everything else goes on; other faults rise', async (t) => {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const failing = (error: Error) => whereSrtIs(log, async () => {
-    throw error;
-  });
+  const failing = (error: Error) =>
+    whereSrtIs(log, async () => {
+      throw error;
+    });
   t.is(await failing(new SrtMissingError('install libsrt1.5-gnutls')), undefined);
   t.is(lines.length, 1);
   t.regex(lines[0] ?? '', /"level":50.*install libsrt1\.5-gnutls; SRT stays off/);

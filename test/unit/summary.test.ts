@@ -72,13 +72,18 @@ test('tells of HLS with MPEG-TS, also where nothing else is to be watched', (t) 
 
 test('tells of each secure port once, beside the plain ones', (t) => {
   const addresses: Addresses = {
-    ice: [], llhls: { port: 80, tlsPort: 443 }, webrtc: { port: 3333, tlsPort: 443 }, api: { port: 8081, tlsPort: 8082 },
+    ice: [],
+    llhls: { port: 80, tlsPort: 443 },
+    webrtc: { port: 3333, tlsPort: 443 },
+    api: { port: 8081, tlsPort: 8082 },
   };
-  const lines = summary(config, addresses, { version: '1', color: false }).split('\n').filter((line) => line.includes('https'));
-  t.deepEqual(lines.map((line) => line.trim().replaceAll(/ +/g, ' ')), [
-    'TLS https://localhost (the same, encrypted)',
-    'TLS https://localhost:8082 (the same, encrypted)',
-  ]);
+  const lines = summary(config, addresses, { version: '1', color: false })
+    .split('\n')
+    .filter((line) => line.includes('https'));
+  t.deepEqual(
+    lines.map((line) => line.trim().replaceAll(/ +/g, ' ')),
+    ['TLS https://localhost (the same, encrypted)', 'TLS https://localhost:8082 (the same, encrypted)'],
+  );
 });
 
 test('shows a host name that is one, and escapes names in addresses', (t) => {
@@ -122,8 +127,11 @@ test('colour is of a terminal only, and changes no word', (t) => {
 });
 
 test('tells of RTMP over TLS beside RTMP, or alone', (t) => {
-  const of = (rtmp: Addresses['rtmp']) => summary(config, { ice: [], rtmp }, { version: '1', color: false })
-    .split('\n').filter((line) => /rtmps?:/i.test(line)).map((line) => line.trim().replaceAll(/ +/g, ' '));
+  const of = (rtmp: Addresses['rtmp']) =>
+    summary(config, { ice: [], rtmp }, { version: '1', color: false })
+      .split('\n')
+      .filter((line) => /rtmps?:/i.test(line))
+      .map((line) => line.trim().replaceAll(/ +/g, ' '));
   t.deepEqual(of({ port: 1935, tlsPort: 443 }), [
     'RTMP rtmp://localhost/app/mystream',
     'RTMPS rtmps://localhost/app/mystream',

@@ -14,14 +14,16 @@ const BASE = '/v1/vhosts/:vhost/apps';
 export function applicationRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
-      params: VhostPath, response: answers(Type.Array(Type.String())), summary: 'List the applications',
+      params: VhostPath,
+      response: answers(Type.Array(Type.String())),
+      summary: 'List the applications',
     };
-    app.get(BASE, { schema: list }, ({ params }) =>
-      ok([...registry.vhost(params.vhost).applications.keys()]),
-    );
+    app.get(BASE, { schema: list }, ({ params }) => ok([...registry.vhost(params.vhost).applications.keys()]));
 
     const batch = {
-      params: VhostPath, body: shown('Application[]'), response: batchAnswers(shown('Application')),
+      params: VhostPath,
+      body: shown('Application[]'),
+      response: batchAnswers(shown('Application')),
       summary: 'Create applications',
     };
     app.post(BASE, { schema: batch }, async ({ params, body }, reply) => {
@@ -34,7 +36,11 @@ export function applicationRoutes(registry: Registry, dynamic: DynamicConfig): F
       ok(viewApplication(findApplication(registry, params))),
     );
 
-    const change = { ...payload, body: shown('ApplicationChange'), summary: 'Change an application, which restarts it' };
+    const change = {
+      ...payload,
+      body: shown('ApplicationChange'),
+      summary: 'Change an application, which restarts it',
+    };
     app.patch(`${BASE}/:app`, { schema: change }, async ({ params, body }) =>
       ok(viewApplication(await dynamic.patchApplication(params.vhost, params.app, () => objectOf(body)))),
     );

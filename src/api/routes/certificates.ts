@@ -46,7 +46,12 @@ export function certificateRoutes(
     const one = { params: VhostPath, response: noPayload, summary: 'Reload the certificate of a virtual host' };
     app.post('/v1/vhosts/:vhost(^[^:]+$)::reloadCertificate', { schema: one }, async ({ params, url, log }) => {
       const { config } = registry.vhost(params.vhost);
-      await everywhere(attempt(config.name, () => reload(vhosts, config), log), url, 'certificateReloadFailed', log);
+      await everywhere(
+        attempt(config.name, () => reload(vhosts, config), log),
+        url,
+        'certificateReloadFailed',
+        log,
+      );
       return done;
     });
 
@@ -64,7 +69,10 @@ export function certificateRoutes(
     // apiTlsDisabled: that node has nothing to load
     const failed = replies.filter(({ response }) => response?.status !== 200 && response?.status !== 400);
     for (const { node, response } of failed) {
-      log.error({ node: node.id, status: response?.status }, 'certificate not reloaded on a node: its log says why, if it was reached');
+      log.error(
+        { node: node.id, status: response?.status },
+        'certificate not reloaded on a node: its log says why, if it was reached',
+      );
     }
     if (!isLoaded || failed.length > 0) throw kilnError(failure);
   }

@@ -14,7 +14,10 @@ const Answer = Type.Object({ response: Type.Array(CodecEntry) });
 /** What can encode and decode, on any node. @param others whose entries are among the answer, too */
 export function codecRoutes(codecs: CodecInventory, others: OtherNodes | undefined): FastifyPluginAsyncTypebox {
   return async (app) => {
-    const schema = { response: answers(Type.Array(CodecEntry)), summary: 'What can encode and decode on the machines of all nodes' };
+    const schema = {
+      response: answers(Type.Array(CodecEntry)),
+      summary: 'What can encode and decode on the machines of all nodes',
+    };
     app.get(PATH, { schema }, async ({ log }, reply) => {
       const own = await codecs.read();
       if (others === undefined) return ok(own);

@@ -9,7 +9,9 @@ const NodeInfo = Type.Object({
   incarnation: Type.String({ description: 'Another one at each start' }),
   state: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('lost')]),
   address: Type.Optional(Type.String({ description: 'Where other nodes reach it' })),
-  addresses: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Where clients reach it, by module' }),
+  addresses: Type.Record(Type.String(), Type.Array(Type.String()), {
+    description: 'Where clients reach it, by module',
+  }),
   version: Type.String(),
   uptime: Type.Integer({ description: 'Milliseconds since it joined' }),
   lastHeard: Type.Integer({ description: 'Milliseconds since it was heard of' }),
@@ -60,7 +62,13 @@ async function asked(node: string, answer: Promise<void>): Promise<void> {
 function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info }: NodeRow, ownHash: Json | undefined) {
   const { version, addresses, streams, sessions, configHash } = info;
   return {
-    id, incarnation, state, address, load, uptime: Math.round(uptimeMs), lastHeard: Math.round(silentMs),
+    id,
+    incarnation,
+    state,
+    address,
+    load,
+    uptime: Math.round(uptimeMs),
+    lastHeard: Math.round(silentMs),
     version: typeof version === 'string' ? version : '',
     addresses: (addresses ?? {}) as Record<string, string[]>,
     streams: Number(streams ?? 0),

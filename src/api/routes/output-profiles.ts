@@ -16,7 +16,8 @@ const ProfilePath = Type.Object({ vhost: Type.String(), app: Type.String(), prof
 export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
-      params: ApplicationPath, response: answers(Type.Array(Type.String())),
+      params: ApplicationPath,
+      response: answers(Type.Array(Type.String())),
       summary: 'List the output profiles of an application',
     };
     app.get(BASE, { schema: list }, ({ params }) =>
@@ -24,7 +25,9 @@ export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig):
     );
 
     const batch = {
-      params: ApplicationPath, body: shown('OutputProfile[]'), response: batchAnswers(shown('OutputProfile')),
+      params: ApplicationPath,
+      body: shown('OutputProfile[]'),
+      response: batchAnswers(shown('OutputProfile')),
       summary: 'Create output profiles, which restarts the application',
     };
     app.post(BASE, { schema: batch }, async ({ params, body }, reply) =>
@@ -42,7 +45,8 @@ export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig):
     });
 
     const change = {
-      ...payload, body: shown('OutputProfileChange'),
+      ...payload,
+      body: shown('OutputProfileChange'),
       summary: 'Replace an output profile, which restarts the application',
     };
     app.patch(`${BASE}/:profile`, { schema: change }, async ({ params, body }) =>
@@ -50,7 +54,9 @@ export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig):
     );
 
     const removal = {
-      params: ProfilePath, response: noPayload, summary: 'Delete an output profile, which restarts the application',
+      params: ProfilePath,
+      response: noPayload,
+      summary: 'Delete an output profile, which restarts the application',
     };
     app.delete(`${BASE}/:profile`, { schema: removal }, async ({ params }) => {
       await dynamic.deleteProfile(params.vhost, params.app, params.profile);

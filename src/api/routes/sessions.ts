@@ -14,12 +14,16 @@ const STREAM = 'vhosts/:vhost/apps/:app/streams/:stream';
 export function sessionRoutes(registry: Registry, sessions: StreamSessions): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = { params: StreamPath, response: answers(Type.Array(Type.String())) };
-    app.get(`/v1/${STREAM}/sessions`, { schema: { ...list, summary: 'List the sessions of a stream' } }, async ({ params }, reply) => {
-      findStream(registry, params);
-      const { ids, complete } = await sessions.list(params);
-      if (!complete) markStale(reply);
-      return ok(ids);
-    });
+    app.get(
+      `/v1/${STREAM}/sessions`,
+      { schema: { ...list, summary: 'List the sessions of a stream' } },
+      async ({ params }, reply) => {
+        findStream(registry, params);
+        const { ids, complete } = await sessions.list(params);
+        if (!complete) markStale(reply);
+        return ok(ids);
+      },
+    );
 
     const kick = { params: SessionPath, response: { ...noPayload, ...noSession } };
     const session = `/v1/${STREAM}/sessions/:session`;

@@ -15,10 +15,16 @@ import { StreamInfo } from '../stream-schema.ts';
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 
 /** Input streams of an application, on any node: listed, shown, pulled and ended. */
-export function streamRoutes(registry: Registry, directory: StreamDirectory, pulls: PulledStreams): FastifyPluginAsyncTypebox {
+export function streamRoutes(
+  registry: Registry,
+  directory: StreamDirectory,
+  pulls: PulledStreams,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
-      params: ApplicationPath, response: answers(Type.Array(Type.String())), summary: 'List the streams',
+      params: ApplicationPath,
+      response: answers(Type.Array(Type.String())),
+      summary: 'List the streams',
     };
     app.get(BASE, { schema: list }, async ({ params }) => {
       const application = findApplication(registry, params);
@@ -42,9 +48,7 @@ export function streamRoutes(registry: Registry, directory: StreamDirectory, pul
     });
 
     const read = { params: StreamPath, response: answers(StreamInfo), summary: 'Show a stream' };
-    app.get(`${BASE}/:stream`, { schema: read }, ({ params }) =>
-      ok(streamInfo(findStream(registry, params))),
-    );
+    app.get(`${BASE}/:stream`, { schema: read }, ({ params }) => ok(streamInfo(findStream(registry, params))));
 
     const removal = { params: StreamPath, response: noPayload, summary: 'End a stream and disconnect its source' };
     app.delete(`${BASE}/:stream`, { schema: removal }, async ({ params }) => {

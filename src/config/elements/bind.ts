@@ -18,25 +18,29 @@ interface Option {
   readonly value: string;
 }
 
-const udpPorts = () =>
-  parsed('a list of ports (1..65535), such as 4000-4003,239.1.2.3:5000', parseUdpPorts);
+const udpPorts = () => parsed('a list of ports (1..65535), such as 4000-4003,239.1.2.3:5000', parseUdpPorts);
 
 /** Socket options of libsrt, of which values are not told: one is a passphrase. */
 const srtOptions = () =>
   contained(
-    Type.Object({ key: text(), value: text() }, {
-      rule: ({ key, value }: Option, fail: Fail) => {
-        const option = readSrtOption(key, value);
-        if ('at' in option) fail([option.at], option.message);
+    Type.Object(
+      { key: text(), value: text() },
+      {
+        rule: ({ key, value }: Option, fail: Fail) => {
+          const option = readSrtOption(key, value);
+          if ('at' in option) fail([option.at], option.message);
+        },
       },
-    }),
+    ),
     'Option',
     { rule: (options: Option[], fail: Fail) => unique(options, 'key', [], fail) },
   );
 
 /** `host/application/stream`, with a playlist where it is to be played. */
 const streamPath = () =>
-  parsed('a path of host/application/stream', (given) => (/^[^/?]+(\/[^/?]+){2,3}(\?.*)?$/.test(given) ? given : undefined));
+  parsed('a path of host/application/stream', (given) =>
+    /^[^/?]+(\/[^/?]+){2,3}(\?.*)?$/.test(given) ? given : undefined,
+  );
 
 interface Srt {
   readonly port?: readonly PortRange[];
@@ -55,7 +59,8 @@ const srt = (more: Record<string, never> | ReturnType<typeof workers> | ReturnTy
       rule: ({ port = [], streamMap }: Srt, fail: Fail) => {
         streamMap.forEach((mapped, index) => {
           const isListened = port.some(({ first, last }) => mapped.port >= first && mapped.port <= last);
-          if (!isListened) fail(['streamMap', index, 'port'], `"${mapped.port}" is none of the ports that are listened on`);
+          if (!isListened)
+            fail(['streamMap', index, 'port'], `"${mapped.port}" is none of the ports that are listened on`);
         });
         unique(streamMap, 'port', ['streamMap'], fail);
       },
@@ -91,7 +96,8 @@ interface IceServer {
 }
 
 function oneWayIn({ userName, credential, secret }: IceServer, fail: Fail): void {
-  if (secret !== undefined && (userName ?? credential) !== undefined) fail(['secret'], 'stands beside UserName or Credential, which it replaces');
+  if (secret !== undefined && (userName ?? credential) !== undefined)
+    fail(['secret'], 'stands beside UserName or Credential, which it replaces');
 }
 
 const webrtc = () =>
@@ -99,15 +105,18 @@ const webrtc = () =>
     signalling: section({ ...http(), threadPerSocket: flag(false) }),
     iceCandidates: iceCandidates(),
     iceServers: contained(
-      Type.Object({
-        urls: contained(parsed('a URL of stun:, stuns:, turn: or turns:', parseIceUrl), 'Url'),
-        userName: Type.Optional(text()),
-        credential: Type.Optional(text()),
-        /** Instead of these: what this server and the relay know. Clients get names and passwords made with it. */
-        secret: Type.Optional(text()),
-        /** Milliseconds that these let a client begin to use the server. */
-        lifetime: integer(CREDENTIAL_LIFETIME_MS, { min: 60_000 }),
-      }, { rule: oneWayIn }),
+      Type.Object(
+        {
+          urls: contained(parsed('a URL of stun:, stuns:, turn: or turns:', parseIceUrl), 'Url'),
+          userName: Type.Optional(text()),
+          credential: Type.Optional(text()),
+          /** Instead of these: what this server and the relay know. Clients get names and passwords made with it. */
+          secret: Type.Optional(text()),
+          /** Milliseconds that these let a client begin to use the server. */
+          lifetime: integer(CREDENTIAL_LIFETIME_MS, { min: 60_000 }),
+        },
+        { rule: oneWayIn },
+      ),
       'IceServer',
     ),
   });
@@ -131,21 +140,24 @@ function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
 }
 
 /** What listens where. An element without a port is dropped when the configuration is resolved. */
-export const Bind = Type.Object({
-  managers: section({ api: optional(http()) }),
-  providers: section({
-    rtmp: optional({ ...secured(), ...threads() }),
-    rtsp: optional({ ...tcp(), ...threads() }),
-    srt: srt(threads()),
-    mpegts: optional({ port: Type.Optional(udpPorts()), ...threads() }),
-    webrtc: webrtc(),
-  }),
-  publishers: section({
-    ovt: optional({ ...tcp(), ...workers(), networks: networks(PRIVATE_NETWORKS) }),
-    llhls: optional(http()),
-    hls: optional(http()),
-    thumbnail: optional(http()),
-    webrtc: webrtc(),
-    srt: srt(workers()),
-  }),
-}, { complete: dropUnbound });
+export const Bind = Type.Object(
+  {
+    managers: section({ api: optional(http()) }),
+    providers: section({
+      rtmp: optional({ ...secured(), ...threads() }),
+      rtsp: optional({ ...tcp(), ...threads() }),
+      srt: srt(threads()),
+      mpegts: optional({ port: Type.Optional(udpPorts()), ...threads() }),
+      webrtc: webrtc(),
+    }),
+    publishers: section({
+      ovt: optional({ ...tcp(), ...workers(), networks: networks(PRIVATE_NETWORKS) }),
+      llhls: optional(http()),
+      hls: optional(http()),
+      thumbnail: optional(http()),
+      webrtc: webrtc(),
+      srt: srt(workers()),
+    }),
+  },
+  { complete: dropUnbound },
+);

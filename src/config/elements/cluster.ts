@@ -24,22 +24,25 @@ function checkRedis({ url, sentinels, cluster, tls }: RedisElement, fail: Fail):
 }
 
 /** Where the nodes meet: one Redis, what sentinels watch over, or a Redis Cluster. */
-const Redis = Type.Object({
-  url: Type.Optional(parsed('a redis:// or rediss:// URL', (given) => parseUrl(given, ['redis', 'rediss']))),
-  sentinels: contained(endpoint(), 'Sentinel'),
-  /** Name of the master that the sentinels watch. */
-  masterName: text({ default: 'mymaster' }),
-  /** Some nodes of a Redis Cluster. */
-  cluster: contained(endpoint(), 'Endpoint'),
-  /** An ACL user, unless the URL names one. A password without a user is that of `default`. */
-  user: text({ default: '' }),
-  password: text({ default: '' }),
-  /** What the sentinels themselves ask for. */
-  sentinelUser: text({ default: '' }),
-  sentinelPassword: text({ default: '' }),
-  /** TLS, to sentinels too. Without files: the known authorities, no certificate of this node. */
-  tls: optional({ caCertPath: caCertPath(), certPath: Type.Optional(text()), keyPath: Type.Optional(text()) }),
-}, { rule: checkRedis });
+const Redis = Type.Object(
+  {
+    url: Type.Optional(parsed('a redis:// or rediss:// URL', (given) => parseUrl(given, ['redis', 'rediss']))),
+    sentinels: contained(endpoint(), 'Sentinel'),
+    /** Name of the master that the sentinels watch. */
+    masterName: text({ default: 'mymaster' }),
+    /** Some nodes of a Redis Cluster. */
+    cluster: contained(endpoint(), 'Endpoint'),
+    /** An ACL user, unless the URL names one. A password without a user is that of `default`. */
+    user: text({ default: '' }),
+    password: text({ default: '' }),
+    /** What the sentinels themselves ask for. */
+    sentinelUser: text({ default: '' }),
+    sentinelPassword: text({ default: '' }),
+    /** TLS, to sentinels too. Without files: the known authorities, no certificate of this node. */
+    tls: optional({ caCertPath: caCertPath(), certPath: Type.Optional(text()), keyPath: Type.Optional(text()) }),
+  },
+  { rule: checkRedis },
+);
 
 const Node = Type.Object({
   id: text(),

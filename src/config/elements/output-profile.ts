@@ -1,6 +1,16 @@
 import Type, { type Static } from 'typebox';
 import {
-  choice, decimal, flag, ignored, integer, optional, parsed, repeated, section, text, type Fail,
+  choice,
+  decimal,
+  flag,
+  ignored,
+  integer,
+  optional,
+  parsed,
+  repeated,
+  section,
+  text,
+  type Fail,
 } from '../blocks.ts';
 import { deepFreeze, explicit, resolve } from '../resolve.ts';
 import { unique } from '../rules.ts';
@@ -140,7 +150,10 @@ export const OutputProfile = Type.Object(
   {
     name: objectName(),
     /** May hold `${OriginStreamName}`. */
-    outputStreamName: parsed(`a name of a stream (without / \\ : ? # %, of at most ${MAX_STREAM_NAME} characters)`, parseStreamName),
+    outputStreamName: parsed(
+      `a name of a stream (without / \\ : ? # %, of at most ${MAX_STREAM_NAME} characters)`,
+      parseStreamName,
+    ),
     encodes: Encodes,
     playlists: repeated(Playlist, 'Playlist'),
     tracksets: repeated(TrackSet, 'TrackSet'),

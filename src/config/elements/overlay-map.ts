@@ -4,9 +4,9 @@ import { flag, integer, parsed, repeated, text } from '../blocks.ts';
 
 const length = () =>
   Type.Optional(
-    parsed('a length (of numbers, MAIN_W, MAIN_H, + - * / and parentheses)', (given) => (
-      evaluate(given, { MAIN_W: 1920, MAIN_H: 1080 }) === undefined ? undefined : given
-    )),
+    parsed('a length (of numbers, MAIN_W, MAIN_H, + - * / and parentheses)', (given) =>
+      evaluate(given, { MAIN_W: 1920, MAIN_H: 1080 }) === undefined ? undefined : given,
+    ),
   );
 
 const Overlay = Type.Object({

@@ -30,8 +30,7 @@ const Id3v2 = Type.Object({
 });
 
 /** Kept as text, `4000/udp` or `239.1.2.3:4000/udp`: the management API shows it. */
-const udpPorts = () =>
-  parsed('a list of UDP ports (1..65535)', (given) => (parseUdpPorts(given) ? given : undefined));
+const udpPorts = () => parsed('a list of UDP ports (1..65535)', (given) => (parseUdpPorts(given) ? given : undefined));
 
 /** Ways into an application. One that is absent is off. */
 export const Providers = section({

@@ -1,6 +1,17 @@
 import Type from 'typebox';
 import {
-  atLeastOne, choice, contained, flag, ignored, integer, optional, parsed, repeated, section, text, type Fail,
+  atLeastOne,
+  choice,
+  contained,
+  flag,
+  ignored,
+  integer,
+  optional,
+  parsed,
+  repeated,
+  section,
+  text,
+  type Fail,
 } from '../blocks.ts';
 import { parseListenAddress } from '../values.ts';
 import { unique } from '../rules.ts';
@@ -29,11 +40,16 @@ const Alert = optional({
   rulesFile: Type.Optional(text()),
   rules: optional({
     ingress: optional({
-      minBitrate: number(), maxBitrate: number(),
-      minFramerate: number(), maxFramerate: number(),
-      minWidth: number(), maxWidth: number(),
-      minHeight: number(), maxHeight: number(),
-      minSamplerate: number(), maxSamplerate: number(),
+      minBitrate: number(),
+      maxBitrate: number(),
+      minFramerate: number(),
+      maxFramerate: number(),
+      minWidth: number(),
+      maxWidth: number(),
+      minHeight: number(),
+      maxHeight: number(),
+      minSamplerate: number(),
+      maxSamplerate: number(),
       longKeyFrameInterval: flag(false),
       hasBFrames: flag(false),
     }),

@@ -2,8 +2,7 @@ import Type from 'typebox';
 import { atLeastOne, contained, flag, optional, parsed, repeated, text } from '../blocks.ts';
 import { parseEndpoint, parseNetworks, parsePortOf, parsePortRanges, parseUrl, type Transport } from '../values.ts';
 
-export const portOf = (transport: Transport) =>
-  parsed('a port (1..65535)', (given) => parsePortOf(given, transport));
+export const portOf = (transport: Transport) => parsed('a port (1..65535)', (given) => parsePortOf(given, transport));
 
 export const portList = (transport: Transport) =>
   parsed('a list of ports (1..65535), such as 4000-4003,4005', (given) => parsePortRanges(given, transport));
@@ -13,11 +12,14 @@ export const endpoint = () => parsed('a host:port', parseEndpoint);
 /** An empty text is no network. @param value what is taken where nothing is given; else it must be */
 export const networks = (value?: string) => {
   const options = value === undefined ? {} : { default: parseNetworks(value) };
-  return parsed('a comma list of networks, such as 10.0.0.0/8,::1', (given) => (given === '' ? [] : parseNetworks(given)), options);
+  return parsed(
+    'a comma list of networks, such as 10.0.0.0/8,::1',
+    (given) => (given === '' ? [] : parseNetworks(given)),
+    options,
+  );
 };
 
-export const httpUrl = () =>
-  parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
+export const httpUrl = () => parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
 
 /** CORS: origins that may call, and headers added to their answers. */
 export const crossDomains = () =>
@@ -32,12 +34,10 @@ export const tlsFiles = () => ({ certPath: text(), keyPath: text(), chainCertPat
 export const tls = () => optional(tlsFiles());
 
 /** Which modules an access control guards: comma lists of names, empty for none. */
-export const enables = () =>
-  optional({ providers: text({ default: '' }), publishers: text({ default: '' }) });
+export const enables = () => optional({ providers: text({ default: '' }), publishers: text({ default: '' }) });
 
 /** A file that maps streams to targets (recording, pushing). */
-export const streamMapFile = () =>
-  optional({ enable: flag(false), path: text({ default: '' }) });
+export const streamMapFile = () => optional({ enable: flag(false), path: text({ default: '' }) });
 
 export const hostNames = () => atLeastOne(contained(text(), 'Name'));
 

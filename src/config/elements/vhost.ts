@@ -1,6 +1,16 @@
 import Type from 'typebox';
 import {
-  atLeastOne, choice, contained, flag, integer, optional, parsed, repeated, section, text, type Fail,
+  atLeastOne,
+  choice,
+  contained,
+  flag,
+  integer,
+  optional,
+  parsed,
+  repeated,
+  section,
+  text,
+  type Fail,
 } from '../blocks.ts';
 import { unique } from '../rules.ts';
 import { parseEndpoint } from '../values.ts';

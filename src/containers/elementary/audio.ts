@@ -50,7 +50,9 @@ class AacState implements AudioState {
     const config = parseAudioSpecificConfig(header);
     this.#samples = Math.round((config.samplesPerFrame * config.outputSamplerate) / config.samplerate);
     this.format = {
-      config: Buffer.from(header), samplerate: config.outputSamplerate, channels: config.outputChannels,
+      config: Buffer.from(header),
+      samplerate: config.outputSamplerate,
+      channels: config.outputChannels,
     };
   }
 
@@ -79,7 +81,12 @@ class OpusState implements AudioState {
     if (this.format === undefined) {
       const channels = ((frame[0] as number) & STEREO_BIT) === 0 ? 1 : 2;
       const config = buildOpusConfig({
-        channels, preSkip: 0, inputSamplerate: OPUS_RATE, outputGain: 0, mappingFamily: 0, mapping: undefined,
+        channels,
+        preSkip: 0,
+        inputSamplerate: OPUS_RATE,
+        outputGain: 0,
+        mappingFamily: 0,
+        mapping: undefined,
       });
       this.#adopt(config, channels);
     }

@@ -69,8 +69,16 @@ const H264: NalCodec<h264.AvcConfig> = {
 
 const H265: NalCodec<h265.HevcConfig> = {
   nothing: {
-    profileSpace: 0, tier: 0, profile: 0, compatibility: 0, constraints: Buffer.alloc(6), level: 0,
-    lengthSize: 4, vps: [], sps: [], pps: [],
+    profileSpace: 0,
+    tier: 0,
+    profile: 0,
+    compatibility: 0,
+    constraints: Buffer.alloc(6),
+    level: 0,
+    lengthSize: 4,
+    vps: [],
+    sps: [],
+    pps: [],
   },
   parse: h265.parseHevcConfig,
   build: h265.buildHevcConfig,

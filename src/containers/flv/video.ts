@@ -21,7 +21,11 @@ export interface VideoTag {
 const LEGACY_CODECS: Readonly<Record<number, string>> = { 7: 'avc1', 12: 'hvc1' };
 
 export const VIDEO_FOUR_CC: Readonly<Record<string, VideoCodec>> = {
-  avc1: 'H264', hvc1: 'H265', av01: 'AV1', vp09: 'VP9', vp08: 'VP8',
+  avc1: 'H264',
+  hvc1: 'H265',
+  av01: 'AV1',
+  vp09: 'VP9',
+  vp08: 'VP8',
 };
 
 const COMMAND_FRAME = 5;

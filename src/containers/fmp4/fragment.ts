@@ -32,7 +32,12 @@ const TRUN = 20;
  * @param sequence number of the fragment in its track, from 1
  * @param baseTime decode time of the first sample in ticks, not negative
  */
-export function fragment(type: 'video' | 'audio', sequence: number, baseTime: number, samples: readonly Sample[]): Buffer {
+export function fragment(
+  type: 'video' | 'audio',
+  sequence: number,
+  baseTime: number,
+  samples: readonly Sample[],
+): Buffer {
   const video = type === 'video';
   const trun = TRUN + samples.length * (video ? 16 : 8);
   const traf = 8 + TFHD + TFDT + trun;

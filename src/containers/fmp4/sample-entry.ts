@@ -87,4 +87,3 @@ function configuration(track: MediaTrack): Buffer {
   if (track.config === undefined) throw new UnsupportedTrackError(`${track.codec} track without configuration`);
   return track.config;
 }
-

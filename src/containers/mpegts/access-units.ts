@@ -131,7 +131,10 @@ export class AccessUnits {
       this.#lookAt(nal);
       const last = pictures.at(-1);
       // two fields, each behind its delimiter, are one picture
-      if (last === undefined || (this.#isDelimiter(nal) && !this.#interlaced && last.some((other) => this.#isCoded(other)))) {
+      if (
+        last === undefined ||
+        (this.#isDelimiter(nal) && !this.#interlaced && last.some((other) => this.#isCoded(other)))
+      ) {
         pictures.push([nal]);
       } else {
         last.push(nal);

@@ -49,7 +49,7 @@ export class AudioFrames {
     this.#rest = EMPTY;
     let told = pts;
     this.#falseSyncs = 0;
-    for (let at = 0; at < data.length; ) {
+    for (let at = 0; at < data.length;) {
       const bytes = this.#bytes(data, at);
       if (bytes !== 0 && told !== undefined && at >= carried) {
         this.#time = told;
@@ -84,7 +84,8 @@ export class AudioFrames {
     const bytes = this.#syntax.bytes(data, at);
     if (bytes === undefined) return undefined;
     // one that is found among other bytes is believed when another follows it, or nothing does
-    const isFrame = bytes > 0 && (this.#inStep || at + bytes >= data.length || this.#syntax.bytes(data, at + bytes) !== 0);
+    const isFrame =
+      bytes > 0 && (this.#inStep || at + bytes >= data.length || this.#syntax.bytes(data, at + bytes) !== 0);
     if (!isFrame) {
       if (this.#inStep || at === 0) this.#events.fault('sound that is none');
       this.#falseSyncs++;

@@ -129,8 +129,12 @@ const AC3: AudioSyntax = {
 };
 
 function isDependent(data: Buffer, at: number): boolean {
-  return at + AC3_HEADER_BYTES <= data.length && data.readUInt16BE(at) === 0x0b77
-    && data.readUInt8(at + 5) >> 3 > ENHANCED && data.readUInt8(at + 2) >> 6 === DEPENDENT;
+  return (
+    at + AC3_HEADER_BYTES <= data.length &&
+    data.readUInt16BE(at) === 0x0b77 &&
+    data.readUInt8(at + 5) >> 3 > ENHANCED &&
+    data.readUInt8(at + 2) >> 6 === DEPENDENT
+  );
 }
 
 const OPUS_RATE = 48_000;
@@ -146,7 +150,14 @@ function opus(header: Buffer | undefined): AudioSyntax {
       const unit = readOpusUnit(frame, 0);
       if (unit === undefined || unit === 'none' || unit.packet.length === 0) return [];
       const { packet } = unit;
-      return [{ codec: 'OPUS', data: Buffer.from(packet), seconds: packetSamples(packet) / OPUS_RATE, ...(header && { header }) }];
+      return [
+        {
+          codec: 'OPUS',
+          data: Buffer.from(packet),
+          seconds: packetSamples(packet) / OPUS_RATE,
+          ...(header && { header }),
+        },
+      ];
     },
   };
 }

@@ -7,7 +7,17 @@ import { ProgramChoice } from './program-choice.ts';
 import { SectionReader } from './section-reader.ts';
 import { PACKET_BYTES, PID } from './stream-types.ts';
 import type { ProgramMap } from './tables.ts';
-import { hasError, hasPayload, isDiscontinuity, isFilled, isScrambled, payloadStart, pcrOf, pidOf, startsUnit } from './transport-packet.ts';
+import {
+  hasError,
+  hasPayload,
+  isDiscontinuity,
+  isFilled,
+  isScrambled,
+  payloadStart,
+  pcrOf,
+  pidOf,
+  startsUnit,
+} from './transport-packet.ts';
 
 /** Streams of a program that are taken. */
 const MAX_STREAMS = 40;
@@ -64,7 +74,10 @@ export class TsDemuxer {
       garbage: () => events.fault('bytes that are no transport packets'),
     });
     this.#choice = new ProgramChoice({ program: (map) => this.#program(map), fault: events.fault });
-    this.#lanes.set(PID.pat, this.#tableLane((section) => this.#follow(this.#choice.pat(section))));
+    this.#lanes.set(
+      PID.pat,
+      this.#tableLane((section) => this.#follow(this.#choice.pat(section))),
+    );
   }
 
   /** @param data any portion of the bytes; it is not kept: its memory may be used again */
@@ -132,14 +145,19 @@ export class TsDemuxer {
     }
     for (const pid of pids) {
       if (this.#lanes.has(pid)) continue;
-      this.#lanes.set(pid, this.#tableLane((section) => this.#choice.pmt(pid, section)));
+      this.#lanes.set(
+        pid,
+        this.#tableLane((section) => this.#choice.pmt(pid, section)),
+      );
     }
   }
 
   #program(map: ProgramMap): void {
     this.#pcrPid = map.pcrPid;
     const all = elementaryStreams(map).filter(({ pid }, i, list) => list.findIndex((other) => other.pid === pid) === i);
-    const streams = all.flatMap((told) => ('form' in told && this.#isFree(told.pid) ? this.#known(told) : [])).slice(0, MAX_STREAMS);
+    const streams = all
+      .flatMap((told) => ('form' in told && this.#isFree(told.pid) ? this.#known(told) : []))
+      .slice(0, MAX_STREAMS);
     const unknown = all.flatMap((told) => ('unsupported' in told ? told : []));
     const text = JSON.stringify([streams, unknown]);
     if (text === this.#told) return;
@@ -150,7 +168,8 @@ export class TsDemuxer {
       this.#lanes.delete(pid);
     }
     this.#streams = streams;
-    for (const stream of streams) if (!this.#lanes.has(stream.pid)) this.#lanes.set(stream.pid, this.#streamLane(stream));
+    for (const stream of streams)
+      if (!this.#lanes.has(stream.pid)) this.#lanes.set(stream.pid, this.#streamLane(stream));
     this.#events.streams(streams, unknown);
   }
 

@@ -3,7 +3,7 @@ import type { Descriptor } from './stream-types.ts';
 /** The descriptors of a loop, as slices; one that is cut off ends it. */
 export function readDescriptors(loop: Buffer): Descriptor[] {
   const found: Descriptor[] = [];
-  for (let at = 0; at + 2 <= loop.length; ) {
+  for (let at = 0; at + 2 <= loop.length;) {
     const end = at + 2 + (loop[at + 1] as number);
     if (end > loop.length) break;
     found.push({ tag: loop[at] as number, data: loop.subarray(at + 2, end) });

@@ -44,7 +44,11 @@ export function formOf(track: Track): ElementaryForm {
       return opus(track);
     case 'MP2':
     case 'MP3':
-      return plain(track, track.samplerate < FIRST_HALF_RATE ? STREAM_TYPE.mpeg2Audio : STREAM_TYPE.mpeg1Audio, STREAM_ID.audio);
+      return plain(
+        track,
+        track.samplerate < FIRST_HALF_RATE ? STREAM_TYPE.mpeg2Audio : STREAM_TYPE.mpeg1Audio,
+        STREAM_ID.audio,
+      );
     case 'AC3':
       return plain(track, STREAM_TYPE.ac3, STREAM_ID.private1, [registration(FORMAT.ac3)]);
     case 'EAC3':
@@ -73,9 +77,15 @@ export function programDescriptors(tracks: readonly Track[], program: number): D
   return descriptors;
 }
 
-function plain(track: Track, streamType: number, streamId: number | undefined, own: readonly Descriptor[] = []): ElementaryForm {
+function plain(
+  track: Track,
+  streamType: number,
+  streamId: number | undefined,
+  own: readonly Descriptor[] = [],
+): ElementaryForm {
   return {
-    streamType, streamId,
+    streamType,
+    streamId,
     descriptors: [...own, ...languageOf(track)],
     size: (data) => data.length,
     payload: (data, _key, pieces) => void pieces.push(data),
@@ -96,7 +106,8 @@ function aac(track: AudioTrack): ElementaryForm {
 }
 
 function opus(track: AudioTrack): ElementaryForm {
-  const { mappingFamily = 0, channels = track.channels } = track.config === undefined ? {} : parseOpusConfig(track.config);
+  const { mappingFamily = 0, channels = track.channels } =
+    track.config === undefined ? {} : parseOpusConfig(track.config);
   if (mappingFamily > 1 || channels > 8) throw new NoPlaceError(`Opus of mapping family ${mappingFamily}`);
   const configuration = { tag: DESCRIPTOR.extension, data: Buffer.of(EXTENSION.opus, channels) };
   return {

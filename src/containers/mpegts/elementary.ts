@@ -23,29 +23,56 @@ export interface UnknownStream {
 }
 
 const KINDS: Readonly<Record<TsForm, ElementaryStream['kind']>> = {
-  H264: 'video', H265: 'video', ADTS: 'audio', LATM: 'audio', 'MPEG audio': 'audio', 'AC-3': 'audio', Opus: 'audio',
-  ID3: 'data', 'SCTE-35': 'data',
+  H264: 'video',
+  H265: 'video',
+  ADTS: 'audio',
+  LATM: 'audio',
+  'MPEG audio': 'audio',
+  'AC-3': 'audio',
+  Opus: 'audio',
+  ID3: 'data',
+  'SCTE-35': 'data',
 };
 
 const { h264, h265, aacAdts, aacLatm, mpeg1Audio, mpeg2Audio, ac3, eac3, scte35 } = STREAM_TYPE;
 const FORMS: ReadonlyMap<number, TsForm> = new Map<number, TsForm>([
-  [h264, 'H264'], [h265, 'H265'], [aacAdts, 'ADTS'], [aacLatm, 'LATM'], [mpeg1Audio, 'MPEG audio'],
-  [mpeg2Audio, 'MPEG audio'], [ac3, 'AC-3'], [eac3, 'AC-3'], [scte35, 'SCTE-35'],
+  [h264, 'H264'],
+  [h265, 'H265'],
+  [aacAdts, 'ADTS'],
+  [aacLatm, 'LATM'],
+  [mpeg1Audio, 'MPEG audio'],
+  [mpeg2Audio, 'MPEG audio'],
+  [ac3, 'AC-3'],
+  [eac3, 'AC-3'],
+  [scte35, 'SCTE-35'],
 ]);
 const PRIVATE_FORMATS: ReadonlyMap<string, TsForm> = new Map<string, TsForm>([
-  [FORMAT.opus, 'Opus'], [FORMAT.ac3, 'AC-3'], [FORMAT.eac3, 'AC-3'], [FORMAT.h265, 'H265'],
+  [FORMAT.opus, 'Opus'],
+  [FORMAT.ac3, 'AC-3'],
+  [FORMAT.eac3, 'AC-3'],
+  [FORMAT.h265, 'H265'],
 ]);
-const PRIVATE_DESCRIPTORS: ReadonlyMap<number, TsForm> = new Map([[DESCRIPTOR.ac3, 'AC-3'], [DESCRIPTOR.eac3, 'AC-3']]);
+const PRIVATE_DESCRIPTORS: ReadonlyMap<number, TsForm> = new Map([
+  [DESCRIPTOR.ac3, 'AC-3'],
+  [DESCRIPTOR.eac3, 'AC-3'],
+]);
 
 const NAMES: ReadonlyMap<number, string> = new Map([
-  [STREAM_TYPE.mpeg1Video, 'MPEG-1 video'], [STREAM_TYPE.mpeg2Video, 'MPEG-2 video'], [STREAM_TYPE.mpeg4Video, 'MPEG-4 part 2 video'],
+  [STREAM_TYPE.mpeg1Video, 'MPEG-1 video'],
+  [STREAM_TYPE.mpeg2Video, 'MPEG-2 video'],
+  [STREAM_TYPE.mpeg4Video, 'MPEG-4 part 2 video'],
 ]);
 const PRIVATE_NAMES: ReadonlyMap<number, string> = new Map([
-  [DESCRIPTOR.teletext, 'teletext'], [DESCRIPTOR.subtitling, 'DVB subtitles'], [DESCRIPTOR.dts, 'DTS'],
+  [DESCRIPTOR.teletext, 'teletext'],
+  [DESCRIPTOR.subtitling, 'DVB subtitles'],
+  [DESCRIPTOR.dts, 'DTS'],
 ]);
 /** Registration of programs whose stream types from 0x80 on are those of Blu-ray discs. */
 const BLU_RAY = 'HDMV';
-const BLU_RAY_FORMS: ReadonlyMap<number, TsForm> = new Map([[0x81, 'AC-3'], [0x84, 'AC-3']]);
+const BLU_RAY_FORMS: ReadonlyMap<number, TsForm> = new Map([
+  [0x81, 'AC-3'],
+  [0x84, 'AC-3'],
+]);
 const USER_TYPES = 0x80;
 
 /** What the streams of a program are, in the order of its PMT. */
@@ -94,7 +121,10 @@ function isId3(descriptors: readonly Descriptor[]): boolean {
 
 /** Of a language descriptor (2.6.18); codes that are no letters tell nothing, `und` is no language. */
 function languageOf(descriptors: readonly Descriptor[]): string | undefined {
-  const code = descriptors.find(({ tag }) => tag === DESCRIPTOR.language)?.data.toString('latin1', 0, 3).toLowerCase();
+  const code = descriptors
+    .find(({ tag }) => tag === DESCRIPTOR.language)
+    ?.data.toString('latin1', 0, 3)
+    .toLowerCase();
   return code !== undefined && /^[a-z]{3}$/.test(code) && code !== 'und' ? code : undefined;
 }
 

@@ -12,7 +12,11 @@ const CODES = `
   trtur tstso tttat tytah uguig ukukr ururd uzuzb veven vivie vovol wawln wowol xhxho yiyid yoyor zazha zhzho
   zuzul
 `;
-const THREE = new Map(CODES.trim().split(/\s+/).map((pair) => [pair.slice(0, 2), pair.slice(2)]));
+const THREE = new Map(
+  CODES.trim()
+    .split(/\s+/)
+    .map((pair) => [pair.slice(0, 2), pair.slice(2)]),
+);
 
 /**
  * A language in the three letters of ISO 639-2, as ISO_639_language_descriptor has it.

@@ -15,7 +15,7 @@ export function id3Of(streamId: number, payload: Buffer): Buffer | undefined {
 
 function cellsOf(payload: Buffer): Buffer {
   const parts: Buffer[] = [];
-  for (let at = 0; at + CELL_HEADER_BYTES <= payload.length; ) {
+  for (let at = 0; at + CELL_HEADER_BYTES <= payload.length;) {
     const start = at + CELL_HEADER_BYTES;
     at = start + payload.readUInt16BE(start - 2);
     parts.push(payload.subarray(start, at));

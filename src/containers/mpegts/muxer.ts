@@ -108,7 +108,10 @@ export class TsMuxer {
   plan(unit: TsUnit): PlannedUnit | undefined {
     const stream = this.#streamFor(unit.track);
     if (stream === undefined) return undefined;
-    const { track: { timebase, type }, key } = unit;
+    const {
+      track: { timebase, type },
+      key,
+    } = unit;
     let payload = 0;
     for (const data of unit.data) payload += stream.form.size(data, key);
     const pts = rescale(unit.pts, timebase, CLOCK.timebase) + OFFSET;
@@ -120,14 +123,25 @@ export class TsMuxer {
     const clock = this.#clock.advance(dts, leads, isKey);
     const due = this.#tablesDue(isKey);
     const random = leads && key && (isKey || due);
-    const adaptation = random || clock.own !== undefined ? { random, discontinuity: clock.discontinuity, pcr: clock.own } : undefined;
-    const packets = streamId === undefined
-      ? unit.data.reduce((sum, section) => sum + sectionPackets(section), 0)
-      : packetCount(adaptation, pesHeaderBytes(pts, dts) + payload);
+    const adaptation =
+      random || clock.own !== undefined ? { random, discontinuity: clock.discontinuity, pcr: clock.own } : undefined;
+    const packets =
+      streamId === undefined
+        ? unit.data.reduce((sum, section) => sum + sectionPackets(section), 0)
+        : packetCount(adaptation, pesHeaderBytes(pts, dts) + payload);
     const tables = due ? this.#tables.write() : undefined;
     const planned = {
       bytes: (packets + clock.alone.length) * PACKET_BYTES + (tables?.bytes ?? 0),
-      unit, pid: stream.pid, form: stream.form, payload, pts, dts, counter: stream.packets, tables, clock, adaptation,
+      unit,
+      pid: stream.pid,
+      form: stream.form,
+      payload,
+      pts,
+      dts,
+      counter: stream.packets,
+      tables,
+      clock,
+      adaptation,
       clockPid: this.#leader?.pid ?? PID.null,
       clockCounter: (this.#leader?.packets ?? 0) - 1,
     };
@@ -137,7 +151,8 @@ export class TsMuxer {
 
   #tablesDue(isKey: boolean): boolean {
     const { now } = this.#clock;
-    const due = !this.#told || isKey || (now !== undefined && Math.abs(now - (this.#toldAt ?? -Infinity)) >= TABLES_INTERVAL);
+    const due =
+      !this.#told || isKey || (now !== undefined && Math.abs(now - (this.#toldAt ?? -Infinity)) >= TABLES_INTERVAL);
     if (!due) return false;
     this.#told = true;
     this.#toldAt = now;
@@ -182,7 +197,10 @@ function leaderOf(streams: readonly TsStream[]): TsStream | undefined {
 function programOf(streams: readonly TsStream[]): Omit<ListedProgram, 'version'> {
   return {
     pcrPid: leaderOf(streams)?.pid ?? PID.null,
-    descriptors: programDescriptors(streams.map(({ track }) => track), PROGRAM.number),
+    descriptors: programDescriptors(
+      streams.map(({ track }) => track),
+      PROGRAM.number,
+    ),
     streams: streams.map(({ pid, form: { streamType, descriptors } }) => ({ pid, streamType, descriptors })),
   };
 }

@@ -16,8 +16,14 @@ const DECODER_RATE = 48_000;
 
 /** Vorbis' order of the channels of up to 8, as channel_config_code 1 to 8 stands for: streams, coupled, channels. */
 const MAPPINGS: readonly (readonly [streams: number, coupled: number, channels: readonly number[]])[] = [
-  [1, 0, [0]], [1, 1, [0, 1]], [2, 1, [0, 2, 1]], [2, 2, [0, 1, 2, 3]], [3, 2, [0, 4, 1, 2, 3]],
-  [4, 2, [0, 4, 1, 2, 3, 5]], [4, 3, [0, 4, 1, 2, 3, 5, 6]], [5, 3, [0, 6, 1, 2, 3, 4, 5, 7]],
+  [1, 0, [0]],
+  [1, 1, [0, 1]],
+  [2, 1, [0, 2, 1]],
+  [2, 2, [0, 1, 2, 3]],
+  [3, 2, [0, 4, 1, 2, 3]],
+  [4, 2, [0, 4, 1, 2, 3, 5]],
+  [4, 3, [0, 4, 1, 2, 3, 5, 6]],
+  [5, 3, [0, 6, 1, 2, 3, 4, 5, 7]],
 ];
 
 /**
@@ -27,14 +33,24 @@ const MAPPINGS: readonly (readonly [streams: number, coupled: number, channels: 
 export function opusHeadOf(channelConfigCode: number): Buffer | undefined {
   const told = { preSkip: 0, inputSamplerate: DECODER_RATE, outputGain: 0 };
   if (channelConfigCode === DUAL_MONO) {
-    return buildOpusHead({ ...told, channels: 2, mappingFamily: 255, mapping: { streams: 2, coupled: 0, channels: Buffer.of(0, 1) } });
+    return buildOpusHead({
+      ...told,
+      channels: 2,
+      mappingFamily: 255,
+      mapping: { streams: 2, coupled: 0, channels: Buffer.of(0, 1) },
+    });
   }
   const mapping = MAPPINGS[channelConfigCode - 1];
   if (mapping === undefined) return undefined;
   const [streams, coupled, order] = mapping;
   const channels = order.length;
   if (channels <= 2) return buildOpusHead({ ...told, channels, mappingFamily: 0, mapping: undefined });
-  return buildOpusHead({ ...told, channels, mappingFamily: 1, mapping: { streams, coupled, channels: Buffer.from(order) } });
+  return buildOpusHead({
+    ...told,
+    channels,
+    mappingFamily: 1,
+    mapping: { streams, coupled, channels: Buffer.from(order) },
+  });
 }
 
 /** The control header in front of a packet of `bytes`. */
@@ -50,7 +66,10 @@ export function opusControlHeader(bytes: number): Buffer {
  * The packet behind a control header.
  * @returns undefined where the data ends before the packet does, 'none' where no control header is
  */
-export function readOpusUnit(data: Buffer, start: number): { readonly packet: Buffer; readonly end: number } | 'none' | undefined {
+export function readOpusUnit(
+  data: Buffer,
+  start: number,
+): { readonly packet: Buffer; readonly end: number } | 'none' | undefined {
   if (start + 2 > data.length) return undefined;
   const flags = data.readUInt16BE(start);
   if (flags >> (16 - PREFIX_BITS) !== PREFIX) return 'none';

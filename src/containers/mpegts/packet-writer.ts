@@ -29,7 +29,13 @@ export function packetCount(adaptation: Adaptation | undefined, bytes: number): 
  * @returns the end
  */
 export function writePackets(
-  out: Buffer, start: number, pid: number, counter: number, adaptation: Adaptation | undefined, pieces: readonly Buffer[], bytes: number,
+  out: Buffer,
+  start: number,
+  pid: number,
+  counter: number,
+  adaptation: Adaptation | undefined,
+  pieces: readonly Buffer[],
+  bytes: number,
 ): number {
   let at = start;
   let left = bytes;

@@ -19,7 +19,14 @@ const TIME_BYTES = 5;
 
 /** Ids whose packets have no more than a length in front (ISO/IEC 13818-1 2.4.3.7). */
 const WITHOUT_HEADER: ReadonlySet<number> = new Set([
-  STREAM_ID.programStreamMap, STREAM_ID.padding, STREAM_ID.private2, STREAM_ID.ecm, STREAM_ID.emm, STREAM_ID.directory, 0xf2, 0xf8,
+  STREAM_ID.programStreamMap,
+  STREAM_ID.padding,
+  STREAM_ID.private2,
+  STREAM_ID.ecm,
+  STREAM_ID.emm,
+  STREAM_ID.directory,
+  0xf2,
+  0xf8,
 ]);
 
 /** Whether a PES packet starts, and what its length field says of the whole packet; 0 when it leaves that open. */
@@ -49,8 +56,12 @@ export function readPesHeader(data: Buffer): PesHeader | undefined {
   if (length < FLAGS_BYTES + (hasPts ? TIME_BYTES : 0) + (hasDts ? TIME_BYTES : 0)) return undefined;
   const pts = hasPts ? readTime(data, FLAGS_BYTES) : undefined;
   return {
-    streamId, pts, dts: hasDts ? readTime(data, FLAGS_BYTES + TIME_BYTES) : pts,
-    scrambled: (data.readUInt8(6) & 0x30) !== 0, told: data.readUInt16BE(4), length,
+    streamId,
+    pts,
+    dts: hasDts ? readTime(data, FLAGS_BYTES + TIME_BYTES) : pts,
+    scrambled: (data.readUInt8(6) & 0x30) !== 0,
+    told: data.readUInt16BE(4),
+    length,
   };
 }
 

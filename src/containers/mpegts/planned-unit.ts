@@ -45,7 +45,8 @@ export function writePlanned(planned: PlannedUnit, out: Buffer, start: number): 
   for (const pcr of clock.alone) at = writeClock(out, at, clockPid, clockCounter, pcr);
   if (form.streamId === undefined) {
     // one that takes effect when it comes tells no time, or one that its source does not keep to
-    for (const section of unit.data) at = writeSection(out, at, pid, counter, pts > dts ? withSpliceTime(section, pts) : section);
+    for (const section of unit.data)
+      at = writeSection(out, at, pid, counter, pts > dts ? withSpliceTime(section, pts) : section);
     return at;
   }
   const header = pesHeader(form.streamId, pts, dts, payload);

@@ -64,7 +64,8 @@ export class ProgramChoice {
   /** @param pid of the packets that the section came in */
   pmt(pid: number, section: Buffer): void {
     const number = section.length > 4 ? section.readUInt16BE(3) : undefined;
-    if (number === undefined || !this.#programs.some((program) => program.number === number && program.pid === pid)) return;
+    if (number === undefined || !this.#programs.some((program) => program.number === number && program.pid === pid))
+      return;
     if (this.#maps.get(number)?.section.equals(section)) return;
     if (this.#isTooMuch()) return;
     const copy = Buffer.from(section);

@@ -65,7 +65,10 @@ export class ProgramClock {
     if (discontinuity) this.#told = undefined;
     const told = this.#told;
     if (!wanted && told !== undefined && now - told < MIN_GAP) return NONE;
-    const alone = now - (told ?? now) > MAX_GAP - INTERVAL + MIN_GAP ? this.#fill(now - (MAX_GAP - INTERVAL)).map(programTime) : NONE.alone;
+    const alone =
+      now - (told ?? now) > MAX_GAP - INTERVAL + MIN_GAP
+        ? this.#fill(now - (MAX_GAP - INTERVAL)).map(programTime)
+        : NONE.alone;
     this.#told = now;
     return { alone, own: programTime(now), discontinuity };
   }

@@ -37,7 +37,10 @@ export class ProgramTables {
     const pmt = this.#pmt as Buffer;
     const pmtPackets = sectionPackets(pmt);
     const written = {
-      bytes: (1 + pmtPackets) * PACKET_BYTES, pmt, patCounter: this.#patPackets, pmtCounter: this.#pmtPackets,
+      bytes: (1 + pmtPackets) * PACKET_BYTES,
+      pmt,
+      patCounter: this.#patPackets,
+      pmtCounter: this.#pmtPackets,
     };
     this.#patPackets++;
     this.#pmtPackets += pmtPackets;

@@ -38,7 +38,7 @@ export class SectionReader {
     }
     if (this.#have > 0) this.#take(data, from + 1, first);
     this.#have = 0;
-    for (let at = first; at < to && data[at] !== STUFFING; ) at = this.#take(data, at, to);
+    for (let at = first; at < to && data[at] !== STUFFING;) at = this.#take(data, at, to);
   }
 
   /** What came before the next payload is missing. */

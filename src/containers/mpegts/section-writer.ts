@@ -39,10 +39,17 @@ export function buildPat(): Buffer {
 /** A program map section; undefined where there are too many streams for one. */
 export function buildPmt({ version, pcrPid, descriptors, streams }: ListedProgram): Buffer | undefined {
   const body = Buffer.concat([
-    u16(0xe000 | pcrPid), loop(descriptors),
-    ...streams.flatMap(({ pid, streamType, descriptors: own }) => [Buffer.of(streamType), u16(0xe000 | pid), loop(own)]),
+    u16(0xe000 | pcrPid),
+    loop(descriptors),
+    ...streams.flatMap(({ pid, streamType, descriptors: own }) => [
+      Buffer.of(streamType),
+      u16(0xe000 | pid),
+      loop(own),
+    ]),
   ]);
-  return 5 + body.length + CRC_BYTES > MAX_LENGTH ? undefined : tableSection(TABLE_ID.pmt, PROGRAM.number, version, body);
+  return 5 + body.length + CRC_BYTES > MAX_LENGTH
+    ? undefined
+    : tableSection(TABLE_ID.pmt, PROGRAM.number, version, body);
 }
 
 /** Transport packets that a section takes. */

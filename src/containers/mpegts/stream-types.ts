@@ -48,13 +48,26 @@ export const EXTENSION = Object.freeze({ opus: 0x80 });
 
 /** format_identifier of registration and metadata descriptors. */
 export const FORMAT = Object.freeze({
-  ac3: 'AC-3', eac3: 'EAC3', opus: 'Opus', h265: 'HEVC', id3: 'ID3 ', scte35: 'CUEI',
+  ac3: 'AC-3',
+  eac3: 'EAC3',
+  opus: 'Opus',
+  h265: 'HEVC',
+  id3: 'ID3 ',
+  scte35: 'CUEI',
 });
 
 /** stream_id of PES packets (table 2-22). */
 export const STREAM_ID = Object.freeze({
-  programStreamMap: 0xbc, private1: 0xbd, padding: 0xbe, private2: 0xbf, audio: 0xc0, video: 0xe0, ecm: 0xf0, emm: 0xf1,
-  metadata: 0xfc, directory: 0xff,
+  programStreamMap: 0xbc,
+  private1: 0xbd,
+  padding: 0xbe,
+  private2: 0xbf,
+  audio: 0xc0,
+  video: 0xe0,
+  ecm: 0xf0,
+  emm: 0xf1,
+  metadata: 0xfc,
+  directory: 0xff,
 });
 
 /** A descriptor of a PMT. */

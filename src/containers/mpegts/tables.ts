@@ -55,7 +55,7 @@ export function readPmt(section: Buffer): ProgramMap | undefined {
   const first = PMT_HEADER_BYTES + (section.readUInt16BE(10) & 0xfff);
   if (first > end) return undefined;
   const streams: ProgramStream[] = [];
-  for (let at = first; at + 5 <= end; ) {
+  for (let at = first; at + 5 <= end;) {
     const next = at + 5 + (section.readUInt16BE(at + 3) & 0xfff);
     if (next > end) break;
     streams.push({
@@ -74,6 +74,10 @@ export function readPmt(section: Buffer): ProgramMap | undefined {
 }
 
 function isInForce(section: Buffer, tableId: number, headerBytes: number): boolean {
-  return section.length >= headerBytes + CRC_BYTES && section[0] === tableId
-    && ((section[5] as number) & CURRENT) !== 0 && section[6] === 0;
+  return (
+    section.length >= headerBytes + CRC_BYTES &&
+    section[0] === tableId &&
+    ((section[5] as number) & CURRENT) !== 0 &&
+    section[6] === 0
+  );
 }

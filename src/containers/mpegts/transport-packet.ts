@@ -75,5 +75,7 @@ export function isFilled(data: Buffer, at: number): boolean {
 }
 
 function adaptationFlags(data: Buffer, at: number): number {
-  return hasAdaptation(data, at) && (data[at + HEADER_BYTES] as number) > 0 ? (data[at + HEADER_BYTES + 1] as number) : 0;
+  return hasAdaptation(data, at) && (data[at + HEADER_BYTES] as number) > 0
+    ? (data[at + HEADER_BYTES + 1] as number)
+    : 0;
 }

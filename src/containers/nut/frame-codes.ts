@@ -38,7 +38,8 @@ export function readFrameCodes(reader: VlcReader, streams: number): FrameCode[] 
     if (fields > 6) reader.s();
     if (fields > 7) run.headerIndex = reader.v();
     for (let i = 8; i < fields; i++) reader.v();
-    if (reader.short || count < 1 || count > CODES - codes.length) throw new NutError('the frame code table is malformed');
+    if (reader.short || count < 1 || count > CODES - codes.length)
+      throw new NutError('the frame code table is malformed');
     for (let i = 0; i < count && codes.length < CODES; i++) {
       if (codes.length === N) codes.push({ ...run, flags: FLAG.invalid, size: 0, reserved: 0 });
       codes.push({ ...run, flags, size: size + i, reserved });

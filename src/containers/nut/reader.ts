@@ -87,7 +87,8 @@ export class NutReader {
     }
     const start = data.toString('hex', at, at + START_CODE_BYTES);
     const unread = start === START.index || start === START.info;
-    if (size < CHECKSUM_BYTES || size > (unread ? MAX_SKIPPED : MAX_PACKET)) throw new NutError(`a packet of ${size} bytes`);
+    if (size < CHECKSUM_BYTES || size > (unread ? MAX_SKIPPED : MAX_PACKET))
+      throw new NutError(`a packet of ${size} bytes`);
     const content = fields.at;
     const end = content + size;
     if (unread) return end;
@@ -118,7 +119,8 @@ export class NutReader {
     this.#start();
     const coded = fields.v();
     const timebase = timebases[coded % timebases.length];
-    if (fields.short || timebase === undefined || !Number.isSafeInteger(coded)) throw new NutError('a syncpoint is malformed');
+    if (fields.short || timebase === undefined || !Number.isSafeInteger(coded))
+      throw new NutError('a syncpoint is malformed');
     const time = Math.floor(coded / timebases.length);
     for (const state of this.#streams) {
       if (state !== undefined) state.lastPts = rescaleDown(time, timebase, state.stream.timebase);
@@ -151,7 +153,8 @@ export class NutReader {
     const state = this.#streams[stream];
     // long frames have no elision header, whatever the table says
     const prefix = elided[size > LONG_PACKET ? 0 : head.headerIndex];
-    if (state === undefined || prefix === undefined || size < prefix.length) throw new NutError('a frame head is malformed');
+    if (state === undefined || prefix === undefined || size < prefix.length)
+      throw new NutError('a frame head is malformed');
     const start = fields.at;
     const end = start + size - prefix.length;
     if (end > data.length) return at - end;

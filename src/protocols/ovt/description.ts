@@ -27,13 +27,15 @@ const WireRendition = Type.Object({
 const WirePlaylist = Type.Object({
   name: name(),
   fileName: name(),
-  options: Type.Optional(Type.Object({
-    webrtcAutoAbr: Type.Optional(Type.Boolean()),
-    hlsChunklistPathDepth: Type.Optional(Type.Integer()),
-    enableTsPackaging: Type.Optional(Type.Boolean()),
-    /** Ours. */
-    webrtcAudioOnlyFallback: Type.Optional(Type.Boolean()),
-  })),
+  options: Type.Optional(
+    Type.Object({
+      webrtcAutoAbr: Type.Optional(Type.Boolean()),
+      hlsChunklistPathDepth: Type.Optional(Type.Integer()),
+      enableTsPackaging: Type.Optional(Type.Boolean()),
+      /** Ours. */
+      webrtcAudioOnlyFallback: Type.Optional(Type.Boolean()),
+    }),
+  ),
   renditions: Type.Optional(Type.Array(WireRendition, { maxItems: MAX_RENDITIONS })),
 });
 
@@ -51,19 +53,23 @@ const WireTrack = Type.Object({
   bitrate: unsigned(),
   startFrameTime: unsigned(),
   lastFrameTime: unsigned(),
-  videoTrack: Type.Optional(Type.Object({
-    framerate: Type.Optional(Type.Number({ minimum: 0, maximum: 10_000 })),
-    maxFramerate: Type.Optional(Type.Number({ minimum: 0 })),
-    width: Type.Optional(unsigned(0xffff)),
-    height: Type.Optional(unsigned(0xffff)),
-    maxWidth: Type.Optional(unsigned()),
-    maxHeight: Type.Optional(unsigned()),
-  })),
-  audioTrack: Type.Optional(Type.Object({
-    samplerate: Type.Optional(unsigned(1_000_000)),
-    sampleFormat: Type.Optional(Type.Integer({ minimum: -128, maximum: 127 })),
-    layout: Type.Optional(unsigned32()),
-  })),
+  videoTrack: Type.Optional(
+    Type.Object({
+      framerate: Type.Optional(Type.Number({ minimum: 0, maximum: 10_000 })),
+      maxFramerate: Type.Optional(Type.Number({ minimum: 0 })),
+      width: Type.Optional(unsigned(0xffff)),
+      height: Type.Optional(unsigned(0xffff)),
+      maxWidth: Type.Optional(unsigned()),
+      maxHeight: Type.Optional(unsigned()),
+    }),
+  ),
+  audioTrack: Type.Optional(
+    Type.Object({
+      samplerate: Type.Optional(unsigned(1_000_000)),
+      sampleFormat: Type.Optional(Type.Integer({ minimum: -128, maximum: 127 })),
+      layout: Type.Optional(unsigned32()),
+    }),
+  ),
   /** Base64. */
   decoderConfig: Type.Optional(Type.String({ maxLength: MAX_CONFIG })),
 });
@@ -89,7 +95,8 @@ export type WireDescription = Static<typeof WireDescription>;
 /** Of the contents of a message. @throws OvtError naming what is wrong with them */
 export function toDescription(contents: unknown): WireDescription {
   const version = (contents as Partial<WireDescription> | undefined)?.version;
-  if (version !== undefined && version !== VERSION) throw new OvtError(`description version ${String(version)} is not ${VERSION}`);
+  if (version !== undefined && version !== VERSION)
+    throw new OvtError(`description version ${String(version)} is not ${VERSION}`);
   if (!Value.Check(WireDescription, contents)) {
     const [first] = Value.Errors(WireDescription, contents);
     throw new OvtError(`description${first?.instancePath ?? ''} ${first?.message ?? 'is malformed'}`);

@@ -6,16 +6,50 @@ export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2 });
 export const PACKET_TYPE = Object.freeze({ raw: 1, sequenceHeader: 2, nalUnits: 3, event: 4 });
 
 export const BITSTREAM = Object.freeze({
-  avcc: 0, h264AnnexB: 1, hvcc: 3, h265AnnexB: 4, vp8: 6, aacRaw: 8, aacAdts: 10, opus: 12, mp3: 14, jpeg: 15, png: 16,
-  webp: 17, id3v2: 18, scte35: 23, mp2: 25, av1: 26, avif: 28,
+  avcc: 0,
+  h264AnnexB: 1,
+  hvcc: 3,
+  h265AnnexB: 4,
+  vp8: 6,
+  aacRaw: 8,
+  aacAdts: 10,
+  opus: 12,
+  mp3: 14,
+  jpeg: 15,
+  png: 16,
+  webp: 17,
+  id3v2: 18,
+  scte35: 23,
+  mp2: 25,
+  av1: 26,
+  avif: 28,
   /** Ours, between nodes: OVT has no numbers for these. */
-  vp9: 255, ac3: 254, eac3: 253, pcma: 252, pcmu: 251,
+  vp9: 255,
+  ac3: 254,
+  eac3: 253,
+  pcma: 252,
+  pcmu: 251,
 });
 
 /** Of tracks of pictures and sound; those of events have none, which is 0. The highest are ours, between nodes. */
 const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> = Object.freeze({
-  H264: 1, H265: 2, VP8: 3, VP9: 4, AV1: 5, AAC: 7, MP3: 8, OPUS: 9, JPEG: 10, PNG: 11, WEBP: 12, MP2: 15, AVIF: 16,
-  AC3: 254, EAC3: 253, PCMA: 252, PCMU: 251,
+  H264: 1,
+  H265: 2,
+  VP8: 3,
+  VP9: 4,
+  AV1: 5,
+  AAC: 7,
+  MP3: 8,
+  OPUS: 9,
+  JPEG: 10,
+  PNG: 11,
+  WEBP: 12,
+  MP2: 15,
+  AVIF: 16,
+  AC3: 254,
+  EAC3: 253,
+  PCMA: 252,
+  PCMU: 251,
 });
 
 const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', 'VP8', 'VP9']);
@@ -43,9 +77,12 @@ export function codecOf(mediaType: number, id: number): CodecOfType | undefined 
   }
   const [codec] = Object.entries(CODEC_ID).find(([, number]) => number === id) ?? [];
   if (codec === undefined) return undefined;
-  if (AUDIO.has(codec)) return mediaType === MEDIA_TYPE.audio ? { type: 'audio', codec: codec as AudioCodec } : undefined;
+  if (AUDIO.has(codec))
+    return mediaType === MEDIA_TYPE.audio ? { type: 'audio', codec: codec as AudioCodec } : undefined;
   if (mediaType !== MEDIA_TYPE.video) return undefined;
-  return VIDEO.has(codec) ? { type: 'video', codec: codec as VideoCodec } : { type: 'image', codec: codec as ImageCodec };
+  return VIDEO.has(codec)
+    ? { type: 'video', codec: codec as VideoCodec }
+    : { type: 'image', codec: codec as ImageCodec };
 }
 
 /** Speakers by number of channels, as AAC orders them: mono is the one in the centre, 5.1 and 7.1 have one for bass. */

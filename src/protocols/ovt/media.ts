@@ -1,4 +1,11 @@
-import { HEADER_BYTES, MAX_PAYLOAD_BYTES, PAYLOAD, readInteger64, writeInteger64, writePacketHeader } from './packet.ts';
+import {
+  HEADER_BYTES,
+  MAX_PAYLOAD_BYTES,
+  PAYLOAD,
+  readInteger64,
+  writeInteger64,
+  writePacketHeader,
+} from './packet.ts';
 
 /** Bytes in front of the data of a frame (facts/06-ovt.md, "Media payload"). */
 export const MEDIA_HEADER_BYTES = 36;
@@ -68,7 +75,7 @@ export class FrameWriter {
     left -= MEDIA_HEADER_BYTES;
     room -= MEDIA_HEADER_BYTES;
     for (const piece of pieces) {
-      for (let from = 0; from < piece.length; ) {
+      for (let from = 0; from < piece.length;) {
         if (room === 0) {
           room = this.#begin(heads, at, info.pts, left);
           put(heads.subarray(at, at + HEADER_BYTES));
@@ -88,7 +95,11 @@ export class FrameWriter {
   #begin(heads: Buffer, at: number, timestamp: number, left: number): number {
     const length = Math.min(left, MAX_PAYLOAD_BYTES);
     const header = {
-      type: PAYLOAD.media, marker: length === left, sequence: this.#sequence, timestamp, session: this.#session,
+      type: PAYLOAD.media,
+      marker: length === left,
+      sequence: this.#sequence,
+      timestamp,
+      session: this.#session,
     };
     writePacketHeader(heads, at, header, length);
     this.#sequence = (this.#sequence + 1) & 0xffff;

@@ -51,7 +51,11 @@ export function toResponse(message: unknown): Response {
  * The packets of one message, as they go on the wire.
  * @param now milliseconds since 1970
  */
-export function writeMessage(type: typeof PAYLOAD.request | typeof PAYLOAD.response, message: object, now: number): Buffer {
+export function writeMessage(
+  type: typeof PAYLOAD.request | typeof PAYLOAD.response,
+  message: object,
+  now: number,
+): Buffer {
   const json = Buffer.from(JSON.stringify(message));
   const packets = Math.max(1, Math.ceil(json.length / MAX_PAYLOAD_BYTES));
   const wire = Buffer.allocUnsafe(json.length + packets * HEADER_BYTES);

@@ -57,7 +57,7 @@ export class PacketReader {
 
   /** @throws OvtError when the bytes are no packets; and what the sink throws */
   push(bytes: Buffer): void {
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0; at < bytes.length;) {
       if (this.#headed < HEADER_BYTES) {
         at += this.#take(bytes, at);
         if (this.#headed < HEADER_BYTES) return;

@@ -59,7 +59,12 @@ export function trackOf(wire: WireTrack): Track | undefined {
       return Object.freeze({ ...base, ...kind, ...picture });
     case 'audio':
       return Object.freeze({
-        ...base, ...kind, samplerate, channels: channelsOf(layout), bitrate: wire.bitrate, ...(config && { config }),
+        ...base,
+        ...kind,
+        samplerate,
+        channels: channelsOf(layout),
+        bitrate: wire.bitrate,
+        ...(config && { config }),
       });
     case 'data':
       return Object.freeze({ ...base, ...kind });
@@ -71,7 +76,12 @@ export function wirePlaylist({ name = '', fileName = '', options, renditions }: 
 }
 
 export function playlistOf({ name, fileName, options = {}, renditions = [] }: WirePlaylist): Playlist {
-  const { webrtcAutoAbr = true, webrtcAudioOnlyFallback = false, hlsChunklistPathDepth = -1, enableTsPackaging = false } = options;
+  const {
+    webrtcAutoAbr = true,
+    webrtcAudioOnlyFallback = false,
+    hlsChunklistPathDepth = -1,
+    enableTsPackaging = false,
+  } = options;
   return {
     ...(name && { name }),
     ...(fileName && { fileName }),
@@ -83,11 +93,21 @@ export function playlistOf({ name, fileName, options = {}, renditions = [] }: Wi
 function wireRendition(rendition: Rendition): WireRendition {
   const { name = '', videoVariantName = '', audioVariantName = '', videoIndex = -1, audioIndex = -1 } = rendition;
   return {
-    name, videoTrackName: videoVariantName, videoIndexHint: videoIndex, audioTrackName: audioVariantName, audioIndexHint: audioIndex,
+    name,
+    videoTrackName: videoVariantName,
+    videoIndexHint: videoIndex,
+    audioTrackName: audioVariantName,
+    audioIndexHint: audioIndex,
   };
 }
 
-function renditionOf({ name, videoTrackName, videoIndexHint = -1, audioTrackName, audioIndexHint = -1 }: WireRendition): Rendition {
+function renditionOf({
+  name,
+  videoTrackName,
+  videoIndexHint = -1,
+  audioTrackName,
+  audioIndexHint = -1,
+}: WireRendition): Rendition {
   return {
     ...(name && { name }),
     ...(videoTrackName && { videoVariantName: videoTrackName }),

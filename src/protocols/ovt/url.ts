@@ -27,7 +27,11 @@ export function parseOvtUrl(href: string): OvtUrl | undefined {
   return {
     host: hostFromUrl(hostname).toLowerCase(),
     port: port === '' ? DEFAULT_PORT : Number(port),
-    app, stream, trackset, query: searchParams, href,
+    app,
+    stream,
+    trackset,
+    query: searchParams,
+    href,
   };
 }
 

@@ -22,10 +22,25 @@ export interface WireForm {
 }
 
 const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
-  H264: BITSTREAM.avcc, H265: BITSTREAM.hvcc, AV1: BITSTREAM.av1, VP8: BITSTREAM.vp8, VP9: BITSTREAM.vp9,
-  AAC: BITSTREAM.aacRaw, OPUS: BITSTREAM.opus, MP3: BITSTREAM.mp3, MP2: BITSTREAM.mp2,
-  JPEG: BITSTREAM.jpeg, PNG: BITSTREAM.png, WEBP: BITSTREAM.webp, AVIF: BITSTREAM.avif, ID3v2: BITSTREAM.id3v2,
-  AC3: BITSTREAM.ac3, EAC3: BITSTREAM.eac3, PCMA: BITSTREAM.pcma, PCMU: BITSTREAM.pcmu, SCTE35: BITSTREAM.scte35,
+  H264: BITSTREAM.avcc,
+  H265: BITSTREAM.hvcc,
+  AV1: BITSTREAM.av1,
+  VP8: BITSTREAM.vp8,
+  VP9: BITSTREAM.vp9,
+  AAC: BITSTREAM.aacRaw,
+  OPUS: BITSTREAM.opus,
+  MP3: BITSTREAM.mp3,
+  MP2: BITSTREAM.mp2,
+  JPEG: BITSTREAM.jpeg,
+  PNG: BITSTREAM.png,
+  WEBP: BITSTREAM.webp,
+  AVIF: BITSTREAM.avif,
+  ID3v2: BITSTREAM.id3v2,
+  AC3: BITSTREAM.ac3,
+  EAC3: BITSTREAM.eac3,
+  PCMA: BITSTREAM.pcma,
+  PCMU: BITSTREAM.pcmu,
+  SCTE35: BITSTREAM.scte35,
 });
 
 /** What only nodes of Kiln send each other. */

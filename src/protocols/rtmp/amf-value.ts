@@ -12,7 +12,10 @@ export function amfObject(): AmfObject {
 /** True for what came as an object or an ECMA array. */
 export function isAmfObject(value: AmfValue): value is AmfObject {
   return (
-    typeof value === 'object' && value !== null
-    && !Array.isArray(value) && !(value instanceof Date) && !Buffer.isBuffer(value)
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Date) &&
+    !Buffer.isBuffer(value)
   );
 }

@@ -168,8 +168,16 @@ export class ChunkReader {
         throw new RtmpError(`more than ${this.#limits.chunkStreams} chunk streams`);
       }
       state = {
-        started: false, timestamp: 0, field: 0, step: 0, extended: false,
-        length: 0, type: 0, streamId: 0, partial: undefined, filled: 0,
+        started: false,
+        timestamp: 0,
+        field: 0,
+        step: 0,
+        extended: false,
+        length: 0,
+        type: 0,
+        streamId: 0,
+        partial: undefined,
+        filled: 0,
       };
       this.#streams.set(id, state);
     }

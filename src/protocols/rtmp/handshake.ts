@@ -45,7 +45,11 @@ export class ServerHandshake {
     this.#length += taken;
     const [version] = this.#received;
     if (this.#length > 0 && version !== VERSION) {
-      throw new RtmpError(version === TLS_HANDSHAKE ? 'the client speaks TLS, this port does not' : `handshake asks for version ${version}, not ${VERSION}`);
+      throw new RtmpError(
+        version === TLS_HANDSHAKE
+          ? 'the client speaks TLS, this port does not'
+          : `handshake asks for version ${version}, not ${VERSION}`,
+      );
     }
     if (this.#answered || this.#length <= HANDSHAKE_BYTES) return { taken, answer: undefined };
     this.#answered = true;

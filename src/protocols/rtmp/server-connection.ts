@@ -5,7 +5,13 @@ import { decodeCommand, decodeData, encodeCommand, type Command } from './comman
 import { RtmpError } from './error.ts';
 import { ServerHandshake } from './handshake.ts';
 import {
-  decodeNumber, encodeNumber, encodePeerBandwidth, encodeUserControl, MessageType, splitAggregate, UserControl,
+  decodeNumber,
+  encodeNumber,
+  encodePeerBandwidth,
+  encodeUserControl,
+  MessageType,
+  splitAggregate,
+  UserControl,
   type RtmpMessage,
 } from './message.ts';
 
@@ -123,7 +129,7 @@ export class ServerConnection {
       case MessageType.UserControl:
         return this.#userControl(payload);
       default:
-        // Acknowledgements, bandwidths and shared objects ask for nothing here.
+      // Acknowledgements, bandwidths and shared objects ask for nothing here.
     }
   }
 

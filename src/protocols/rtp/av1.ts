@@ -40,7 +40,7 @@ export class Av1Packetizer {
   #add({ data, payload }: Obu, sink: PayloadSink): void {
     const header = (data[0] as number) & 4 ? data.subarray(0, 2) : data.subarray(0, 1);
     const total = header.length + payload.length;
-    for (let from = 0; from < total; ) {
+    for (let from = 0; from < total;) {
       if (this.#at > 1 && MAX_PAYLOAD - this.#at < Math.min(total - from, LEAST_FRAGMENT) + 2) {
         this.#flush(sink, from > 0, false);
       }

@@ -24,7 +24,7 @@ export class Vp9Packetizer {
 
   packetize({ data, key, track }: Packet, sink: PayloadSink): void {
     const { payload } = sink;
-    for (let at = 0; at < data.length; ) {
+    for (let at = 0; at < data.length;) {
       const structure = key && at === 0;
       const head = DESCRIPTOR_SIZE + (structure ? SCALABILITY_SIZE : 0);
       const end = Math.min(data.length, at + MAX_PAYLOAD - head);

@@ -29,11 +29,15 @@ export class Authorization {
    * @returns false when there is none that can be met, or none but what was met already
    */
   take(fields: readonly string[]): boolean {
-    const challenges = fields.flatMap(parseChallenges).filter(isMet).sort((a, b) => strength(b) - strength(a));
+    const challenges = fields
+      .flatMap(parseChallenges)
+      .filter(isMet)
+      .sort((a, b) => strength(b) - strength(a));
     const [best] = challenges;
     if (best === undefined) return false;
     const known = this.#challenge;
-    const isSame = known !== undefined && known.scheme === best.scheme && known.parameters['nonce'] === best.parameters['nonce'];
+    const isSame =
+      known !== undefined && known.scheme === best.scheme && known.parameters['nonce'] === best.parameters['nonce'];
     if (isSame && best.parameters['stale']?.toLowerCase() !== 'true') return false;
     this.#challenge = best;
     this.#count = 0;
@@ -43,11 +47,16 @@ export class Authorization {
   /** The field for one request; undefined as long as nothing was asked for. */
   field(method: string, uri: string): string | undefined {
     if (this.#challenge === undefined) return undefined;
-    if (this.#challenge.scheme === 'basic') return `Basic ${Buffer.from(`${this.#user}:${this.#password}`).toString('base64')}`;
+    if (this.#challenge.scheme === 'basic')
+      return `Basic ${Buffer.from(`${this.#user}:${this.#password}`).toString('base64')}`;
     return this.#digest(method, uri, this.#challenge.parameters);
   }
 
-  #digest(method: string, uri: string, { realm = '', nonce = '', opaque, algorithm, qop }: Challenge['parameters']): string {
+  #digest(
+    method: string,
+    uri: string,
+    { realm = '', nonce = '', opaque, algorithm, qop }: Challenge['parameters'],
+  ): string {
     const hash = hashOf(algorithm);
     const own = randomBytes(8).toString('hex');
     const count = (++this.#count).toString(16).padStart(8, '0');
@@ -56,7 +65,11 @@ export class Authorization {
     const two = hash(`${method}:${uri}`);
     const response = hash(qop === undefined ? `${one}:${nonce}:${two}` : `${one}:${nonce}:${count}:${own}:auth:${two}`);
     const parts = [
-      `username="${escaped(this.#user)}"`, `realm="${escaped(realm)}"`, `nonce="${escaped(nonce)}"`, `uri="${uri}"`, `response="${response}"`,
+      `username="${escaped(this.#user)}"`,
+      `realm="${escaped(realm)}"`,
+      `nonce="${escaped(nonce)}"`,
+      `uri="${uri}"`,
+      `response="${response}"`,
     ];
     if (algorithm !== undefined) parts.push(`algorithm=${algorithm}`);
     if (opaque !== undefined) parts.push(`opaque="${escaped(opaque)}"`);
@@ -82,7 +95,10 @@ function parseChallenges(field: string): Challenge[] {
 function isMet({ scheme, parameters }: Challenge): boolean {
   if (scheme === 'basic') return true;
   if (scheme !== 'digest' || parameters['nonce'] === undefined) return false;
-  const offered = parameters['qop']?.toLowerCase().split(',').map((one) => one.trim());
+  const offered = parameters['qop']
+    ?.toLowerCase()
+    .split(',')
+    .map((one) => one.trim());
   return hashName(parameters['algorithm']) !== undefined && (offered === undefined || offered.includes('auth'));
 }
 

@@ -149,14 +149,20 @@ export class RtspClient {
       },
     };
     await setup.run(this.#options.wants);
-    sink.begin(setup.lanes.map(({ media }) => media), setup.transport);
+    sink.begin(
+      setup.lanes.map(({ media }) => media),
+      setup.transport,
+    );
     began = true;
     const response = await connection.ask('PLAY', this.#aggregate, { Range: 'npt=0.000-' });
     checkMoved(response);
     const { status, reason, headers } = response;
     if (status !== OK) throw new RtspError(`the server refused to play (${status}): ${reason}`, status);
     if (this.#closed) throw new RtspError('the connection is gone');
-    const starts = startsOf(setup.lanes.map(({ url }) => url), parseRtpInfo(header(headers, 'rtp-info') ?? ''));
+    const starts = startsOf(
+      setup.lanes.map(({ url }) => url),
+      parseRtpInfo(header(headers, 'rtp-info') ?? ''),
+    );
     starts.forEach((rtpTime, track) => rtpTime !== undefined && sink.start(track, rtpTime));
     this.#keepAlive = new KeepAlive(connection, this.#aggregate, methods, setup.timeoutSeconds);
   }

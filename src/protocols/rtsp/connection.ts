@@ -153,9 +153,15 @@ export class RtspConnection {
 
   #request(method: string, uri: string, fields: Fields): number {
     const sequence = ++this.#sequence;
-    this.#write(writeRequest(method, uri, {
-      CSeq: String(sequence), 'User-Agent': USER_AGENT, Authorization: this.#authorization?.field(method, uri), Session: this.#session, ...fields,
-    }));
+    this.#write(
+      writeRequest(method, uri, {
+        CSeq: String(sequence),
+        'User-Agent': USER_AGENT,
+        Authorization: this.#authorization?.field(method, uri),
+        Session: this.#session,
+        ...fields,
+      }),
+    );
     return sequence;
   }
 
@@ -183,9 +189,18 @@ export class RtspConnection {
 
   #onRequest({ method, headers }: RtspRequest): void {
     const [status, reason] =
-      method === 'OPTIONS' || method === 'GET_PARAMETER' || method === 'SET_PARAMETER' || method === 'TEARDOWN' || method === 'REDIRECT'
-        ? [200, 'OK'] as const : [501, 'Not Implemented'] as const;
-    const fields = { CSeq: header(headers, 'cseq'), Session: this.#session, Public: method === 'OPTIONS' ? KNOWN_METHODS : undefined };
+      method === 'OPTIONS' ||
+      method === 'GET_PARAMETER' ||
+      method === 'SET_PARAMETER' ||
+      method === 'TEARDOWN' ||
+      method === 'REDIRECT'
+        ? ([200, 'OK'] as const)
+        : ([501, 'Not Implemented'] as const);
+    const fields = {
+      CSeq: header(headers, 'cseq'),
+      Session: this.#session,
+      Public: method === 'OPTIONS' ? KNOWN_METHODS : undefined,
+    };
     this.#write(writeResponse(status, reason, fields));
     if (method === 'TEARDOWN') this.end('the server ended the stream');
     if (method === 'REDIRECT') this.end('the server wants its clients elsewhere');

@@ -58,5 +58,7 @@ async function describeAt(url: RtspUrl, dial: Dial): Promise<Described> {
 }
 
 function methodsOf({ headers }: RtspResponse): Set<string> {
-  return new Set((headers.get('public') ?? []).flatMap((field) => field.split(',')).map((method) => method.trim().toUpperCase()));
+  return new Set(
+    (headers.get('public') ?? []).flatMap((field) => field.split(',')).map((method) => method.trim().toUpperCase()),
+  );
 }

@@ -53,30 +53,49 @@ export function readDescription(text: string): RtspDescription {
 function cleaned(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/, MAX_LINES + 1);
   if (lines.length > MAX_LINES) throw new RtspError('the server describes at too great length');
-  return lines.map((line) => line.trim()).map((line) => line.replace(/^(a=(?:rtpmap|fmtp):\d+)\s+/, '$1 ')).join('\r\n');
+  return lines
+    .map((line) => line.trim())
+    .map((line) => line.replace(/^(a=(?:rtpmap|fmtp):\d+)\s+/, '$1 '))
+    .join('\r\n');
 }
 
 function readMedia(media: MediaDescription): RtspMedia | undefined {
   const { type, payloads, protocol } = media;
   if ((type !== 'video' && type !== 'audio') || !/^RTP\/A?VP/i.test(protocol)) return undefined;
-  for (const payloadType of String(payloads ?? '').trim().split(/\s+/, MAX_FORMATS).map(Number)) {
+  for (const payloadType of String(payloads ?? '')
+    .trim()
+    .split(/\s+/, MAX_FORMATS)
+    .map(Number)) {
     const read = readFormat(media, payloadType);
     if (read === undefined || !isPayloadFormat(read.format.encoding)) continue;
     const limit = media.bandwidth?.find((one) => one.type === 'AS')?.limit;
-    return { kind: type, payloadType, ...read, bitrate: (Number(limit) || 0) * AS_BITS, control: textOf(media.control) };
+    return {
+      kind: type,
+      payloadType,
+      ...read,
+      bitrate: (Number(limit) || 0) * AS_BITS,
+      control: textOf(media.control),
+    };
   }
   return undefined;
 }
 
-function readFormat({ type, rtp, fmtp }: MediaDescription, payloadType: number): Pick<RtspMedia, 'format' | 'channels'> | undefined {
+function readFormat(
+  { type, rtp, fmtp }: MediaDescription,
+  payloadType: number,
+): Pick<RtspMedia, 'format' | 'channels'> | undefined {
   const parameters = readParameters(textOf(fmtp.find(({ payload }) => payload === payloadType)?.config) ?? '');
   const map = rtp.find(({ payload }) => payload === payloadType);
   const known = STATIC_FORMATS[payloadType];
   if (map === undefined) return known && { format: { ...known, parameters }, channels: 1 };
   const encoding = String(map.codec).toUpperCase();
-  const clockRate = map.rate !== undefined && map.rate > 0 ? map.rate : type === 'video' ? VIDEO_CLOCK : (known?.clockRate ?? 0);
+  const clockRate =
+    map.rate !== undefined && map.rate > 0 ? map.rate : type === 'video' ? VIDEO_CLOCK : (known?.clockRate ?? 0);
   // the clock of MPEG audio is its own, whatever is written there (RFC 3551 section 4.5.13)
-  return { format: { encoding, clockRate: encoding === 'MPA' ? VIDEO_CLOCK : clockRate, parameters }, channels: Number(map.encoding) || 0 };
+  return {
+    format: { encoding, clockRate: encoding === 'MPA' ? VIDEO_CLOCK : clockRate, parameters },
+    channels: Number(map.encoding) || 0,
+  };
 }
 
 function readParameters(text: string): Record<string, string> {

@@ -41,7 +41,8 @@ export class RtspTarget {
    */
   follow(error: unknown): void {
     if (!(error instanceof RtspRedirect)) throw error;
-    if (++this.#redirects > MAX_REDIRECTS) throw new RtspError('the server sends its clients elsewhere, again and again');
+    if (++this.#redirects > MAX_REDIRECTS)
+      throw new RtspError('the server sends its clients elsewhere, again and again');
     const from = this.#url;
     const to = parsed(error.location);
     const isSame = to.host === from.host && to.port === from.port;

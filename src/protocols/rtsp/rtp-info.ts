@@ -19,7 +19,9 @@ export function parseRtpInfo(field: string): TrackStart[] {
  */
 export function startsOf(urls: readonly string[], starts: readonly TrackStart[]): (number | undefined)[] {
   return urls.map((url, index) => {
-    const named = starts.find((start) => start.url === url) ?? starts.find((start) => url.endsWith(`/${start.url.replace(/^.*\//, '')}`));
+    const named =
+      starts.find((start) => start.url === url) ??
+      starts.find((start) => url.endsWith(`/${start.url.replace(/^.*\//, '')}`));
     return (named ?? (starts.length === urls.length ? starts[index] : undefined))?.rtpTime;
   });
 }

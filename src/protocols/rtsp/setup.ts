@@ -188,7 +188,8 @@ export class Setup {
       this.#hasSession = true;
     }
     const told = parameters.map((part) => /^timeout=(\d{1,6})$/i.exec(part)?.[1]).find((found) => found !== undefined);
-    if (told !== undefined) this.timeoutSeconds = Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, Number(told)));
+    if (told !== undefined)
+      this.timeoutSeconds = Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, Number(told)));
     return response;
   }
 }

@@ -19,10 +19,12 @@ export function datagrams(port: number): string {
 
 export function parseTransport(field: string): TransportAnswer {
   const [profile = '', ...parts] = field.split(';').map((part) => part.trim());
-  const parameters = new Map(parts.map((part) => {
-    const [name = '', value = ''] = part.split('=');
-    return [name.trim().toLowerCase(), value.trim()];
-  }));
+  const parameters = new Map(
+    parts.map((part) => {
+      const [name = '', value = ''] = part.split('=');
+      return [name.trim().toLowerCase(), value.trim()];
+    }),
+  );
   return {
     isTcp: profile.toUpperCase().endsWith('/TCP'),
     channels: pairOf(parameters.get('interleaved'), 255),

@@ -52,7 +52,8 @@ function groupsOf(text: string): number[] {
   const [address = ''] = text.split('%', 1);
   // one notation for all: lower case hexadecimal groups, with one gap at most
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
-  const read = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+  const read = (part: string): number[] =>
+    part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
   const front = read(head);
   const back = read(tail ?? '');
   return [...front, ...Array.from({ length: 8 - front.length - back.length }, () => 0), ...back];

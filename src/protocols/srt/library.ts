@@ -7,13 +7,27 @@ const PACKAGE = 'libsrt1.5-gnutls';
 
 /** Numbers of srt.h. */
 export const OPTION = {
-  mss: 0, sndsyn: 1, rcvsyn: 2, firstSequence: 3, flightWindow: 4, receiveLatency: 43, sendLatency: 44,
-  streamid: 46, payloadSize: 49, ipv6only: 54,
+  mss: 0,
+  sndsyn: 1,
+  rcvsyn: 2,
+  firstSequence: 3,
+  flightWindow: 4,
+  receiveLatency: 43,
+  sendLatency: 44,
+  streamid: 46,
+  payloadSize: 49,
+  ipv6only: 54,
 } as const;
 export const EVENT = { in: 0x1, out: 0x4, error: 0x8 } as const;
 /** States of a socket, in their order (`SRT_SOCKSTATUS`): what is behind this one is over. */
 export const CONNECTED = 5;
-export const ERROR = { connectionLost: 2001, noConnection: 2002, invalidSocket: 5004, asyncSend: 6001, asyncReceive: 6002 } as const;
+export const ERROR = {
+  connectionLost: 2001,
+  noConnection: 2002,
+  invalidSocket: 5004,
+  asyncSend: 6001,
+  asyncReceive: 6002,
+} as const;
 export const INVALID = -1;
 /** `SRT_MSGCTRL`: its length, with room for later versions', and where the number of a message's packet is. */
 export const MESSAGE_CONTROL = { bytes: 64, sequence: 24 } as const;

@@ -80,7 +80,8 @@ export class SrtListener implements Watcher {
     this.#port = options.port;
     this.#socket = this.#library.createSocket();
     this.#callback = koffi.register(
-      (_context: unknown, socket: number, _version: number, peer: bigint, streamId: string | null) => this.#onCall(socket, peer, streamId ?? ''),
+      (_context: unknown, socket: number, _version: number, peer: bigint, streamId: string | null) =>
+        this.#onCall(socket, peer, streamId ?? ''),
       ListenCallback,
     );
     try {
@@ -180,7 +181,9 @@ export class SrtListener implements Watcher {
       const isIpv4 = (koffi.decode(peer, 'uint16_t') as number) === 2;
       const bytes = koffi.decode(peer, isIpv4 ? SOCKADDR.ipv4 : SOCKADDR.ipv6) as Uint8Array;
       const address = readAddress(Buffer.from(bytes));
-      return address === undefined ? REJECTION.badRequest : this.#options.refuse({ peer: address, streamId, port: this.#port });
+      return address === undefined
+        ? REJECTION.badRequest
+        : this.#options.refuse({ peer: address, streamId, port: this.#port });
     } catch (error) {
       this.fail(error);
       return REJECTION.internal;
@@ -193,8 +196,11 @@ export class SrtListener implements Watcher {
     if (peer === undefined || streamId === undefined) throw new SrtError('the caller has gone');
     const local = this.#nameOf(socket);
     const ends = {
-      peer, local: local === undefined || isUnspecified(local) ? undefined : local, streamId,
-      first: this.#firstOf(socket), guard: this.#guard,
+      peer,
+      local: local === undefined || isUnspecified(local) ? undefined : local,
+      streamId,
+      first: this.#firstOf(socket),
+      guard: this.#guard,
     };
     this.#options.connection(new SrtConnection(this.#runtime, socket, ends));
   }
@@ -202,7 +208,9 @@ export class SrtListener implements Watcher {
   #nameOf(socket: number): SrtAddress | undefined {
     const name = Buffer.alloc(SOCKADDR_BYTES);
     const length = new Int32Array([name.length]);
-    return this.#library.getSockName(socket, name, length) === INVALID ? undefined : readAddress(name.subarray(0, length[0]));
+    return this.#library.getSockName(socket, name, length) === INVALID
+      ? undefined
+      : readAddress(name.subarray(0, length[0]));
   }
 
   #streamIdOf(socket: number): string | undefined {

@@ -45,7 +45,12 @@ export class MessageReader {
         give();
         from = to = 0;
       }
-      const bytes = library.receive(this.#socket, to === 0 ? scratch : scratch.subarray(to), scratch.length - to, control);
+      const bytes = library.receive(
+        this.#socket,
+        to === 0 ? scratch : scratch.subarray(to),
+        scratch.length - to,
+        control,
+      );
       if (bytes <= 0) {
         const isOver = bytes === 0 || library.lastError() !== ERROR.asyncReceive;
         give();

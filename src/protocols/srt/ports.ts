@@ -55,15 +55,20 @@ export class SrtPorts {
     for (const port of eachPort(bind.port)) {
       const read = (streamId: string): StreamId | undefined => readStreamId(streamId, mapped.get(port));
       for (const place of listenPlaces(ip)) {
-        this.#listeners.push(new SrtListener(this.#runtime, {
-          ...place, port, options, log,
-          refuse: (caller) => refuse(read(caller.streamId), caller),
-          connection: (taken) => {
-            const id = read(taken.streamId);
-            if (id === undefined) taken.close();
-            else connection(taken, id);
-          },
-        }));
+        this.#listeners.push(
+          new SrtListener(this.#runtime, {
+            ...place,
+            port,
+            options,
+            log,
+            refuse: (caller) => refuse(read(caller.streamId), caller),
+            connection: (taken) => {
+              const id = read(taken.streamId);
+              if (id === undefined) taken.close();
+              else connection(taken, id);
+            },
+          }),
+        );
       }
     }
   }

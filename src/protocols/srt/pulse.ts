@@ -19,7 +19,8 @@ export class Pulse {
   constructor(host: string, port: number, log: Logger) {
     const target = targetOf(host);
     const told = (error: Error | null): void => {
-      if (error !== null && !this.#failed) log.warn({ err: error }, 'an SRT port cannot be reached from here: packets for nobody could hold it up');
+      if (error !== null && !this.#failed)
+        log.warn({ err: error }, 'an SRT port cannot be reached from here: packets for nobody could hold it up');
       this.#failed = error !== null;
     };
     this.#socket = createSocket(isIPv6(target) ? 'udp6' : 'udp4').unref();

@@ -146,11 +146,12 @@ export class SrtRuntime {
       setTimeout(() => this.#closeNext(), early);
       return;
     }
-    const close = (): void => this.library.close(next.socket, () => {
-      this.#closing.shift();
-      next.done?.();
-      this.#closeNext();
-    });
+    const close = (): void =>
+      this.library.close(next.socket, () => {
+        this.#closing.shift();
+        next.done?.();
+        this.#closeNext();
+      });
     if (next.told === undefined) return close();
     this.library.statistics(next.socket, this.#statistics, 0, (_error, result) => {
       next.told?.(result === INVALID ? undefined : readStatistics(this.#statistics));
@@ -193,7 +194,8 @@ export class SrtRuntime {
   }
 
   #check(): void {
-    for (const socket of this.#watchers.keys()) if (this.library.state(socket) > CONNECTED) this.#tell(socket, EVENT.error);
+    for (const socket of this.#watchers.keys())
+      if (this.library.state(socket) > CONNECTED) this.#tell(socket, EVENT.error);
   }
 }
 

@@ -21,7 +21,14 @@ export const STATISTICS_BYTES = 4096;
 
 /** Where fields are in `struct CBytePerfMon` (srt.h). */
 const AT = {
-  sent: 8, received: 16, sendLost: 24, receiveLost: 28, resent: 32, sendDropped: 64, receiveDropped: 68, receivedAgain: 164,
+  sent: 8,
+  received: 16,
+  sendLost: 24,
+  receiveLost: 28,
+  resent: 32,
+  sendDropped: 64,
+  receiveDropped: 68,
+  receivedAgain: 164,
   rtt: 328,
 } as const;
 
@@ -32,8 +39,16 @@ export function readStatistics(struct: Buffer): SrtStatistics {
   return {
     rtt: struct.readDoubleLE(AT.rtt),
     received: {
-      packets: total(AT.received), lost: count(AT.receiveLost), retransmitted: count(AT.receivedAgain), dropped: count(AT.receiveDropped),
+      packets: total(AT.received),
+      lost: count(AT.receiveLost),
+      retransmitted: count(AT.receivedAgain),
+      dropped: count(AT.receiveDropped),
     },
-    sent: { packets: total(AT.sent), lost: count(AT.sendLost), retransmitted: count(AT.resent), dropped: count(AT.sendDropped) },
+    sent: {
+      packets: total(AT.sent),
+      lost: count(AT.sendLost),
+      retransmitted: count(AT.resent),
+      dropped: count(AT.sendDropped),
+    },
   };
 }

@@ -36,18 +36,23 @@ function readPath(text: string): StreamId | undefined {
   const plain = deprecated === null ? path : `${withoutPort(deprecated[1] ?? '')}/${deprecated[2] ?? ''}`;
   const parts = plain.replace(/^\//, '').split('/');
   const [host = '', app = '', stream = '', playlist] = parts;
-  if (parts.length < 3 || parts.length > 4 || parts.some((part) => part === '' || part.length > MAX_PART)) return undefined;
+  if (parts.length < 3 || parts.length > 4 || parts.some((part) => part === '' || part.length > MAX_PART))
+    return undefined;
   return { host, app, stream, ...(playlist !== undefined && { playlist }), query: new URLSearchParams(rest.join('?')) };
 }
 
 function readKeyed(text: string): StreamId | undefined {
-  const values = new Map(text.split(',').map((pair) => {
-    const [key = '', ...value] = pair.split('=');
-    return [key.trim(), decode(value.join('='))] as const;
-  }));
+  const values = new Map(
+    text.split(',').map((pair) => {
+      const [key = '', ...value] = pair.split('=');
+      return [key.trim(), decode(value.join('='))] as const;
+    }),
+  );
   const user = values.get('u') ?? '';
   const resource = values.get('r') ?? '';
-  const path = readPath(user.includes('/') ? user : resource) ?? readPath(`${values.get('h') ?? ''}/${resource.replace(/^\//, '')}`);
+  const path =
+    readPath(user.includes('/') ? user : resource) ??
+    readPath(`${values.get('h') ?? ''}/${resource.replace(/^\//, '')}`);
   const mode = values.get('m');
   if (path === undefined || mode === 'bidirectional') return undefined;
   return mode === 'publish' || mode === 'request' ? { ...path, mode } : path;

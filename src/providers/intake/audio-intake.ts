@@ -77,9 +77,18 @@ export class AudioIntake {
     const { id, name = 'Audio', characteristics } = this.#options;
     const { bitrate, language } = this.#declared;
     this.#track = Object.freeze({
-      id, name, type: 'audio', timebase: Object.freeze({ num: 1, den: samplerate }), bypass: false,
-      codec: this.codec, ...(config && { config }), samplerate, channels, bitrate,
-      ...(language && { language }), ...(characteristics && { characteristics }),
+      id,
+      name,
+      type: 'audio',
+      timebase: Object.freeze({ num: 1, den: samplerate }),
+      bypass: false,
+      codec: this.codec,
+      ...(config && { config }),
+      samplerate,
+      channels,
+      bitrate,
+      ...(language && { language }),
+      ...(characteristics && { characteristics }),
     } satisfies AudioTrack);
   }
 }

@@ -9,5 +9,9 @@ export interface DeclaredTrack {
 }
 
 export const UNDECLARED: DeclaredTrack = Object.freeze({
-  width: 0, height: 0, framerate: 0, bitrate: 0, language: undefined,
+  width: 0,
+  height: 0,
+  framerate: 0,
+  bitrate: 0,
+  language: undefined,
 });

@@ -43,7 +43,8 @@ export class Intake {
     const firstMediaWait = options.firstMediaWaitMs || DEFAULT_FIRST_MEDIA_WAIT_MS;
     this.#firstMedia = new Watchdog(firstMediaWait, () => this.#waitedForMedia(firstMediaWait)).unref();
     const { silenceMs } = options;
-    if (silenceMs > 0) this.#silence = new Watchdog(silenceMs, () => this.fail(`no packet for ${silenceMs} ms`)).unref();
+    if (silenceMs > 0)
+      this.#silence = new Watchdog(silenceMs, () => this.fail(`no packet for ${silenceMs} ms`)).unref();
   }
 
   /** Units go out as they come. */
@@ -119,7 +120,8 @@ export class Intake {
   }
 
   #start(all: readonly MediaUnit[]): void {
-    const first = this.#options.pictureWaitMs === undefined ? undefined : all.find(({ track }) => track.type === 'video');
+    const first =
+      this.#options.pictureWaitMs === undefined ? undefined : all.find(({ track }) => track.type === 'video');
     const held = first === undefined ? all : this.#options.writer.from(first.time, all);
     this.#held = undefined;
     this.#firstMedia.close();

@@ -52,7 +52,8 @@ export class StartGate {
 
   get open(): boolean {
     if (!this.anyKnown) return false;
-    if (this.#waited.size === KINDS.length || this.#units >= MAX_WAITING_UNITS || this.#bytes >= MAX_WAITING_BYTES) return true;
+    if (this.#waited.size === KINDS.length || this.#units >= MAX_WAITING_UNITS || this.#bytes >= MAX_WAITING_BYTES)
+      return true;
     return this.#units > 0 && this.#settled('video') && this.#settled('audio');
   }
 

@@ -64,11 +64,15 @@ export class TrackWriter {
       const track = latest.get(unit.track.id);
       return track !== undefined && sameFormat(track, unit.track) ? { ...unit, track } : unit;
     });
-    const { clock: { bits }, timeline } = this.#options;
+    const {
+      clock: { bits },
+      timeline,
+    } = this.#options;
     let first = units[0]?.time;
     for (const { time } of units) if (first !== undefined && isBefore(time, first, 2 ** bits)) first = time;
     if (first !== undefined) timeline.start(first);
-    for (const track of [...units.map((unit) => unit.track), ...tracks]) if (!this.#lanes.has(track.id)) this.#open(track);
+    for (const track of [...units.map((unit) => unit.track), ...tracks])
+      if (!this.#lanes.has(track.id)) this.#open(track);
     this.#announce();
     for (const unit of units) this.write(unit);
   }
@@ -98,7 +102,11 @@ export class TrackWriter {
   }
 
   #open(track: Track): Lane {
-    const lane = { track, timeline: this.#options.timeline.track(track.timebase), ticks: this.#ticksOf(track.timebase) };
+    const lane = {
+      track,
+      timeline: this.#options.timeline.track(track.timebase),
+      ticks: this.#ticksOf(track.timebase),
+    };
     this.#lanes.set(track.id, lane);
     return lane;
   }

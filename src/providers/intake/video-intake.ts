@@ -43,8 +43,11 @@ export class VideoIntake {
   declare(declared: DeclaredTrack): void {
     const { width, height, framerate, bitrate } = this.#declared;
     this.#declared = declared;
-    const same = declared.width === width && declared.height === height
-      && declared.framerate === framerate && declared.bitrate === bitrate;
+    const same =
+      declared.width === width &&
+      declared.height === height &&
+      declared.framerate === framerate &&
+      declared.bitrate === bitrate;
     if (!same) this.#describe();
   }
 
@@ -63,7 +66,8 @@ export class VideoIntake {
   frame(data: Buffer, time: number, compositionTime: number): MediaUnit {
     const frame = this.#state.frame(data);
     this.#follow();
-    if (frame === undefined || this.#track === undefined) throw new BitstreamError('video frame that cannot be decoded');
+    if (frame === undefined || this.#track === undefined)
+      throw new BitstreamError('video frame that cannot be decoded');
     return { track: this.#track, data: frame.data, key: frame.key, time, compositionTime, duration: 0 };
   }
 
@@ -79,10 +83,18 @@ export class VideoIntake {
     const { config, width, height, framerate } = this.#format;
     const declared = this.#declared;
     this.#track = Object.freeze({
-      id: this.#id, name: this.#name, type: 'video', timebase: VIDEO_TIMEBASE, bypass: false, codec: this.codec,
+      id: this.#id,
+      name: this.#name,
+      type: 'video',
+      timebase: VIDEO_TIMEBASE,
+      bypass: false,
+      codec: this.codec,
       ...(config && { config }),
-      width: width || declared.width, height: height || declared.height,
-      bitrate: declared.bitrate, framerate: declared.framerate || framerate, keyFrameInterval: 0,
+      width: width || declared.width,
+      height: height || declared.height,
+      bitrate: declared.bitrate,
+      framerate: declared.framerate || framerate,
+      keyFrameInterval: 0,
     } satisfies VideoTrack);
   }
 }

@@ -48,7 +48,8 @@ export class DatagramOrder {
 
   /** Gives up what was waited for long enough. To be called when `deadline` has come. */
   tick(now: number): void {
-    for (let first = this.#held[0]; first !== undefined && first.since + this.#waitMs <= now; first = this.#held[0]) this.#giveUp();
+    for (let first = this.#held[0]; first !== undefined && first.since + this.#waitMs <= now; first = this.#held[0])
+      this.#giveUp();
   }
 
   /** When `tick` has something to do; undefined when nothing is held up. */
@@ -91,7 +92,8 @@ export class DatagramOrder {
   #emit(data: Buffer): void {
     for (let at = 0; isPacket(data, at); at += PACKET_BYTES) {
       const pid = pidOf(data, at);
-      if (this.#counters.size < MAX_PIDS || this.#counters.has(pid)) this.#counters.set(pid, continuityCounter(data, at));
+      if (this.#counters.size < MAX_PIDS || this.#counters.has(pid))
+        this.#counters.set(pid, continuityCounter(data, at));
     }
     this.#output(data);
   }
@@ -110,7 +112,8 @@ export class DatagramOrder {
   }
 
   #isFirst(data: Buffer, at: number): boolean {
-    for (let before = 0; before < at; before += PACKET_BYTES) if (pidOf(data, before) === pidOf(data, at) && hasPayload(data, before)) return false;
+    for (let before = 0; before < at; before += PACKET_BYTES)
+      if (pidOf(data, before) === pidOf(data, at) && hasPayload(data, before)) return false;
     return true;
   }
 }

@@ -28,8 +28,11 @@ export function mappedStreams(registry: Registry, { port, group }: UdpPort): Map
   for (const vhost of registry.vhosts.values()) {
     for (const application of vhost.applications.values()) {
       const config = application.config.providers.mpegts;
-      const item = config?.streams.find(({ port: text }) => parseUdpPorts(text)?.some((ports) => isSamePort(ports, wanted)));
-      if (config !== undefined && item !== undefined) found.push({ application, config, name: item.name.replaceAll(PORT, `${port}`) });
+      const item = config?.streams.find(({ port: text }) =>
+        parseUdpPorts(text)?.some((ports) => isSamePort(ports, wanted)),
+      );
+      if (config !== undefined && item !== undefined)
+        found.push({ application, config, name: item.name.replaceAll(PORT, `${port}`) });
     }
   }
   return found;

@@ -92,7 +92,11 @@ export class MpegtsPort {
     const log = this.#log.child({ stream: `${internalName}/${mapped.name}` });
     if (others.length > 0) log.warn(`the port stands for ${others.length + 1} streams: the first is taken`);
     const session: MpegtsSession = new MpegtsSession(sender, {
-      names, log, local, mapped, url: udpUrl({ first: this.port, last: this.port }, hostInUrl(address)),
+      names,
+      log,
+      local,
+      mapped,
+      url: udpUrl({ first: this.port, last: this.port }, hostInUrl(address)),
       onEnd: (end) => this.#ended(end, sender),
     });
     this.#session = session;
@@ -109,7 +113,10 @@ export class MpegtsPort {
   /** Takes nothing from a sender until it was silent. */
   #avoid(sender: Sender | undefined): void {
     this.#unwanted?.silence.close();
-    this.#unwanted = sender && { sender, silence: new Watchdog(UNWANTED_SILENCE_MS, () => this.#avoid(undefined)).unref() };
+    this.#unwanted = sender && {
+      sender,
+      silence: new Watchdog(UNWANTED_SILENCE_MS, () => this.#avoid(undefined)).unref(),
+    };
   }
 
   /** Tells each reason once. */

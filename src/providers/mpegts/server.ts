@@ -49,8 +49,10 @@ export class MpegtsServer {
     for (const { first, last, group } of ports) {
       for (let port = first; port <= last; port++) {
         const common = { registry, names, log };
-        if (group !== undefined) this.#ports.push(new MpegtsPort({ ...common, group, socket: await joinGroup(hosts, { group, port }) }));
-        else for (const host of hosts) this.#ports.push(new MpegtsPort({ ...common, socket: await bindUdp(host, port) }));
+        if (group !== undefined)
+          this.#ports.push(new MpegtsPort({ ...common, group, socket: await joinGroup(hosts, { group, port }) }));
+        else
+          for (const host of hosts) this.#ports.push(new MpegtsPort({ ...common, socket: await bindUdp(host, port) }));
       }
     }
   }

@@ -59,7 +59,10 @@ export class MpegtsSession {
     this.#options = options;
     this.#sender = sender;
     this.#faults = new FaultLog(options.log);
-    this.#publish().then((input) => this.#begin(input), (error: unknown) => this.#refuse(error));
+    this.#publish().then(
+      (input) => this.#begin(input),
+      (error: unknown) => this.#refuse(error),
+    );
   }
 
   /** @param data of a buffer of its own, which is kept for a while */
@@ -93,11 +96,17 @@ export class MpegtsSession {
   }
 
   async #publish(): Promise<InputStream> {
-    const { names, url, mapped: { application, config, name } } = this.#options;
+    const {
+      names,
+      url,
+      mapped: { application, config, name },
+    } = this.#options;
     checkAccess(application.vhost, 'providers', 'mpegts');
     if (!isStreamName(name)) throw kilnError('streamNameInvalid', name);
     return await names.publish(
-      application, name, { type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() },
+      application,
+      name,
+      { type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() },
       { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
     );
   }
@@ -107,9 +116,18 @@ export class MpegtsSession {
       input.close('the sender is gone');
       return;
     }
-    const { log, mapped: { application, config } } = this.#options;
+    const {
+      log,
+      mapped: { application, config },
+    } = this.#options;
     this.#input = input;
-    const source = new TsSource({ sink: input, config, log, faults: this.#faults, onFailure: (reason) => this.close(reason) });
+    const source = new TsSource({
+      sink: input,
+      config,
+      log,
+      faults: this.#faults,
+      onFailure: (reason) => this.close(reason),
+    });
     this.#source = source;
     this.#datagrams = new Datagrams(config.packetReordering, {
       data: (bytes) => source.push(bytes),
@@ -129,7 +147,8 @@ export class MpegtsSession {
   }
 
   #refuse(error: unknown): void {
-    if (!(error instanceof KilnError)) this.#options.log.error({ err: error }, 'an MPEG-TS stream could not be published');
+    if (!(error instanceof KilnError))
+      this.#options.log.error({ err: error }, 'an MPEG-TS stream could not be published');
     const reason = error instanceof KilnError ? error.message : 'internal error';
     this.#end({ reason, refused: true, unwanted: false });
   }
@@ -149,8 +168,12 @@ export class MpegtsSession {
   #connection(): Connection {
     const { local } = this.#options;
     return {
-      transport: 'UDP', protocol: 'UDP', ...(local.address !== undefined && { localAddress: local.address }), localPort: local.port,
-      remoteAddress: this.#sender.address, remotePort: this.#sender.port,
+      transport: 'UDP',
+      protocol: 'UDP',
+      ...(local.address !== undefined && { localAddress: local.address }),
+      localPort: local.port,
+      remoteAddress: this.#sender.address,
+      remotePort: this.#sender.port,
     };
   }
 }

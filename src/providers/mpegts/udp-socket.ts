@@ -57,8 +57,13 @@ async function bound(address: string, port: number, reuseAddr: boolean): Promise
 /** How `addMembership` names the networks of addresses: IPv4 by an address, IPv6 by a name. */
 function interfacesOf(hosts: readonly string[], ofIpv6: boolean): string[] {
   const own = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
-    addresses.filter(({ family }) => (family === 'IPv6') === ofIpv6).map(({ address }) => ({ address, how: ofIpv6 ? `::%${name}` : address })));
+    addresses
+      .filter(({ family }) => (family === 'IPv6') === ofIpv6)
+      .map(({ address }) => ({ address, how: ofIpv6 ? `::%${name}` : address })),
+  );
   const every = ofIpv6 ? '::' : '*';
-  const wanted = own.filter(({ address }) => hosts.includes(every) || (!ofIpv6 && hosts.includes('0.0.0.0')) || hosts.includes(address));
+  const wanted = own.filter(
+    ({ address }) => hosts.includes(every) || (!ofIpv6 && hosts.includes('0.0.0.0')) || hosts.includes(address),
+  );
   return [...new Set(wanted.map(({ how }) => how))];
 }

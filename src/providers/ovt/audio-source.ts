@@ -72,7 +72,11 @@ export class AudioSource implements TrackSource {
     const { config: _, ...described } = this.#described;
     const { config, samplerate, channels } = format;
     this.#track = Object.freeze({
-      ...described, ...(config && { config }), samplerate, channels, timebase: Object.freeze({ num: 1, den: samplerate }),
+      ...described,
+      ...(config && { config }),
+      samplerate,
+      channels,
+      timebase: Object.freeze({ num: 1, den: samplerate }),
     });
   }
 }

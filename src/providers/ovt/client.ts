@@ -17,7 +17,14 @@ import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
-import { GONE, readMessage, toResponse, TRACK_CHANGED, writeMessage, type Response } from '../../protocols/ovt/message.ts';
+import {
+  GONE,
+  readMessage,
+  toResponse,
+  TRACK_CHANGED,
+  writeMessage,
+  type Response,
+} from '../../protocols/ovt/message.ts';
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl } from '../../protocols/ovt/url.ts';
@@ -174,7 +181,8 @@ export class OvtClient {
     if (this.#closed) return;
     const response = toResponse(readMessage(text));
     const { id, application, code, message = '' } = response;
-    if (application === 'stop') return this.#end(`the origin ended the stream${message === '' ? '' : `: ${message}`}`, code);
+    if (application === 'stop')
+      return this.#end(`the origin ended the stream${message === '' ? '' : `: ${message}`}`, code);
     if (application === 'notify') {
       if (message === TRACK_CHANGED) this.#intake?.describe(toDescription(response.contents));
       return;

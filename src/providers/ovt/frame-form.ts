@@ -5,11 +5,25 @@ import type { Frame } from '../../protocols/ovt/media.ts';
 
 /** In which forms the frames of a codec may come. */
 const FORMS: Readonly<Record<Codec, readonly number[]>> = {
-  H264: [BITSTREAM.avcc, BITSTREAM.h264AnnexB], H265: [BITSTREAM.hvcc, BITSTREAM.h265AnnexB],
-  AV1: [BITSTREAM.av1], VP8: [BITSTREAM.vp8], VP9: [BITSTREAM.vp9],
-  AAC: [BITSTREAM.aacRaw, BITSTREAM.aacAdts], OPUS: [BITSTREAM.opus], MP3: [BITSTREAM.mp3], MP2: [BITSTREAM.mp2],
-  JPEG: [BITSTREAM.jpeg], PNG: [BITSTREAM.png], WEBP: [BITSTREAM.webp], AVIF: [BITSTREAM.avif], ID3v2: [BITSTREAM.id3v2],
-  AC3: [BITSTREAM.ac3], EAC3: [BITSTREAM.eac3], PCMA: [BITSTREAM.pcma], PCMU: [BITSTREAM.pcmu], SCTE35: [BITSTREAM.scte35],
+  H264: [BITSTREAM.avcc, BITSTREAM.h264AnnexB],
+  H265: [BITSTREAM.hvcc, BITSTREAM.h265AnnexB],
+  AV1: [BITSTREAM.av1],
+  VP8: [BITSTREAM.vp8],
+  VP9: [BITSTREAM.vp9],
+  AAC: [BITSTREAM.aacRaw, BITSTREAM.aacAdts],
+  OPUS: [BITSTREAM.opus],
+  MP3: [BITSTREAM.mp3],
+  MP2: [BITSTREAM.mp2],
+  JPEG: [BITSTREAM.jpeg],
+  PNG: [BITSTREAM.png],
+  WEBP: [BITSTREAM.webp],
+  AVIF: [BITSTREAM.avif],
+  ID3v2: [BITSTREAM.id3v2],
+  AC3: [BITSTREAM.ac3],
+  EAC3: [BITSTREAM.eac3],
+  PCMA: [BITSTREAM.pcma],
+  PCMU: [BITSTREAM.pcmu],
+  SCTE35: [BITSTREAM.scte35],
 };
 
 /** @throws BitstreamError for a form that the codec does not come in */

@@ -98,7 +98,13 @@ export class Intake {
     for (const unit of units) this.#pass(entry.described, track, frame, unit, now);
   }
 
-  #pass({ timebase }: Track, track: Track, { dts, pts }: Frame, { data, key, duration, offset }: SourceUnit, now: number): void {
+  #pass(
+    { timebase }: Track,
+    track: Track,
+    { dts, pts }: Frame,
+    { data, key, duration, offset }: SourceUnit,
+    now: number,
+  ): void {
     const samples = track.type === 'audio' && timebase.den !== track.timebase.den ? duration : 0;
     const ahead = offset === 0 ? 0 : rescale(offset, track.timebase, timebase);
     const { clock } = this.#options;

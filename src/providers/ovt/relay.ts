@@ -141,7 +141,8 @@ export class Relay implements OvtSink {
       await this.#connect(owner);
       return undefined;
     } catch (error) {
-      if (error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError) return error;
+      if (error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError)
+        return error;
       throw error;
     }
   }
@@ -151,9 +152,15 @@ export class Relay implements OvtSink {
     const path = relayPath({ vhost: vhost.name, app, output: this.#name });
     const stream = await this.#options.cluster.connect(owner, path, CONNECT_TIMEOUT_MS);
     const target = `ovt://${owner.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
-    const client = await OvtClient.connect({ stream, target }, {
-      log: this.#log, clock: this.#clock, plain: true, silenceMs: SILENCE_MS,
-    });
+    const client = await OvtClient.connect(
+      { stream, target },
+      {
+        log: this.#log,
+        clock: this.#clock,
+        plain: true,
+        silenceMs: SILENCE_MS,
+      },
+    );
     this.#client = client;
     if (this.#end.signal.aborted) client.close();
     else await client.play(this);

@@ -26,8 +26,12 @@ export class Relays {
     try {
       return await this.open(application, name, location);
     } catch (error) {
-      if (!(error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError)) throw error;
-      this.#options.log.warn({ stream: `${application.internalName}/${name}`, reason: error.message }, 'a stream of another node cannot be relayed');
+      if (!(error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError))
+        throw error;
+      this.#options.log.warn(
+        { stream: `${application.internalName}/${name}`, reason: error.message },
+        'a stream of another node cannot be relayed',
+      );
       return undefined;
     }
   }

@@ -2,10 +2,19 @@ import { BlockList, isIPv6 } from 'node:net';
 
 /** Addresses that are of a link, of everybody or of nobody: no origin is there. */
 const UNPULLABLE = new BlockList();
-for (const [network, prefix] of [['0.0.0.0', 8], ['169.254.0.0', 16], ['224.0.0.0', 4], ['240.0.0.0', 4]] as const) {
+for (const [network, prefix] of [
+  ['0.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+] as const) {
   UNPULLABLE.addSubnet(network, prefix, 'ipv4');
 }
-for (const [network, prefix] of [['fe80::', 10], ['ff00::', 8]] as const) UNPULLABLE.addSubnet(network, prefix, 'ipv6');
+for (const [network, prefix] of [
+  ['fe80::', 10],
+  ['ff00::', 8],
+] as const)
+  UNPULLABLE.addSubnet(network, prefix, 'ipv6');
 UNPULLABLE.addAddress('::', 'ipv6');
 
 const LOOPBACK = new BlockList();
@@ -22,7 +31,10 @@ export function canonical(address: string): string {
   if (!isIPv6(address)) return address;
   const groups = groupsOf(address);
   const [high = 0, low = 0] = groups.slice(6);
-  const prefix = groups.slice(0, 6).map((group) => group.toString(16)).join(':');
+  const prefix = groups
+    .slice(0, 6)
+    .map((group) => group.toString(16))
+    .join(':');
   const isIpv4 = AROUND_IPV4.includes(prefix) && !(prefix === AROUND_IPV4[0] && high === 0 && low <= SMALL);
   if (isIpv4) return [high >> 8, high & 255, low >> 8, low & 255].join('.');
   return hostOf(address);
@@ -48,7 +60,9 @@ function hostOf(address: string): string {
 }
 
 function groupsOf(address: string): number[] {
-  const [head = [], tail = []] = hostOf(address).split('::').map((part) => part.split(':').filter((group) => group !== ''));
+  const [head = [], tail = []] = hostOf(address)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
   const zeros = Array.from({ length: 8 - head.length - tail.length }, () => '0');
   return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
 }

@@ -58,11 +58,13 @@ export class Demand {
     const mayAsk = asked < MAX_ASKED_OF_VHOST && this.#asked.size < MAX_ASKED;
     if (!mayAsk || !this.#mayBe(vhost, name) || this.#missing.has(key)) return Promise.resolve(false);
     this.#askedOf.set(vhost, asked + 1);
-    const answer = this.#bring(application, name, query).then((found) => {
-      if (found) this.#missing.delete(key);
-      else this.#missing.add(key);
-      return found;
-    }).finally(() => this.#answered(key, vhost));
+    const answer = this.#bring(application, name, query)
+      .then((found) => {
+        if (found) this.#missing.delete(key);
+        else this.#missing.add(key);
+        return found;
+      })
+      .finally(() => this.#answered(key, vhost));
     this.#asked.set(key, answer);
     return answer;
   };
@@ -97,7 +99,8 @@ export class Demand {
     const { maps } = this.#options;
     const { origins } = application.vhost.config;
     const matched = matchOrigin(origins, application.name, name, query);
-    if (matched !== undefined && (await this.#pull(application, name, matched))) return await this.#appears(application, name);
+    if (matched !== undefined && (await this.#pull(application, name, matched)))
+      return await this.#appears(application, name);
     const url = await maps.find(application.vhost, application.name, name);
     if (url === undefined || !(await this.#pull(application, name, storeOrder(origins, url)))) return false;
     return await this.#appears(application, name);

@@ -5,5 +5,8 @@ export class PullError extends Error {
 
 /** A URL for the log: without what secrets are in, its user with the password, and its query. */
 export function shownUrl(url: string): string {
-  return url.replace(/[?#].*$/, '').replace(/^([a-z][a-z\d+.-]*:\/\/)[^/]*@/i, '$1').slice(0, 300);
+  return url
+    .replace(/[?#].*$/, '')
+    .replace(/^([a-z][a-z\d+.-]*:\/\/)[^/]*@/i, '$1')
+    .slice(0, 300);
 }

@@ -16,7 +16,9 @@ export interface FirstSource {
  * @throws PullError why the last one does not have it, or that the signal aborted
  */
 export async function firstSource(
-  { urls, retryCount }: PullSpec, open: (url: string) => Promise<PullSource>, signal: AbortSignal,
+  { urls, retryCount }: PullSpec,
+  open: (url: string) => Promise<PullSource>,
+  signal: AbortSignal,
 ): Promise<FirstSource> {
   const backOff = new BackOff(LONGEST_PAUSE_MS);
   const tries = urls.length * Math.max(1, retryCount);
@@ -40,7 +42,10 @@ async function unlessAborted(opening: Promise<PullSource>, signal: AbortSignal):
   try {
     const source = signal.aborted ? undefined : await Promise.race([opening, aborted]);
     if (source !== undefined) return source;
-    void opening.then((late) => late.close(), () => undefined);
+    void opening.then(
+      (late) => late.close(),
+      () => undefined,
+    );
     throw new PullError('it was ended');
   } finally {
     signal.removeEventListener('abort', onAbort);

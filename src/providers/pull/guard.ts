@@ -40,7 +40,9 @@ export class PullGuard {
    */
   async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
     if (!(port >= 1 && port <= 65_535)) throw new PullError(`nothing is pulled from ${host}:${port}: it is no port`);
-    const local = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []));
+    const local = new Set(
+      Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []),
+    );
     const machine = (address: string): string => (isLoopback(address) || local.has(address) ? HERE : address);
     const [found, ...others] = await Promise.all([host, ...this.#forbiddenHosts(port, transport)].map(resolve));
     const forbidden = new Set(others.flat().map((address) => machine(canonical(address))));
@@ -54,7 +56,8 @@ export class PullGuard {
       if (objection === undefined) allowed.push(address);
       else objections.add(objection);
     }
-    if (allowed.length === 0) throw new PullError(`nothing is pulled from ${host}:${port}: ${[...objections].join('; ')}`);
+    if (allowed.length === 0)
+      throw new PullError(`nothing is pulled from ${host}:${port}: ${[...objections].join('; ')}`);
     return allowed;
   }
 
@@ -62,7 +65,8 @@ export class PullGuard {
   #objection(address: string): string | undefined {
     if (isUnpullable(address)) return `${address} is of a link, of everybody or of nobody`;
     const { networks } = this.#options;
-    if (networks !== undefined && !includes(networks, address)) return `${address} is in none of the networks of Modules/Pull`;
+    if (networks !== undefined && !includes(networks, address))
+      return `${address} is in none of the networks of Modules/Pull`;
     return undefined;
   }
 
@@ -70,7 +74,8 @@ export class PullGuard {
   #forbiddenHosts(port: number, transport: Transport): string[] {
     const { nodes, ports, stores } = this.#options;
     const servers = nodes().flatMap(({ address }) => (address === undefined ? [] : new URL(address)));
-    const isOfNode = (server: URL): boolean => ports[transport].has(port) || (transport === 'tcp' && Number(server.port) === port);
+    const isOfNode = (server: URL): boolean =>
+      ports[transport].has(port) || (transport === 'tcp' && Number(server.port) === port);
     const ofNodes = servers.filter(isOfNode).map(({ hostname }) => hostFromUrl(hostname));
     const ofStores = transport === 'tcp' ? stores().filter((store) => store.port === port) : [];
     return [...new Set([...ofNodes, ...ofStores.map((store) => store.host)])];
@@ -80,7 +85,10 @@ export class PullGuard {
 /** @throws PullError */
 async function resolve(host: string): Promise<string[]> {
   const timer = new AbortController();
-  const late = delay(LOOKUP_MS, undefined, { signal: timer.signal }).then(() => undefined, () => undefined);
+  const late = delay(LOOKUP_MS, undefined, { signal: timer.signal }).then(
+    () => undefined,
+    () => undefined,
+  );
   const asked = lookup(host, { all: true }).catch((error: Error) => error);
   const answer = await Promise.race([asked, late]);
   timer.abort();

@@ -66,7 +66,9 @@ export class PullKind implements TaskKind {
     const clock = new LocalClock(provider.keepsTimes);
     const open = (url: string) => this.#options.open(url, sourceOptions(spec, clock, log));
     // what no origin has claims no name: strangers may ask for anything
-    const begin: Pick<FirstSource, 'at'> & Partial<FirstSource> = isNew ? await firstSource(spec, open, signal) : { at: Math.max(0, spec.urls.indexOf(playedUrl(task.progress) ?? '')) };
+    const begin: Pick<FirstSource, 'at'> & Partial<FirstSource> = isNew
+      ? await firstSource(spec, open, signal)
+      : { at: Math.max(0, spec.urls.indexOf(playedUrl(task.progress) ?? '')) };
     const input = await this.#publish(task, source, spec).catch((error: unknown) => {
       begin.source?.close();
       throw error;
@@ -98,9 +100,14 @@ export class PullKind implements TaskKind {
   async #publish(task: Task, source: Source, spec: PullSpec): Promise<InputStream | undefined> {
     const { application, persistent, isNew, name, signal } = task;
     const provider = pullProvider(application.config, spec.urls);
-    if (!provider.isEnabled) throw new PullError(`the ${provider.name} provider is not enabled: ${application.internalName}`);
+    if (!provider.isEnabled)
+      throw new PullError(`the ${provider.name} provider is not enabled: ${application.internalName}`);
     const options = {
-      replace: isNew && provider.replaces, maxConnections: provider.maxConnections, silence: 'stop', isPassthrough: spec.relay, isListed: persistent && !isNew,
+      replace: isNew && provider.replaces,
+      maxConnections: provider.maxConnections,
+      silence: 'stop',
+      isPassthrough: spec.relay,
+      isListed: persistent && !isNew,
     } as const;
     for (const until = performance.now() + NAME_MS; ;) {
       try {
@@ -117,10 +124,13 @@ export class PullKind implements TaskKind {
       if (signal.aborted) return undefined;
     }
   }
-
 }
 
-function sourceOptions({ noInputFailoverMs, ignoresReports = false }: PullSpec, clock: LocalClock, log: Logger): SourceOptions {
+function sourceOptions(
+  { noInputFailoverMs, ignoresReports = false }: PullSpec,
+  clock: LocalClock,
+  log: Logger,
+): SourceOptions {
   return { clock, silenceMs: noInputFailoverMs || undefined, ignoresReports, log };
 }
 

@@ -6,7 +6,10 @@ type Origin = Origins['origin'][number];
 
 /** What Server.xml has where nothing is given. */
 const DEFAULTS: Origins['properties'] = {
-  noInputFailoverTimeout: 3000, unusedStreamDeletionTimeout: 60_000, streamFailbackTimeout: 3000, retryCount: 0,
+  noInputFailoverTimeout: 3000,
+  unusedStreamDeletionTimeout: 60_000,
+  streamFailbackTimeout: 3000,
+  retryCount: 0,
 };
 
 /**
@@ -14,16 +17,32 @@ const DEFAULTS: Origins['properties'] = {
  * location first, else the longest that its path begins with.
  * @param query of the viewer, which the origin gets where that is configured
  */
-export function matchOrigin(origins: Origins | undefined, app: string, stream: string, query: URLSearchParams): PullOrder | undefined {
+export function matchOrigin(
+  origins: Origins | undefined,
+  app: string,
+  stream: string,
+  query: URLSearchParams,
+): PullOrder | undefined {
   const path = `/${app}/${stream}`;
   const origin = origins && (exact(origins.origin, path) ?? longest(origins.origin, path));
   if (origins === undefined || origin === undefined) return undefined;
-  const { pass: { scheme, urls, forwardQueryParams }, location, persistent, failback, relay = false, ignoreRtcpSRTimestamp: ignoresReports } = origin;
+  const {
+    pass: { scheme, urls, forwardQueryParams },
+    location,
+    persistent,
+    failback,
+    relay = false,
+    ignoreRtcpSRTimestamp: ignoresReports,
+  } = origin;
   const rest = path.slice(location.length).split('/').map(encodeURIComponent).join('/');
   const forwarded = forwardQueryParams ? query.toString() : '';
   const { streamFailbackTimeout } = origins.properties;
   const spec = {
-    ...timesOf(origins), relay, ignoresReports, isFromStore: false, failbackMs: failback ? streamFailbackTimeout : 0,
+    ...timesOf(origins),
+    relay,
+    ignoresReports,
+    isFromStore: false,
+    failbackMs: failback ? streamFailbackTimeout : 0,
     urls: urls.url.map((url) => urlOf(scheme, url, rest, forwarded)),
   };
   return { spec, persistent };

@@ -18,11 +18,18 @@ export interface PullProvider {
 }
 
 /** @param urls all of one scheme */
-export function pullProvider({ providers: { ovt, rtspPull } }: ApplicationConfig, urls: readonly string[]): PullProvider {
+export function pullProvider(
+  { providers: { ovt, rtspPull } }: ApplicationConfig,
+  urls: readonly string[],
+): PullProvider {
   if (schemeOf(urls[0] ?? '') === 'ovt') {
     const source = { type: 'Ovt', kind: 'ovt' } as const;
     return {
-      source, name: 'OVT', isEnabled: ovt !== undefined, maxConnections: ovt?.maxConnection ?? 0, replaces: false,
+      source,
+      name: 'OVT',
+      isEnabled: ovt !== undefined,
+      maxConnections: ovt?.maxConnection ?? 0,
+      replaces: false,
       keepsTimes: ovt?.timestampMode === 'Original',
     };
   }

@@ -76,7 +76,13 @@ export class Pull {
    * @throws PullError when a new one never played
    */
   async run(): Promise<void> {
-    const { spec: { urls }, signal, log, isNew, begin } = this.#options;
+    const {
+      spec: { urls },
+      signal,
+      log,
+      isNew,
+      begin,
+    } = this.#options;
     let ready = begin.source;
     while (!signal.aborted) {
       const outcome = await this.#play(ready);
@@ -91,7 +97,10 @@ export class Pull {
       this.#count(outcome);
       const isFailing = isNew && !this.#started;
       // who creates it hears why it cannot be pulled
-      log[isFailing ? 'debug' : 'warn']({ url: shownUrl(this.url), reason: outcome.reason }, 'a stream cannot be pulled, or not any more');
+      log[isFailing ? 'debug' : 'warn'](
+        { url: shownUrl(this.url), reason: outcome.reason },
+        'a stream cannot be pulled, or not any more',
+      );
       if (this.#isHopeless) {
         if (isFailing) throw new PullError(outcome.reason);
         return;
@@ -112,9 +121,15 @@ export class Pull {
 
   /** No URL is to be tried any more. After it has played its end counts, and the other URLs have a try in any case. */
   get #isHopeless(): boolean {
-    const { spec: { urls, retryCount }, persistent, isNew } = this.#options;
+    const {
+      spec: { urls, retryCount },
+      persistent,
+      isNew,
+    } = this.#options;
     if (persistent && (this.#started || !isNew)) return false;
-    const tries = this.#started ? Math.max(urls.length - 1, urls.length * retryCount) + 1 : urls.length * Math.max(1, retryCount);
+    const tries = this.#started
+      ? Math.max(urls.length - 1, urls.length * retryCount) + 1
+      : urls.length * Math.max(1, retryCount);
     return this.#failures >= tries;
   }
 
@@ -131,15 +146,19 @@ export class Pull {
     try {
       source ??= await this.#open(this.url, ended);
       this.#source = source;
-      const sink = this.#sink(() => {
-        clearTimeout(late);
-        if (playedSince !== undefined) return;
-        playedSince = performance.now();
-        onPlays(this.url);
-      }, (reason) => end({ reason }));
+      const sink = this.#sink(
+        () => {
+          clearTimeout(late);
+          if (playedSince !== undefined) return;
+          playedSince = performance.now();
+          onPlays(this.url);
+        },
+        (reason) => end({ reason }),
+      );
       // whatever comes first: nothing is waited for when it was ended meanwhile
       await Promise.race([source?.play(sink), ended]);
-      if (spec.failbackMs > 0 && this.#at > 0) stopProbing = this.#awaitFirst(ended, (first) => end({ reason: '', first }));
+      if (spec.failbackMs > 0 && this.#at > 0)
+        stopProbing = this.#awaitFirst(ended, (first) => end({ reason: '', first }));
       const outcome = await ended;
       return playedSince === undefined ? outcome : { ...outcome, played: performance.now() - playedSince };
     } catch (error) {
@@ -157,7 +176,11 @@ export class Pull {
   async #open(url: string, over: Promise<Outcome>): Promise<PullSource | undefined> {
     const opening = this.#options.open(url);
     const source = await Promise.race([opening, over.then(() => undefined)]);
-    if (source === undefined) void opening.then((late) => late.close(), () => undefined);
+    if (source === undefined)
+      void opening.then(
+        (late) => late.close(),
+        () => undefined,
+      );
     return source;
   }
 
@@ -183,7 +206,9 @@ export class Pull {
 
   /** Tries the first URL, again and again, until it has the stream. Returns its undo. */
   #awaitFirst(over: Promise<Outcome>, found: (source: PullSource) => void): () => void {
-    const { spec: { urls, failbackMs } } = this.#options;
+    const {
+      spec: { urls, failbackMs },
+    } = this.#options;
     const stop = new AbortController();
     const probe = async (): Promise<void> => {
       while (!stop.signal.aborted) {

@@ -1,7 +1,17 @@
 import Type from 'typebox';
 import {
-  ConflictError, joinKey, OutcomeUnknownError, place, splitKey, StorageError, UnavailableError, UnreachableError,
-  type Cluster, type NodeRow, type PeerRequest, type PeerResponse,
+  ConflictError,
+  joinKey,
+  OutcomeUnknownError,
+  place,
+  splitKey,
+  StorageError,
+  UnavailableError,
+  UnreachableError,
+  type Cluster,
+  type NodeRow,
+  type PeerRequest,
+  type PeerResponse,
 } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -95,7 +105,10 @@ export class PulledStreams {
   /** Names of those of an application that are listed though nobody may have them now. */
   persistent(application: Application): string[] {
     const { definitions } = this.#options.tasks;
-    return definitions.in(PULL, application).filter((name) => definitions.get(name)?.persistent).map(({ id }) => id);
+    return definitions
+      .in(PULL, application)
+      .filter((name) => definitions.get(name)?.persistent)
+      .map(({ id }) => id);
   }
 
   #definition({ vhost, name: app }: Application, id: string) {
@@ -129,7 +142,10 @@ export class PulledStreams {
     } catch (error) {
       if (error instanceof OutcomeUnknownError) throw kilnError('ownerSilent');
       if (!(error instanceof UnreachableError)) throw error;
-      this.#log.warn({ node: node.id, stream: name, reason: error.message }, 'a node that was to pull a stream cannot be reached');
+      this.#log.warn(
+        { node: node.id, stream: name, reason: error.message },
+        'a node that was to pull a stream cannot be reached',
+      );
       return false;
     }
   }
@@ -140,7 +156,10 @@ export class PulledStreams {
     const spec = order && readSpec(order.spec);
     try {
       if (order === undefined || spec === undefined) throw new PullError('the order is of another version');
-      await this.createHere(this.#options.registry.vhost(vhost).application(app), name, { spec, persistent: order.persistent });
+      await this.createHere(this.#options.registry.vhost(vhost).application(app), name, {
+        spec,
+        persistent: order.persistent,
+      });
       return { status: 201, headers: {}, body: Buffer.alloc(0) };
     } catch (error) {
       return failure(error);

@@ -10,7 +10,9 @@ export function bySchemes(sources: Readonly<Record<string, OpenSource>>): OpenSo
     const scheme = schemeOf(url);
     const open = Object.hasOwn(sources, scheme) ? sources[scheme] : undefined;
     if (open !== undefined) return open(url, options);
-    return Promise.reject(new PullError(`streams are pulled over ${Object.keys(sources).join(', ')} only: ${shownUrl(url)}`));
+    return Promise.reject(
+      new PullError(`streams are pulled over ${Object.keys(sources).join(', ')} only: ${shownUrl(url)}`),
+    );
   };
 }
 

@@ -38,7 +38,10 @@ export function readSpec(json: unknown): PullSpec | undefined {
   if (!Value.Check(PullSpec, json)) return undefined;
   const { noInputFailoverMs, unusedMs, failbackMs } = json;
   return {
-    ...json, noInputFailoverMs: Math.min(noInputFailoverMs, MAX_MS), unusedMs: Math.min(unusedMs, MAX_MS), failbackMs: Math.min(failbackMs, MAX_MS),
+    ...json,
+    noInputFailoverMs: Math.min(noInputFailoverMs, MAX_MS),
+    unusedMs: Math.min(unusedMs, MAX_MS),
+    failbackMs: Math.min(failbackMs, MAX_MS),
   };
 }
 

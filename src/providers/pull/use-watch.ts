@@ -15,12 +15,15 @@ export class UseWatch {
   /** @param unusedMs how long it may be without viewers, in milliseconds */
   constructor(input: InputStream, unusedMs: number, onUnused: () => void) {
     this.#input = input;
-    this.#timer = setInterval(() => {
-      if (this.#isWatched) this.#usedAt = performance.now();
-      if (performance.now() - this.#usedAt < unusedMs) return;
-      this.close();
-      onUnused();
-    }, Math.min(LONGEST_MS, unusedMs / CHECKS)).unref();
+    this.#timer = setInterval(
+      () => {
+        if (this.#isWatched) this.#usedAt = performance.now();
+        if (performance.now() - this.#usedAt < unusedMs) return;
+        this.close();
+        onUnused();
+      },
+      Math.min(LONGEST_MS, unusedMs / CHECKS),
+    ).unref();
   }
 
   close(): void {

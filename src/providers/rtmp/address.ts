@@ -20,7 +20,9 @@ const MAX_LENGTH = 255;
  */
 export function readAddress(tcUrl: string, app: string): PublishAddress {
   const url = URL.canParse(tcUrl) ? new URL(tcUrl) : undefined;
-  const segments = pathOf(app === '' ? (url?.pathname ?? '') : app).split('/').filter((segment) => segment !== '');
+  const segments = pathOf(app === '' ? (url?.pathname ?? '') : app)
+    .split('/')
+    .filter((segment) => segment !== '');
   return {
     host: short(url?.hostname ?? ''),
     app: short(decode(segments[0] ?? '')),

@@ -18,7 +18,11 @@ export interface PublishTarget {
  * @param localAddress of this side, where the client names no host
  * @throws accessDenied, vhostNotFound, applicationNotFound, providerDisabled
  */
-export function admit(registry: Registry, { host, app }: PublishAddress, localAddress: string): { vhost: VirtualHost; config: RtmpProviderConfig } {
+export function admit(
+  registry: Registry,
+  { host, app }: PublishAddress,
+  localAddress: string,
+): { vhost: VirtualHost; config: RtmpProviderConfig } {
   const name = host === '' ? localAddress : host;
   const vhost = registry.resolve(name);
   if (vhost === undefined) throw kilnError('vhostNotFound', name);
@@ -29,7 +33,12 @@ export function admit(registry: Registry, { host, app }: PublishAddress, localAd
 }
 
 /** @param key as `publish` brings it @throws what `admit` does, streamNameInvalid */
-export function publishTarget(registry: Registry, address: PublishAddress, localAddress: string, key: string): PublishTarget {
+export function publishTarget(
+  registry: Registry,
+  address: PublishAddress,
+  localAddress: string,
+  key: string,
+): PublishTarget {
   const { vhost, config } = admit(registry, address, localAddress);
   const name = streamName(key, address);
   if (name === undefined) throw kilnError('streamNameInvalid', key.split('?', 1)[0]?.slice(0, 80) ?? '');

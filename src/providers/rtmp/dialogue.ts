@@ -87,7 +87,8 @@ export class Dialogue implements ServerConnectionEvents {
   readonly #commands: Readonly<Record<string, (command: Command, streamId: number) => void>> = {
     connect: (command) => this.#connect(command),
     createStream: ({ transactionId }) => {
-      if (++this.#messageStreams > MAX_STREAMS) throw new RtmpError(`more than ${MAX_STREAMS} streams on one connection`);
+      if (++this.#messageStreams > MAX_STREAMS)
+        throw new RtmpError(`more than ${MAX_STREAMS} streams on one connection`);
       this.wire.call('_result', transactionId, null, this.#messageStreams);
     },
     releaseStream: (command) => this.#acknowledge(command),
@@ -150,7 +151,8 @@ export class Dialogue implements ServerConnectionEvents {
     this.#publisher = new RtmpPublisher({ wire, peer, context, connection, address, log: this.#log });
     wire.sendWindows();
     const info = {
-      ...statusInfo('status', 'NetConnection.Connect.Success', 'Connection succeeded.'), objectEncoding: 0,
+      ...statusInfo('status', 'NetConnection.Connect.Success', 'Connection succeeded.'),
+      objectEncoding: 0,
     };
     wire.call('_result', transactionId, connectionProperties(context.extended), info);
     wire.call('onBWDone', 0, null);

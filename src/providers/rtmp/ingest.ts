@@ -43,11 +43,15 @@ export class Ingest {
     this.#sources = new SourceTracks(options.log);
     const { timestampMode, firstMediaWaitTimeoutMs, packetSilenceTimeoutMs } = options.config;
     const writer = new TrackWriter({
-      sink: input, clock: CLOCK, timeline: new Timeline(CLOCK, timestampMode !== 'Original'),
+      sink: input,
+      clock: CLOCK,
+      timeline: new Timeline(CLOCK, timestampMode !== 'Original'),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
     this.#intake = new Intake({
-      writer, firstMediaWaitMs: firstMediaWaitTimeoutMs, silenceMs: packetSilenceTimeoutMs,
+      writer,
+      firstMediaWaitMs: firstMediaWaitTimeoutMs,
+      silenceMs: packetSilenceTimeoutMs,
       tracks: () => [...this.#sources].flatMap(({ track }) => track ?? []),
       onFailure: (reason) => {
         this.close();

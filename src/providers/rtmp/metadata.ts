@@ -57,7 +57,9 @@ function trackInfo(value: AmfValue): TrackInfo {
 }
 
 function declaredTracks(
-  main: AmfObject, info: TrackInfo, read: (properties: AmfObject) => DeclaredTrack,
+  main: AmfObject,
+  info: TrackInfo,
+  read: (properties: AmfObject) => DeclaredTrack,
 ): Map<number, DeclaredTrack> {
   const tracks = new Map([[0, read({ ...main, ...info.get(0) })]]);
   // A track deviates from the main one, but not all of them speak its language.

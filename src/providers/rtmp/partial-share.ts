@@ -19,7 +19,8 @@ export class PartialShare {
   hold(bytes: number): void {
     if (bytes === this.#bytes || this.#released) return;
     this.#set(bytes);
-    if (this.#all.bytes > MAX_BYTES && bytes > SHARE_BYTES) throw new RtmpError('too many unfinished messages in all sessions');
+    if (this.#all.bytes > MAX_BYTES && bytes > SHARE_BYTES)
+      throw new RtmpError('too many unfinished messages in all sessions');
   }
 
   /** It holds nothing, for good. Idempotent. */

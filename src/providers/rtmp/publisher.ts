@@ -20,7 +20,9 @@ const MAX_PUBLICATIONS = 256;
 
 export const BEFORE_PUBLISH: ChunkLimits = { messageBytes: 64 * 1024, partialBytes: 128 * 1024, chunkStreams: 32 };
 const PUBLISHING: ChunkLimits = {
-  messageBytes: 8 * 1024 * 1024, partialBytes: 16 * 1024 * 1024, chunkStreams: 64,
+  messageBytes: 8 * 1024 * 1024,
+  partialBytes: 16 * 1024 * 1024,
+  chunkStreams: 64,
 };
 
 export interface PublisherContext {
@@ -135,7 +137,8 @@ export class RtmpPublisher {
       const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection publishes already');
       return wire.status(streamId, info);
     }
-    if (++this.#publications > MAX_PUBLICATIONS) throw new RtmpError(`more than ${MAX_PUBLICATIONS} streams on one connection`);
+    if (++this.#publications > MAX_PUBLICATIONS)
+      throw new RtmpError(`more than ${MAX_PUBLICATIONS} streams on one connection`);
     this.#deferred = [];
     connection.pause();
     this.#open(key).then(
@@ -166,7 +169,11 @@ export class RtmpPublisher {
 
   /** @throws what `publishTarget` and StreamNames.publish() do */
   async #open(key: string): Promise<{ input: InputStream; config: RtmpProviderConfig }> {
-    const { peer, address, context: { registry, names, secure } } = this.#options;
+    const {
+      peer,
+      address,
+      context: { registry, names, secure },
+    } = this.#options;
     const { application, config, name } = publishTarget(registry, address, peer.localAddress, key);
     this.#log = this.#options.log.child({ stream: name });
     const origin = secure ? address.origin.replace(/^rtmp:/, 'rtmps:') : address.origin;
@@ -174,8 +181,18 @@ export class RtmpPublisher {
     const input = await names.publish(
       application,
       name,
-      { type: 'Rtmp', kind: 'rtmp', url: `${origin}/${address.app}/${name}`, connection: () => ({ transport: 'TCP', protocol: 'TCP', ...peer }) },
-      { replace: !config.blockDuplicateStreamName, maxConnections: config.maxConnection, silence: 'continue', isPassthrough },
+      {
+        type: 'Rtmp',
+        kind: 'rtmp',
+        url: `${origin}/${address.app}/${name}`,
+        connection: () => ({ transport: 'TCP', protocol: 'TCP', ...peer }),
+      },
+      {
+        replace: !config.blockDuplicateStreamName,
+        maxConnections: config.maxConnection,
+        silence: 'continue',
+        isPassthrough,
+      },
     );
     if (isPassthrough) passThrough(application, input);
     return { input, config };
@@ -207,7 +224,10 @@ export class RtmpPublisher {
     const { wire, context, connection } = this.#options;
     const faults = new FaultLog(this.#log);
     const ingest = new Ingest(input, {
-      config, extended: context.extended, log: this.#log, faults,
+      config,
+      extended: context.extended,
+      log: this.#log,
+      faults,
       onFailure: (reason) => connection.close(reason, 'warn'),
     });
     this.#publication = { input, ingest, faults, streamId };

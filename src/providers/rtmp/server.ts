@@ -45,7 +45,8 @@ export class RtmpServer {
     const server = new RtmpServer(options);
     const { port, tls } = options;
     try {
-      if (port !== undefined) server.#listener = await server.#listen(port, (socket, peer) => server.#begin(socket, peer, false));
+      if (port !== undefined)
+        server.#listener = await server.#listen(port, (socket, peer) => server.#begin(socket, peer, false));
       if (tls !== undefined) server.#tlsListener = await server.#listen(tls.port, server.#secured(tls.certificates));
     } catch (error) {
       await server.close();
@@ -96,7 +97,12 @@ export class RtmpServer {
   #begin(socket: Socket, peer: Peer, secure: boolean): void {
     const { registry, names, extended } = this.#options;
     const session: RtmpSession = new RtmpSession(socket, peer, {
-      registry, names, log: this.#log, extended, secure, partial: this.#partial,
+      registry,
+      names,
+      log: this.#log,
+      extended,
+      secure,
+      partial: this.#partial,
       onPublishing: (publishing) => this.#sessions.setWaiting(session, !publishing),
       onClose: () => this.#sessions.delete(session),
     });
@@ -106,7 +112,10 @@ export class RtmpServer {
   /** A connection counts as a session from its first byte of TLS on. */
   #secured(certificates: CertificateStore): OnSocket {
     const refuse = (reason: string, peer: Peer | undefined): void => {
-      this.#log.warn({ remote: peer && `${peer.remoteAddress}:${peer.remotePort}` }, `RTMPS connection refused: ${reason}`);
+      this.#log.warn(
+        { remote: peer && `${peer.remoteAddress}:${peer.remotePort}` },
+        `RTMPS connection refused: ${reason}`,
+      );
     };
     const front = createTlsFront({
       certificates,

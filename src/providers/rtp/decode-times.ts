@@ -29,7 +29,8 @@ export class DecodeTimes {
   /** The decoding time of the next picture, later than the one before and not behind its presentation where that can be. */
   next(presentation: number): number {
     const pending = this.#pending;
-    if (presentation < this.#last && this.#reordered < MAX_REORDERED && pending.length === this.#reordered) this.#reordered++;
+    if (presentation < this.#last && this.#reordered < MAX_REORDERED && pending.length === this.#reordered)
+      this.#reordered++;
     let at = pending.length;
     while (at > 0 && (pending[at - 1] as number) > presentation) at--;
     pending.splice(at, 0, presentation);

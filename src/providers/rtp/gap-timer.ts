@@ -32,10 +32,13 @@ export class GapTimer {
   }
 
   #waitUntil(deadline: number, now: number): NodeJS.Timeout {
-    return setTimeout(() => {
-      // what is in a socket already has its turn first
-      this.#turn = setImmediate(() => this.#giveUp());
-    }, Math.max(1, deadline - now)).unref();
+    return setTimeout(
+      () => {
+        // what is in a socket already has its turn first
+        this.#turn = setImmediate(() => this.#giveUp());
+      },
+      Math.max(1, deadline - now),
+    ).unref();
   }
 
   #giveUp(): void {

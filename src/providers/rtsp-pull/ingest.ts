@@ -68,18 +68,24 @@ export class RtspIngest {
       throw new PullError('none of its tracks can be taken');
     }
     const writer = new TrackWriter({
-      sink, clock: RTP_CLOCK, timeline: connectionClock(local),
+      sink,
+      clock: RTP_CLOCK,
+      timeline: connectionClock(local),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
     this.#intake = new Intake({
-      writer, silenceMs,
+      writer,
+      silenceMs,
       ...(counts.video > 0 && { pictureWaitMs: PICTURE_WAIT_MS }),
       tracks: () => this.#tracks.flatMap((track) => track?.lane.track ?? []),
       onFailure: (reason) => this.#end(reason),
     });
     const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
     this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
-    this.#hold = new AlignmentHold(() => clock.isAligned, (event) => this.#enter(event));
+    this.#hold = new AlignmentHold(
+      () => clock.isAligned,
+      (event) => this.#enter(event),
+    );
   }
 
   rtp(track: number, data: Buffer): void {
@@ -129,10 +135,15 @@ export class RtspIngest {
 
   #track(media: RtspMedia, clock: RtpClock, counts: Record<RtspMedia['kind'], number>): RtspTrack | undefined {
     const { faults, log, transport } = this.#options;
-    const { kind, format: { encoding } } = media;
+    const {
+      kind,
+      format: { encoding },
+    } = media;
     try {
       const track = new RtspTrack({
-        media, clock, faults,
+        media,
+        clock,
+        faults,
         id: streamTrackId(kind, counts[kind]),
         waitMs: transport === 'tcp' ? 0 : DATAGRAM_WAIT_MS,
         onEvent: (event) => this.#hold.push(event),

@@ -54,7 +54,14 @@ class RtspSource implements PullSource {
         this.#ingest?.close();
         const Ingest = media.some(({ format }) => format.encoding === TRANSPORT_STREAM) ? TsIngest : RtspIngest;
         this.#ingest = new Ingest({
-          media, transport, clock, ignoresReports, silenceMs, log, faults: this.#faults, onEnd: end,
+          media,
+          transport,
+          clock,
+          ignoresReports,
+          silenceMs,
+          log,
+          faults: this.#faults,
+          onEnd: end,
           sink: { setTracks: (tracks) => sink.tracks(tracks, []), write: (packet) => sink.packet(packet) },
           report: (track, data) => this.#client.report(track, data),
         });

@@ -8,8 +8,21 @@ import { AudioIntake } from '../intake/audio-intake.ts';
 import { UNDECLARED } from '../intake/declared.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 
-const VIDEO: Readonly<Record<string, VideoCodec>> = { H264: 'H264', H265: 'H265', HEVC: 'H265', VP8: 'VP8', VP9: 'VP9', AV1: 'AV1' };
-const AUDIO: Readonly<Record<string, AudioCodec>> = { OPUS: 'OPUS', PCMA: 'PCMA', PCMU: 'PCMU', 'MPEG4-GENERIC': 'AAC', 'MP4A-LATM': 'AAC' };
+const VIDEO: Readonly<Record<string, VideoCodec>> = {
+  H264: 'H264',
+  H265: 'H265',
+  HEVC: 'H265',
+  VP8: 'VP8',
+  VP9: 'VP9',
+  AV1: 'AV1',
+};
+const AUDIO: Readonly<Record<string, AudioCodec>> = {
+  OPUS: 'OPUS',
+  PCMA: 'PCMA',
+  PCMU: 'PCMU',
+  'MPEG4-GENERIC': 'AAC',
+  'MP4A-LATM': 'AAC',
+};
 /** Of which each frame tells its layer. */
 const MPEG_AUDIO = 'MPA';
 /** Where a description has parameter sets (RFC 6184 section 8.1, RFC 7798 section 7.1). */
@@ -17,7 +30,11 @@ const PARAMETER_SETS = ['sprop-parameter-sets', 'sprop-vps', 'sprop-sps', 'sprop
 
 /** What a described track is made of. @returns undefined where the first frame tells, or nothing is taken of the kind */
 export function trackSource(media: RtspMedia, id: number): VideoIntake | AudioIntake | undefined {
-  const { kind, format: { encoding }, bitrate } = media;
+  const {
+    kind,
+    format: { encoding },
+    bitrate,
+  } = media;
   const declared = { ...UNDECLARED, bitrate };
   if (kind === 'video') {
     const codec = VIDEO[encoding];
@@ -41,18 +58,23 @@ export function mpegAudioSource({ bitrate }: RtspMedia, id: number, frame: Buffe
 /** What is wrong in the description may be right in the frames. */
 function videoSource({ format: { parameters } }: RtspMedia, source: VideoIntake): VideoIntake {
   const sets = PARAMETER_SETS.flatMap((name) => (parameters[name] ?? '').split(','))
-    .map((text) => Buffer.from(text, 'base64')).filter(({ length }) => length > 2);
+    .map((text) => Buffer.from(text, 'base64'))
+    .filter(({ length }) => length > 2);
   // there is no picture in them: what is learnt is the track
-  if (sets.length > 0 && (source.codec === 'H264' || source.codec === 'H265')) tolerant(() => source.frame(joinNals(sets), 0, 0));
+  if (sets.length > 0 && (source.codec === 'H264' || source.codec === 'H265'))
+    tolerant(() => source.frame(joinNals(sets), 0, 0));
   return source;
 }
 
-function audioSource({ format: { encoding, parameters, clockRate }, channels }: RtspMedia, source: AudioIntake): AudioIntake {
+function audioSource(
+  { format: { encoding, parameters, clockRate }, channels }: RtspMedia,
+  source: AudioIntake,
+): AudioIntake {
   // those of LATM come with its packets
   if (encoding !== 'MPEG4-GENERIC') return source;
   const told = Buffer.from(parameters['config'] ?? '', 'hex');
   if (told.length > 0) tolerant(() => source.configure(told));
-  if (source.track === undefined) tolerant(() => source.configure(buildAudioSpecificConfig({ samplerate: clockRate, channels: channels || 1 })));
+  if (source.track === undefined)
+    tolerant(() => source.configure(buildAudioSpecificConfig({ samplerate: clockRate, channels: channels || 1 })));
   return source;
 }
-

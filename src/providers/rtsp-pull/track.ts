@@ -41,7 +41,11 @@ export class RtspTrack {
     this.reception = new Reception(format.clockRate);
     this.#clock = clock.track(format.clockRate, kind === 'audio');
     this.lane = new RtpLane({
-      kind, format, waitMs, faults, onEvent,
+      kind,
+      format,
+      waitMs,
+      faults,
+      onEvent,
       source: trackSource(media, id),
       identify: (frame) => mpegAudioSource(media, id, frame),
       clock: this.#clock,
@@ -50,8 +54,12 @@ export class RtspTrack {
 
   /** Takes a packet, whose bytes are its own from now on. @param now in milliseconds of the monotonic clock */
   push(packet: RtpPacket, now: number): void {
-    const { media: { payloadType, format }, faults } = this.#options;
-    if (packet.payloadType !== payloadType) return faults.count(`${format.encoding}: a packet of a payload type that was not described`);
+    const {
+      media: { payloadType, format },
+      faults,
+    } = this.#options;
+    if (packet.payloadType !== payloadType)
+      return faults.count(`${format.encoding}: a packet of a payload type that was not described`);
     if (this.#first === undefined) {
       this.#first = { ssrc: packet.ssrc, timestamp: packet.timestamp };
       this.#believeStart();

@@ -25,9 +25,14 @@ export class TsIngest {
     this.#track = media.findIndex(({ format }) => format.encoding === TRANSPORT_STREAM);
     clock.restart();
     this.#source = new TsSource({
-      log, faults,
+      log,
+      faults,
       sink: { setTracks: (tracks) => sink.setTracks(tracks), write: (packet) => sink.write(placed(packet, clock)) },
-      config: { timestampMode: clock.keepsTimes ? 'Original' : 'ZeroBased', packetSilenceTimeoutMs: silenceMs, audioMap: [] },
+      config: {
+        timestampMode: clock.keepsTimes ? 'Original' : 'ZeroBased',
+        packetSilenceTimeoutMs: silenceMs,
+        audioMap: [],
+      },
       onFailure: (reason) => {
         this.close();
         onEnd(reason);

@@ -38,7 +38,9 @@ export class SrtProvider {
     const provider = new SrtProvider(options);
     const { ip, bind } = options;
     provider.#ports = await SrtPorts.open({
-      ip, bind, log: provider.#log,
+      ip,
+      bind,
+      log: provider.#log,
       refuse: (id) => provider.#refuse(id),
       connection: (connection, id) => provider.#take(connection, id),
     });
@@ -95,7 +97,9 @@ export class SrtProvider {
   #take(connection: SrtConnection, id: StreamId): void {
     const { registry, names } = this.#options;
     const session: SrtSession = new SrtSession(connection, id, {
-      registry, names, log: this.#log,
+      registry,
+      names,
+      log: this.#log,
       onPublishing: () => this.#sessions.setWaiting(session, false),
       onLeaving: () => this.#leaving.add(session),
       onClose: () => {

@@ -41,7 +41,12 @@ export class SrtSession {
     this.#id = id;
     this.#context = context;
     const { peer } = connection;
-    this.#log = context.log.child({ remote: `${hostInUrl(peer.address)}:${peer.port}`, host: id.host, app: id.app, stream: id.stream });
+    this.#log = context.log.child({
+      remote: `${hostInUrl(peer.address)}:${peer.port}`,
+      host: id.host,
+      app: id.app,
+      stream: id.stream,
+    });
     this.#faults = new FaultLog(this.#log);
     const losses = new LossLog(this.#log, 'received');
     connection.handlers = {
@@ -89,7 +94,8 @@ export class SrtSession {
     const { app, stream, host } = this.#id;
     const url = `srt://${host}:${this.#connection.local?.port ?? 0}/${app}/${stream}`;
     return this.#context.names.publish(
-      vhost.demandApplication(app), stream,
+      vhost.demandApplication(app),
+      stream,
       { ...SOURCE, url, connection: () => this.#ends() },
       { ...publishOptions(config), silence: 'continue' },
     );
@@ -98,7 +104,11 @@ export class SrtSession {
   #begin(input: InputStream, { config }: Admission): void {
     this.#input = input;
     this.#source = new TsSource({
-      sink: input, config, log: this.#log, faults: this.#faults, onFailure: (reason) => this.close(reason, 'warn'),
+      sink: input,
+      config,
+      log: this.#log,
+      faults: this.#faults,
+      onFailure: (reason) => this.close(reason, 'warn'),
     });
     input.once('close', (reason) => this.close(reason));
     input.once('tracks', () => {

@@ -26,7 +26,12 @@ export class AudioLane implements Lane {
   #header: Buffer | undefined;
 
   /** @param item of the map, for a track that has one */
-  constructor(stream: ElementaryStream, ids: Pick<Lane, 'id' | 'index'>, item: AudioMapItem | undefined, events: LaneEvents) {
+  constructor(
+    stream: ElementaryStream,
+    ids: Pick<Lane, 'id' | 'index'>,
+    item: AudioMapItem | undefined,
+    events: LaneEvents,
+  ) {
     this.stream = stream;
     this.id = ids.id;
     this.index = ids.index;
@@ -73,7 +78,11 @@ export class AudioLane implements Lane {
     const { name, characteristics, language = this.stream.language } = this.#item ?? {};
     this.#header = undefined;
     return new AudioIntake({
-      id: this.id, codec, ...(name && { name }), ...(characteristics && { characteristics }), declared: { ...UNDECLARED, language },
+      id: this.id,
+      codec,
+      ...(name && { name }),
+      ...(characteristics && { characteristics }),
+      declared: { ...UNDECLARED, language },
     });
   }
 }

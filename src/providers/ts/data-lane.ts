@@ -26,13 +26,19 @@ export class DataLane implements Lane {
     this.index = ids.index;
     this.#events = events;
     this.track = Object.freeze({
-      id: ids.id, name: 'Data', type: 'data', codec: stream.form === 'ID3' ? 'ID3v2' : 'SCTE35', timebase: VIDEO_TIMEBASE, bypass: false,
+      id: ids.id,
+      name: 'Data',
+      type: 'data',
+      codec: stream.form === 'ID3' ? 'ID3v2' : 'SCTE35',
+      timebase: VIDEO_TIMEBASE,
+      bypass: false,
     });
   }
 
   pes({ streamId, pts }: PesHeader, payload: Buffer): void {
     const tags = id3Of(streamId, payload);
-    if (tags === undefined || pts === undefined || tags.length > MAX_EVENT_BYTES) this.#events.fault('timed metadata that cannot be used');
+    if (tags === undefined || pts === undefined || tags.length > MAX_EVENT_BYTES)
+      this.#events.fault('timed metadata that cannot be used');
     else this.#emit(tags, pts, 0);
   }
 

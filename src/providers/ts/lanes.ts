@@ -15,12 +15,18 @@ const FIRST_DATA_ID = 512;
  * that are free among their kind. A stream that takes the place of another on its PID gets its number.
  */
 export function assignLanes(
-  present: readonly Lane[], streams: readonly ElementaryStream[], open: (stream: ElementaryStream, ids: Ids) => Lane,
+  present: readonly Lane[],
+  streams: readonly ElementaryStream[],
+  open: (stream: ElementaryStream, ids: Ids) => Lane,
 ): Lane[] {
-  const reserved = new Map(streams.flatMap((stream) => {
-    const lane = present.find((candidate) => candidate.stream.pid === stream.pid && candidate.stream.kind === stream.kind);
-    return lane === undefined ? [] : [[stream, lane] as const];
-  }));
+  const reserved = new Map(
+    streams.flatMap((stream) => {
+      const lane = present.find(
+        (candidate) => candidate.stream.pid === stream.pid && candidate.stream.kind === stream.kind,
+      );
+      return lane === undefined ? [] : [[stream, lane] as const];
+    }),
+  );
   const taken = { video: new Set<number>(), audio: new Set<number>(), data: new Set<number>() };
   for (const [{ kind }, { index }] of reserved) taken[kind].add(index);
   return streams.flatMap((stream) => {
@@ -34,7 +40,12 @@ export function assignLanes(
   });
 }
 
-export function openLane(stream: ElementaryStream, ids: Ids, audioMap: readonly AudioMapItem[], events: LaneEvents): Lane {
+export function openLane(
+  stream: ElementaryStream,
+  ids: Ids,
+  audioMap: readonly AudioMapItem[],
+  events: LaneEvents,
+): Lane {
   switch (stream.form) {
     case 'H264':
     case 'H265':

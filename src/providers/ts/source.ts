@@ -61,11 +61,15 @@ export class TsSource {
     this.#options = options;
     const { sink, config, faults } = options;
     this.#writer = new TrackWriter({
-      sink, clock: CLOCK, timeline: new Timeline(CLOCK, config.timestampMode !== 'Original'),
+      sink,
+      clock: CLOCK,
+      timeline: new Timeline(CLOCK, config.timestampMode !== 'Original'),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
     this.#intake = new Intake({
-      writer: this.#writer, silenceMs: config.packetSilenceTimeoutMs, pictureWaitMs: PICTURE_WAIT_MS,
+      writer: this.#writer,
+      silenceMs: config.packetSilenceTimeoutMs,
+      pictureWaitMs: PICTURE_WAIT_MS,
       tracks: () => this.#lanes.flatMap(({ track }) => track ?? []),
       onFailure: (reason) => {
         this.close();
@@ -113,10 +117,12 @@ export class TsSource {
   #follow(streams: readonly ElementaryStream[], unknown: readonly UnknownStream[]): void {
     for (const { pid, unsupported } of unknown) this.#tell(pid, unsupported);
     const { audioMap } = this.#options.config;
-    this.#lanes = assignLanes(this.#lanes, streams, (stream, ids) => openLane(stream, ids, audioMap, {
-      unit: (unit) => this.#take(unit),
-      fault: (reason) => this.#options.faults.count(reason),
-    }));
+    this.#lanes = assignLanes(this.#lanes, streams, (stream, ids) =>
+      openLane(stream, ids, audioMap, {
+        unit: (unit) => this.#take(unit),
+        fault: (reason) => this.#options.faults.count(reason),
+      }),
+    );
     this.#byStream.clear();
     for (const lane of this.#lanes) this.#byStream.set(lane.stream, lane);
     const indexes = (kind: ElementaryStream['kind']) =>

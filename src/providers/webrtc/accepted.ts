@@ -3,7 +3,13 @@ import type { MediaTrack } from '../../core/track.ts';
 import { formatOf, hasLayers, isKnownFeedback, offeredCodec, type RtpCodec } from '../../webrtc/codecs.ts';
 import { receiverExtensions } from '../../webrtc/extensions.ts';
 import type { ReceivingMedia } from '../../webrtc/local-description.ts';
-import { answeredParameters, codecNamed, demandBundled, rankForReceiving, retransmissionOf } from '../../webrtc/negotiate.ts';
+import {
+  answeredParameters,
+  codecNamed,
+  demandBundled,
+  rankForReceiving,
+  retransmissionOf,
+} from '../../webrtc/negotiate.ts';
 import type { RemoteCodec, RemoteDescription, RemoteMedia } from '../../webrtc/remote-description.ts';
 import { kilnError } from '../../errors.ts';
 
@@ -35,7 +41,8 @@ export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[]
   const sending = offer.media.filter(({ sends }) => sends).filter(isMediaSection);
   if (sending.length === 0) throw kilnError('notAcceptable', 'it sends neither picture nor sound');
   for (const kind of ['video', 'audio'] as const) {
-    if (sending.filter((section) => section.kind === kind).length > 1) throw kilnError('notAcceptable', `it has more than one ${kind} section`);
+    if (sending.filter((section) => section.kind === kind).length > 1)
+      throw kilnError('notAcceptable', `it has more than one ${kind} section`);
   }
   demandBundled(offer, sending);
   return sending.map((section) => {
@@ -51,32 +58,55 @@ export function planAnswered(offered: readonly ReceivingMedia[], { media }: Remo
     const section = media.find((answered) => answered.mid === mid);
     if (section === undefined || !section.sends) return [];
     // what it can send with comes in the order that it prefers
-    const [format] = section.codecs.flatMap(({ payloadType }) => accepted.filter((codec) => codec.payloadType === payloadType));
+    const [format] = section.codecs.flatMap(({ payloadType }) =>
+      accepted.filter((codec) => codec.payloadType === payloadType),
+    );
     const codec = format && codecNamed(format.mimeType);
     if (format === undefined || codec === undefined) return [];
     const { rtxPayloadType, ...plain } = format;
     const retransmits = section.codecs.some(({ payloadType }) => payloadType === rtxPayloadType);
-    const agreed = extensions.filter(({ id, uri }) => section.extensions.some((other) => other.id === id && other.uri === uri));
-    return [{ mid, kind, codec, format: retransmits ? format : plain, extensions: agreed, rids: [], source: section.source }];
+    const agreed = extensions.filter(({ id, uri }) =>
+      section.extensions.some((other) => other.id === id && other.uri === uri),
+    );
+    return [
+      { mid, kind, codec, format: retransmits ? format : plain, extensions: agreed, rids: [], source: section.source },
+    ];
   });
   if (plans.length === 0) throw kilnError('notAcceptable', 'it takes up nothing of the offer');
   return plans;
 }
 
 /** Payload types of an offer to publishers beyond those that `offeredCodec` has. */
-const MORE_H264 = [['42001f', 106, 107], ['4d001f', 108, 109], ['64001f', 112, 113]] as const;
+const MORE_H264 = [
+  ['42001f', 106, 107],
+  ['4d001f', 108, 109],
+  ['64001f', 112, 113],
+] as const;
 const OFFERED_VIDEO = ['H264', 'VP8', 'VP9', 'AV1'] as const;
 
 /** What this end offers to take: picture and sound, in any codec that mediasoup routes. */
 export function offeredMedia(rtx: boolean): ReceivingMedia[] {
   const [h264, ...others] = OFFERED_VIDEO.map((codec) => offeredCodec(codec, rtx, 'All')) as [RtpCodec, ...RtpCodec[]];
   const profiles = MORE_H264.map(([profile, payloadType, rtxPayloadType]): RtpCodec => ({
-    ...h264, parameters: { ...h264.parameters, 'profile-level-id': profile }, payloadType, ...(rtx ? { rtxPayloadType } : {}),
+    ...h264,
+    parameters: { ...h264.parameters, 'profile-level-id': profile },
+    payloadType,
+    ...(rtx ? { rtxPayloadType } : {}),
   }));
-  const opus: RtpCodec = { ...offeredCodec('OPUS', false, 'All'), parameters: OPUS_WISHES, feedback: [{ type: 'transport-cc' }] };
-  const sections = [['video', [h264, ...profiles, ...others]], ['audio', [opus]]] as const;
+  const opus: RtpCodec = {
+    ...offeredCodec('OPUS', false, 'All'),
+    parameters: OPUS_WISHES,
+    feedback: [{ type: 'transport-cc' }],
+  };
+  const sections = [
+    ['video', [h264, ...profiles, ...others]],
+    ['audio', [opus]],
+  ] as const;
   return sections.map(([kind, accepted], index) => ({
-    mid: `${index}`, kind, accepted, rids: [],
+    mid: `${index}`,
+    kind,
+    accepted,
+    rids: [],
     extensions: receiverExtensions(kind).map(({ uri, preferredId }) => ({ uri, id: preferredId })),
   }));
 }
@@ -129,13 +159,20 @@ function planSection(section: RemoteMedia & { kind: 'video' | 'audio' }, rtx: bo
     .sort((one, other) => one.rank - other.rank || one.place - other.place);
   if (chosen === undefined) return undefined;
   const { codec, remote } = chosen;
-  const agreed = receiverExtensions(kind).flatMap(({ uri }) => section.extensions.find((offered) => offered.uri === uri) ?? []);
+  const agreed = receiverExtensions(kind).flatMap(
+    ({ uri }) => section.extensions.find((offered) => offered.uri === uri) ?? [],
+  );
   const rids = hasLayers(codec) && agreed.some(({ uri }) => uri.endsWith(':rtp-stream-id')) ? section.rids : [];
   // who is not to send qualities, and offered them, is not to name one either
   const isSingle = rids.length < section.rids.length;
   const extensions = isSingle ? agreed.filter(({ uri }) => !uri.endsWith('rtp-stream-id')) : agreed;
   return {
-    mid, kind, codec, extensions, source, rids,
+    mid,
+    kind,
+    codec,
+    extensions,
+    source,
+    rids,
     format: formatFor(codec, remote, rtx ? retransmissionOf(remote, section) : undefined),
   };
 }
@@ -143,7 +180,10 @@ function planSection(section: RemoteMedia & { kind: 'video' | 'audio' }, rtx: bo
 function formatFor(codec: Codec, remote: RemoteCodec, rtxPayloadType: number | undefined): RtpCodec {
   const { kind, mimeType, clockRate, channels } = formatOf(codec);
   return {
-    kind, mimeType, clockRate, ...(channels !== undefined && { channels }),
+    kind,
+    mimeType,
+    clockRate,
+    ...(channels !== undefined && { channels }),
     parameters: codec === 'OPUS' ? OPUS_WISHES : answeredParameters(remote.parameters),
     payloadType: remote.payloadType,
     ...(rtxPayloadType !== undefined && { rtxPayloadType }),

@@ -69,7 +69,10 @@ export class IngestDesk {
    * Takes the name of a stream and opens a session for it.
    * @throws what StreamNames.publish() does, streamAlreadyThere for streamExists; mediaUnavailable
    */
-  async open({ vhost, config }: IngestAdmission, { app, stream, origin, query, client }: PeerRequest): Promise<IngestSession> {
+  async open(
+    { vhost, config }: IngestAdmission,
+    { app, stream, origin, query, client }: PeerRequest,
+  ): Promise<IngestSession> {
     const { names, pool, bind, producers, log } = this.#options;
     if (this.#closed) throw kilnError('mediaUnavailable');
     const settled = this.#pending.add(client);
@@ -77,19 +80,26 @@ export class IngestDesk {
       const way = pool.way(query.get('transport'), bind.iceCandidates);
       const worker = pool.pick(way, () => false);
       let link: PeerLink | undefined;
-      const connection = (): Connection | undefined => link && connectionOf(link.transport.iceSelectedTuple, this.#relays);
+      const connection = (): Connection | undefined =>
+        link && connectionOf(link.transport.iceSelectedTuple, this.#relays);
       const application = vhost.demandApplication(app);
       this.#dismissSilent(application.stream(stream));
-      const input = await names.publish(
-        application,
-        stream,
-        { type: 'WebRTC', kind: 'webrtc', url: `${origin}/${app}/${stream}`, connection },
-        { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
-      ).catch((error: unknown) => {
-        throw error instanceof KilnError && error.code === 'streamExists' ? kilnError('streamAlreadyThere') : error;
-      });
+      const input = await names
+        .publish(
+          application,
+          stream,
+          { type: 'WebRTC', kind: 'webrtc', url: `${origin}/${app}/${stream}`, connection },
+          { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
+        )
+        .catch((error: unknown) => {
+          throw error instanceof KilnError && error.code === 'streamExists' ? kilnError('streamAlreadyThere') : error;
+        });
       try {
-        link = await PeerLink.open(worker, { way, timeoutMs: Math.max(config.timeout, CONSENT_MS), initialBitrate: BITRATE });
+        link = await PeerLink.open(worker, {
+          way,
+          timeoutMs: Math.max(config.timeout, CONSENT_MS),
+          initialBitrate: BITRATE,
+        });
       } catch (error) {
         input.close('the session could not be opened');
         throw error;
@@ -101,7 +111,10 @@ export class IngestDesk {
         throw kilnError('mediaUnavailable');
       }
       this.sessions.add(session);
-      session.once('connected', settled).once('close', settled).once('close', () => this.sessions.delete(session));
+      session
+        .once('connected', settled)
+        .once('close', settled)
+        .once('close', () => this.sessions.delete(session));
       return session;
     } catch (error) {
       settled();
@@ -112,7 +125,8 @@ export class IngestDesk {
   /** Who has gone without a word, as browsers do whose page is closed, does not keep the next one out as long as it may be silent. */
   #dismissSilent(present: InputStream | undefined): void {
     for (const session of this.sessions) {
-      if (session.input === present && session.silence > SILENT_MS) session.close('it fell silent, and another publisher came');
+      if (session.input === present && session.silence > SILENT_MS)
+        session.close('it fell silent, and another publisher came');
     }
   }
 

@@ -70,7 +70,9 @@ export class Ingest {
     const lanes = this.#sections.flatMap((section) => section.lanes);
     this.#gaps = new GapTimer(lanes);
     const writer = new TrackWriter({
-      sink: input, clock: RTP_CLOCK, timeline: new Timeline(RTP_CLOCK, !keepsTimes),
+      sink: input,
+      clock: RTP_CLOCK,
+      timeline: new Timeline(RTP_CLOCK, !keepsTimes),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
     const { timeout, packetSilenceTimeoutMs: silence } = config;
@@ -123,13 +125,19 @@ export class Ingest {
     const { codec, kind, rids } = plan;
     const { mimeType, clockRate } = formatOf(codec);
     const format = { encoding: mimeType.slice(mimeType.indexOf('/') + 1), clockRate, parameters: {} };
-    const lanes = Array.from({ length: Math.max(1, rids.length) }, (_, index) => new RtpLane({
-      kind, format, faults,
-      source: sourceOf(plan, streamTrackId(kind, index)),
-      waitMs: this.#options.config.rtx.maxHoldMs,
-      clock: this.#clock.track(clockRate, kind === 'audio'),
-      onEvent: (event) => this.#hear(section, event),
-    }));
+    const lanes = Array.from(
+      { length: Math.max(1, rids.length) },
+      (_, index) =>
+        new RtpLane({
+          kind,
+          format,
+          faults,
+          source: sourceOf(plan, streamTrackId(kind, index)),
+          waitMs: this.#options.config.rtx.maxHoldMs,
+          clock: this.#clock.track(clockRate, kind === 'audio'),
+          onEvent: (event) => this.#hear(section, event),
+        }),
+    );
     const section: Section = { plan, lanes, askedAt: -Infinity, wantedAt: undefined };
     return section;
   }
@@ -159,10 +167,14 @@ export class Ingest {
 
   #tick(): void {
     const now = performance.now();
-    const { config: { firInterval } } = this.#options;
+    const {
+      config: { firInterval },
+    } = this.#options;
     for (const section of this.#sections) {
       if (section.plan.kind === 'audio') continue;
-      const due = active(section, now).some(({ broken, lastKey }) => broken || (firInterval > 0 && now - lastKey >= firInterval));
+      const due = active(section, now).some(
+        ({ broken, lastKey }) => broken || (firInterval > 0 && now - lastKey >= firInterval),
+      );
       if (due) this.#askForKey(section, now);
       this.#askForReaders(section, now);
     }
@@ -194,7 +206,8 @@ export class Ingest {
 
   #seen(): string {
     const all = this.#sections.flatMap(({ plan: { codec }, lanes }) =>
-      lanes.map(({ packets, frames }) => `${codec}: ${packets} packets, ${frames} frames`));
+      lanes.map(({ packets, frames }) => `${codec}: ${packets} packets, ${frames} frames`),
+    );
     return all.join('; ');
   }
 

@@ -49,7 +49,8 @@ export class PublisherEntrance implements Entrance {
     return {
       session,
       sdp: describe(session, 'actpass', media),
-      answer: async (answer) => session.accept(planAnswered(media, answer), { fingerprint: answer.fingerprint, role: peerRole(answer.setup) }),
+      answer: async (answer) =>
+        session.accept(planAnswered(media, answer), { fingerprint: answer.fingerprint, role: peerRole(answer.setup) }),
       // publishers have none
       changeRendition: async () => {},
     };

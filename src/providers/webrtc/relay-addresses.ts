@@ -26,7 +26,9 @@ export class RelayAddresses {
     const named = (host: string): boolean => host !== '*' && isIP(host) === 0;
     this.#log = log;
     this.#names = [...new Set(hosts.filter(named))];
-    this.#fixed = new Set(hosts.filter((host) => !named(host)).flatMap((host) => (host === '*' ? ownAddresses() : canonicalAddress(host))));
+    this.#fixed = new Set(
+      hosts.filter((host) => !named(host)).flatMap((host) => (host === '*' ? ownAddresses() : canonicalAddress(host))),
+    );
     this.#lookUp();
   }
 
@@ -41,8 +43,16 @@ export class RelayAddresses {
     this.#lookedUp = performance.now();
     for (const host of this.#names) {
       lookup(host, { all: true }).then(
-        (found) => this.#found.set(host, found.map(({ address }) => canonicalAddress(address))),
-        (err: unknown) => this.#log.warn({ host, err }, 'the address of a relay cannot be found: who publishes through it is not told apart'),
+        (found) =>
+          this.#found.set(
+            host,
+            found.map(({ address }) => canonicalAddress(address)),
+          ),
+        (err: unknown) =>
+          this.#log.warn(
+            { host, err },
+            'the address of a relay cannot be found: who publishes through it is not told apart',
+          ),
       );
     }
   }
@@ -50,7 +60,9 @@ export class RelayAddresses {
 
 /** Of this machine, as others call them. */
 function ownAddresses(): string[] {
-  return localAddresses().filter(({ internal }) => !internal).map(({ address }) => canonicalAddress(address));
+  return localAddresses()
+    .filter(({ internal }) => !internal)
+    .map(({ address }) => canonicalAddress(address));
 }
 
 /** Host of a TURN URI (RFC 7065); undefined for another one, such as that of a STUN server. */

@@ -123,7 +123,8 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   /** Brings the byte counts up to date, and ends a session that never connected. @param now milliseconds since the Unix epoch */
   tick(now: number): void {
     if (this.#connected) this.#meter.poll();
-    else if (now - this.createdTime > connectTimeout(this.#options.config.timeout)) this.close('the publisher did not connect in time');
+    else if (now - this.createdTime > connectTimeout(this.#options.config.timeout))
+      this.close('the publisher did not connect in time');
   }
 
   /** Idempotent. */
@@ -150,7 +151,10 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     });
     await producer.enableTraceEvent(['sr']);
     const consumer = await direct.consume({
-      producerId: producer.id, rtpCapabilities: receiverCapabilities(consumable, []), pipe: true, enableRtx: false,
+      producerId: producer.id,
+      rtpCapabilities: receiverCapabilities(consumable, []),
+      pipe: true,
+      enableRtx: false,
     });
     if (this.#closed) throw kilnError('mediaUnavailable');
     this.#consumers.set(plan, consumer);
@@ -171,7 +175,10 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.#connected = true;
     this.#heardAt = performance.now();
     const ingest = new Ingest({
-      input, config, plans: this.#plans, faults: this.#faults,
+      input,
+      config,
+      plans: this.#plans,
+      faults: this.#faults,
       onKeyWanted: (plan) => this.#requestKeyFrame(plan),
       onFailure: (reason) => this.close(reason),
     });
@@ -192,10 +199,14 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   }
 
   #requestKeyFrame(plan: IngestPlan): void {
-    this.#consumers.get(plan)?.requestKeyFrame().catch((error: unknown) => {
-      // it fails only with the worker, which closes the session
-      if (!this.#closed && !this.#options.worker.closed) this.close(`a key frame cannot be asked for: ${(error as Error).message}`);
-    });
+    this.#consumers
+      .get(plan)
+      ?.requestKeyFrame()
+      .catch((error: unknown) => {
+        // it fails only with the worker, which closes the session
+        if (!this.#closed && !this.#options.worker.closed)
+          this.close(`a key frame cannot be asked for: ${(error as Error).message}`);
+      });
   }
 }
 

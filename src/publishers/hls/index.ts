@@ -16,7 +16,12 @@ export const HLS: HlsForm = {
   media: '.ts',
   config: ({ config }) => config.publishers.hls,
   addDefaultPlaylist: (output) =>
-    addDefaultPlaylist(output, { name: 'hls_default', fileName: 'playlist', enableTsPackaging: true, carries: isTsPackable }),
+    addDefaultPlaylist(output, {
+      name: 'hls_default',
+      fileName: 'playlist',
+      enableTsPackaging: true,
+      carries: isTsPackable,
+    }),
   package: (options) => new TsPackage(options.application.config.publishers.hls as HlsPublisherConfig, options),
   isChild: (file) => readName(file) !== undefined,
   master: (file) => (readName(file) === undefined ? MASTER.exec(file)?.[1] : undefined),

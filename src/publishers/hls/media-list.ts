@@ -10,7 +10,10 @@ export interface MediaListOptions {
 }
 
 /** Builds a media playlist of version 3 (RFC 8216 4.3). @param segments successive ones, not empty */
-export function buildMediaList(segments: readonly TsSegment[], { targetDuration, discontinuitySequence, uri }: MediaListOptions): string {
+export function buildMediaList(
+  segments: readonly TsSegment[],
+  { targetDuration, discontinuitySequence, uri }: MediaListOptions,
+): string {
   let text = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:${targetDuration}\n#EXT-X-MEDIA-SEQUENCE:${segments[0]?.msn ?? 0}\n`;
   if (discontinuitySequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}\n`;
   for (const segment of segments) {

@@ -44,7 +44,12 @@ export class TsPackage implements Package, VariantContext {
     this.query = defaultQuery(config);
     // players stay that far behind which they start with: a short first segment would be all they have for the time of a long one
     const durations = { chunkDuration: segmentDuration, segmentDuration, firstSegmentDuration: segmentDuration };
-    this.#segmenter = new Segmenter(RUNS, { ...durations, segmentCount, firstMsn: firstMsn(config, next), past: next?.past }, log, faults);
+    this.#segmenter = new Segmenter(
+      RUNS,
+      { ...durations, segmentCount, firstMsn: firstMsn(config, next), past: next?.past },
+      log,
+      faults,
+    );
   }
 
   get edition(): number {
@@ -80,7 +85,8 @@ export class TsPackage implements Package, VariantContext {
     this.#edition = nextEdition();
     const before = this.#variants;
     this.#variants = new Map();
-    for (const playlist of this.#playlists) for (const variant of this.#variantsOf(playlist, before)) this.#variants.set(variant.id, variant);
+    for (const playlist of this.#playlists)
+      for (const variant of this.#variantsOf(playlist, before)) this.#variants.set(variant.id, variant);
     for (const variant of before.values()) if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
     for (const variant of this.#variants.values()) variant.changed();
     if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.#start.expect();
@@ -108,7 +114,10 @@ export class TsPackage implements Package, VariantContext {
     const state = this.#start.stateOf(all);
     if (state === 'empty') throw kilnError('fileNotFound');
     if (state === 'starting') return undefined;
-    return buildMaster(all.filter(({ started }) => started), { output, targetDuration: this.targetDuration, uri });
+    return buildMaster(
+      all.filter(({ started }) => started),
+      { output, targetDuration: this.targetDuration, uri },
+    );
   }
 
   file(name: string): Resource | undefined {
@@ -143,7 +152,11 @@ export class TsPackage implements Package, VariantContext {
 
 /** The tracks that playlists may mean. */
 function named(tracks: readonly Track[], playlists: readonly Playlist[]): Track[] {
-  const names = new Set(playlists.flatMap(({ renditions }) => renditions.flatMap(({ videoVariantName, audioVariantName }) => [videoVariantName, audioVariantName])));
+  const names = new Set(
+    playlists.flatMap(({ renditions }) =>
+      renditions.flatMap(({ videoVariantName, audioVariantName }) => [videoVariantName, audioVariantName]),
+    ),
+  );
   return tracks.filter(({ name }) => names.has(name));
 }
 

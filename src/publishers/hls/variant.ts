@@ -112,11 +112,13 @@ export class Variant implements PackagedList, Startable {
 
   text(): Text {
     const { targetDuration, query } = this.#context;
-    return (this.#text ??= new Text(buildMediaList(this.listed, {
-      targetDuration,
-      discontinuitySequence: this.#discontinuities,
-      uri: ({ msn }) => `${segmentName(this.id, msn)}${query}`,
-    })));
+    return (this.#text ??= new Text(
+      buildMediaList(this.listed, {
+        targetDuration,
+        discontinuitySequence: this.#discontinuities,
+        uri: ({ msn }) => `${segmentName(this.id, msn)}${query}`,
+      }),
+    ));
   }
 
   /** The playlist may tell something else now. */
@@ -142,7 +144,9 @@ export class Variant implements PackagedList, Startable {
     const leading = own.find(({ gap }) => !gap) ?? (own[0] as Segment<Run>);
     const { discontinuity, wallClock, duration } = leading;
     if (this.#segments.length === 0) this.#discontinuities = this.packagers[0]?.window.discontinuitySequence ?? 0;
-    this.#segments.push(new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults));
+    this.#segments.push(
+      new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults),
+    );
     while (this.#segments.length - this.#listedFrom > this.#context.segmentCount) {
       if (this.#segments[this.#listedFrom++]?.discontinuity === true) this.#discontinuities++;
     }

@@ -2,7 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KilnError } from '../../errors.ts';
 
 /** Answers a viewer whose request failed with a line of text. */
-export function answerError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
+export function answerError(
+  error: Error & { statusCode?: number },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const known = error instanceof KilnError;
   const status = known ? error.status : (error.statusCode ?? 500);
   if (status === 503) reply.header('retry-after', '1');

@@ -19,7 +19,10 @@ export class Files {
 
   /** Follows what a rendition has, until it is dropped. */
   add(rendition: Rendition): void {
-    const { names, packager: { window, init } } = rendition;
+    const {
+      names,
+      packager: { window, init },
+    } = rendition;
     this.#put(names.chunklist(), { kind: 'list', rendition });
     this.#putInit(rendition, init);
     window.on('init', (next) => this.#putInit(rendition, next));
@@ -45,7 +48,13 @@ export class Files {
   #onComplete(rendition: Rendition, { msn, parts, gap }: Segment): void {
     const { names } = rendition;
     this.#files.delete(pathOf(names.part(msn, parts.length)));
-    if (!gap) this.#putMedia(names.segment(msn), 'segment', rendition, parts.map(({ data }) => data));
+    if (!gap)
+      this.#putMedia(
+        names.segment(msn),
+        'segment',
+        rendition,
+        parts.map(({ data }) => data),
+      );
     this.#putHint(rendition, msn + 1, 0);
   }
 

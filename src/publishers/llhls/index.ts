@@ -16,8 +16,14 @@ export const LLHLS: HlsForm = {
   media: '.m4s',
   config: ({ config }) => config.publishers.llhls,
   addDefaultPlaylist: (output) =>
-    addDefaultPlaylist(output, { name: 'llhls_default', fileName: 'llhls', enableTsPackaging: false, carries: isPackable }),
-  package: (options) => new Renditions({ ...options, config: options.application.config.publishers.llhls as LlhlsPublisherConfig }),
+    addDefaultPlaylist(output, {
+      name: 'llhls_default',
+      fileName: 'llhls',
+      enableTsPackaging: false,
+      carries: isPackable,
+    }),
+  package: (options) =>
+    new Renditions({ ...options, config: options.application.config.publishers.llhls as LlhlsPublisherConfig }),
   isChild: (file) => CHILD.test(file),
   master: (file) => (file.endsWith(PLAYLIST) && !CHILD.test(file) ? file.slice(0, -PLAYLIST.length) : undefined),
 };

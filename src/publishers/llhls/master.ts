@@ -16,14 +16,23 @@ export interface MasterOptions {
 }
 
 /** Builds a master playlist (RFC 8216bis 4.4.6): sound always in renditions of its own, in a group for each encoding. */
-export function buildMaster(variants: readonly Variant<Rendition>[], { output, targetDuration, uri }: MasterOptions): string {
-  const rates = new Map(renditionsOf(variants).map((one) => [one, bitrates([one.track], one.packager.window.listed, output, targetDuration)]));
+export function buildMaster(
+  variants: readonly Variant<Rendition>[],
+  { output, targetDuration, uri }: MasterOptions,
+): string {
+  const rates = new Map(
+    renditionsOf(variants).map((one) => [
+      one,
+      bitrates([one.track], one.packager.window.listed, output, targetDuration),
+    ]),
+  );
   const groups: Groups = new Map();
   let streams = '';
   for (const { video, audios } of variants) {
     const leading = video ?? audios[0];
     if (leading === undefined) continue;
-    const group = audios.length === 0 || (video === undefined && audios.length === 1) ? undefined : groupOf(audios, groups);
+    const group =
+      audios.length === 0 || (video === undefined && audios.length === 1) ? undefined : groupOf(audios, groups);
     let line = bandwidth(video, audios, rates);
     if (video !== undefined) line += pictureOf(video.track as VideoTrack, output);
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
@@ -45,7 +54,11 @@ function groupOf(audios: readonly Rendition[], groups: Groups): string {
     const group = count === 1 ? base : `${base}_${count}`;
     const members = groups.get(group);
     if (members === undefined) groups.set(group, audios);
-    if (members === undefined || (members.length === audios.length && members.every((member, at) => member === audios[at]))) return group;
+    if (
+      members === undefined ||
+      (members.length === audios.length && members.every((member, at) => member === audios[at]))
+    )
+      return group;
   }
 }
 

@@ -1,4 +1,10 @@
-import { ChunklistBuilder, type ChunklistForm, type ChunklistOptions, type FileNames, type RenditionReport } from '../../packaging/playlist.ts';
+import {
+  ChunklistBuilder,
+  type ChunklistForm,
+  type ChunklistOptions,
+  type FileNames,
+  type RenditionReport,
+} from '../../packaging/playlist.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import type { OnLeft } from '../playlists/answer.ts';
@@ -86,7 +92,12 @@ export class Rendition implements PackagedList, Startable {
     }
     const { window, partTarget } = this.packager;
     return (this.#texts[form] ??= new Text(
-      this.#builder.build(window, form, { ...context.chunklistOptions(), partTarget: ceiling(partTarget) }, context.reports(this)),
+      this.#builder.build(
+        window,
+        form,
+        { ...context.chunklistOptions(), partTarget: ceiling(partTarget) },
+        context.reports(this),
+      ),
     ));
   }
 

@@ -51,7 +51,16 @@ export class Renditions implements Package, RenditionContext {
     const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
     this.#segmenter = new Segmenter(
       FRAGMENTS,
-      { chunkDuration, segmentDuration, firstSegmentDuration, segmentCount, firstMsn: firstMsn(config, next), past: next?.past }, log, faults,
+      {
+        chunkDuration,
+        segmentDuration,
+        firstSegmentDuration,
+        segmentCount,
+        firstMsn: firstMsn(config, next),
+        past: next?.past,
+      },
+      log,
+      faults,
     );
   }
 
@@ -88,9 +97,17 @@ export class Renditions implements Package, RenditionContext {
     const state = this.#start.stateOf(renditionsOf(variants(playlist, all)));
     if (state === 'empty') throw kilnError('fileNotFound');
     if (state === 'starting') return undefined;
-    return buildMaster(variants(playlist, all.filter(({ started }) => started)), {
-      output, targetDuration: this.targetDuration, uri: ({ names }) => uri(names.chunklist()),
-    });
+    return buildMaster(
+      variants(
+        playlist,
+        all.filter(({ started }) => started),
+      ),
+      {
+        output,
+        targetDuration: this.targetDuration,
+        uri: ({ names }) => uri(names.chunklist()),
+      },
+    );
   }
 
   wake(): void {

@@ -122,7 +122,10 @@ export class Playback implements Consumer {
     const { bitstream, packetType } = form;
     this.#stream.cork();
     const sent = this.#writer.write(
-      { track: track.id, pts, dts, duration, mediaType, key, bitstream, packetType }, pieces, size, this.#put,
+      { track: track.id, pts, dts, duration, mediaType, key, bitstream, packetType },
+      pieces,
+      size,
+      this.#put,
     );
     this.#stream.uncork();
     this.#options.onSent(sent);

@@ -70,26 +70,29 @@ export class OvtServer {
 
   async #listen(): Promise<void> {
     const { host, port, proxyNetworks, networks } = this.#options;
-    this.#listener = await listenTcp({ host, port, proxyNetworks, log: this.#log }, (socket, { remoteAddress, remotePort }) => {
-      const refused = this.#objection(includes(networks, remoteAddress));
-      if (refused !== undefined) {
-        this.#faults.count(`OVT connection refused: ${refused}`);
-        socket.on('error', () => {}).destroy();
-        return;
-      }
-      const log = this.#log.child({ remote: `${remoteAddress}:${remotePort}` });
-      this.#lastId = (this.#lastId + 1) % RANGE_32;
-      const session: OvtSession = new OvtSession(socket, {
-        log,
-        id: this.#lastId,
-        forms: 'framed',
-        find: (url) => this.#find(url),
-        admit: (found, url, player) => this.#accounts.open(found, url, player),
-        onPlaying: () => this.#sessions.setWaiting(session, false),
-        onClose: () => this.#sessions.delete(session),
-      });
-      this.#sessions.add(session);
-    });
+    this.#listener = await listenTcp(
+      { host, port, proxyNetworks, log: this.#log },
+      (socket, { remoteAddress, remotePort }) => {
+        const refused = this.#objection(includes(networks, remoteAddress));
+        if (refused !== undefined) {
+          this.#faults.count(`OVT connection refused: ${refused}`);
+          socket.on('error', () => {}).destroy();
+          return;
+        }
+        const log = this.#log.child({ remote: `${remoteAddress}:${remotePort}` });
+        this.#lastId = (this.#lastId + 1) % RANGE_32;
+        const session: OvtSession = new OvtSession(socket, {
+          log,
+          id: this.#lastId,
+          forms: 'framed',
+          find: (url) => this.#find(url),
+          admit: (found, url, player) => this.#accounts.open(found, url, player),
+          onPlaying: () => this.#sessions.setWaiting(session, false),
+          onClose: () => this.#sessions.delete(session),
+        });
+        this.#sessions.add(session);
+      },
+    );
   }
 
   #objection(allowed: boolean): string | undefined {
@@ -105,8 +108,12 @@ export class OvtServer {
     if (vhost !== undefined) checkAccess(vhost, 'publishers', 'ovt');
     const application = await vhost?.viewed(app, stream);
     const config = application?.config.publishers.ovt;
-    const output = application !== undefined && config !== undefined ? application.output(stream) ?? (await this.#options.find(application, stream, query)) : undefined;
-    if (application === undefined || config === undefined || output === undefined) throw kilnError('ovtStreamNotFound', name);
+    const output =
+      application !== undefined && config !== undefined
+        ? (application.output(stream) ?? (await this.#options.find(application, stream, query)))
+        : undefined;
+    if (application === undefined || config === undefined || output === undefined)
+      throw kilnError('ovtStreamNotFound', name);
     return { application, output, delayMs: config.delayBufferTimeMs };
   }
 }

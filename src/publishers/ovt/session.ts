@@ -6,7 +6,15 @@ import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
-import { GONE, isRequest, readMessage, TRACK_CHANGED, writeMessage, type Request, type Response } from '../../protocols/ovt/message.ts';
+import {
+  GONE,
+  isRequest,
+  readMessage,
+  TRACK_CHANGED,
+  writeMessage,
+  type Request,
+  type Response,
+} from '../../protocols/ovt/message.ts';
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl, type OvtUrl } from '../../protocols/ovt/url.ts';
@@ -78,8 +86,15 @@ export class OvtSession {
     this.#stream = stream;
     this.#options = options;
     this.#log = options.log;
-    this.#receiver = new Receiver(LIMITS, { message: (text) => this.#onMessage(text), frame: () => {}, loss: () => {} });
-    this.#timer = setTimeout(() => this.close(`played nothing within ${PLAY_TIMEOUT_MS} ms`, 'warn'), PLAY_TIMEOUT_MS).unref();
+    this.#receiver = new Receiver(LIMITS, {
+      message: (text) => this.#onMessage(text),
+      frame: () => {},
+      loss: () => {},
+    });
+    this.#timer = setTimeout(
+      () => this.close(`played nothing within ${PLAY_TIMEOUT_MS} ms`, 'warn'),
+      PLAY_TIMEOUT_MS,
+    ).unref();
     stream.on('data', (bytes: Buffer) => this.#receive(bytes));
     stream.on('error', (error) => this.close(`connection lost: ${error.message}`));
     stream.on('end', () => this.close('the client hung up'));
@@ -132,15 +147,26 @@ export class OvtSession {
     const id = Number.isInteger(message?.id) ? (message?.id as number) : 0;
     try {
       if (message === undefined) throw kilnError('ovtRequestMalformed');
-      const action = isRequest(message) && Object.hasOwn(this.#actions, message.application) ? this.#actions[message.application] : undefined;
+      const action =
+        isRequest(message) && Object.hasOwn(this.#actions, message.application)
+          ? this.#actions[message.application]
+          : undefined;
       if (action === undefined) throw kilnError('ovtRequestIncomplete');
       await action(message as Request);
     } catch (error) {
       if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an OVT request failed');
       const { code, status, message: told } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
       const isUnknown = code === 'ovtRequestIncomplete' || code === 'ovtRequestMalformed';
-      this.#log.info({ code: status, request: String(message?.application).slice(0, 40) }, `OVT request refused: ${told}`);
-      this.#respond({ id, application: isUnknown ? 'unknown' : String(message?.application), code: status, message: told });
+      this.#log.info(
+        { code: status, request: String(message?.application).slice(0, 40) },
+        `OVT request refused: ${told}`,
+      );
+      this.#respond({
+        id,
+        application: isUnknown ? 'unknown' : String(message?.application),
+        code: status,
+        message: told,
+      });
     }
   }
 
@@ -168,7 +194,7 @@ export class OvtSession {
   /** @throws ovtStreamNotFound, ovtTracksetNotFound, ovtStreamNotStarted, and what `find` throws */
   async #find(target: string): Promise<{ url: OvtUrl; found: Found; offer: Offer }> {
     const url = parseOvtUrl(target);
-    const found = url && await this.#options.find(url);
+    const found = url && (await this.#options.find(url));
     if (url === undefined || found === undefined) throw kilnError('ovtStreamNotFound', target.slice(0, 300));
     if (!(await isStarted(found.output))) throw kilnError('ovtStreamNotStarted');
     return { url, found, offer: new Offer(found.application, found.output, url.trackset, this.#options.forms) };
@@ -196,7 +222,8 @@ export class OvtSession {
   }
 
   #check(): void {
-    if (this.#playback !== undefined && this.#playback.stalledMs > MAX_STALLED_MS) this.close('the client reads nothing', 'warn');
+    if (this.#playback !== undefined && this.#playback.stalledMs > MAX_STALLED_MS)
+      this.close('the client reads nothing', 'warn');
     else if (this.#options.keepAlive && this.#stream.writableLength === 0) this.#notify('notify', 'alive');
   }
 

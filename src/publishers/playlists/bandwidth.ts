@@ -24,8 +24,14 @@ export interface Rates {
  * What a rendition takes of a viewer's line: by the segments of the window, and no less than its encoder was asked
  * for, for a quiet picture may move the next moment.
  */
-export function bitrates(tracks: readonly MediaTrack[], listed: readonly Weighed[], output: OutputStream, targetDuration: number): Rates {
-  const sum = (of: (track: MediaTrack) => number | undefined): number => tracks.reduce((all, track) => all + (of(track) ?? 0), 0);
+export function bitrates(
+  tracks: readonly MediaTrack[],
+  listed: readonly Weighed[],
+  output: OutputStream,
+  targetDuration: number,
+): Rates {
+  const sum = (of: (track: MediaTrack) => number | undefined): number =>
+    tracks.reduce((all, track) => all + (of(track) ?? 0), 0);
   const declared = sum(({ bitrate }) => (bitrate > 0 && bitrate <= MAX_BANDWIDTH ? Math.round(bitrate) : 0));
   const segments = listed.filter(({ gap }) => !gap);
   if (segments.length === 0) {
@@ -44,7 +50,8 @@ function peak(segments: readonly Weighed[], targetDuration: number): number {
     for (let to = from; to < segments.length; to++) {
       seconds += (segments[to] as Weighed).duration;
       if (seconds > PEAK_TARGETS.most * targetDuration) break;
-      if (seconds >= PEAK_TARGETS.least * targetDuration) highest = Math.max(highest, rate(segments.slice(from, to + 1)));
+      if (seconds >= PEAK_TARGETS.least * targetDuration)
+        highest = Math.max(highest, rate(segments.slice(from, to + 1)));
     }
   }
   return highest;

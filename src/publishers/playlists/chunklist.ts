@@ -28,7 +28,12 @@ export interface Chunklist {
  * @param since when the request came, in milliseconds since the epoch
  * @throws playlistDirective, playlistOverdue, streamInterrupted, fileNotFound, tooManyWaiting
  */
-export function answerChunklist(of: Chunklist, directives: Directives, hold: Hold, since = Date.now()): FileAnswer | Promise<FileAnswer> {
+export function answerChunklist(
+  of: Chunklist,
+  directives: Directives,
+  hold: Hold,
+  since = Date.now(),
+): FileAnswer | Promise<FileAnswer> {
   const { position } = of;
   if (position === undefined) return of.continues ? answerBegun(of, directives, hold, since) : STARTING;
   const { part, skip, legacy } = directives;

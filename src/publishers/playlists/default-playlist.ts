@@ -16,7 +16,10 @@ export function addDefaultPlaylist(output: OutputStream, of: DefaultPlaylist): v
 }
 
 /** Every picture with one sound (facts/05-hls.md): AAC where there is any, for many HLS players know no other. */
-function defaultPlaylist(tracks: readonly Track[], { name, fileName, enableTsPackaging, carries }: DefaultPlaylist): Playlist | undefined {
+function defaultPlaylist(
+  tracks: readonly Track[],
+  { name, fileName, enableTsPackaging, carries }: DefaultPlaylist,
+): Playlist | undefined {
   const packable = tracks.filter(carries);
   if (packable.length === 0) return undefined;
   const sounds = packable.filter(({ type }) => type === 'audio');

@@ -10,7 +10,12 @@ const heldOn = new WeakMap<Socket, number>();
 /** Holds one request, until its client leaves or too many of its connection are held. */
 export function holdOn(reply: FastifyReply): Hold {
   return (wait, most = MAX_HELD) => {
-    const { raw, request: { raw: { socket } } } = reply;
+    const {
+      raw,
+      request: {
+        raw: { socket },
+      },
+    } = reply;
     const held = heldOn.get(socket) ?? 0;
     if (held >= most) throw kilnError('tooManyWaiting');
     const waiting = wait((cancel) => (raw.destroyed ? cancel() : raw.once('close', cancel)));

@@ -38,10 +38,22 @@ export function readKept(value: unknown): Kept | undefined {
 }
 
 /** @returns undefined as long as there is nothing to continue */
-export function toKept(run: string, progress: Progress, facts: Pick<Kept, 'complete' | 'at' | 'segmentDuration'>, kicked: Iterable<string>): Kept | undefined {
+export function toKept(
+  run: string,
+  progress: Progress,
+  facts: Pick<Kept, 'complete' | 'at' | 'segmentDuration'>,
+  kicked: Iterable<string>,
+): Kept | undefined {
   const { msn, discontinuities, inits } = progress;
   if (msn < 0) return undefined;
-  return { run, msn, discontinuities: Math.max(0, discontinuities), inits: [...inits], ...facts, kicked: [...kicked].slice(-MAX_KICKED) };
+  return {
+    run,
+    msn,
+    discontinuities: Math.max(0, discontinuities),
+    inits: [...inits],
+    ...facts,
+    kicked: [...kicked].slice(-MAX_KICKED),
+  };
 }
 
 /** Whether there is more to keep than before: that it is later is not enough. */

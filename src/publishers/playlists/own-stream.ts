@@ -206,11 +206,17 @@ export class OwnStream implements PlayedStream {
 
   /** Tells what who continues the stream has to know; of segments, when one has begun. */
   #keep(complete = false): void {
-    const { config: { segmentDuration }, package: { progress } } = this;
+    const {
+      config: { segmentDuration },
+      package: { progress },
+    } = this;
     const kept = toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
     if (kept === undefined || (this.#kept !== undefined && !isNews(kept, this.#kept))) return;
     this.#kept = kept;
-    const { name, input: { continuity } } = this.#output;
+    const {
+      name,
+      input: { continuity },
+    } = this.#output;
     continuity.keep(keyOf(this.#form, name), kept);
   }
 
@@ -224,7 +230,8 @@ export class OwnStream implements PlayedStream {
     const { maxConnection } = this.config;
     // who plays what may be continued has been let in before
     if (maxConnection === 0 || this.interrupted) return;
-    if (this.#application.counters.publishers[this.#form.kind] >= maxConnection) throw kilnError('tooManyConnections', maxConnection);
+    if (this.#application.counters.publishers[this.#form.kind] >= maxConnection)
+      throw kilnError('tooManyConnections', maxConnection);
   }
 }
 

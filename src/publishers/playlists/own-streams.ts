@@ -91,7 +91,8 @@ export class OwnStreams {
     for (const [application, streams] of this.#streams) {
       if (application.name !== app || application.vhost.name !== vhost) continue;
       for (const [name, stream] of streams) {
-        if (stream.interrupted && this.#options.directory.known(application, name) !== undefined) this.#drop(application, name, stream);
+        if (stream.interrupted && this.#options.directory.known(application, name) !== undefined)
+          this.#drop(application, name, stream);
       }
     }
   }

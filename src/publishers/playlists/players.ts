@@ -17,7 +17,13 @@ class Player implements Session, Viewer {
   lastSeen: number;
   leave: () => void = () => {};
 
-  constructor(kind: HlsForm['kind'], token: string, { id, issued }: SessionClaims, now: number, kick: (player: Player) => void) {
+  constructor(
+    kind: HlsForm['kind'],
+    token: string,
+    { id, issued }: SessionClaims,
+    now: number,
+    kick: (player: Player) => void,
+  ) {
     this.kind = kind;
     this.id = id;
     this.createdTime = issued;

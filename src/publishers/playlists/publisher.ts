@@ -47,7 +47,8 @@ export class PlaylistPublisher {
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
     const { registry, cluster, directory, calls, log, tokenKey, crossDomains } = options;
-    const tokens = ({ internalName }: Application, name: string) => new SessionTokens(tokenKey, `${internalName}/${name}`);
+    const tokens = ({ internalName }: Application, name: string) =>
+      new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
     this.#own = new OwnStreams({ form, directory, tokens, log });
     this.#remote = new RemoteStreams({ form, cluster, directory, tokens, log });
@@ -72,7 +73,11 @@ export class PlaylistPublisher {
   }
 
   /** @param query of a request for a master playlist */
-  #find(application: Application, name: string, query: URLSearchParams | undefined): PlayedStream | undefined | Promise<PlayedStream | undefined> {
+  #find(
+    application: Application,
+    name: string,
+    query: URLSearchParams | undefined,
+  ): PlayedStream | undefined | Promise<PlayedStream | undefined> {
     const own = this.#own.find(application, name);
     if (own?.interrupted === false) return query === undefined ? own : this.#named(own, application, name, query);
     const remote = this.#remote.find(application, name);
@@ -85,15 +90,30 @@ export class PlaylistPublisher {
    * A stream for a player that may name its session, which viewers by other publishers may have on other nodes.
    * @throws sessionExists
    */
-  #named(own: OwnStream, application: Application, name: string, query: URLSearchParams): OwnStream | Promise<OwnStream> {
+  #named(
+    own: OwnStream,
+    application: Application,
+    name: string,
+    query: URLSearchParams,
+  ): OwnStream | Promise<OwnStream> {
     const output = application.outputs.get(name);
     const id = own.config.originMode ? undefined : sessionName(query);
     // whom this node knows it goes on with, or refuses, by itself
-    if (output === undefined || id === undefined || output.input.session(id) !== undefined || output.input.kicked.has(id)) return own;
+    if (
+      output === undefined ||
+      id === undefined ||
+      output.input.session(id) !== undefined ||
+      output.input.kicked.has(id)
+    )
+      return own;
     return this.#options.sessionNames.take(application, output, id).then(() => own);
   }
 
-  async #search(application: Application, name: string, query: URLSearchParams | undefined): Promise<PlayedStream | undefined> {
+  async #search(
+    application: Application,
+    name: string,
+    query: URLSearchParams | undefined,
+  ): Promise<PlayedStream | undefined> {
     const { bring } = this.#options;
     let located = await this.#remote.locate(application, name);
     if (located === undefined && query !== undefined && (await bring?.(application, name, query)) === true) {

@@ -78,9 +78,16 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
   return after(found, (application) => serveOf(form, application, directory, request, reply));
 }
 
-function serveOf(form: HlsForm, application: Application | undefined, directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
+function serveOf(
+  form: HlsForm,
+  application: Application | undefined,
+  directory: Directory,
+  request: Request,
+  reply: FastifyReply,
+): Promise<void> | void {
   const { app, stream: name } = request.params;
-  if (application === undefined || form.config(application) === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
+  if (application === undefined || form.config(application) === undefined)
+    throw kilnError('streamNotFound', `${app}/${name}`);
   directory.crossDomains.apply(application, request, reply);
   checkAccess(application.vhost, 'publishers', form.kind);
   const query = isMaster(form, request.params) ? new URLSearchParams(queryOf(request)) : undefined;
@@ -108,7 +115,12 @@ function isMaster(form: HlsForm, { file, token }: Params): boolean {
 }
 
 /** @throws as PlayedStream.admit; fileNotFound */
-function admit(form: HlsForm, stream: PlayedStream, token: string | undefined, file: string): Viewer | undefined | Promise<Viewer | undefined> {
+function admit(
+  form: HlsForm,
+  stream: PlayedStream,
+  token: string | undefined,
+  file: string,
+): Viewer | undefined | Promise<Viewer | undefined> {
   if (stream.config.originMode) {
     if (token !== undefined) throw kilnError('fileNotFound');
     return undefined;
@@ -120,11 +132,19 @@ function admit(form: HlsForm, stream: PlayedStream, token: string | undefined, f
 function serveMaster(stream: PlayedStream, name: string, request: Request, reply: FastifyReply): Promise<void> | void {
   return after(stream.master(name, queryOf(request)), (text) => {
     if (text === undefined) return sendNothing(reply);
-    return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => stream.sent(bytes, undefined));
+    return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) =>
+      stream.sent(bytes, undefined),
+    );
   });
 }
 
-function serveFile(form: HlsForm, stream: PlayedStream, viewer: Viewer | undefined, request: Request, reply: FastifyReply): Promise<void> | void {
+function serveFile(
+  form: HlsForm,
+  stream: PlayedStream,
+  viewer: Viewer | undefined,
+  request: Request,
+  reply: FastifyReply,
+): Promise<void> | void {
   const { file } = request.params;
   const directives = parseDirectives(form.directives && file.endsWith(PLAYLIST) ? queryOf(request) : '');
   const { cacheControl: ages } = stream.config;

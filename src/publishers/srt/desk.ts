@@ -67,7 +67,8 @@ export class SrtDesk {
     const application = (await vhost.viewed(id.app, id.stream)) ?? vhost.application(id.app);
     this.#checkRoom(application);
     const output = application.output(id.stream) ?? (await find(application, id.stream, id.query));
-    if (output === undefined || !(await isStarted(output))) throw kilnError('streamNotFound', `${application.internalName}/${id.stream}`);
+    if (output === undefined || !(await isStarted(output)))
+      throw kilnError('streamNotFound', `${application.internalName}/${id.stream}`);
     const session = sessionId(id.query);
     if (sessionName(id.query) !== undefined) await sessionNames.take(application, output, session);
     // others came in while it was waited
@@ -88,6 +89,7 @@ export class SrtDesk {
   #checkRoom({ config, counters, vhost, name }: Application): void {
     const { srt } = config.publishers;
     if (srt === undefined) throw kilnError('providerDisabled', 'SRT', internalName(vhost.name, name));
-    if (srt.maxConnection > 0 && counters.publishers.srt >= srt.maxConnection) throw kilnError('tooManyConnections', srt.maxConnection);
+    if (srt.maxConnection > 0 && counters.publishers.srt >= srt.maxConnection)
+      throw kilnError('tooManyConnections', srt.maxConnection);
   }
 }

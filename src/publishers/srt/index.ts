@@ -72,7 +72,9 @@ export class SrtPublisher {
   async #listen(): Promise<void> {
     const { ip, bind } = this.#options;
     this.#ports = await SrtPorts.open({
-      ip, bind, log: this.#log,
+      ip,
+      bind,
+      log: this.#log,
       refuse: (id) => this.#refuse(id),
       connection: (connection, id) => this.#take(connection, id),
     });
@@ -122,10 +124,17 @@ export class SrtPublisher {
   #feedOf({ output, playlist, delayMs }: Admission): TsFeed {
     const { fileName = '' } = playlist;
     const feeds = this.#feeds.get(output) ?? new Map<string, TsFeed>();
-    const feed = feeds.get(fileName) ?? new TsFeed(output, { fileName, delayMs, faults: this.#faults, onEnd: () => {
-      feeds.delete(fileName);
-      if (feeds.size === 0) this.#feeds.delete(output);
-    } });
+    const feed =
+      feeds.get(fileName) ??
+      new TsFeed(output, {
+        fileName,
+        delayMs,
+        faults: this.#faults,
+        onEnd: () => {
+          feeds.delete(fileName);
+          if (feeds.size === 0) this.#feeds.delete(output);
+        },
+      });
     feeds.set(fileName, feed);
     this.#feeds.set(output, feeds);
     return feed;

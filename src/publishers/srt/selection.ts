@@ -26,7 +26,12 @@ function defaultPlaylist(tracks: readonly Track[], fileName: string): Playlist |
   return {
     name: DEFAULT_NAME,
     fileName,
-    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: true },
+    options: {
+      webrtcAutoAbr: true,
+      webrtcAudioOnlyFallback: false,
+      hlsChunklistPathDepth: -1,
+      enableTsPackaging: true,
+    },
     renditions: [{ name: 'default', videoVariantName, audioVariantName }],
   };
 }

@@ -96,7 +96,8 @@ export class SrtViewer implements Session {
 
   /** Looks after a viewer who takes nothing. */
   check(now: number): void {
-    if (this.#stalledSince !== undefined && now - this.#stalledSince > MAX_STALLED_MS) this.close('the viewer takes nothing', 'warn');
+    if (this.#stalledSince !== undefined && now - this.#stalledSince > MAX_STALLED_MS)
+      this.close('the viewer takes nothing', 'warn');
   }
 
   /** @param level how the reason is logged */
@@ -104,7 +105,9 @@ export class SrtViewer implements Session {
     if (this.#closed) return;
     this.#closed = true;
     const dropped = this.#reader?.dropped ?? 0;
-    this.#connection.close((srt) => this.#log[level]({ srt, ...(dropped > 0 && { dropped }) }, `SRT viewer closed: ${reason}`));
+    this.#connection.close((srt) =>
+      this.#log[level]({ srt, ...(dropped > 0 && { dropped }) }, `SRT viewer closed: ${reason}`),
+    );
     this.#leave();
     this.#context.onClose();
   }
@@ -114,7 +117,8 @@ export class SrtViewer implements Session {
     const { output, id } = admission;
     if (output.closed) throw kilnError('streamNotFound', output.name);
     const { maxMessageBytes } = this.#connection;
-    if (maxMessageBytes < PACKET_BYTES) return this.close(`it takes no messages of more than ${maxMessageBytes} bytes`, 'warn');
+    if (maxMessageBytes < PACKET_BYTES)
+      return this.close(`it takes no messages of more than ${maxMessageBytes} bytes`, 'warn');
     this.#messageBytes = Math.min(MESSAGE_BYTES, maxMessageBytes - (maxMessageBytes % PACKET_BYTES));
     this.#id = id;
     this.#output = output;

@@ -67,7 +67,11 @@ export class PicturesElsewhere {
       return { status: 200, headers: { 'content-type': type }, body: picture };
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      return { status: error.status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: Buffer.from(error.message) };
+      return {
+        status: error.status,
+        headers: { 'content-type': 'text/plain; charset=utf-8' },
+        body: Buffer.from(error.message),
+      };
     }
   }
 }

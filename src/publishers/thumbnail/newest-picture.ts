@@ -33,7 +33,12 @@ export interface FoundPicture {
  * The newest picture of an output stream of this node, in the format that a file extension names.
  * @throws thumbnailStreamNotFound, thumbnailNotStarted, thumbnailExtension, thumbnailMissing
  */
-export function newestPicture(all: PicturesOf, application: Application, stream: string, extension: string): FoundPicture {
+export function newestPicture(
+  all: PicturesOf,
+  application: Application,
+  stream: string,
+  extension: string,
+): FoundPicture {
   const output = application.outputs.get(stream);
   if (output === undefined) throw kilnError('thumbnailStreamNotFound');
   const pictures = all.get(output);

@@ -9,7 +9,8 @@ export class Pictures {
   readonly #reader: Reader;
   readonly #newest = new Map<number, Buffer>();
   readonly #forget = () => {
-    for (const id of this.#newest.keys()) if (!this.#source.tracks.some((track) => track.id === id)) this.#newest.delete(id);
+    for (const id of this.#newest.keys())
+      if (!this.#source.tracks.some((track) => track.id === id)) this.#newest.delete(id);
   };
 
   /** @param delayMs by which pictures are shown later than they come */

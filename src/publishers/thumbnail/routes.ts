@@ -65,7 +65,9 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
   if (application === undefined) throw kilnError('thumbnailStreamNotFound');
   gallery.crossDomains.apply(application, request, reply);
   checkAccess(application.vhost, 'publishers', 'thumbnail');
-  const elsewhere = application.outputs.has(stream) ? undefined : await gallery.elsewhere.ask(application, stream, extension);
+  const elsewhere = application.outputs.has(stream)
+    ? undefined
+    : await gallery.elsewhere.ask(application, stream, extension);
   if (elsewhere !== undefined) {
     const { status, headers, body } = elsewhere;
     if (status === 200) send(application, application.counters, reply, headers, body);
@@ -77,7 +79,13 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
 }
 
 /** A request is a connection as long as its answer is on the way: there is no session. @throws tooManyConnections */
-function send({ config, counters: { publishers } }: Application, counters: Counters, reply: FastifyReply, headers: Answer['headers'], picture: Buffer): void {
+function send(
+  { config, counters: { publishers } }: Application,
+  counters: Counters,
+  reply: FastifyReply,
+  headers: Answer['headers'],
+  picture: Buffer,
+): void {
   const limit = config.publishers.thumbnail?.maxConnection ?? 0;
   if (limit > 0 && publishers.thumbnail >= limit) throw kilnError('tooManyConnections', limit);
   reply.raw.once('close', counters.viewer('thumbnail'));

@@ -87,9 +87,10 @@ export class Alignment {
     const behind = arrival - this.#base();
     const known = this.#lags[layer];
     if (known === undefined) this.#freshUntil[layer] = now + FRESH_MS;
-    const lag = known === undefined || this.#catchesUp(layer, known - behind, now)
-      ? behind
-      : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
+    const lag =
+      known === undefined || this.#catchesUp(layer, known - behind, now)
+        ? behind
+        : known + Math.max(-FALL_MS, Math.min(RISE_MS, behind - known));
     this.#lags[layer] = lag;
     return lag;
   }
@@ -113,7 +114,8 @@ export class Alignment {
     let at = this.#held.length;
     for (; at > 0; at--) {
       const before = this.#held[at - 1] as Held;
-      const inOrder = before.mediaMs < entry.mediaMs || (before.mediaMs === entry.mediaMs && before.layer < entry.layer);
+      const inOrder =
+        before.mediaMs < entry.mediaMs || (before.mediaMs === entry.mediaMs && before.layer < entry.layer);
       if (inOrder || before.layer === entry.layer) break;
     }
     this.#held.splice(at, 0, entry);

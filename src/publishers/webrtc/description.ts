@@ -59,7 +59,12 @@ export function planOffer({ publisher, choices: [selection] }: Admission): Agree
 /** @param setup this end's part in DTLS */
 export function answerTo(offer: RemoteDescription, session: WebrtcSession, setup: 'active' | 'passive'): string {
   const sending = new Map<string, SendingMedia>(session.media.map((media) => [media.mid, media]));
-  return describe(session, setup, offer.media.map((media) => sending.get(media.mid) ?? media), offer.bundle);
+  return describe(
+    session,
+    setup,
+    offer.media.map((media) => sending.get(media.mid) ?? media),
+    offer.bundle,
+  );
 }
 
 export function offerOf(session: WebrtcSession): string {

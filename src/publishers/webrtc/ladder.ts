@@ -14,7 +14,9 @@ export function bitrateOf(stream: OutputStream, track: MediaTrack): number {
 
 /** From the worst to the best: by size, for a still picture takes few bits in any, then by bitrate. */
 export function lowestFirst<T extends MediaTrack>(stream: OutputStream, tracks: readonly T[]): T[] {
-  return tracks.toSorted((one, other) => pixels(one) - pixels(other) || bitrateOf(stream, one) - bitrateOf(stream, other));
+  return tracks.toSorted(
+    (one, other) => pixels(one) - pixels(other) || bitrateOf(stream, one) - bitrateOf(stream, other),
+  );
 }
 
 function pixels(track: MediaTrack): number {

@@ -147,10 +147,12 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
   /** Of renditions with one video, the one that was asked for, or whose sound is most like it. */
   #best(renditions: readonly PlayableRendition[]): PlayableRendition | undefined {
     const { audio } = this.#wanted;
-    return renditions.find((rendition) => rendition === this.#wanted)
-      ?? renditions.find((rendition) => rendition.audio?.id === audio?.id)
-      ?? renditions.find((rendition) => rendition.audio?.language === audio?.language)
-      ?? renditions[0];
+    return (
+      renditions.find((rendition) => rendition === this.#wanted) ??
+      renditions.find((rendition) => rendition.audio?.id === audio?.id) ??
+      renditions.find((rendition) => rendition.audio?.language === audio?.language) ??
+      renditions[0]
+    );
   }
 
   /** Pauses or resumes, as soon as the worker has done what it was asked before. */

@@ -66,7 +66,10 @@ export function selections(stream: OutputStream, playlist: Playlist): Selection[
   return [...codecs].map((codec) => {
     const single = hasLayers(codec) ? undefined : found.find(({ video }) => video?.codec === codec)?.video;
     const fits = (video: VideoTrack) => video.codec === codec && (single === undefined || video === single);
-    return selectionOf(playlist, found.filter(({ video }) => (video === undefined ? soundAlone : fits(video))));
+    return selectionOf(
+      playlist,
+      found.filter(({ video }) => (video === undefined ? soundAlone : fits(video))),
+    );
   });
 }
 
@@ -87,8 +90,9 @@ function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRe
     const video = named(tracks, 'video', videoVariantName, videoIndex);
     const audio = named(tracks, 'audio', audioVariantName, audioIndex);
     if ((video === undefined && audio === undefined) || found.has(name)) continue;
-    const whole = (video === undefined) === (videoVariantName === undefined)
-      && (audio === undefined) === (audioVariantName === undefined);
+    const whole =
+      (video === undefined) === (videoVariantName === undefined) &&
+      (audio === undefined) === (audioVariantName === undefined);
     found.set(name, { rendition: { name, video, audio }, whole });
   }
   const all = [...found.values()];
@@ -104,7 +108,9 @@ function named<T extends MediaTrack['type']>(
   index = 0,
 ): Extract<MediaTrack, { type: T }> | undefined {
   if (name === undefined) return undefined;
-  const variant = tracks.filter((track): track is Extract<MediaTrack, { type: T }> => track.type === type && track.name === name);
+  const variant = tracks.filter(
+    (track): track is Extract<MediaTrack, { type: T }> => track.type === type && track.name === name,
+  );
   const track = variant[index];
   return track !== undefined && isPlayable(track) ? track : undefined;
 }

@@ -62,13 +62,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #closed = false;
 
   /** @param way how the viewer is to be reached */
-  constructor(
-    id: string,
-    publisher: StreamPublisher,
-    selection: Selection,
-    worker: MediaWorker,
-    way: Way,
-  ) {
+  constructor(id: string, publisher: StreamPublisher, selection: Selection, worker: MediaWorker, way: Way) {
     super();
     this.id = id;
     this.selection = selection;
@@ -155,7 +149,9 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   /** Whether of every kind that this viewer is sent there is something among `tracks`, in the codec that was agreed on. */
   isServedBy(tracks: readonly Track[]): boolean {
     return [...this.#kinds].every((kind) => {
-      return this.selection[kind].some((sent) => tracks.some(({ id, codec }) => id === sent.id && codec === sent.codec));
+      return this.selection[kind].some((sent) =>
+        tracks.some(({ id, codec }) => id === sent.id && codec === sent.codec),
+      );
     });
   }
 

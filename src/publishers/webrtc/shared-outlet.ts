@@ -69,7 +69,10 @@ export class SharedOutlet {
     this.#closed = true;
     clearTimeout(this.#linger);
     // who waits for the source is told why there is none
-    this.#source.then((made) => made.close(), () => undefined);
+    this.#source.then(
+      (made) => made.close(),
+      () => undefined,
+    );
     this.#onClose();
   }
 }

@@ -81,9 +81,10 @@ export class StreamFeed {
     if (this.#closed || beside >= MAX_OUTLETS) throw kilnError('mediaUnavailable');
     const sorted = lowestFirst(this.#stream, tracks);
     const sources = this.#live(sorted);
-    const outlet = sources === undefined
-      ? this.#openFed(key, this.#feed(tracks), worker, codec)
-      : this.#open(key, sorted, worker, pipe(sources, worker, codec, this.#cname));
+    const outlet =
+      sources === undefined
+        ? this.#openFed(key, this.#feed(tracks), worker, codec)
+        : this.#open(key, sorted, worker, pipe(sources, worker, codec, this.#cname));
     return outlet.use();
   }
 
@@ -124,18 +125,26 @@ export class StreamFeed {
   #openFed(key: string, feed: SourceFeed, worker: MediaWorker, codec: RtpCodec): SharedOutlet {
     let detach: (() => void) | undefined;
     const opened = this.#produce(worker, codec, feed.ssrcs);
-    const outlet = this.#open(key, feed.tracks, worker, opened.then((made) => ({
-      producer: made.producer,
-      close: () => {
-        detach?.();
-        made.direct.close();
+    const outlet = this.#open(
+      key,
+      feed.tracks,
+      worker,
+      opened.then((made) => ({
+        producer: made.producer,
+        close: () => {
+          detach?.();
+          made.direct.close();
+        },
+      })),
+    );
+    opened.then(
+      (made) => {
+        if (outlet.closed || made.producer.closed) return;
+        detach = feed.addOutlet(made);
+        this.#read();
       },
-    })));
-    opened.then((made) => {
-      if (outlet.closed || made.producer.closed) return;
-      detach = feed.addOutlet(made);
-      this.#read();
-    }, () => outlet.close());
+      () => outlet.close(),
+    );
     return outlet;
   }
 
@@ -172,7 +181,8 @@ export class StreamFeed {
     const sources = tracks.flatMap(({ bypass, source }) => {
       return bypass && source !== undefined ? (this.#producers.get(this.#stream.input, source) ?? []) : [];
     });
-    const isWhole = sources.length === tracks.length && sources.every(({ worker, producer }) => !worker.closed && !producer.closed);
+    const isWhole =
+      sources.length === tracks.length && sources.every(({ worker, producer }) => !worker.closed && !producer.closed);
     return isWhole && sources.length > 0 ? sources : undefined;
   }
 
@@ -214,5 +224,8 @@ export class StreamFeed {
 
 /** Names a set of tracks, in whatever order they are. */
 function keyOf(tracks: readonly MediaTrack[]): string {
-  return tracks.map(({ id, codec }) => `${id}:${codec}`).sort().join('+');
+  return tracks
+    .map(({ id, codec }) => `${id}:${codec}`)
+    .sort()
+    .join('+');
 }

@@ -6,7 +6,14 @@ import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
-import { DEFAULT_PLAYLIST, defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';
+import {
+  DEFAULT_PLAYLIST,
+  defaultPlaylist,
+  expectedTracks,
+  isPlayable,
+  selections,
+  type Selection,
+} from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 
@@ -21,7 +28,13 @@ export class StreamPublisher {
   #warned = false;
   #closed = false;
 
-  constructor(stream: OutputStream, application: Application, config: WebrtcPublisherConfig, producers: LiveProducers, log: Logger) {
+  constructor(
+    stream: OutputStream,
+    application: Application,
+    config: WebrtcPublisherConfig,
+    producers: LiveProducers,
+    log: Logger,
+  ) {
     this.stream = stream;
     this.application = application;
     this.config = config;

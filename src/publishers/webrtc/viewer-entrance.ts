@@ -76,5 +76,8 @@ async function connect(session: WebrtcSession, answer: RemoteDescription): Promi
 
 /** Whether an answer keeps what the offer told of reports. */
 function isReported({ codecs, extensions }: RemoteMedia): boolean {
-  return isEstimated({ codecs: codecs.map(({ feedback }) => ({ rtcpFeedback: feedback })), headerExtensions: extensions });
+  return isEstimated({
+    codecs: codecs.map(({ feedback }) => ({ rtcpFeedback: feedback })),
+    headerExtensions: extensions,
+  });
 }

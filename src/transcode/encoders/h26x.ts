@@ -18,9 +18,26 @@ export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string
   const params: [string, string | number][] = [['fps', expectedFramerate]];
   if (lookahead > 0) params.push(['rc-lookahead', lookahead], ['mbtree', 1]);
   return [
-    '-c:v', 'libx264', '-preset', preset, '-tune', 'zerolatency', ...profileOf(profile), '-bf', String(bFrames),
-    ...constantRate(encoding), '-g', LONG_GOP, '-sc_threshold', '0', '-forced-idr', '1',
-    '-threads', String(encoderThreads(encoding)), '-x264-params', listed([...params, ...allowed]),
+    '-c:v',
+    'libx264',
+    '-preset',
+    preset,
+    '-tune',
+    'zerolatency',
+    ...profileOf(profile),
+    '-bf',
+    String(bFrames),
+    ...constantRate(encoding),
+    '-g',
+    LONG_GOP,
+    '-sc_threshold',
+    '0',
+    '-forced-idr',
+    '1',
+    '-threads',
+    String(encoderThreads(encoding)),
+    '-x264-params',
+    listed([...params, ...allowed]),
   ];
 }
 
@@ -30,14 +47,30 @@ const X265_BUFFER_SECONDS = 2;
 export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'ultrafast', bFrames, lookahead, expectedFramerate } = encoding;
   const params: [string, string | number][] = [
-    ['log-level', 'error'], ['fps', expectedFramerate], ['scenecut', 0], ['open-gop', 0], ['frame-threads', 1],
+    ['log-level', 'error'],
+    ['fps', expectedFramerate],
+    ['scenecut', 0],
+    ['open-gop', 0],
+    ['frame-threads', 1],
     ['pools', encoderThreads(encoding)],
   ];
   if (lookahead > 0) params.push(['rc-lookahead', lookahead]);
   return [
-    '-c:v', 'libx265', '-preset', preset, '-tune', 'zerolatency', '-bf', String(bFrames),
-    ...constantRate(encoding, X265_BUFFER_SECONDS), '-g', LONG_GOP, '-forced-idr', '1',
-    '-x265-params', listed([...params, ...allowed]),
+    '-c:v',
+    'libx265',
+    '-preset',
+    preset,
+    '-tune',
+    'zerolatency',
+    '-bf',
+    String(bFrames),
+    ...constantRate(encoding, X265_BUFFER_SECONDS),
+    '-g',
+    LONG_GOP,
+    '-forced-idr',
+    '1',
+    '-x265-params',
+    listed([...params, ...allowed]),
   ];
 }
 
@@ -48,9 +81,21 @@ export function openh264(encoding: VideoEncoding, { allowed }: ExtraOptions, fro
   const [qmin, qmax] = preset === undefined ? [] : OPENH264_QP[preset];
   const quantizer = qmin === undefined || qmax === undefined ? [] : ['-qmin', String(qmin), '-qmax', String(qmax)];
   return [
-    '-c:v', 'libopenh264', ...profileOf(OPENH264_PROFILES[profile ?? 'baseline']), '-rc_mode', 'bitrate',
-    '-b:v', String(bitrate), '-maxrate', String(bitrate), ...quantizer, '-g', LONG_GOP,
-    '-threads', String(encoderThreads(encoding)), ...spread(allowed),
+    '-c:v',
+    'libopenh264',
+    ...profileOf(OPENH264_PROFILES[profile ?? 'baseline']),
+    '-rc_mode',
+    'bitrate',
+    '-b:v',
+    String(bitrate),
+    '-maxrate',
+    String(bitrate),
+    ...quantizer,
+    '-g',
+    LONG_GOP,
+    '-threads',
+    String(encoderThreads(encoding)),
+    ...spread(allowed),
   ];
 }
 

@@ -11,14 +11,26 @@ const VAAPI_LEVEL = { slower: 1, slow: 2, medium: 4, fast: 6, faster: 7 } as con
 
 /** An encoder of a device: NVENC, Quick Sync or VAAPI. @param encoder ffmpeg's name */
 export function hardwareVideo(
-  encoding: VideoEncoding, { allowed }: ExtraOptions, from: VideoTrack, encoder: string, device: Device,
+  encoding: VideoEncoding,
+  { allowed }: ExtraOptions,
+  from: VideoTrack,
+  encoder: string,
+  device: Device,
 ): string[] {
   const { preset, profile, bFrames, codec } = encoding;
   return [
-    '-c:v', encoder, ...device.encoderOptions, ...SPEED[device.module](preset ?? 'faster'),
+    '-c:v',
+    encoder,
+    ...device.encoderOptions,
+    ...SPEED[device.module](preset ?? 'faster'),
     ...(codec === 'H264' && profile !== undefined ? ['-profile:v', PROFILES[device.module][profile]] : []),
-    '-bf', String(bFrames), ...constantRate(countedBySource(encoding, from)), '-g', LONG_GOP,
-    ...DELAY[device.module](encoding), ...spread(allowed),
+    '-bf',
+    String(bFrames),
+    ...constantRate(countedBySource(encoding, from)),
+    '-g',
+    LONG_GOP,
+    ...DELAY[device.module](encoding),
+    ...spread(allowed),
   ];
 }
 
@@ -40,10 +52,17 @@ const PROFILES: Record<Device['module'], Record<Profile, string>> = {
 /** What keeps pictures from waiting in the device, and makes forced key frames ones that can be started from. */
 const DELAY: Record<Device['module'], (encoding: VideoEncoding) => string[]> = {
   nv: ({ lookahead }) => [
-    '-delay', '0', '-forced-idr', '1', ...(lookahead > 0 ? ['-rc-lookahead', String(lookahead), '-no-scenecut', '1'] : []),
+    '-delay',
+    '0',
+    '-forced-idr',
+    '1',
+    ...(lookahead > 0 ? ['-rc-lookahead', String(lookahead), '-no-scenecut', '1'] : []),
   ],
   qsv: ({ lookahead }) => [
-    '-async_depth', '1', '-forced_idr', '1',
+    '-async_depth',
+    '1',
+    '-forced_idr',
+    '1',
     ...(lookahead > 0 ? ['-look_ahead', '1', '-look_ahead_depth', String(lookahead)] : []),
   ],
   vaapi: () => ['-async_depth', '1'],

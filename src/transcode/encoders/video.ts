@@ -6,15 +6,16 @@ import { openh264, x264, x265 } from './h26x.ts';
 import { hardwareVideo } from './hardware-video.ts';
 import { libaom, libvpx, svtav1 } from './open-video.ts';
 
-const SOFTWARE: Readonly<Record<string, (encoding: VideoEncoding, extra: ExtraOptions, from: VideoTrack) => string[]>> = {
-  'libx264': x264,
-  'libx265': x265,
-  'libopenh264': openh264,
-  'libvpx': libvpx,
-  'libvpx-vp9': libvpx,
-  'libaom-av1': libaom,
-  'libsvtav1': svtav1,
-};
+const SOFTWARE: Readonly<Record<string, (encoding: VideoEncoding, extra: ExtraOptions, from: VideoTrack) => string[]>> =
+  {
+    libx264: x264,
+    libx265: x265,
+    libopenh264: openh264,
+    libvpx: libvpx,
+    'libvpx-vp9': libvpx,
+    'libaom-av1': libaom,
+    libsvtav1: svtav1,
+  };
 
 /** Options of a video encoder: which one, its speed, its bitrate, and that nothing waits in it. */
 export function videoOptions(encoding: VideoEncoding, from: VideoTrack, { ffmpegName, device }: Choice): string[] {

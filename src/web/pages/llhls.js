@@ -62,7 +62,13 @@ export class LlhlsPlayer {
     hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
     hls.on(Hls.Events.MANIFEST_PARSED, () => this.#chooseQuality(this.#wantedLevel()));
     hls.on(Hls.Events.AUDIO_TRACKS_UPDATED, () => this.#chooseWantedSound());
-    for (const event of ['MANIFEST_PARSED', 'LEVEL_SWITCHED', 'LEVELS_UPDATED', 'AUDIO_TRACKS_UPDATED', 'AUDIO_TRACK_SWITCHED']) {
+    for (const event of [
+      'MANIFEST_PARSED',
+      'LEVEL_SWITCHED',
+      'LEVELS_UPDATED',
+      'AUDIO_TRACKS_UPDATED',
+      'AUDIO_TRACK_SWITCHED',
+    ]) {
       hls.on(Hls.Events[event], () => this.#changed());
     }
     hls.attachMedia(this.#video);
@@ -78,8 +84,16 @@ export class LlhlsPlayer {
     const now = auto && labels[hls.currentLevel] !== undefined ? ` (${labels[hls.currentLevel]})` : '';
     const levels = labels.map((label, value) => ({ value, label })).reverse();
     return [
-      { name: QUALITY, options: levels.length > 1 ? [{ value: AUTO, label: `Auto${now}` }, ...levels] : levels, chosen: auto ? AUTO : hls.loadLevel },
-      { name: SOUND, options: hls.audioTracks.map(({ name }, value) => ({ value, label: name })), chosen: hls.audioTrack },
+      {
+        name: QUALITY,
+        options: levels.length > 1 ? [{ value: AUTO, label: `Auto${now}` }, ...levels] : levels,
+        chosen: auto ? AUTO : hls.loadLevel,
+      },
+      {
+        name: SOUND,
+        options: hls.audioTracks.map(({ name }, value) => ({ value, label: name })),
+        chosen: hls.audioTrack,
+      },
     ];
   }
 
@@ -184,8 +198,12 @@ export class LlhlsPlayer {
 
 /** "720p", "720p60"; renditions of the same size are told apart by what they take. */
 function levelLabels(levels) {
-  const sizes = levels.map(({ height, frameRate }) => (height > 0 ? `${height}p${frameRate > 30 ? Math.round(frameRate) : ''}` : 'Sound only'));
-  return sizes.map((size, at) => (sizes.indexOf(size) === sizes.lastIndexOf(size) ? size : `${size}, ${bits(levels[at].bitrate)}`));
+  const sizes = levels.map(({ height, frameRate }) =>
+    height > 0 ? `${height}p${frameRate > 30 ? Math.round(frameRate) : ''}` : 'Sound only',
+  );
+  return sizes.map((size, at) =>
+    sizes.indexOf(size) === sizes.lastIndexOf(size) ? size : `${size}, ${bits(levels[at].bitrate)}`,
+  );
 }
 
 function startDate(video) {

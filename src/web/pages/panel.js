@@ -52,7 +52,15 @@ export class Panel {
       figures.append(element('div', {}, element('dt', { textContent: name }), this.#figures[name]));
     }
     const screen = element('div', { className: 'screen' }, this.#video, this.#sound, this.#cover.element);
-    this.element = element('section', { className: 'panel' }, element('h2', {}, title), screen, this.#choices, figures, this.#note);
+    this.element = element(
+      'section',
+      { className: 'panel' },
+      element('h2', {}, title),
+      screen,
+      this.#choices,
+      figures,
+      this.#note,
+    );
     this.#video.ariaLabel = title;
     this.#listen(unmuted);
     this.#clearFigures();

@@ -48,11 +48,7 @@ export interface Entrance {
    * @param onClose called once when the session ends
    * @throws KilnError
    */
-  answer(
-    request: PeerRequest,
-    offer: RemoteDescription,
-    onClose: () => void,
-  ): Promise<Described>;
+  answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described>;
   /** Makes an offer to a peer. @throws KilnError */
   offer(request: PeerRequest, hearer: Hearer): Promise<Offered>;
 }

@@ -10,7 +10,9 @@ import { includes } from '../../protocols/tcp.ts';
 export function forwardedClient({ socket, headers }: IncomingMessage, proxies: BlockList | undefined): string {
   let client = socket.remoteAddress ?? '';
   if (proxies === undefined) return client;
-  const told = String(headers['x-forwarded-for'] ?? '').split(',').map((address) => address.trim());
+  const told = String(headers['x-forwarded-for'] ?? '')
+    .split(',')
+    .map((address) => address.trim());
   for (const address of told.reverse()) {
     if (isIP(address) === 0 || !includes(proxies, client)) break;
     client = address;

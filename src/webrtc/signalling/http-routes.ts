@@ -69,11 +69,14 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
       if (session.closed) throw kilnError('mediaUnavailable');
       const etag = resources.add(key, session, endpoint, offer.iceUfrag);
       const links = linkHeaders(iceServersFor(entrance.bind, peer));
-      reply.code(201).type(SDP_TYPE).headers({
-        location: `${endpoint}/${key}?direction=${ingest ? 'whip' : 'whep'}`,
-        etag,
-        'accept-patch': FRAGMENT_TYPE,
-      });
+      reply
+        .code(201)
+        .type(SDP_TYPE)
+        .headers({
+          location: `${endpoint}/${key}?direction=${ingest ? 'whip' : 'whep'}`,
+          etag,
+          'accept-patch': FRAGMENT_TYPE,
+        });
       if (links.length > 0) reply.header('link', links);
       return sdp;
     };
@@ -88,10 +91,12 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
       return body;
     };
 
-    const options = (headers: Readonly<Record<string, string>>) => async (_request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-      reply.headers(headers);
-      return '';
-    };
+    const options =
+      (headers: Readonly<Record<string, string>>) =>
+      async (_request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+        reply.headers(headers);
+        return '';
+      };
 
     const refuse = (allowed: string) => async (request: FastifyRequest, reply: FastifyReply) => {
       reply.header('allow', allowed);
@@ -102,7 +107,10 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
     const named = '/:app/:stream/:name';
     for (const url of [endpoint, named]) {
       fastify.post(url, { bodyLimit: MAX_SDP }, post);
-      fastify.options(url, options({ 'accept-post': SDP_TYPE, 'accept-patch': FRAGMENT_TYPE, allow: ENDPOINT_METHODS }));
+      fastify.options(
+        url,
+        options({ 'accept-post': SDP_TYPE, 'accept-patch': FRAGMENT_TYPE, allow: ENDPOINT_METHODS }),
+      );
       fastify.put(url, refuse(url === endpoint ? ENDPOINT_METHODS : RESOURCE_METHODS));
     }
     fastify.patch(named, { bodyLimit: MAX_SDP }, change);
@@ -110,7 +118,8 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
     fastify.route({ method: ['PATCH', 'DELETE'], url: endpoint, handler: refuse(ENDPOINT_METHODS) });
     // all other methods of endpoints and sessions are for later versions of the protocol; pages without a direction share the path
     if (!fastify.hasConstraintStrategy(TARGET)) fastify.addConstraintStrategy(targetConstraint);
-    for (const url of [endpoint, named]) fastify.get(url, { constraints: { [TARGET]: 'endpoint' } }, refuse(ENDPOINT_METHODS));
+    for (const url of [endpoint, named])
+      fastify.get(url, { constraints: { [TARGET]: 'endpoint' } }, refuse(ENDPOINT_METHODS));
     const constraints = { [TARGET]: 'session' };
     fastify.options(named, { constraints }, options({ 'accept-patch': FRAGMENT_TYPE, allow: RESOURCE_METHODS }));
     fastify.route({ method: ['GET', 'POST', 'PUT'], url: named, constraints, handler: refuse(RESOURCE_METHODS) });
@@ -140,8 +149,13 @@ function peerRequest(request: FastifyRequest): PeerRequest {
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
   const { hostname, host, protocol, ip } = request;
   return {
-    hostName: hostname, origin: `${protocol}://${host}`, client: ip, app, stream,
-    ...(name === undefined ? {} : { playlist: name }), query,
+    hostName: hostname,
+    origin: `${protocol}://${host}`,
+    client: ip,
+    app,
+    stream,
+    ...(name === undefined ? {} : { playlist: name }),
+    query,
   };
 }
 

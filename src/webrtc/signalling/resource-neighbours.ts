@@ -31,7 +31,13 @@ export type ResourceAnswer = Static<typeof ResourceAnswer>;
 /** What a node answers another: the error of `src/errors.ts`, by its parts, where there is no answer. */
 const Reply = Type.Union([
   ResourceAnswer,
-  Type.Object({ error: Type.Object({ code: Type.String(), status: Type.Integer({ minimum: 400, maximum: 599 }), message: Type.String() }) }),
+  Type.Object({
+    error: Type.Object({
+      code: Type.String(),
+      status: Type.Integer({ minimum: 400, maximum: 599 }),
+      message: Type.String(),
+    }),
+  }),
 ]);
 type Reply = Static<typeof Reply>;
 

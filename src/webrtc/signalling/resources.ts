@@ -84,7 +84,8 @@ async function patch(resource: Resource, { type, ifMatch, body }: ResourceReques
 
 /** @throws unsupportedMediaType, also for a body without a type, which passes by the parsers */
 export function requireType(given = '', body: string | undefined, type: string): asserts body is string {
-  if (given.split(';')[0]?.trim().toLowerCase() !== type || body === undefined) throw kilnError('unsupportedMediaType', type);
+  if (given.split(';')[0]?.trim().toLowerCase() !== type || body === undefined)
+    throw kilnError('unsupportedMediaType', type);
 }
 
 function newEtag(): string {

@@ -31,7 +31,8 @@ export class Upgrades {
   /** Takes the upgrades of an HTTP server until `close`. */
   attach(server: Server, onSocket: OnSocket): void {
     if (this.#servers.has(server)) return;
-    const listener = (request: IncomingMessage, socket: Duplex, head: Buffer) => this.#upgrade(request, socket, head, onSocket);
+    const listener = (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#upgrade(request, socket, head, onSocket);
     this.#servers.set(server, listener);
     server.on('upgrade', listener);
     server.once('close', () => this.#servers.delete(server));

@@ -8,19 +8,27 @@ const APP = 'vhosts/default/apps/app';
 const PREFIX = '{kiln:kiln}:';
 
 interface Statistics {
-  readonly providers: { readonly totalBytesIn: number; readonly connections: { readonly rtmp: number; readonly ovt: number } };
+  readonly providers: {
+    readonly totalBytesIn: number;
+    readonly connections: { readonly rtmp: number; readonly ovt: number };
+  };
 }
 
 /** In which the API of every node, Redis, and who really sends differ; empty when they agree. */
 export async function audit(cluster: ChaosCluster): Promise<string[]> {
   const { nodes, ids, publishers } = cluster;
-  const away = publishers.filter(({ connection }) => connection === undefined).map(({ name }) => `${name} is not published`);
+  const away = publishers
+    .filter(({ connection }) => connection === undefined)
+    .map(({ name }) => `${name} is not published`);
   if (away.length > 0) return away;
   const told = await Promise.all(nodes.map((node, at) => auditNode(cluster, node, ids[at] as string)));
   const views = told.map(({ view }) => view);
-  const differing = views.flatMap((view, at) => (view === views[0] ? [] : [`${ids[at]} tells ${view}, ${ids[0]} ${views[0]}`]));
+  const differing = views.flatMap((view, at) =>
+    view === views[0] ? [] : [`${ids[at]} tells ${view}, ${ids[0]} ${views[0]}`],
+  );
   const pullers = await cluster.pullers();
-  const pulls = pullers === cluster.pulled.length ? [] : [`the origin is pulled from by ${pullers}, not ${cluster.pulled.length}`];
+  const pulls =
+    pullers === cluster.pulled.length ? [] : [`the origin is pulled from by ${pullers}, not ${cluster.pulled.length}`];
   return [...told.flatMap(({ problems }) => problems), ...differing, ...pulls, ...(await auditRedis(cluster))];
 }
 
@@ -37,15 +45,33 @@ async function auditNode({ publishers, pulled, names, nodes }: ChaosCluster, nod
     if (is !== should) problems.push(`${id}: ${what} is ${is}, not ${should}`);
   };
   const rows = (await read<NodeInfo[]>('/v1/cluster/nodes')) ?? [];
-  expect('nodes', rows.map((row) => `${row.id} ${row.state}`).sort().join(), rows.map((row) => `${row.id} ready`).sort().join());
+  expect(
+    'nodes',
+    rows
+      .map((row) => `${row.id} ${row.state}`)
+      .sort()
+      .join(),
+    rows
+      .map((row) => `${row.id} ready`)
+      .sort()
+      .join(),
+  );
   expect('the number of nodes', rows.length, nodes.length);
-  expect('the streams of all nodes', rows.reduce((sum, { streams }) => sum + streams, 0), names.length);
+  expect(
+    'the streams of all nodes',
+    rows.reduce((sum, { streams }) => sum + streams, 0),
+    names.length,
+  );
   const listed = (await read<string[]>(`/v1/${APP}/streams`)) ?? [];
   expect('the list', listed.toSorted().join(), names.toSorted().join());
   for (const { name, connection } of publishers) {
     const info = await read<StreamInfo>(`/v1/${APP}/streams/${name}`);
     const { localPort, remotePort } = info?.input.connection ?? {};
-    expect(`where ${name} is`, `${localPort} from ${remotePort}`, `${connection?.node.ports.rtmp} from ${connection?.port}`);
+    expect(
+      `where ${name} is`,
+      `${localPort} from ${remotePort}`,
+      `${connection?.node.ports.rtmp} from ${connection?.port}`,
+    );
     const one = await read<Statistics>(`/v2/stats/current/${APP}/streams/${name}`);
     expect(`sources of ${name}`, one?.providers.connections.rtmp, 1);
   }
@@ -65,10 +91,12 @@ async function auditNode({ publishers, pulled, names, nodes }: ChaosCluster, nod
 /** Everything that the API shows of the virtual hosts that it made. */
 async function configOf(read: <T>(path: string) => Promise<T | undefined>): Promise<unknown> {
   const vhosts = ((await read<string[]>('/v1/vhosts')) ?? []).toSorted();
-  return await Promise.all(vhosts.map(async (vhost) => {
-    const apps = ((await read<string[]>(`/v1/vhosts/${vhost}/apps`)) ?? []).toSorted();
-    return [vhost, await Promise.all(apps.map((app) => read(`/v1/vhosts/${vhost}/apps/${app}`)))];
-  }));
+  return await Promise.all(
+    vhosts.map(async (vhost) => {
+      const apps = ((await read<string[]>(`/v1/vhosts/${vhost}/apps`)) ?? []).toSorted();
+      return [vhost, await Promise.all(apps.map((app) => read(`/v1/vhosts/${vhost}/apps/${app}`)))];
+    }),
+  );
 }
 
 /** Every stream is claimed, by the node that has it, and the task of every pull by the node that pulls; no more is claimed. */
@@ -77,7 +105,10 @@ async function auditRedis({ redis: { port }, nodes, ids, publishers, pulled }: C
   try {
     const claims = await client.hgetall(`${PREFIX}claims`);
     const is = Object.entries(claims).map(([key, record]) => `${key} ${record.split(' ')[2]}`);
-    const pushes = publishers.map(({ name, connection }) => `stream/default/app/${name} ${ids[nodes.findIndex((node) => node === connection?.node)]}`);
+    const pushes = publishers.map(
+      ({ name, connection }) =>
+        `stream/default/app/${name} ${ids[nodes.findIndex((node) => node === connection?.node)]}`,
+    );
     // where a pull is, its task tells; that it is anywhere at all, the origin
     const pulls = pulled.flatMap((name) => {
       const owner = claims[`stream/default/app/${name}`]?.split(' ')[2];
@@ -93,10 +124,12 @@ async function auditRedis({ redis: { port }, nodes, ids, publishers, pulled }: C
 
 /** Bytes that came in of each stream, as a node counts them. */
 export async function received(node: Kiln, names: readonly string[]): Promise<number[]> {
-  return await Promise.all(names.map(async (name) => {
-    const { body } = await node.api<Statistics>(`/v2/stats/current/${APP}/streams/${name}`);
-    return body.response.providers.totalBytesIn;
-  }));
+  return await Promise.all(
+    names.map(async (name) => {
+      const { body } = await node.api<Statistics>(`/v2/stats/current/${APP}/streams/${name}`);
+      return body.response.providers.totalBytesIn;
+    }),
+  );
 }
 
 /** All that ever came in, as a node tells. */

@@ -32,7 +32,13 @@ export class ChaosCluster {
   readonly pulled: readonly string[];
   readonly #origin: Origin;
 
-  private constructor(redis: RedisServer, ways: readonly TcpProxy[], nodes: readonly Kiln[], origin: Origin, sizes: ChaosSizes) {
+  private constructor(
+    redis: RedisServer,
+    ways: readonly TcpProxy[],
+    nodes: readonly Kiln[],
+    origin: Origin,
+    sizes: ChaosSizes,
+  ) {
     this.redis = redis;
     this.ids = sizes.ids;
     this.ways = ways;
@@ -47,7 +53,9 @@ export class ChaosCluster {
     const origin = await Origin.start(t, SOURCE);
     const redis = await RedisServer.start(t, { durable: true });
     const ways = await Promise.all(ids.map(() => TcpProxy.open(t, redis.port)));
-    const nodes = await Promise.all(ids.map((id, at) => startNode(t, { url: `redis://127.0.0.1:${ways[at]?.port}` }, id, OPTIONS)));
+    const nodes = await Promise.all(
+      ids.map((id, at) => startNode(t, { url: `redis://127.0.0.1:${ways[at]?.port}` }, id, OPTIONS)),
+    );
     const cluster = new ChaosCluster(redis, ways, nodes, origin, sizes);
     // a node that stands still does not stop
     t.teardown(() => nodes.forEach((node) => node.running && node.signal('SIGCONT')));

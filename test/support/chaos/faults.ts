@@ -21,11 +21,13 @@ const tryCall = async (node: Kiln, path: string, method: string, body?: unknown)
   await node.api(path, method, body).catch(() => undefined);
 };
 
-const kill = (signal: NodeJS.Signals): Break => (cluster, at) => {
-  const node = nodeOf(cluster, at);
-  node.signal(signal);
-  return () => node.restart();
-};
+const kill =
+  (signal: NodeJS.Signals): Break =>
+  (cluster, at) => {
+    const node = nodeOf(cluster, at);
+    node.signal(signal);
+    return () => node.restart();
+  };
 
 const stand: Break = (cluster, at) => {
   const node = nodeOf(cluster, at);
@@ -33,16 +35,20 @@ const stand: Break = (cluster, at) => {
   return () => node.signal('SIGCONT');
 };
 
-const block = (how: 'cut' | 'blackhole'): Break => ({ ways }, at) => {
-  ways[at]?.[how]();
-  return () => ways[at]?.heal();
-};
+const block =
+  (how: 'cut' | 'blackhole'): Break =>
+  ({ ways }, at) => {
+    ways[at]?.[how]();
+    return () => ways[at]?.heal();
+  };
 
-const killRedis = (isForgotten: boolean): Break => async ({ redis }) => {
-  await redis.kill();
-  if (isForgotten) redis.forget();
-  return () => redis.run();
-};
+const killRedis =
+  (isForgotten: boolean): Break =>
+  async ({ redis }) => {
+    await redis.kill();
+    if (isForgotten) redis.forget();
+    return () => redis.run();
+  };
 
 const standRedis: Break = ({ redis }) => {
   redis.pause();
@@ -53,10 +59,17 @@ const drain: Break = ({ nodes, ids }, at, random) => {
   const asked = tryCall(random.pick(nodes), `/v1/cluster/nodes/${ids[at]}:drain`, 'POST');
   return async () => {
     await asked;
-    await until('it can be undrained', async () => {
-      const answer = await random.pick(nodes).api(`/v1/cluster/nodes/${ids[at]}:undrain`, 'POST').catch(() => undefined);
-      return answer?.status === 200;
-    }, 60_000);
+    await until(
+      'it can be undrained',
+      async () => {
+        const answer = await random
+          .pick(nodes)
+          .api(`/v1/cluster/nodes/${ids[at]}:undrain`, 'POST')
+          .catch(() => undefined);
+        return answer?.status === 200;
+      },
+      60_000,
+    );
   };
 };
 
@@ -66,10 +79,14 @@ const configure: Break = ({ nodes }, at, random) => {
   const of = '/v1/vhosts/made/apps';
   const ask = (): Promise<void> => {
     switch (random.below(4)) {
-      case 0: return tryCall(node, '/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['made.example.com'] } }]);
-      case 1: return tryCall(node, of, 'POST', [{ name: app, type: 'live' }]);
-      case 2: return tryCall(node, `${of}/${app}`, 'PATCH', { publishers: { llhls: { segmentCount: 3 + random.below(5) } } });
-      default: return tryCall(node, random.chance(0.3) ? '/v1/vhosts/made' : `${of}/${app}`, 'DELETE');
+      case 0:
+        return tryCall(node, '/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['made.example.com'] } }]);
+      case 1:
+        return tryCall(node, of, 'POST', [{ name: app, type: 'live' }]);
+      case 2:
+        return tryCall(node, `${of}/${app}`, 'PATCH', { publishers: { llhls: { segmentCount: 3 + random.below(5) } } });
+      default:
+        return tryCall(node, random.chance(0.3) ? '/v1/vhosts/made' : `${of}/${app}`, 'DELETE');
     }
   };
   const asked = ask();

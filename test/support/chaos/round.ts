@@ -23,7 +23,9 @@ export async function round(cluster: ChaosCluster, random: Random): Promise<stri
   const mends: Mend[] = [];
   const undos: Mend[] = [];
   const before = await receivedInAll(random.pick(cluster.nodes));
-  await until('what was counted is with all nodes', async () => (await Promise.all(cluster.nodes.map(receivedInAll))).every((all) => all >= before));
+  await until('what was counted is with all nodes', async () =>
+    (await Promise.all(cluster.nodes.map(receivedInAll))).every((all) => all >= before),
+  );
   for (let left = 1 + random.below(MOST_FAULTS); left > 0; left--) {
     const fault = random.pick(FAULTS);
     const at = random.below(cluster.nodes.length);
@@ -61,7 +63,9 @@ async function agreed(cluster: ChaosCluster, what: string): Promise<void> {
     const before = node === undefined ? [] : await received(node, names);
     await until('all streams flow', async () => {
       const now = node === undefined ? [] : await received(node, names);
-      problems = names.filter((_, at) => (now[at] ?? 0) <= (before[at] ?? 0)).map((name) => `nothing comes in of ${name}`);
+      problems = names
+        .filter((_, at) => (now[at] ?? 0) <= (before[at] ?? 0))
+        .map((name) => `nothing comes in of ${name}`);
       return problems.length === 0;
     });
     await until('all agree still', sound, TOLD_WITHIN_MS);

@@ -36,13 +36,47 @@ export interface ClipUnit {
 /** Encodes a clip into a file that `loadClip` reads. */
 export async function encodeClip(file: string, { size, kbit }: ClipOptions): Promise<void> {
   await run('ffmpeg', [
-    '-nostdin', '-v', 'error', '-y',
-    '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=${FRAMERATE},noise=alls=12:allf=t`,
-    '-f', 'lavfi', '-i', `sine=frequency=440:sample_rate=${SAMPLERATE},aformat=channel_layouts=stereo`,
-    '-t', String(SECONDS + 1), '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p',
-    '-b:v', `${kbit}k`, '-maxrate', `${kbit}k`, '-bufsize', `${kbit}k`, '-g', String(FRAMERATE),
-    '-x264-params', 'sliced-threads=0:scenecut=0', '-c:a', 'aac', '-b:a', '96k',
-    '-flvflags', 'no_duration_filesize', '-f', 'flv', file,
+    '-nostdin',
+    '-v',
+    'error',
+    '-y',
+    '-f',
+    'lavfi',
+    '-i',
+    `testsrc2=size=${size}:rate=${FRAMERATE},noise=alls=12:allf=t`,
+    '-f',
+    'lavfi',
+    '-i',
+    `sine=frequency=440:sample_rate=${SAMPLERATE},aformat=channel_layouts=stereo`,
+    '-t',
+    String(SECONDS + 1),
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    '-tune',
+    'zerolatency',
+    '-pix_fmt',
+    'yuv420p',
+    '-b:v',
+    `${kbit}k`,
+    '-maxrate',
+    `${kbit}k`,
+    '-bufsize',
+    `${kbit}k`,
+    '-g',
+    String(FRAMERATE),
+    '-x264-params',
+    'sliced-threads=0:scenecut=0',
+    '-c:a',
+    'aac',
+    '-b:a',
+    '96k',
+    '-flvflags',
+    'no_duration_filesize',
+    '-f',
+    'flv',
+    file,
   ]);
 }
 
@@ -63,10 +97,9 @@ export async function loadClip(file: string): Promise<Clip> {
     }
   }
   if (videoConfig === undefined || audioConfig === undefined) throw new Error(`${file} has no video or no audio`);
-  const units = [
-    ...take('video', video, FRAMERATE),
-    ...take('audio', audio, SAMPLERATE / AAC_SAMPLES),
-  ].sort((one, other) => one.time - other.time);
+  const units = [...take('video', video, FRAMERATE), ...take('audio', audio, SAMPLERATE / AAC_SAMPLES)].sort(
+    (one, other) => one.time - other.time,
+  );
   return { videoConfig, audioConfig, units, length: SECONDS * 1000 };
 }
 

@@ -45,7 +45,9 @@ export function openFiles(pid: number): number {
 
 function ticks(pid: number): number {
   // the name of the program, in brackets, may hold spaces
-  const fields = read(`/proc/${pid}/stat`).replace(/^.*\) /s, '').split(' ');
+  const fields = read(`/proc/${pid}/stat`)
+    .replace(/^.*\) /s, '')
+    .split(' ');
   const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
   return user + system;
 }

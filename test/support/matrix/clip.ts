@@ -30,14 +30,47 @@ export const SOUND = `aevalsrc='0.5*sin(2*PI*880*t)*${isOn}|0.5*sin(2*PI*880*t)*
 
 const VIDEO: Readonly<Record<VideoName, readonly string[]>> = {
   H264: [
-    '-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-profile:v', 'baseline', '-pix_fmt', 'yuv420p',
-    '-x264-params', `keyint=${FRAMERATE}:min-keyint=${FRAMERATE}:scenecut=0:sliced-threads=0`, '-b:v', '300k',
+    '-c:v',
+    'libx264',
+    '-preset',
+    'ultrafast',
+    '-tune',
+    'zerolatency',
+    '-profile:v',
+    'baseline',
+    '-pix_fmt',
+    'yuv420p',
+    '-x264-params',
+    `keyint=${FRAMERATE}:min-keyint=${FRAMERATE}:scenecut=0:sliced-threads=0`,
+    '-b:v',
+    '300k',
   ],
   H265: [
-    '-c:v', 'libx265', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-b:v', '300k',
-    '-x265-params', `log-level=none:keyint=${FRAMERATE}:min-keyint=${FRAMERATE}:scenecut=0:bframes=2:b-adapt=0`,
+    '-c:v',
+    'libx265',
+    '-preset',
+    'ultrafast',
+    '-pix_fmt',
+    'yuv420p',
+    '-b:v',
+    '300k',
+    '-x265-params',
+    `log-level=none:keyint=${FRAMERATE}:min-keyint=${FRAMERATE}:scenecut=0:bframes=2:b-adapt=0`,
   ],
-  VP8: ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0', '-g', String(FRAMERATE), '-b:v', '300k'],
+  VP8: [
+    '-c:v',
+    'libvpx',
+    '-deadline',
+    'realtime',
+    '-cpu-used',
+    '8',
+    '-auto-alt-ref',
+    '0',
+    '-g',
+    String(FRAMERATE),
+    '-b:v',
+    '300k',
+  ],
 };
 
 const AUDIO: Readonly<Record<AudioName, readonly string[]>> = {
@@ -73,8 +106,22 @@ export class Clips {
     const [video, audio] = codecs.split('+') as [VideoName, AudioName];
     const file = join(this.folder, `${codecs}.mkv`);
     await run('ffmpeg', [
-      '-nostdin', '-v', 'error', '-f', 'lavfi', '-i', PICTURE, '-f', 'lavfi', '-i', SOUND, '-t', String(SECONDS),
-      ...VIDEO[video], ...AUDIO[audio], file,
+      '-nostdin',
+      '-v',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      PICTURE,
+      '-f',
+      'lavfi',
+      '-i',
+      SOUND,
+      '-t',
+      String(SECONDS),
+      ...VIDEO[video],
+      ...AUDIO[audio],
+      file,
     ]);
     return file;
   }

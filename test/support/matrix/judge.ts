@@ -33,12 +33,37 @@ export interface Source {
  * @throws Error with what it says
  */
 export async function judge({ from, seconds, sound = 0 }: Source): Promise<Judgement> {
-  const child = spawn('ffmpeg', [
-    '-nostdin', '-loglevel', 'repeat+level+info', '-nostats', '-xerror', '-err_detect', 'explode', '-i', typeof from === 'string' ? from : 'pipe:0',
-    ...(seconds === undefined ? [] : ['-t', String(seconds)]), '-map', '0:v:0', '-map', `0:a:${sound}`, '-vf', 'showinfo',
-    '-af', `asetnsamples=n=${SAMPLES},astats=metadata=1:reset=1,ametadata=mode=print:key=lavfi.astats.Overall.RMS_level:file=-`,
-    '-fps_mode', 'passthrough', '-enc_time_base', '-1', '-f', 'null', '/dev/null',
-  ], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(
+    'ffmpeg',
+    [
+      '-nostdin',
+      '-loglevel',
+      'repeat+level+info',
+      '-nostats',
+      '-xerror',
+      '-err_detect',
+      'explode',
+      '-i',
+      typeof from === 'string' ? from : 'pipe:0',
+      ...(seconds === undefined ? [] : ['-t', String(seconds)]),
+      '-map',
+      '0:v:0',
+      '-map',
+      `0:a:${sound}`,
+      '-vf',
+      'showinfo',
+      '-af',
+      `asetnsamples=n=${SAMPLES},astats=metadata=1:reset=1,ametadata=mode=print:key=lavfi.astats.Overall.RMS_level:file=-`,
+      '-fps_mode',
+      'passthrough',
+      '-enc_time_base',
+      '-1',
+      '-f',
+      'null',
+      '/dev/null',
+    ],
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  );
   // it closes what it has had enough of
   child.stdin.on('error', () => {});
   if (from instanceof Readable) from.pipe(child.stdin);
@@ -65,7 +90,10 @@ function judgement(shown: string, levels: string): Judgement {
     const [, time, size = '', key, mean] = SHOWN.exec(line) ?? [];
     return time === undefined ? [] : [{ time: Number(time), size, key: key === '1', on: Number(mean) > BRIGHT }];
   });
-  const sounds = [...levels.matchAll(LEVEL)].map(([, time, level]) => ({ time: Number(time), on: Number(level) > LOUD }));
+  const sounds = [...levels.matchAll(LEVEL)].map(([, time, level]) => ({
+    time: Number(time),
+    on: Number(level) > LOUD,
+  }));
   const beeps = begins(sounds);
   return {
     pictures: pictures.length,
@@ -83,5 +111,7 @@ function judgement(shown: string, levels: string): Judgement {
 function begins(moments: readonly { readonly time: number; readonly on: boolean }[]): number[] {
   const steps = moments.map(({ time }, i) => time - (moments[i - 1]?.time ?? -Infinity));
   const usual = steps.toSorted((one, other) => one - other)[moments.length >> 1] as number;
-  return moments.filter(({ on }, i) => on && moments[i - 1]?.on === false && (steps[i] as number) < usual * 1.5).map(({ time }) => time);
+  return moments
+    .filter(({ on }, i) => on && moments[i - 1]?.on === false && (steps[i] as number) < usual * 1.5)
+    .map(({ time }) => time);
 }

@@ -12,7 +12,9 @@ import type { Cell } from './table.ts';
 
 const playlist = (audio: AudioName) => `<Playlist><Name>${audio}</Name><FileName>${audio.toLowerCase()}</FileName>
   <Options><EnableTsPackaging>true</EnableTsPackaging></Options><Rendition><Name>all</Name><Video>v</Video><Audio>${audio}</Audio></Rendition></Playlist>`;
-const sound = (audio: AudioName) => `<Audio><Name>${audio}</Name><Codec>${audio.toLowerCase()}</Codec><Bitrate>96000</Bitrate>
+const sound = (
+  audio: AudioName,
+) => `<Audio><Name>${audio}</Name><Codec>${audio.toLowerCase()}</Codec><Bitrate>96000</Bitrate>
   <Samplerate>48000</Samplerate><Channel>2</Channel><BypassIfMatch><Codec>eq</Codec></BypassIfMatch></Audio>`;
 
 /** The picture as it comes, and sound for every player. */
@@ -63,7 +65,11 @@ export class Matrix {
     const ports = await freePorts(udpPorts);
     const segments = `<SegmentDuration>${segmentSeconds}</SegmentDuration><SegmentCount>${SEGMENT_COUNT}</SegmentCount>`;
     const kiln = await Kiln.start({
-      llhls: segments, hls: segments, ovt: true, srt: {}, whip: true,
+      llhls: segments,
+      hls: segments,
+      ovt: true,
+      srt: {},
+      whip: true,
       tls: { certPath, keyPath },
       bindProviders: udpPorts === 0 ? '' : `<MPEGTS><Port>${ports.join(',')}</Port></MPEGTS>`,
       providers: `<RTSPPull/>${udpPorts === 0 ? '' : `<MPEGTS><PacketSilenceTimeoutMs>${SILENCE_MS}</PacketSilenceTimeoutMs><StreamMap><Stream><Name>udp_\${Port}</Name><Port>${ports.join(',')}/udp</Port></Stream></StreamMap></MPEGTS>`}`,
@@ -93,7 +99,7 @@ export class Matrix {
 
   /** Publishes until the test is over. @returns the name of the stream, once that is live */
   async publish(t: Pick<ExecutionContext, 'teardown'>, { publisher, codecs }: Cell): Promise<string> {
-    const port = publisher.startsWith('MPEG-TS') ? this.#udpPorts.pop() ?? 0 : 0;
+    const port = publisher.startsWith('MPEG-TS') ? (this.#udpPorts.pop() ?? 0) : 0;
     const stream = port > 0 ? `udp_${port}` : `cell${this.#count++}`;
     const { kiln } = this;
     const origin = (): Promise<Kiln> => (this.#origin ??= Kiln.start({ ovt: true, application: BYPASS }));
@@ -110,7 +116,10 @@ export class Matrix {
   }
 
   /** What players make of a pair: a line for each, and what is not as it should be. */
-  async try(t: Pick<ExecutionContext, 'teardown'>, cell: Cell): Promise<{ readonly objections: string[]; readonly lines: string[] }> {
+  async try(
+    t: Pick<ExecutionContext, 'teardown'>,
+    cell: Cell,
+  ): Promise<{ readonly objections: string[]; readonly lines: string[] }> {
     const stream = await this.publish(t, cell);
     const [video, audio] = cell.codecs.split('+') as [VideoName, AudioName];
     const { input } = (await this.kiln.stream(stream)).body.response;

@@ -38,7 +38,7 @@ export const PLAYERS = {
   'HLS (ffmpeg)': { excuses: { VP8: NOT_IN }, watch: watchHls('ts:', () => 'AAC') },
   'SRT (ffmpeg)': { excuses: { VP8: NOT_IN }, watch: watchSrt },
   'SRT (srt-live-transmit)': { excuses: { VP8: NOT_IN }, watch: carrySrt },
-  'OVT': { excuses: {}, watch: watchOvt },
+  OVT: { excuses: {}, watch: watchOvt },
 } as const satisfies Readonly<Record<string, Player>>;
 
 export type PlayerName = keyof typeof PLAYERS;
@@ -62,7 +62,12 @@ function watchHls(prefix: string, soundOf: (what: Watch) => AudioName): Player['
 }
 
 async function watchSrt({ kiln, stream, audio }: Watch): Promise<readonly Judgement[]> {
-  return [await judge({ from: kiln.srtPlayUrl(`${stream}/${audio.toLowerCase()}`, '&connect_timeout=30000&latency=3000000'), seconds: SECONDS })];
+  return [
+    await judge({
+      from: kiln.srtPlayUrl(`${stream}/${audio.toLowerCase()}`, '&connect_timeout=30000&latency=3000000'),
+      seconds: SECONDS,
+    }),
+  ];
 }
 
 async function carrySrt({ kiln, stream, audio }: Watch): Promise<readonly Judgement[]> {
@@ -79,7 +84,9 @@ async function watchWebrtc({ kiln, stream, video }: Watch): Promise<readonly Jud
   const viewer = new ViewerPeer({ video: video === 'VP8' ? 'VP8' : 'H264' });
   try {
     await viewer.play(kiln.httpUrl(`/app/${stream}?direction=whep`));
-    await viewer.until(() => viewer.frames().length > SECONDS * 25 && viewer.sentAt() !== undefined && isWhole(viewer.packets.video));
+    await viewer.until(
+      () => viewer.frames().length > SECONDS * 25 && viewer.sentAt() !== undefined && isWhole(viewer.packets.video),
+    );
     return [await judge({ from: recordingOf(viewer, video === 'VP8' ? 'VP8' : 'H264') })];
   } finally {
     viewer.close();
@@ -89,9 +96,14 @@ async function watchWebrtc({ kiln, stream, video }: Watch): Promise<readonly Jud
 /** Both sounds of it. */
 async function watchOvt({ kiln, stream }: Watch): Promise<readonly Judgement[]> {
   const { client, recorder } = await playOvt(kiln.ovtUrl(stream));
-  await until('media over OVT', () => recorder.packets.filter(({ track }) => track.type === 'video').length > SECONDS * 25);
+  await until(
+    'media over OVT',
+    () => recorder.packets.filter(({ track }) => track.type === 'video').length > SECONDS * 25,
+  );
   client.close();
-  const tracks = recorder.told[0]?.tracks.filter((track): track is MediaTrack => track.type === 'video' || track.type === 'audio') ?? [];
+  const tracks =
+    recorder.told[0]?.tracks.filter((track): track is MediaTrack => track.type === 'video' || track.type === 'audio') ??
+    [];
   const packets = recorder.packets.filter(({ track }) => track.type === 'video');
   const first = packets.findIndex(({ key }) => key);
   if (first !== 0) throw new Error(`a key frame is picture ${first}`);

@@ -7,7 +7,17 @@ import type { Kiln } from '../kiln.ts';
 import { MediaPublisher, type Scene } from '../media-publisher.ts';
 import { PublisherPeer } from '../publisher-peer.ts';
 import { h264, ivf, opus } from '../webrtc-media.ts';
-import { FRAMERATE, HEIGHT, PERIOD, PICTURE, SOUND, WIDTH, type AudioName, type Codecs, type VideoName } from './clip.ts';
+import {
+  FRAMERATE,
+  HEIGHT,
+  PERIOD,
+  PICTURE,
+  SOUND,
+  WIDTH,
+  type AudioName,
+  type Codecs,
+  type VideoName,
+} from './clip.ts';
 
 export interface Publish {
   readonly t: Pick<ExecutionContext, 'teardown'>;
@@ -33,7 +43,11 @@ function ffmpeg({ t, clip }: Publish, args: readonly string[], program = 'ffmpeg
 
 const PARSERS: Readonly<Record<VideoName | AudioName, string>> = {
   // Matroska tells no decode times, and where pictures are reordered GStreamer's muxer makes none
-  H264: 'h264parse', H265: 'h265parse ! h265timestamper ! h265parse', VP8: 'identity', AAC: 'aacparse', OPUS: 'opusparse',
+  H264: 'h264parse',
+  H265: 'h265parse ! h265timestamper ! h265parse',
+  VP8: 'identity',
+  AAC: 'aacparse',
+  OPUS: 'opusparse',
 };
 
 function parsersOf(codecs: Codecs): string[] {
@@ -44,8 +58,31 @@ function parsersOf(codecs: Codecs): string[] {
 function gstreamer({ t, clip, codecs }: Publish, ...sink: readonly string[]): void {
   const [video, audio] = parsersOf(codecs) as [string, string];
   const sender = new Program('gst-launch-1.0', [
-    '-q', 'filesrc', `location=${clip}`, '!', 'matroskademux', 'name=d', 'd.', '!', ...video.split(' '), '!', 'queue', '!', 'mux.',
-    'd.', '!', audio, '!', 'queue', '!', 'mux.', 'mpegtsmux', 'name=mux', 'alignment=7', '!', ...sink,
+    '-q',
+    'filesrc',
+    `location=${clip}`,
+    '!',
+    'matroskademux',
+    'name=d',
+    'd.',
+    '!',
+    ...video.split(' '),
+    '!',
+    'queue',
+    '!',
+    'mux.',
+    'd.',
+    '!',
+    audio,
+    '!',
+    'queue',
+    '!',
+    'mux.',
+    'mpegtsmux',
+    'name=mux',
+    'alignment=7',
+    '!',
+    ...sink,
   ]);
   t.teardown(() => sender.stop());
 }
@@ -55,13 +92,20 @@ const OPTIONS = '&latency=120000&pkt_size=1316&connect_timeout=30000';
 /** Every way in, by the program that comes in. */
 export const PUBLISHERS = {
   'RTMP (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'flv', one.kiln.rtmpUrl(one.stream)], FFMPEG7),
-  'RTMPS (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'flv', `rtmps://127.0.0.1:${one.kiln.ports.rtmps}/app/${one.stream}`]),
+  'RTMPS (ffmpeg)': async (one: Publish) =>
+    ffmpeg(one, ['-f', 'flv', `rtmps://127.0.0.1:${one.kiln.ports.rtmps}/app/${one.stream}`]),
   /** ffmpeg 7 does not put Opus and VP8 into FLV. */
   'RTMP (Enhanced)': publishLoops,
   'SRT (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'mpegts', one.kiln.srtUrl(one.stream, OPTIONS)]),
   'SRT (srt-live-transmit)': async ({ t, kiln, stream, clip }: Publish) => {
-    const source = spawn('ffmpeg', [...PACE, clip, ...COPY, '-f', 'mpegts', 'pipe:1'], { stdio: ['ignore', 'pipe', 'ignore'] });
-    const carrier = spawn('srt-live-transmit', ['-q', '-chunk:1316', 'file://con', kiln.srtUrl(stream, '&conntimeo=30000')], { stdio: [source.stdout, 'ignore', 'ignore'] });
+    const source = spawn('ffmpeg', [...PACE, clip, ...COPY, '-f', 'mpegts', 'pipe:1'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const carrier = spawn(
+      'srt-live-transmit',
+      ['-q', '-chunk:1316', 'file://con', kiln.srtUrl(stream, '&conntimeo=30000')],
+      { stdio: [source.stdout, 'ignore', 'ignore'] },
+    );
     for (const child of [source, carrier]) {
       t.teardown(async () => {
         if (child.exitCode !== null || child.signalCode !== null) return;
@@ -70,9 +114,12 @@ export const PUBLISHERS = {
       });
     }
   },
-  'SRT (GStreamer)': async (one: Publish) => gstreamer(one, 'srtsink', `uri=${one.kiln.srtUrl(one.stream)}`, 'wait-for-connection=false', 'sync=true'),
-  'MPEG-TS over UDP (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'mpegts', `udp://127.0.0.1:${one.port}?pkt_size=1316`]),
-  'MPEG-TS over UDP (GStreamer)': async (one: Publish) => gstreamer(one, 'udpsink', 'host=127.0.0.1', `port=${one.port}`),
+  'SRT (GStreamer)': async (one: Publish) =>
+    gstreamer(one, 'srtsink', `uri=${one.kiln.srtUrl(one.stream)}`, 'wait-for-connection=false', 'sync=true'),
+  'MPEG-TS over UDP (ffmpeg)': async (one: Publish) =>
+    ffmpeg(one, ['-f', 'mpegts', `udp://127.0.0.1:${one.port}?pkt_size=1316`]),
+  'MPEG-TS over UDP (GStreamer)': async (one: Publish) =>
+    gstreamer(one, 'udpsink', 'host=127.0.0.1', `port=${one.port}`),
   'MPEG-TS over RTP (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'rtp_mpegts', `rtp://127.0.0.1:${one.port}`]),
   'WHIP (libdatachannel)': async ({ t, kiln, stream, codecs }: Publish) => {
     const { video, audio } = await loops(codecs);
@@ -83,9 +130,11 @@ export const PUBLISHERS = {
   'RTSP pull (GStreamer)': async ({ t, kiln, stream, clip, codecs }: Publish) => {
     const [video, audio] = parsersOf(codecs) as [string, string];
     const [payVideo, payAudio] = codecs.split('+').map((codec) => PAYLOADERS[codec as VideoName | AudioName]);
-    const server = await startGst(t, { mounts: {
-      '/clip': `( filesrc location=${clip} ! matroskademux name=d d. ! queue ! ${video} ! ${payVideo} name=pay0 pt=96 d. ! queue ! ${audio} ! ${payAudio} name=pay1 pt=97 )`,
-    } });
+    const server = await startGst(t, {
+      mounts: {
+        '/clip': `( filesrc location=${clip} ! matroskademux name=d d. ! queue ! ${video} ! ${payVideo} name=pay0 pt=96 d. ! queue ! ${audio} ! ${payAudio} name=pay1 pt=97 )`,
+      },
+    });
     await pull(kiln, stream, server.url('/clip'));
   },
   'OVT pull (Kiln)': async (one: Publish) => {
@@ -101,7 +150,11 @@ export const PUBLISHERS = {
 export type PublisherName = keyof typeof PUBLISHERS;
 
 const PAYLOADERS: Readonly<Record<VideoName | AudioName, string>> = {
-  H264: 'rtph264pay config-interval=-1', H265: 'rtph265pay config-interval=-1', VP8: 'rtpvp8pay', AAC: 'rtpmp4gpay', OPUS: 'rtpopuspay',
+  H264: 'rtph264pay config-interval=-1',
+  H265: 'rtph265pay config-interval=-1',
+  VP8: 'rtpvp8pay',
+  AAC: 'rtpmp4gpay',
+  OPUS: 'rtpopuspay',
 };
 
 async function publishLoops({ t, kiln, stream, codecs }: Publish): Promise<void> {
@@ -114,7 +167,11 @@ const PATIENT = { retryCount: 5, noInputFailoverTimeoutMs: 30_000 };
 
 /** @throws Error when it cannot be had */
 async function pull(kiln: Kiln, stream: string, url: string): Promise<void> {
-  const { status, body } = await kiln.api('/v1/vhosts/default/apps/app/streams', 'POST', { name: stream, urls: [url], properties: PATIENT });
+  const { status, body } = await kiln.api('/v1/vhosts/default/apps/app/streams', 'POST', {
+    name: stream,
+    urls: [url],
+    properties: PATIENT,
+  });
   if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)} ${kiln.log.slice(-2000)}`);
 }
 

@@ -7,12 +7,28 @@ import { HEIGHT, WIDTH } from './clip.ts';
 import { nutFile, type Coded } from './nut-file.ts';
 
 const VIDEO: VideoTrack = {
-  id: 0, name: 'video', type: 'video', codec: 'VP8', timebase: { num: 1, den: 90_000 }, bypass: true,
-  width: WIDTH, height: HEIGHT, bitrate: 0, framerate: 25, keyFrameInterval: 0,
+  id: 0,
+  name: 'video',
+  type: 'video',
+  codec: 'VP8',
+  timebase: { num: 1, den: 90_000 },
+  bypass: true,
+  width: WIDTH,
+  height: HEIGHT,
+  bitrate: 0,
+  framerate: 25,
+  keyFrameInterval: 0,
 };
 const AUDIO: AudioTrack = {
-  id: 1, name: 'audio', type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: true,
-  samplerate: 48_000, channels: 2, bitrate: 0,
+  id: 1,
+  name: 'audio',
+  type: 'audio',
+  codec: 'OPUS',
+  timebase: { num: 1, den: 48_000 },
+  bypass: true,
+  samplerate: 48_000,
+  channels: 2,
+  bitrate: 0,
 };
 
 /**
@@ -30,7 +46,15 @@ export function recordingOf(viewer: ViewerPeer, codec: 'H264' | 'VP8', lossySoun
   const start = Math.min(...[video, audio].map(({ seconds }) => seconds)) - SECONDS_BEFORE;
   return nutFile([
     { track, frames: timed(frames, video, start, 90_000) },
-    { track: AUDIO, frames: timed(sounds.map(({ payload, timestamp }) => ({ data: payload, key: true, timestamp })), audio, start, 48_000) },
+    {
+      track: AUDIO,
+      frames: timed(
+        sounds.map(({ payload, timestamp }) => ({ data: payload, key: true, timestamp })),
+        audio,
+        start,
+        48_000,
+      ),
+    },
   ]);
 }
 
@@ -98,7 +122,11 @@ function h264(frames: readonly Frame[]): { readonly track: VideoTrack; readonly 
   const of = (type: number) => sets.filter((nal) => nalType(nal) === type);
   return {
     track: { ...VIDEO, codec: 'H264', config: buildAvcConfig({ sps: of(NAL.sps), pps: of(NAL.pps) }) },
-    frames: units.map(({ nals, timestamp }) => ({ data: canonicalize(joinNals(nals), 4).data, key: nals.some(isKeyNal), timestamp })),
+    frames: units.map(({ nals, timestamp }) => ({
+      data: canonicalize(joinNals(nals), 4).data,
+      key: nals.some(isKeyNal),
+      timestamp,
+    })),
   };
 }
 

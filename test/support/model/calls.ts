@@ -30,10 +30,15 @@ export interface Asked<Response> {
 
 /** A call that is to be answered so. @throws when it is not */
 export async function ask<Response>(
-  { node }: Turn, method: string, path: string, wanted: number, body?: unknown,
+  { node }: Turn,
+  method: string,
+  path: string,
+  wanted: number,
+  body?: unknown,
 ): Promise<Asked<Response>> {
   const answer = await node.api<Response>(path, method, body);
-  if (answer.status !== wanted) throw new Error(`${method} ${path}: ${answer.status} instead of ${wanted}: ${answer.body.message}`);
+  if (answer.status !== wanted)
+    throw new Error(`${method} ${path}: ${answer.status} instead of ${wanted}: ${answer.body.message}`);
   return { status: answer.status, response: answer.body.response };
 }
 

@@ -3,7 +3,9 @@ import { ask, ended, same, WITH_TEMPLATE, type Call, type Turn } from './calls.t
 const TEMPLATE = { name: '*', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } };
 const hostNames = (vhost: string): string[] => [`${vhost}.example.com`];
 const profile = (name: string) => ({
-  name, outputStreamName: `\${OriginStreamName}_${name}`, encodes: { videos: [{ name: 'v', bypass: true }] },
+  name,
+  outputStreamName: `\${OriginStreamName}_${name}`,
+  encodes: { videos: [{ name: 'v', bypass: true }] },
 });
 
 const ofVhost = ({ vhost }: Turn): string => `/v1/vhosts/${vhost}`;
@@ -85,7 +87,8 @@ const patchApp: Call = async (turn) => {
 const showApp: Call = async (turn) => {
   const present = turn.state.app(turn.vhost, turn.app);
   const { response } = await ask<{ dynamic: boolean }>(turn, 'GET', ofApp(turn), present === undefined ? 404 : 200);
-  if (present !== undefined && response.dynamic !== present.dynamic) throw new Error(`${ofApp(turn)}: dynamic is ${response.dynamic}`);
+  if (present !== undefined && response.dynamic !== present.dynamic)
+    throw new Error(`${ofApp(turn)}: dynamic is ${response.dynamic}`);
   return `show application ${turn.vhost}/${turn.app}`;
 };
 
@@ -123,12 +126,31 @@ const deleteProfile: Call = async (turn) => {
 
 const listProfiles: Call = async (turn) => {
   const present = turn.state.app(turn.vhost, turn.app);
-  const { response } = await ask<string[]>(turn, 'GET', `${ofApp(turn)}/outputProfiles`, present === undefined ? 404 : 200);
+  const { response } = await ask<string[]>(
+    turn,
+    'GET',
+    `${ofApp(turn)}/outputProfiles`,
+    present === undefined ? 404 : 200,
+  );
   if (present !== undefined) same(`profiles of ${ofApp(turn)}`, response, present.profiles);
   return `list profiles of ${turn.vhost}/${turn.app}`;
 };
 
 export const CONFIG_CALLS: readonly Call[] = [
-  createVhost, createVhost, createVhost, deleteVhost, listVhosts, createApp, createApp, createApp, deleteApp, patchApp, showApp, listApps,
-  listApps, createProfile, deleteProfile, listProfiles,
+  createVhost,
+  createVhost,
+  createVhost,
+  deleteVhost,
+  listVhosts,
+  createApp,
+  createApp,
+  createApp,
+  deleteApp,
+  patchApp,
+  showApp,
+  listApps,
+  listApps,
+  createProfile,
+  deleteProfile,
+  listProfiles,
 ];

@@ -41,7 +41,9 @@ export async function runModel({ nodes, random, calls, onCall }: ModelRun): Prom
       const call = random.pick(CALLS);
       const what = await call(turn).catch((error: Error) => {
         const before = told.slice(-5).join('; ');
-        throw new Error(`call ${done} (${call.name}) at node ${at}: ${error.message}. Before: ${before}`, { cause: error });
+        throw new Error(`call ${done} (${call.name}) at node ${at}: ${error.message}. Before: ${before}`, {
+          cause: error,
+        });
       });
       told.push(`${what} at ${at}`);
       onCall?.(done, what);

@@ -42,7 +42,8 @@ export class ServerState {
   /** Where there are streams: the names of each. */
   get published(): { readonly vhost: string; readonly app: string; readonly stream: string }[] {
     return [...this.vhosts].flatMap(([vhost, { apps }]) =>
-      [...apps].flatMap(([app, { streams }]) => Array.from(streams.keys(), (stream) => ({ vhost, app, stream }))));
+      [...apps].flatMap(([app, { streams }]) => Array.from(streams.keys(), (stream) => ({ vhost, app, stream }))),
+    );
   }
 
   /** Streams of the server, of a virtual host, or of an application. */

@@ -32,13 +32,23 @@ const ofVhost: Call = async (turn) => {
 
 const ofApp: Call = async (turn) => {
   const { state, vhost, app } = turn;
-  await counts(turn, `/vhosts/${vhost}/apps/${app}`, state.app(vhost, app) !== undefined, state.streams(vhost, app).length);
+  await counts(
+    turn,
+    `/vhosts/${vhost}/apps/${app}`,
+    state.app(vhost, app) !== undefined,
+    state.streams(vhost, app).length,
+  );
   return `statistics of ${vhost}/${app}`;
 };
 
 const ofStream: Call = async (turn) => {
   const { state, vhost, app, stream } = turn;
-  await counts(turn, `/vhosts/${vhost}/apps/${app}/streams/${stream}`, state.stream(vhost, app, stream) !== undefined, 1);
+  await counts(
+    turn,
+    `/vhosts/${vhost}/apps/${app}/streams/${stream}`,
+    state.stream(vhost, app, stream) !== undefined,
+    1,
+  );
   return `statistics of ${vhost}/${app}/${stream}`;
 };
 

@@ -67,7 +67,8 @@ const show: Call = async (turn) => {
   if (published === undefined) return `show stream ${path(turn)}: there is none`;
   const { localPort } = response.input.connection;
   const { rtmp } = published.node.ports;
-  if (response.name !== turn.stream || localPort !== rtmp) throw new Error(`${path(turn)}: ${response.name} on port ${localPort}, not ${rtmp}`);
+  if (response.name !== turn.stream || localPort !== rtmp)
+    throw new Error(`${path(turn)}: ${response.name} on port ${localPort}, not ${rtmp}`);
   return `show stream ${path(turn)}`;
 };
 
@@ -99,7 +100,12 @@ const watch: Call = async (turn) => {
   await getAs(host, http, /^\/[^#\n]+$/m.exec(playlist)?.[0] ?? '');
   const { response } = await ask<string[]>(turn, 'GET', sessions, 200);
   same(`sessions of ${path(turn)}`, response, [id]);
-  await ask(turn, 'GET', `/v1/stats/current/vhosts/${turn.vhost}/apps/${turn.app}/streams/${turn.stream}/sessions/${id}`, 200);
+  await ask(
+    turn,
+    'GET',
+    `/v1/stats/current/vhosts/${turn.vhost}/apps/${turn.app}/streams/${turn.stream}/sessions/${id}`,
+    200,
+  );
   await ask(turn, 'DELETE', `${sessions}/${id}`, 200);
   await ask(turn, 'DELETE', `${sessions}/${id}`, 404);
   same(`sessions of ${path(turn)}`, (await ask<string[]>(turn, 'GET', sessions, 200)).response, []);
@@ -107,7 +113,11 @@ const watch: Call = async (turn) => {
 };
 
 /** Asks a port of the loopback interface under a host name. */
-async function getAs(host: string, port: number, path: string): Promise<{ readonly status: number; readonly body: string }> {
+async function getAs(
+  host: string,
+  port: number,
+  path: string,
+): Promise<{ readonly status: number; readonly body: string }> {
   const asked = get({ host: '127.0.0.1', port, path, headers: { host } });
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
   return { status: answer.statusCode ?? 0, body: await text(answer) };
@@ -118,4 +128,16 @@ function plays({ state, vhost, app }: Turn): boolean {
   return state.app(vhost, app)?.profiles.has('default') === true;
 }
 
-export const STREAM_CALLS: readonly Call[] = [publish, publish, publish, publish, disconnect, remove, show, show, list, list, watch];
+export const STREAM_CALLS: readonly Call[] = [
+  publish,
+  publish,
+  publish,
+  publish,
+  disconnect,
+  remove,
+  show,
+  show,
+  list,
+  list,
+  watch,
+];

@@ -27,13 +27,20 @@ process.on('message', ({ id, ask }: CallerRequest) => {
 
 async function answer(request: Ask): Promise<number> {
   switch (request.do) {
-    case 'connect': return call(request);
-    case 'send': return send(request.call, Buffer.from(request.data, 'base64'));
-    case 'receive': return receive(request.call);
-    case 'longest': return longest.get(request.call) ?? 0;
-    case 'unsent': return unsent(request.call);
-    case 'state': return socketState(sockets.get(request.call) ?? INVALID) === CONNECTED ? 1 : 0;
-    case 'close': return new Promise((resolve) => library.close(sockets.get(request.call) ?? INVALID, () => resolve(0)));
+    case 'connect':
+      return call(request);
+    case 'send':
+      return send(request.call, Buffer.from(request.data, 'base64'));
+    case 'receive':
+      return receive(request.call);
+    case 'longest':
+      return longest.get(request.call) ?? 0;
+    case 'unsent':
+      return unsent(request.call);
+    case 'state':
+      return socketState(sockets.get(request.call) ?? INVALID) === CONNECTED ? 1 : 0;
+    case 'close':
+      return new Promise((resolve) => library.close(sockets.get(request.call) ?? INVALID, () => resolve(0)));
   }
 }
 

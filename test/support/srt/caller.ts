@@ -49,7 +49,8 @@ export class SrtCaller {
     });
     this.#child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()));
     this.#child.on('exit', (code, signal) => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(`the caller ended: ${code ?? signal} ${this.#stderr}`));
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`the caller ended: ${code ?? signal} ${this.#stderr}`));
     });
     t.teardown(() => this.kill());
   }

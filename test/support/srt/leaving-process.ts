@@ -7,7 +7,11 @@ const log = pino({ level: 'silent' });
 const EXIT_CODE = 3;
 let calls = 0;
 const listener = new SrtListener(SrtRuntime.open(log), {
-  host: '127.0.0.1', port: 0, options: [], log, connection: () => {},
+  host: '127.0.0.1',
+  port: 0,
+  options: [],
+  log,
+  connection: () => {},
   refuse: () => {
     if (++calls === 1) setImmediate(leave);
     return 1404;

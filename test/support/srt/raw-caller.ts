@@ -3,7 +3,17 @@ import { once } from 'node:events';
 import { Watchdog } from '../../../src/core/watchdog.ts';
 
 /** Packets of draft-sharabayko-srt-01 section 3.2, made by hand. */
-export const CONTROL = { handshake: 0, keepAlive: 1, ack: 2, nak: 3, congestion: 4, shutdown: 5, ackAck: 6, dropRequest: 7, peerError: 8 } as const;
+export const CONTROL = {
+  handshake: 0,
+  keepAlive: 1,
+  ack: 2,
+  nak: 3,
+  congestion: 4,
+  shutdown: 5,
+  ackAck: 6,
+  dropRequest: 7,
+  peerError: 8,
+} as const;
 export const INDUCTION = 1;
 export const CONCLUSION = 0xffff_ffff;
 const HEAD_BYTES = 16;
@@ -26,9 +36,28 @@ export function control(type: number, socket: number, ...body: number[]): Buffer
   return words((0x8000 << 16) | (type << 16), 1, 0, socket, ...body);
 }
 
-export function handshake({ sequence = 1000, packetBytes = 1500, window = 8192, type = CONCLUSION, cookie = 0 }: Handshake): Buffer {
+export function handshake({
+  sequence = 1000,
+  packetBytes = 1500,
+  window = 8192,
+  type = CONCLUSION,
+  cookie = 0,
+}: Handshake): Buffer {
   const isFirst = type === INDUCTION;
-  const fields = [isFirst ? 4 : 5, isFirst ? 2 : 1, sequence, packetBytes, window, type, OWN_SOCKET, cookie, 0x7f00_0001, 0, 0, 0];
+  const fields = [
+    isFirst ? 4 : 5,
+    isFirst ? 2 : 1,
+    sequence,
+    packetBytes,
+    window,
+    type,
+    OWN_SOCKET,
+    cookie,
+    0x7f00_0001,
+    0,
+    0,
+    0,
+  ];
   return control(CONTROL.handshake, 0, ...fields, ...(isFirst ? [] : HSREQ));
 }
 

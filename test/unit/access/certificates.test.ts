@@ -10,8 +10,10 @@ function open(t: ExecutionContext) {
   const lines: { level: number; msg: string; host?: string }[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const store = new CertificateStore({ folder: folder.path, log });
-  const host = (name: string, names: string[], issued = issue(name)) =>
-    ({ name, host: { names, tls: folder.write(name, issued) } });
+  const host = (name: string, names: string[], issued = issue(name)) => ({
+    name,
+    host: { names, tls: folder.write(name, issued) },
+  });
   return { store, folder, lines, host };
 }
 
@@ -82,7 +84,10 @@ test('loads at once end with what the last of them read', async (t) => {
   const vhost = host('v', ['*']);
   const broken = { ...vhost, host: { ...vhost.host, tls: { certPath: 'no', keyPath: 'no' } } };
   const loads = [store.load(vhost), store.load(broken), store.load(vhost)];
-  t.deepEqual((await Promise.allSettled(loads)).map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+  t.deepEqual(
+    (await Promise.allSettled(loads)).map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
   t.truthy(store.select('a'));
   const renewed = issue('v');
   folder.write('v', renewed);

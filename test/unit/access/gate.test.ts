@@ -23,7 +23,9 @@ test('a module that a signed policy guards refuses, whatever its case; others do
 });
 
 test('admission webhooks guard in the same way', (t) => {
-  const guarded = vhost({ admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', enables: { providers: 'rtmp' } } });
+  const guarded = vhost({
+    admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', enables: { providers: 'rtmp' } },
+  });
   t.throws(() => checkAccess(guarded, 'providers', 'rtmp'), { code: 'accessDenied' });
   t.notThrows(() => checkAccess(guarded, 'publishers', 'rtmp'));
 });

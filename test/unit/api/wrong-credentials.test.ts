@@ -43,7 +43,8 @@ test('one client is not another: IPv4 by address, IPv6 by /64', (t) => {
 
 test('it is news once, until the client has kept quiet for long', (t) => {
   const wrong = new WrongCredentials();
-  const news = (now: number) => Array.from({ length: 30 }, () => wrong.count('203.0.113.1', now).isNews).filter(Boolean).length;
+  const news = (now: number) =>
+    Array.from({ length: 30 }, () => wrong.count('203.0.113.1', now).isNews).filter(Boolean).length;
   t.is(news(0), 1);
   t.is(news(REFILL_MS), 0);
   t.is(news(3 * REFILL_MS), 0);

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -14,7 +23,12 @@ function place(t: ExecutionContext): string {
 
 async function open(t: ExecutionContext, file: string | undefined) {
   const damaged: { movedTo: string; reason: string }[] = [];
-  const cluster = await openEmbedded({ id: 'one', file, onFault() {}, onDamaged: (movedTo, reason) => damaged.push({ movedTo, reason }) });
+  const cluster = await openEmbedded({
+    id: 'one',
+    file,
+    onFault() {},
+    onDamaged: (movedTo, reason) => damaged.push({ movedTo, reason }),
+  });
   t.teardown(() => cluster.close());
   return { cluster, config: cluster.config, damaged };
 }
@@ -24,7 +38,8 @@ const values = ({ config }: Pick<Cluster, 'config'>) =>
   Object.fromEntries([...config.entries()].map(([key, { value }]) => [key, value]));
 
 test('keys keep names apart whatever characters they have', (t) => {
-  for (const names of [['a'], ['a/b', 'c'], ['a', 'b/c'], ['ü#?%', '..']]) t.deepEqual(splitKey(joinKey(...names)), names);
+  for (const names of [['a'], ['a/b', 'c'], ['a', 'b/c'], ['ü#?%', '..']])
+    t.deepEqual(splitKey(joinKey(...names)), names);
   t.not(joinKey('a/b', 'c'), joinKey('a', 'b/c'));
 });
 
@@ -117,7 +132,8 @@ test('a second process is refused while the first lives; one that was killed hol
     "const { openEmbedded } = await import('#cluster');" +
     `await openEmbedded({ id: 'one', file: ${JSON.stringify(file)}, onDamaged() {}, onFault() {} }); console.log('open'); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    cwd: join(import.meta.dirname, '../../..'), stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: join(import.meta.dirname, '../../..'),
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => child.kill('SIGKILL'));
   await once(child.stdout, 'data');
@@ -133,7 +149,9 @@ test('of several that find the lock of a dead process exactly one takes it', asy
   mkdirSync(join(file, '..'));
   for (const left of ['1 0', '']) {
     writeFileSync(`${file}.lock`, left);
-    const opened = await Promise.allSettled(Array.from({ length: 8 }, () => openEmbedded({ id: 'one', file, onDamaged() {}, onFault() {} })));
+    const opened = await Promise.allSettled(
+      Array.from({ length: 8 }, () => openEmbedded({ id: 'one', file, onDamaged() {}, onFault() {} })),
+    );
     const winners = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     t.is(winners.length, 1);
     t.deepEqual(readdirSync(join(file, '..')), ['config.json.lock.2']);

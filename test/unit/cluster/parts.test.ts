@@ -52,11 +52,23 @@ test('a coalesced run that fails fails those who waited for it, and the next one
 test('watchers get the last state of each key once a turn, of their path', async (t) => {
   const watchers = new Watchers();
   const calls: unknown[] = [];
-  const undo = watchers.add('a', new Map([['a/1', owner(1)]]), (changes) => calls.push(changes.map(({ key, owner: now }) => [key, now?.fence])));
-  watchers.tell(new Map([['a/1', owner(2)], ['ab', owner(2)]]));
+  const undo = watchers.add('a', new Map([['a/1', owner(1)]]), (changes) =>
+    calls.push(changes.map(({ key, owner: now }) => [key, now?.fence])),
+  );
+  watchers.tell(
+    new Map([
+      ['a/1', owner(2)],
+      ['ab', owner(2)],
+    ]),
+  );
   watchers.tell(new Map([['a/2', undefined]]));
   await turn();
-  t.deepEqual(calls.splice(0), [[['a/1', 2], ['a/2', undefined]]]);
+  t.deepEqual(calls.splice(0), [
+    [
+      ['a/1', 2],
+      ['a/2', undefined],
+    ],
+  ]);
   watchers.tell(new Map([['b', owner(3)]]));
   await turn();
   t.deepEqual(calls, []);
@@ -135,13 +147,24 @@ test('of strangers the one that has been there longest goes; a node is none', as
 test('what is signed is neither changed nor used for something else', (t) => {
   const mac = sign('secret', 'call', 'text');
   t.true(isSigned('secret', 'call', 'text', mac));
-  for (const [secret, kind, text] of [['other', 'call', 'text'], ['secret', 'answer', 'text'], ['secret', 'call', 'texts']] as const) {
+  for (const [secret, kind, text] of [
+    ['other', 'call', 'text'],
+    ['secret', 'answer', 'text'],
+    ['secret', 'call', 'texts'],
+  ] as const) {
     t.false(isSigned(secret, kind, text, mac));
   }
   t.false(isSigned('secret', 'call', 'text', ''));
   t.false(isSigned('secret', 'call', 'text', `${mac}AAAA`));
   const call = {
-    method: 'GET', path: '/ü', headers: {}, from: { id: 'a', incarnation: '1' }, to: { id: 'b', incarnation: '2' }, time: 1, nonce: 'n', bodyHash: '',
+    method: 'GET',
+    path: '/ü',
+    headers: {},
+    from: { id: 'a', incarnation: '1' },
+    to: { id: 'b', incarnation: '2' },
+    time: 1,
+    nonce: 'n',
+    bodyHash: '',
   };
   const headers = seal('secret', 'call', call);
   t.deepEqual(unseal('secret', 'call', headers), call);
@@ -153,15 +176,34 @@ test('what is signed is neither changed nor used for something else', (t) => {
 test('what is signed has the shape of a call, or is none', (t) => {
   const random = new Random(9);
   const call: Record<string, unknown> = {
-    method: 'GET', path: '/', headers: {}, from: { id: 'a', incarnation: '1' }, to: { id: 'b', incarnation: '2' }, time: 1, nonce: 'n', bodyHash: '',
+    method: 'GET',
+    path: '/',
+    headers: {},
+    from: { id: 'a', incarnation: '1' },
+    to: { id: 'b', incarnation: '2' },
+    time: 1,
+    nonce: 'n',
+    bodyHash: '',
   };
   t.deepEqual(unseal('secret', 'call', seal('secret', 'call', call as unknown as Call)), call as unknown as Call);
   const texts = ['method', 'path', 'nonce', 'bodyHash'].map((key) => [key, [null, undefined, 7, {}]] as const);
-  const nodes = ['from', 'to'].map((key) => [key, [null, undefined, 'a', {}, { id: 'a' }, { id: 'a', incarnation: 1 }]] as const);
-  const others = [['headers', [null, undefined, 'x', { a: 1 }, { a: ['b'] }]], ['time', [null, undefined, '1']], ['nonce', ['n'.repeat(65)]]] as const;
-  const changed = [...texts, ...nodes, ...others].flatMap(([key, values]) => values.map((value) => ({ ...call, [key]: value })));
+  const nodes = ['from', 'to'].map(
+    (key) => [key, [null, undefined, 'a', {}, { id: 'a' }, { id: 'a', incarnation: 1 }]] as const,
+  );
+  const others = [
+    ['headers', [null, undefined, 'x', { a: 1 }, { a: ['b'] }]],
+    ['time', [null, undefined, '1']],
+    ['nonce', ['n'.repeat(65)]],
+  ] as const;
+  const changed = [...texts, ...nodes, ...others].flatMap(([key, values]) =>
+    values.map((value) => ({ ...call, [key]: value })),
+  );
   for (const content of [null, 7, 'text', [], {}, ...changed]) {
-    t.is(unseal('secret', 'call', seal('secret', 'call', content as unknown as Call)), undefined, JSON.stringify(content));
+    t.is(
+      unseal('secret', 'call', seal('secret', 'call', content as unknown as Call)),
+      undefined,
+      JSON.stringify(content),
+    );
   }
   for (let n = 0; n < 200; n++) {
     const text = Buffer.from(Array.from({ length: random.below(40) }, () => random.below(256))).toString('base64url');

@@ -3,7 +3,16 @@ import { place, type NodeRow } from '#cluster';
 import { Random } from '../../soak/random.ts';
 
 const row = (id: string, values: Partial<NodeRow> = {}): NodeRow => ({
-  id, incarnation: id, address: undefined, state: 'ready', load: 0.5, full: false, info: {}, uptimeMs: 0, silentMs: 0, ...values,
+  id,
+  incarnation: id,
+  address: undefined,
+  state: 'ready',
+  load: 0.5,
+  full: false,
+  info: {},
+  uptimeMs: 0,
+  silentMs: 0,
+  ...values,
 });
 
 /** How often each node was chosen. */
@@ -18,7 +27,12 @@ function spread(nodes: readonly NodeRow[], times = 2000): Record<string, number>
 }
 
 test('nothing is placed on a node that is lost, drains or is full', (t) => {
-  const nodes = [row('lost', { state: 'lost' }), row('draining', { state: 'draining' }), row('full', { full: true }), row('able')];
+  const nodes = [
+    row('lost', { state: 'lost' }),
+    row('draining', { state: 'draining' }),
+    row('full', { full: true }),
+    row('able'),
+  ];
   t.deepEqual(spread(nodes, 50), { able: 50 });
   t.is(place(nodes.slice(0, 3)), undefined);
   t.is(place([]), undefined);

@@ -10,7 +10,7 @@ const TONE = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=44100', '-t',
 function readLoas(loas: Buffer): { frames: Buffer[]; config: Buffer | undefined } {
   const reader = new LatmReader();
   const frames: Buffer[] = [];
-  for (let at = 0; at < loas.length; ) {
+  for (let at = 0; at < loas.length;) {
     const end = at + (loasBytes(loas, at) as number);
     frames.push(...reader.frames(loas.subarray(at, end)));
     at = end;
@@ -19,13 +19,23 @@ function readLoas(loas: Buffer): { frames: Buffer[]; config: Buffer | undefined 
 }
 
 test('frames out of LOAS are those that ADTS holds', async (t) => {
-  for (const format of [['-ac', '2'], ['-ar', '24000', '-ac', '1'], ['-af', 'pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0']]) {
+  for (const format of [
+    ['-ac', '2'],
+    ['-ar', '24000', '-ac', '1'],
+    ['-af', 'pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0'],
+  ]) {
     const loas = await encode([...TONE, ...format, '-flags', '+bitexact', '-f', 'latm', '-smc-interval', '5']);
     const adts = await encode([...TONE, ...format, '-flags', '+bitexact', '-f', 'adts']);
     const expected = [...adtsFrames(adts)];
     const { frames, config } = readLoas(loas);
-    t.deepEqual(frames, expected.map(({ payload }) => payload));
-    t.like(parseAudioSpecificConfig(config as Buffer), { samplerate: expected[0]?.header.samplerate, channels: expected[0]?.header.channels });
+    t.deepEqual(
+      frames,
+      expected.map(({ payload }) => payload),
+    );
+    t.like(parseAudioSpecificConfig(config as Buffer), {
+      samplerate: expected[0]?.header.samplerate,
+      channels: expected[0]?.header.channels,
+    });
   }
 });
 
@@ -43,7 +53,11 @@ function versionOne(frames: readonly Buffer[]): Buffer {
   const writer = new BitWriter();
   writer.flag(false).flag(true).flag(false);
   writer.write(0, 2).write(0xff, 8);
-  writer.flag(true).write(frames.length - 1, 6).write(0, 4).write(0, 3);
+  writer
+    .flag(true)
+    .write(frames.length - 1, 6)
+    .write(0, 4)
+    .write(0, 3);
   writer.write(0, 2).write(16, 8).write(0x1190, 16);
   writer.write(0, 3).write(0xff, 8).flag(true).write(0, 2).write(5, 8).flag(true).write(0xaa, 8);
   for (const frame of frames) {

@@ -9,7 +9,12 @@ const LC = { objectType: 2, samplesPerFrame: 1024, sbr: false, ps: false };
 
 test('AAC LC', (t) => {
   t.deepEqual(parse('1210'), {
-    ...LC, samplerate: 44_100, channelConfiguration: 2, channels: 2, outputSamplerate: 44_100, outputChannels: 2,
+    ...LC,
+    samplerate: 44_100,
+    channelConfiguration: 2,
+    channels: 2,
+    outputSamplerate: 44_100,
+    outputChannels: 2,
   } as aac.AacConfig);
   t.like(parse('1190'), { ...LC, samplerate: 48_000, channels: 2 });
   t.like(parse('11b8'), { ...LC, channelConfiguration: 7, channels: 8 });
@@ -28,7 +33,13 @@ test('HE-AAC told hierarchically and behind the sync word', (t) => {
 
 test('HE-AAC v2 told hierarchically and behind the sync words', (t) => {
   const v2 = {
-    objectType: 2, samplerate: 22_050, channels: 1, sbr: true, ps: true, outputSamplerate: 44_100, outputChannels: 2,
+    objectType: 2,
+    samplerate: 22_050,
+    channels: 1,
+    sbr: true,
+    ps: true,
+    outputSamplerate: 44_100,
+    outputChannels: 2,
   };
   t.like(parse('eb8a0800'), v2);
   const synced = new BitWriter().write(2, 5).write(7, 4).write(1, 4).write(0, 3);
@@ -58,11 +69,16 @@ test('channels told by a program config element', (t) => {
 test('configs that are written are read again', (t) => {
   for (const channels of [1, 2, 3, 4, 5, 6, 7, 8]) {
     for (const samplerate of [8000, 44_100, 48_000, 96_000]) {
-      for (const [sbr, ps] of [[false, false], [true, false], [true, true]] as const) {
+      for (const [sbr, ps] of [
+        [false, false],
+        [true, false],
+        [true, true],
+      ] as const) {
         for (const samplesPerFrame of [1024, 960] as const) {
           const written = { objectType: 2, samplerate, channels, sbr, ps, samplesPerFrame };
           t.like(aac.parseAudioSpecificConfig(aac.buildAudioSpecificConfig(written)), {
-            ...written, outputSamplerate: sbr ? samplerate * 2 : samplerate,
+            ...written,
+            outputSamplerate: sbr ? samplerate * 2 : samplerate,
           });
         }
       }
@@ -81,12 +97,20 @@ test('configs that are no AAC this server carries are refused', (t) => {
   t.throws(() => aac.buildAudioSpecificConfig({ samplerate: 48_000, channels: 0 }), { instanceOf: BitstreamError });
 });
 
-test('the judge\'s ADTS and raw frames are the same', (t) => {
+test("the judge's ADTS and raw frames are the same", (t) => {
   const data = vector('aac-stereo.adts');
   const frames = [...adts.adtsFrames(data)];
-  t.deepEqual(frames.map(({ payload }) => payload), samples(vector('aac-stereo.mp4')));
+  t.deepEqual(
+    frames.map(({ payload }) => payload),
+    samples(vector('aac-stereo.mp4')),
+  );
   t.deepEqual(frames[0]?.header, {
-    objectType: 2, samplerate: 44_100, channelConfiguration: 2, channels: 2, headerLength: 7, frameLength: 80,
+    objectType: 2,
+    samplerate: 44_100,
+    channelConfiguration: 2,
+    channels: 2,
+    headerLength: 7,
+    frameLength: 80,
     blocks: 1,
   });
   const again = frames.flatMap(({ header, payload }) => [adts.buildAdtsHeader(header, payload.length), payload]);

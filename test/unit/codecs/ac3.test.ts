@@ -5,7 +5,9 @@ import { BitstreamError } from '../../../src/codecs/bits.ts';
 const hex = (text: string) => Buffer.from(text, 'hex');
 
 test('headers that ffmpeg writes', (t) => {
-  const headers = ['0b773e71104043e1', '0b77a8e6504043e1', '0b7728191e40ebf8', '0b7700bf3287c000'].map((bytes) => parseAc3Frame(hex(bytes)));
+  const headers = ['0b773e71104043e1', '0b77a8e6504043e1', '0b7728191e40ebf8', '0b7700bf3287c000'].map((bytes) =>
+    parseAc3Frame(hex(bytes)),
+  );
   const samplesPerFrame = 1536;
   t.deepEqual(headers, [
     { codec: 'AC3', samplerate: 48_000, channels: 2, samplesPerFrame, bytes: 512 },
@@ -16,7 +18,16 @@ test('headers that ffmpeg writes', (t) => {
 });
 
 test('what is no such frame is refused', (t) => {
-  const cases = ['', '0b773e71104043', '0c773e71104043e1', '0b773e71d04043e1', '0b773e71264043e1', '0b773e71c04043e1', '0b7700bff287c000', '0b773e71108843e1'];
+  const cases = [
+    '',
+    '0b773e71104043',
+    '0c773e71104043e1',
+    '0b773e71d04043e1',
+    '0b773e71264043e1',
+    '0b773e71c04043e1',
+    '0b7700bff287c000',
+    '0b773e71108843e1',
+  ];
   const refused = cases.filter((bytes) => {
     try {
       parseAc3Frame(hex(bytes));

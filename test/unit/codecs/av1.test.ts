@@ -6,31 +6,50 @@ import { box, samples, vector } from './vectors.ts';
 const types = (data: Buffer) => [...av1.obus(data)].map(({ type }) => type);
 const DELIMITER = Buffer.of(0x12, 0);
 
-test('the judge\'s records and temporal units: svt-av1, main profile', (t) => {
+test("the judge's records and temporal units: svt-av1, main profile", (t) => {
   const units = samples(vector('av1-svt.mp4'));
   const record = box(vector('av1-svt.mp4'), 'av1C');
   const config = av1.parseAv1Config(record);
   t.deepEqual(config.sequenceHeader, {
-    profile: 0, level: 5, tier: 0, framerate: 0, stillPicture: false, reducedStillPicture: false, width: 1280,
-    height: 720, bitDepth: 8, monochrome: false, subsamplingX: true, subsamplingY: true, chromaSamplePosition: 0,
+    profile: 0,
+    level: 5,
+    tier: 0,
+    framerate: 0,
+    stillPicture: false,
+    reducedStillPicture: false,
+    width: 1280,
+    height: 720,
+    bitDepth: 8,
+    monochrome: false,
+    subsamplingX: true,
+    subsamplingY: true,
+    chromaSamplePosition: 0,
     colour: { primaries: 2, transfer: 2, matrix: 2, fullRange: false },
   });
   t.is(av1.codecString(config), 'av01.0.05M.08');
   t.deepEqual(av1.buildAv1Config(units[0] as Buffer), record);
-  t.deepEqual(units.map((unit) => av1.isKeyUnit(unit)), [true, false, true, false]);
+  t.deepEqual(
+    units.map((unit) => av1.isKeyUnit(unit)),
+    [true, false, true, false],
+  );
 });
 
-test('the judge\'s records and temporal units: libaom, high profile, HDR', (t) => {
+test("the judge's records and temporal units: libaom, high profile, HDR", (t) => {
   const units = samples(vector('av1-aom-444.mp4'));
   const record = box(vector('av1-aom-444.mp4'), 'av1C');
   const config = av1.parseAv1Config(record);
   t.like(config, { profile: 1, bitDepth: 10, subsamplingX: false, subsamplingY: false, monochrome: false });
   t.like(config.sequenceHeader, {
-    width: 66, height: 50, colour: { primaries: 9, transfer: 16, matrix: 9, fullRange: false },
+    width: 66,
+    height: 50,
+    colour: { primaries: 9, transfer: 16, matrix: 9, fullRange: false },
   });
   t.is(av1.codecString(config), 'av01.1.00M.10.0.000.09.16.09.0');
   t.deepEqual(av1.buildAv1Config(units[0] as Buffer), record);
-  t.deepEqual(units.map((unit) => av1.isKeyUnit(unit)), [true, false, true]);
+  t.deepEqual(
+    units.map((unit) => av1.isKeyUnit(unit)),
+    [true, false, true],
+  );
 });
 
 test('a still picture with the reduced header', (t) => {
@@ -103,9 +122,20 @@ test('frame rate, tier and colour of a header with everything in it', (t) => {
   const payload = timedHeader();
   const header = av1.parseSequenceHeader(payload);
   t.deepEqual(header, {
-    profile: 0, level: 13, tier: 1, framerate: 60_000 / 2002, stillPicture: false, reducedStillPicture: false,
-    width: 1920, height: 1080, bitDepth: 10, monochrome: false, subsamplingX: true, subsamplingY: true,
-    chromaSamplePosition: 2, colour: { primaries: 1, transfer: 13, matrix: 6, fullRange: true },
+    profile: 0,
+    level: 13,
+    tier: 1,
+    framerate: 60_000 / 2002,
+    stillPicture: false,
+    reducedStillPicture: false,
+    width: 1920,
+    height: 1080,
+    bitDepth: 10,
+    monochrome: false,
+    subsamplingX: true,
+    subsamplingY: true,
+    chromaSamplePosition: 2,
+    colour: { primaries: 1, transfer: 13, matrix: 6, fullRange: true },
   });
   const obu = Buffer.concat([Buffer.of(0x0a, payload.length), payload]);
   const config = av1.parseAv1Config(av1.buildAv1Config(obu));

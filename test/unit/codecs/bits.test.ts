@@ -23,7 +23,10 @@ test('reads the Exp-Golomb codes of H.264 table 9-2', (t) => {
   const signed = new BitWriter();
   for (const value of [0, 1, -1, 2, -2, 1000, -1000]) signed.se(value);
   const back = new BitReader(signed.finish());
-  t.deepEqual(Array.from({ length: 7 }, () => back.se()), [0, 1, -1, 2, -2, 1000, -1000]);
+  t.deepEqual(
+    Array.from({ length: 7 }, () => back.se()),
+    [0, 1, -1, 2, -2, 1000, -1000],
+  );
 });
 
 test('what is written is read again', (t) => {

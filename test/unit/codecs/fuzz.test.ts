@@ -20,8 +20,23 @@ const avcMatrix = h264.parseAvcConfig(box(vector('h264-high10-422.mp4'), 'avcC')
 const hevc = h265.parseHevcConfig(box(vector('h265-422-hrd.mp4'), 'hvcC'));
 /** AudioMuxElement with a StreamMuxConfig of AAC LC at 48 kHz, and a frame of two bytes; and the configuration alone. */
 const latm = new BitWriter()
-  .write(1, 3).write(0, 6 + 4 + 3).write(0x1190, 16).write(0, 3).write(0xff, 8).write(0, 2).write(2, 8).write(0xabcd, 16).finish();
-const muxConfig = new BitWriter().write(1, 2).write(0, 6 + 4 + 3).write(0x1190, 16).write(0, 3).write(0xff, 8).write(0, 2).finish();
+  .write(1, 3)
+  .write(0, 6 + 4 + 3)
+  .write(0x1190, 16)
+  .write(0, 3)
+  .write(0xff, 8)
+  .write(0, 2)
+  .write(2, 8)
+  .write(0xabcd, 16)
+  .finish();
+const muxConfig = new BitWriter()
+  .write(1, 2)
+  .write(0, 6 + 4 + 3)
+  .write(0x1190, 16)
+  .write(0, 3)
+  .write(0xff, 8)
+  .write(0, 2)
+  .finish();
 const adtsHeader = adts.parseAdtsHeader(vector('aac-stereo.adts'));
 const av1Unit = samples(vector('av1-aom-444.mp4'))[0] as Buffer;
 
@@ -51,7 +66,8 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
   'H.265 canonical form': [(data) => h265.canonicalize(data, 4), samples(vector('h265-main.mp4')).slice(3, 5)],
   'NAL units': [(data) => [...nalUnits(data)].length, samples(vector('h264-baseline.mp4'))],
   'Annex B as lengths': [
-    (data) => [...nalUnits(annexBToLengths(Buffer.from(data)))].length, [vector('h264-baseline.h264')],
+    (data) => [...nalUnits(annexBToLengths(Buffer.from(data)))].length,
+    [vector('h264-baseline.h264')],
   ],
   'Annex B': [(data) => splitAnnexB(data).map(unescapeNal), [vector('h264-baseline.h264')]],
   'AV1 record': [
@@ -75,9 +91,13 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
   'AAC in LATM': [(data) => new LatmReader().element(data, true), [latm]],
   'LATM configuration': [(data) => new LatmReader().configure(data), [muxConfig]],
   'AAC with a program config': [
-    (data) => configOfAdts({ ...adtsHeader, channelConfiguration: 0 }, data), [Buffer.from('a0800000a000000000', 'hex')],
+    (data) => configOfAdts({ ...adtsHeader, channelConfiguration: 0 }, data),
+    [Buffer.from('a0800000a000000000', 'hex')],
   ],
-  'AC-3': [parseAc3Frame, ['0b773e71104043e1', '0b7728191e40ebf8', '0b7700bf3287c000'].map((hex) => Buffer.from(hex, 'hex'))],
+  'AC-3': [
+    parseAc3Frame,
+    ['0b773e71104043e1', '0b7728191e40ebf8', '0b7700bf3287c000'].map((hex) => Buffer.from(hex, 'hex')),
+  ],
   'MPEG audio': [parseMpegAudioFrame, ['fffb9064', 'fff39864', 'fffde404'].map((hex) => Buffer.from(hex, 'hex'))],
   'Opus packet': [opus.packetSamples, samples(vector('opus-stereo.mp4'))],
   OpusHead: [(data) => opus.buildOpusConfig(opus.parseOpusHead(data)), [vector('opus-51.ogg').subarray(28, 55)]],

@@ -5,44 +5,89 @@ import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { box, samples, vector } from './vectors.ts';
 
 const ORDINARY = {
-  id: 0, constraints: 0, chromaFormat: 1, bitDepthLuma: 8, bitDepthChroma: 8, interlaced: false,
-  sar: { num: 1, den: 1 }, colour: undefined,
+  id: 0,
+  constraints: 0,
+  chromaFormat: 1,
+  bitDepthLuma: 8,
+  bitDepthChroma: 8,
+  interlaced: false,
+  sar: { num: 1, den: 1 },
+  colour: undefined,
 };
 const BT709 = { primaries: 1, transfer: 1, matrix: 1, fullRange: false };
 
 const streams: Record<string, { sps: h264.H264Sps; codec: string }> = {
   'high-bframes': {
     sps: {
-      ...ORDINARY, profile: 100, level: 40, width: 1920, height: 1080, framerate: 30000 / 1001, colour: BT709,
-      maxReorderFrames: 2, mayHaveBFrames: true,
+      ...ORDINARY,
+      profile: 100,
+      level: 40,
+      width: 1920,
+      height: 1080,
+      framerate: 30000 / 1001,
+      colour: BT709,
+      maxReorderFrames: 2,
+      mayHaveBFrames: true,
     },
     codec: 'avc1.640028',
   },
   baseline: {
     sps: {
-      ...ORDINARY, profile: 66, constraints: 0xc0, level: 10, width: 66, height: 50, framerate: 25,
-      sar: { num: 12, den: 11 }, maxReorderFrames: 0, mayHaveBFrames: false,
+      ...ORDINARY,
+      profile: 66,
+      constraints: 0xc0,
+      level: 10,
+      width: 66,
+      height: 50,
+      framerate: 25,
+      sar: { num: 12, den: 11 },
+      maxReorderFrames: 0,
+      mayHaveBFrames: false,
     },
     codec: 'avc1.42c00a',
   },
   'high10-422': {
     sps: {
-      ...ORDINARY, profile: 122, level: 10, width: 64, height: 48, framerate: 50, sar: { num: 7, den: 5 },
-      chromaFormat: 2, bitDepthLuma: 10, bitDepthChroma: 10, maxReorderFrames: 2, mayHaveBFrames: true,
+      ...ORDINARY,
+      profile: 122,
+      level: 10,
+      width: 64,
+      height: 48,
+      framerate: 50,
+      sar: { num: 7, den: 5 },
+      chromaFormat: 2,
+      bitDepthLuma: 10,
+      bitDepthChroma: 10,
+      maxReorderFrames: 2,
+      mayHaveBFrames: true,
     },
     codec: 'avc1.7a000a',
   },
   high444: {
     sps: {
-      ...ORDINARY, profile: 244, level: 10, width: 50, height: 34, framerate: 24, chromaFormat: 3,
-      maxReorderFrames: 2, mayHaveBFrames: true,
+      ...ORDINARY,
+      profile: 244,
+      level: 10,
+      width: 50,
+      height: 34,
+      framerate: 24,
+      chromaFormat: 3,
+      maxReorderFrames: 2,
+      mayHaveBFrames: true,
     },
     codec: 'avc1.f4000a',
   },
   'interlaced-hrd': {
     sps: {
-      ...ORDINARY, profile: 100, level: 30, width: 720, height: 576, framerate: 25, interlaced: true,
-      maxReorderFrames: 0, mayHaveBFrames: false,
+      ...ORDINARY,
+      profile: 100,
+      level: 30,
+      width: 720,
+      height: 576,
+      framerate: 25,
+      interlaced: true,
+      maxReorderFrames: 0,
+      mayHaveBFrames: false,
     },
     codec: 'avc1.64001e',
   },
@@ -159,7 +204,14 @@ test('wrong records are refused', (t) => {
 /** An SPS of the main profile, 64x64, up to the cropping flag. */
 function mainSps(pocType: (writer: BitWriter) => BitWriter, crop: readonly number[]): Buffer {
   const writer = pocType(new BitWriter().write(77, 8).write(0, 8).write(30, 8).ue(3).ue(0));
-  writer.ue(1).flag(false).ue(3).ue(3).flag(true).flag(true).flag(crop.length > 0);
+  writer
+    .ue(1)
+    .flag(false)
+    .ue(3)
+    .ue(3)
+    .flag(true)
+    .flag(true)
+    .flag(crop.length > 0);
   for (const value of crop) writer.ue(value);
   return Buffer.concat([Buffer.of(0x67), writer.flag(false).flag(true).finish()]);
 }
@@ -167,7 +219,12 @@ function mainSps(pocType: (writer: BitWriter) => BitWriter, crop: readonly numbe
 test('picture order counts by a cycle of offsets, and none by type 2', (t) => {
   const cycle = mainSps((writer) => writer.ue(1).flag(false).se(-3).se(4).ue(2).se(1).se(-1), []);
   t.like(h264.parseSps(cycle), {
-    id: 3, width: 64, height: 64, framerate: 0, maxReorderFrames: undefined, mayHaveBFrames: true,
+    id: 3,
+    width: 64,
+    height: 64,
+    framerate: 0,
+    maxReorderFrames: undefined,
+    mayHaveBFrames: true,
   });
   t.like(h264.parseSps(mainSps((writer) => writer.ue(2), [])), { maxReorderFrames: 0, mayHaveBFrames: false });
 });

@@ -5,39 +5,88 @@ import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { box, samples, vector } from './vectors.ts';
 
 const ORDINARY = {
-  id: 0, profileSpace: 0, tier: 0, temporalLayers: 1, temporalIdNested: true, chromaFormat: 1, bitDepthLuma: 8,
-  bitDepthChroma: 8, sar: { num: 1, den: 1 }, colour: { primaries: 2, transfer: 2, matrix: 2, fullRange: false },
+  id: 0,
+  profileSpace: 0,
+  tier: 0,
+  temporalLayers: 1,
+  temporalIdNested: true,
+  chromaFormat: 1,
+  bitDepthLuma: 8,
+  bitDepthChroma: 8,
+  sar: { num: 1, den: 1 },
+  colour: { primaries: 2, transfer: 2, matrix: 2, fullRange: false },
   minSpatialSegmentation: 0,
 };
 
 const streams: Record<string, { sps: h265.H265Sps; codec: string }> = {
   main: {
     sps: {
-      ...ORDINARY, profile: 1, compatibility: 0x60000000, constraints: Buffer.from('900000000000', 'hex'), level: 120,
-      width: 1920, height: 1080, framerate: 30000 / 1001, maxReorderFrames: 2, mayHaveBFrames: true,
+      ...ORDINARY,
+      profile: 1,
+      compatibility: 0x60000000,
+      constraints: Buffer.from('900000000000', 'hex'),
+      level: 120,
+      width: 1920,
+      height: 1080,
+      framerate: 30000 / 1001,
+      maxReorderFrames: 2,
+      mayHaveBFrames: true,
     },
     codec: 'hvc1.1.6.L120.90',
   },
   'main10-hdr': {
     sps: {
-      ...ORDINARY, profile: 2, tier: 1, compatibility: 0x20000000, constraints: Buffer.from('900000000000', 'hex'),
-      level: 153, width: 100, height: 66, framerate: 50, bitDepthLuma: 10, bitDepthChroma: 10,
-      colour: { primaries: 9, transfer: 16, matrix: 9, fullRange: true }, maxReorderFrames: 0, mayHaveBFrames: false,
+      ...ORDINARY,
+      profile: 2,
+      tier: 1,
+      compatibility: 0x20000000,
+      constraints: Buffer.from('900000000000', 'hex'),
+      level: 153,
+      width: 100,
+      height: 66,
+      framerate: 50,
+      bitDepthLuma: 10,
+      bitDepthChroma: 10,
+      colour: { primaries: 9, transfer: 16, matrix: 9, fullRange: true },
+      maxReorderFrames: 0,
+      mayHaveBFrames: false,
     },
     codec: 'hvc1.2.4.H153.90',
   },
   '422-hrd': {
     sps: {
-      ...ORDINARY, profile: 4, compatibility: 0x08000000, constraints: Buffer.from('9d0800000000', 'hex'), level: 60,
-      temporalLayers: 2, temporalIdNested: false, width: 64, height: 64, framerate: 25, sar: { num: 16, den: 11 },
-      chromaFormat: 2, bitDepthLuma: 10, bitDepthChroma: 10, maxReorderFrames: 2, mayHaveBFrames: true,
+      ...ORDINARY,
+      profile: 4,
+      compatibility: 0x08000000,
+      constraints: Buffer.from('9d0800000000', 'hex'),
+      level: 60,
+      temporalLayers: 2,
+      temporalIdNested: false,
+      width: 64,
+      height: 64,
+      framerate: 25,
+      sar: { num: 16, den: 11 },
+      chromaFormat: 2,
+      bitDepthLuma: 10,
+      bitDepthChroma: 10,
+      maxReorderFrames: 2,
+      mayHaveBFrames: true,
     },
     codec: 'hvc1.4.10.L60.9D.8',
   },
   444: {
     sps: {
-      ...ORDINARY, profile: 4, compatibility: 0x08000000, constraints: Buffer.from('9e0800000000', 'hex'), level: 255,
-      width: 64, height: 64, framerate: 24, chromaFormat: 3, maxReorderFrames: 0, mayHaveBFrames: false,
+      ...ORDINARY,
+      profile: 4,
+      compatibility: 0x08000000,
+      constraints: Buffer.from('9e0800000000', 'hex'),
+      level: 255,
+      width: 64,
+      height: 64,
+      framerate: 24,
+      chromaFormat: 3,
+      maxReorderFrames: 0,
+      mayHaveBFrames: false,
     },
     codec: 'hvc1.4.10.L255.9E.8',
   },
@@ -61,7 +110,11 @@ for (const [name, { sps, codec }] of Object.entries(streams)) {
     t.deepEqual(h265.buildHevcConfig(config), record);
     const nals = splitAnnexB(vector(`h265-${name}.h265`));
     const { vps, sps: spss, pps } = config;
-    for (const [type, kept] of [[h265.NAL.vps, vps], [h265.NAL.sps, spss], [h265.NAL.pps, pps]] as const) {
+    for (const [type, kept] of [
+      [h265.NAL.vps, vps],
+      [h265.NAL.sps, spss],
+      [h265.NAL.pps, pps],
+    ] as const) {
       t.deepEqual(kept, [nals.find((nal) => h265.nalType(nal) === type)] as Buffer[]);
     }
   });
@@ -69,7 +122,10 @@ for (const [name, { sps, codec }] of Object.entries(streams)) {
 
 test('key frames: IDR and CRA pictures', (t) => {
   const units = samples(vector('h265-main.mp4'));
-  t.deepEqual(units.flatMap((unit, index) => (h265.isKeyAccessUnit(unit) ? [index] : [])), [0, 4]);
+  t.deepEqual(
+    units.flatMap((unit, index) => (h265.isKeyAccessUnit(unit) ? [index] : [])),
+    [0, 4],
+  );
   t.deepEqual([...nalUnits(units[4] as Buffer)].map(h265.nalType).at(-1), h265.NAL.cra);
   t.false(h265.isKeyAccessUnit(joinNals([Buffer.of(h265.NAL.prefixSei << 1, 1, 0x80)])));
 });
@@ -109,7 +165,12 @@ test('wrong records are refused', (t) => {
     t.throws(() => h265.parseHevcConfig(record.subarray(0, size)), { instanceOf: BitstreamError }, `${size} bytes`);
   }
   const { vps, sps, pps } = h265.parseHevcConfig(record);
-  for (const sets of [{ vps: [], sps, pps }, { vps, sps: [], pps }, { vps, sps, pps: [] }, { vps, sps: pps, pps }]) {
+  for (const sets of [
+    { vps: [], sps, pps },
+    { vps, sps: [], pps },
+    { vps, sps, pps: [] },
+    { vps, sps: pps, pps },
+  ]) {
     t.throws(() => h265.buildHevcConfig(sets), { instanceOf: BitstreamError });
   }
 });
@@ -117,8 +178,13 @@ test('wrong records are refused', (t) => {
 test('the codec string of 14496-15 annex E', (t) => {
   const of = (fields: Partial<h265.HevcConfig>) =>
     h265.codecString({
-      profileSpace: 0, tier: 0, profile: 1, compatibility: 0x60000000, constraints: Buffer.from('b00000000000', 'hex'),
-      level: 93, ...fields,
+      profileSpace: 0,
+      tier: 0,
+      profile: 1,
+      compatibility: 0x60000000,
+      constraints: Buffer.from('b00000000000', 'hex'),
+      level: 93,
+      ...fields,
     });
   t.is(of({}), 'hvc1.1.6.L93.B0');
   t.is(of({ constraints: Buffer.alloc(6) }), 'hvc1.1.6.L93');

@@ -1,7 +1,13 @@
 import test from 'ava';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
 import {
-  annexBToLengths, canonicalizeNals, joinNals, nalUnits, splitAnnexB, unescapeNal, type NalRole,
+  annexBToLengths,
+  canonicalizeNals,
+  joinNals,
+  nalUnits,
+  splitAnnexB,
+  unescapeNal,
+  type NalRole,
 } from '../../../src/codecs/nal.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
@@ -32,10 +38,11 @@ test('a length past the end is refused', (t) => {
 });
 
 test('Annex B with start codes of three and four bytes and zeros around', (t) => {
-  t.deepEqual(
-    texts(splitAnnexB(hex('0000 000001 6701 00000001 6802 0000 000001 6503 04 0000'))),
-    ['6701', '6802', '650304'],
-  );
+  t.deepEqual(texts(splitAnnexB(hex('0000 000001 6701 00000001 6802 0000 000001 6503 04 0000'))), [
+    '6701',
+    '6802',
+    '650304',
+  ]);
   t.deepEqual(texts(splitAnnexB(hex('aabb 000001 6701'))), ['6701']);
   t.deepEqual(texts(splitAnnexB(hex('000001 000001 00000001'))), []);
   t.deepEqual(texts(splitAnnexB(hex('6701'))), []);
@@ -46,7 +53,13 @@ test('start codes become lengths, in place where each has four bytes and nothing
   const inPlace = hex('00000001 6701 00000001 6802 00000001 650304');
   t.is(annexBToLengths(inPlace), inPlace);
   t.is(inPlace.toString('hex'), '00000002670100000002680200000003650304');
-  for (const other of ['000001 6701 00000001 68', '00000001 6701 000001 68', '00000001 6701 0000000001 68', '00000001 6701 00000001 6800', '00 00000001 6701 00000001 68']) {
+  for (const other of [
+    '000001 6701 00000001 68',
+    '00000001 6701 000001 68',
+    '00000001 6701 0000000001 68',
+    '00000001 6701 00000001 6800',
+    '00 00000001 6701 00000001 68',
+  ]) {
     const data = hex(other);
     const before = Buffer.from(data);
     t.is(annexBToLengths(data).toString('hex'), '0000000267010000000168', other);

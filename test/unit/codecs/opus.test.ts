@@ -9,14 +9,21 @@ function opusHead(ogg: Buffer): Buffer {
 }
 
 const STEREO = {
-  channels: 2, preSkip: 312, inputSamplerate: 48_000, outputGain: 0, mappingFamily: 0, mapping: undefined,
+  channels: 2,
+  preSkip: 312,
+  inputSamplerate: 48_000,
+  outputGain: 0,
+  mappingFamily: 0,
+  mapping: undefined,
 };
 
 test('OpusHead and dOps of the judge, from one to the other', (t) => {
   const expected = {
     stereo: STEREO,
     51: {
-      ...STEREO, channels: 6, mappingFamily: 1,
+      ...STEREO,
+      channels: 6,
+      mappingFamily: 1,
       mapping: { streams: 4, coupled: 2, channels: Buffer.of(0, 4, 1, 2, 3, 5) },
     },
   };
@@ -32,7 +39,11 @@ test('OpusHead and dOps of the judge, from one to the other', (t) => {
 
 test('gain is signed, and a mapping may name silence', (t) => {
   const config = {
-    channels: 3, preSkip: 3840, inputSamplerate: 44_100, outputGain: -256, mappingFamily: 255,
+    channels: 3,
+    preSkip: 3840,
+    inputSamplerate: 44_100,
+    outputGain: -256,
+    mappingFamily: 255,
     mapping: { streams: 2, coupled: 0, channels: Buffer.of(0, 255, 1) },
   };
   t.deepEqual(opus.parseOpusHead(opus.buildOpusHead(config)), config);
@@ -48,9 +59,21 @@ test('the duration of real packets', (t) => {
 test('durations by configuration and frame count (RFC 6716 table 2)', (t) => {
   const samplesOf = (config: number, code: number, ...rest: number[]) =>
     opus.packetSamples(Buffer.of((config << 3) | code, ...rest));
-  t.deepEqual([0, 1, 2, 3].map((config) => samplesOf(config, 0)), [480, 960, 1920, 2880], 'SILK');
-  t.deepEqual([12, 13, 14, 15].map((config) => samplesOf(config, 0)), [480, 960, 480, 960], 'hybrid');
-  t.deepEqual([28, 29, 30, 31].map((config) => samplesOf(config, 0)), [120, 240, 480, 960], 'CELT');
+  t.deepEqual(
+    [0, 1, 2, 3].map((config) => samplesOf(config, 0)),
+    [480, 960, 1920, 2880],
+    'SILK',
+  );
+  t.deepEqual(
+    [12, 13, 14, 15].map((config) => samplesOf(config, 0)),
+    [480, 960, 480, 960],
+    'hybrid',
+  );
+  t.deepEqual(
+    [28, 29, 30, 31].map((config) => samplesOf(config, 0)),
+    [120, 240, 480, 960],
+    'CELT',
+  );
   t.is(samplesOf(31, 1), 1920);
   t.is(samplesOf(31, 2), 1920);
   t.is(samplesOf(31, 3, 0x80 | 6), 5760);
@@ -77,7 +100,14 @@ test('wrong headers are refused', (t) => {
     copy[at] = value;
     return copy;
   };
-  for (const [at, value] of [[0, 1], [1, 0], [10, 0], [11, 0], [12, 5], [13, 6]] as const) {
+  for (const [at, value] of [
+    [0, 1],
+    [1, 0],
+    [10, 0],
+    [11, 0],
+    [12, 5],
+    [13, 6],
+  ] as const) {
     t.throws(() => opus.parseOpusConfig(spoilt(at, value)), { instanceOf: BitstreamError }, `byte ${at} = ${value}`);
   }
 });

@@ -29,7 +29,7 @@ export function samples(mp4: Buffer): Buffer[] {
 /** The frames of an IVF file. */
 export function ivfFrames(ivf: Buffer): Buffer[] {
   const frames: Buffer[] = [];
-  for (let at = ivf.readUInt16LE(6); at < ivf.length; ) {
+  for (let at = ivf.readUInt16LE(6); at < ivf.length;) {
     const end = at + 12 + ivf.readUInt32LE(at);
     frames.push(ivf.subarray(at + 12, end));
     at = end;

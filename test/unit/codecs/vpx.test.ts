@@ -25,18 +25,32 @@ test('VP9: key frames and their format', (t) => {
   const frames = ivfFrames(vector('vp9-profile0.ivf'));
   t.deepEqual(frames.map(vp9.isKey), [true, false, true]);
   t.deepEqual(vp9.parseKeyFrame(frames[0] as Buffer), {
-    profile: 0, bitDepth: 8, colourSpace: 0, fullRange: false, subsamplingX: true, subsamplingY: true,
-    width: 320, height: 180,
+    profile: 0,
+    bitDepth: 8,
+    colourSpace: 0,
+    fullRange: false,
+    subsamplingX: true,
+    subsamplingY: true,
+    width: 320,
+    height: 180,
   });
   const deep = ivfFrames(vector('vp9-profile3.ivf'));
   t.deepEqual(deep.map(vp9.isKey), [true, false]);
   t.like(vp9.parseKeyFrame(deep[0] as Buffer), {
-    profile: 3, bitDepth: 10, subsamplingX: true, subsamplingY: false, width: 66, height: 50,
+    profile: 3,
+    bitDepth: 10,
+    subsamplingX: true,
+    subsamplingY: false,
+    width: 66,
+    height: 50,
   });
 });
 
-test('VP9: the judge\'s records from a key frame', (t) => {
-  for (const [name, codec] of [['vp9-profile0', 'vp09.00.11.08'], ['vp9-profile3', 'vp09.03.10.10']] as const) {
+test("VP9: the judge's records from a key frame", (t) => {
+  for (const [name, codec] of [
+    ['vp9-profile0', 'vp09.00.11.08'],
+    ['vp9-profile3', 'vp09.03.10.10'],
+  ] as const) {
     const payload = box(vector(`${name}.mp4`), 'vpcC');
     const config = vp9.parseVpcConfig(payload);
     t.deepEqual(vp9.parseVpcConfig(payload.subarray(4)), config, 'with and without version and flags');
@@ -51,8 +65,14 @@ test('VP9: levels by size and rate', (t) => {
   const level = (width: number, height: number, rate: number) =>
     vp9.vpcConfigOf(
       {
-        profile: 0, bitDepth: 8, colourSpace: 2, fullRange: false, subsamplingX: true, subsamplingY: true,
-        width, height,
+        profile: 0,
+        bitDepth: 8,
+        colourSpace: 2,
+        fullRange: false,
+        subsamplingX: true,
+        subsamplingY: true,
+        width,
+        height,
       },
       rate,
     ).level;
@@ -65,7 +85,10 @@ test('VP9: levels by size and rate', (t) => {
 
 test('VP9: RGB only in profiles that have it', (t) => {
   const key = (profile: number) => {
-    const writer = new BitWriter().write(2, 2).write(profile & 1, 1).write(profile >> 1, 1);
+    const writer = new BitWriter()
+      .write(2, 2)
+      .write(profile & 1, 1)
+      .write(profile >> 1, 1);
     if (profile === 3) writer.flag(false);
     writer.flag(false).flag(false).flag(true).flag(false).write(0x498342, 24);
     if (profile >= 2) writer.flag(true);

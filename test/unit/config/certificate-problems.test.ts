@@ -19,7 +19,8 @@ test('every one that cannot be used is told of, by the file that names it', asyn
   const files = {
     'Server.xml': serverXml({ vhosts: `<VirtualHost include="vhosts/*.xml"/>${vhost('second', 'missing')}` }),
     'vhosts/one.xml': vhost('first', 'wrong'),
-    'wrong.crt': cert, 'wrong.key': key,
+    'wrong.crt': cert,
+    'wrong.key': key,
   };
   const error = await t.throwsAsync(load(t, files), { instanceOf: ConfigError });
   t.deepEqual(error?.message.split('\n'), [

@@ -39,9 +39,11 @@ test('relative paths start from the folder', async (t) => {
 test('dates that clients refuse are told of', async (t) => {
   const folder = new CertificateFolder(t);
   const now = new Date();
-  const load = (from: number, until: number) => loadCertificate(
-    folder.write('dated', issue('a', { from: new Date(+now + from), until: new Date(+now + until) })), '/',
-  );
+  const load = (from: number, until: number) =>
+    loadCertificate(
+      folder.write('dated', issue('a', { from: new Date(+now + from), until: new Date(+now + until) })),
+      '/',
+    );
   t.is(untimely(await load(-YEAR_MS, YEAR_MS), now), undefined);
   t.regex(untimely(await load(-YEAR_MS, -10_000), now) ?? '', /^expired at \d{4}-/);
   t.regex(untimely(await load(10_000, YEAR_MS), now) ?? '', /^is not valid before \d{4}-/);
@@ -57,7 +59,12 @@ test('what cannot be used is refused with the setting, the file and the reason',
   };
   mkdirSync(at('folder'));
   execFileSync('mkfifo', [at('pipe')]);
-  const encrypted = issue('e').privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'p' });
+  const encrypted = issue('e').privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+    cipher: 'aes-256-cbc',
+    passphrase: 'p',
+  });
   const bytes = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
   const cases: [key: keyof TlsConfig, path: string, message: RegExp][] = [
     ['certPath', at('missing'), /^"[^"]+\/missing" cannot be read: ENOENT$/],
@@ -77,7 +84,10 @@ test('what cannot be used is refused with the setting, the file and the reason',
     ['certPath', `${folder.path}/\0`, /cannot be read: ERR_INVALID_ARG_VALUE$/],
   ];
   for (const [key, path, message] of cases) {
-    const error = await t.throwsAsync(loadCertificate({ ...good, [key]: path }, '/'), { instanceOf: CertificateError, message });
+    const error = await t.throwsAsync(loadCertificate({ ...good, [key]: path }, '/'), {
+      instanceOf: CertificateError,
+      message,
+    });
     t.is(error?.key, key);
   }
 });

@@ -33,14 +33,19 @@ test('the certificate of a node has its address among its names, and one of the 
   }
   for (const advertiseAddress of ['b.example', '127.0.0.2']) {
     await t.throwsAsync(loadNodeTls({ ...node, advertiseAddress, tls }, '/'), {
-      instanceOf: CertificateError, message: `"${files.certPath}" is no certificate of AdvertiseAddress "${advertiseAddress}"`,
+      instanceOf: CertificateError,
+      message: `"${files.certPath}" is no certificate of AdvertiseAddress "${advertiseAddress}"`,
     });
   }
   // of the same name and another key
   const { certPath: stranger } = folder.write('stranger', issue('authority', { authority: true }));
-  await t.throwsAsync(loadNodeTls({ ...node, advertiseAddress: 'a.example', tls: { ...tls, caCertPath: stranger } }, '/'), {
-    instanceOf: CertificateError, message: `"${stranger}" is not who signed the certificate in "${files.certPath}"`,
-  });
+  await t.throwsAsync(
+    loadNodeTls({ ...node, advertiseAddress: 'a.example', tls: { ...tls, caCertPath: stranger } }, '/'),
+    {
+      instanceOf: CertificateError,
+      message: `"${stranger}" is not who signed the certificate in "${files.certPath}"`,
+    },
+  );
 });
 
 test('files that cannot be used are told of by the element that names them', async (t) => {

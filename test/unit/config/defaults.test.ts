@@ -31,10 +31,22 @@ test('server', async (t) => {
 test('OVT is for private networks, or those that are named', async (t) => {
   const networks = async (inner: string) => {
     const bind = `<Publishers><OVT><Port>9000</Port>${inner}</OVT></Publishers>`;
-    return (await load(t, serverXml({ bind }))).config.bind.publishers.ovt?.networks.map(({ address, prefix }) => `${address}/${prefix}`);
+    return (await load(t, serverXml({ bind }))).config.bind.publishers.ovt?.networks.map(
+      ({ address, prefix }) => `${address}/${prefix}`,
+    );
   };
-  t.deepEqual(await networks(''), ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']);
-  t.deepEqual(await networks('<Networks>203.0.113.0/24, 2001:db8::/32</Networks>'), ['203.0.113.0/24', '2001:db8::/32']);
+  t.deepEqual(await networks(''), [
+    '127.0.0.0/8',
+    '::1/128',
+    '10.0.0.0/8',
+    '172.16.0.0/12',
+    '192.168.0.0/16',
+    'fc00::/7',
+  ]);
+  t.deepEqual(await networks('<Networks>203.0.113.0/24, 2001:db8::/32</Networks>'), [
+    '203.0.113.0/24',
+    '2001:db8::/32',
+  ]);
 });
 
 test('managers', async (t) => {
@@ -80,17 +92,20 @@ test('listeners', async (t) => {
 });
 
 test('virtual host', async (t) => {
-  const { config } = await load(t, serverXml({
-    vhosts: vhost(
-      '<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName><SignatureQueryKeyName>s</SignatureQueryKeyName>' +
-      '<SecretKey>k</SecretKey><Enables/></SignedPolicy>' +
-      '<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>' +
-      '<Origins><Origin><Location>/a</Location><Pass><Scheme>OVT</Scheme><Urls><Url>h/a</Url></Urls></Pass></Origin>' +
-      '<Origin><Location>/b</Location><Pass><Scheme>rtsp</Scheme><Urls><Url>h/b</Url></Urls></Pass></Origin>' +
-      '</Origins>' +
-      '<OriginMapStore><RedisServer><Host>127.0.0.1:6379</Host></RedisServer></OriginMapStore>',
-    ),
-  }));
+  const { config } = await load(
+    t,
+    serverXml({
+      vhosts: vhost(
+        '<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName><SignatureQueryKeyName>s</SignatureQueryKeyName>' +
+          '<SecretKey>k</SecretKey><Enables/></SignedPolicy>' +
+          '<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>' +
+          '<Origins><Origin><Location>/a</Location><Pass><Scheme>OVT</Scheme><Urls><Url>h/a</Url></Urls></Pass></Origin>' +
+          '<Origin><Location>/b</Location><Pass><Scheme>rtsp</Scheme><Urls><Url>h/b</Url></Urls></Pass></Origin>' +
+          '</Origins>' +
+          '<OriginMapStore><RedisServer><Host>127.0.0.1:6379</Host></RedisServer></OriginMapStore>',
+      ),
+    }),
+  );
   const pass = (scheme: string, url: string) => ({ scheme, urls: { url: [url] }, forwardQueryParams: true });
   const origin = { persistent: false, failback: false, strictLocation: false, ignoreRtcpSRTimestamp: false };
   t.deepEqual<unknown, unknown>(config.virtualHosts[0], {
@@ -98,12 +113,18 @@ test('virtual host', async (t) => {
     distribution: 'ovenmediaengine.com',
     host: { names: ['*'] },
     signedPolicy: {
-      policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k', enables: { providers: '', publishers: '' },
+      policyQueryKeyName: 'p',
+      signatureQueryKeyName: 's',
+      secretKey: 'k',
+      enables: { providers: '', publishers: '' },
     },
     admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', timeout: 3000 },
     origins: {
       properties: {
-        noInputFailoverTimeout: 3000, unusedStreamDeletionTimeout: 60000, streamFailbackTimeout: 3000, retryCount: 0,
+        noInputFailoverTimeout: 3000,
+        unusedStreamDeletionTimeout: 60000,
+        streamFailbackTimeout: 3000,
+        retryCount: 0,
       },
       origin: [
         { location: '/a', pass: pass('ovt', 'h/a'), ...origin, relay: true },
@@ -128,7 +149,10 @@ test('providers', async (t) => {
   const silence = { packetSilenceTimeoutMs: 0 };
   t.deepEqual<unknown, unknown>(providers, {
     rtmp: {
-      ...common, ...silence, firstMediaWaitTimeoutMs: 0, blockDuplicateStreamName: true,
+      ...common,
+      ...silence,
+      firstMediaWaitTimeoutMs: 0,
+      blockDuplicateStreamName: true,
       passthroughOutputProfile: false,
     },
     srt: { ...common, ...silence, blockDuplicateStreamName: true, audioMap: [] },
@@ -137,7 +161,11 @@ test('providers', async (t) => {
     rtsp: common,
     ovt: common,
     webrtc: {
-      ...common, ...silence, timeout: 30000, firInterval: 3000, rtcpBasedTimestamp: false,
+      ...common,
+      ...silence,
+      timeout: 30000,
+      firInterval: 3000,
+      rtcpBasedTimestamp: false,
       rtx: { enable: false, maxHoldMs: 400 },
     },
     schedule: { ...common, mediaRootDir: '', scheduleFilesDir: '' },
@@ -160,7 +188,10 @@ test('publishers', async (t) => {
     serverTimeBasedSegmentNumbering: false,
     createDefaultPlaylist: true,
     cacheControl: {
-      masterPlaylistMaxAge: 0, chunklistMaxAge: 0, chunklistWithDirectivesMaxAge: 60, segmentMaxAge: -1,
+      masterPlaylistMaxAge: 0,
+      chunklistMaxAge: 0,
+      chunklistWithDirectivesMaxAge: 60,
+      segmentMaxAge: -1,
       partialSegmentMaxAge: -1,
     },
     defaultQueryString: [],
@@ -169,8 +200,14 @@ test('publishers', async (t) => {
   t.deepEqual<unknown, unknown>(publishers, {
     ...common,
     webrtc: {
-      ...common, timeout: 30000, rtx: false, ulpfec: false, jitterBuffer: false, createDefaultPlaylist: true,
-      bandwidthEstimation: 'All', playoutDelay: { min: 0, max: 40950 },
+      ...common,
+      timeout: 30000,
+      rtx: false,
+      ulpfec: false,
+      jitterBuffer: false,
+      createDefaultPlaylist: true,
+      bandwidthEstimation: 'All',
+      playoutDelay: { min: 0, max: 40950 },
     },
     llhls: {
       ...hls,
@@ -190,12 +227,14 @@ test('publishers', async (t) => {
 });
 
 test('application options', async (t) => {
-  const body =
-    '<TranscodeWebhook/><EventGenerator/><Subtitles><Rendition><Label>en</Label></Rendition></Subtitles>';
+  const body = '<TranscodeWebhook/><EventGenerator/><Subtitles><Rendition><Label>en</Label></Rendition></Subtitles>';
   t.like(await only(t, serverXml({ apps: application(body) })), {
     transcodeWebhook: {
-      enable: false, timeout: 1500, useLocalProfilesOnConnectionFailure: true,
-      useLocalProfilesOnServerDisallow: false, useLocalProfilesOnErrorResponse: false,
+      enable: false,
+      timeout: 1500,
+      useLocalProfilesOnConnectionFailure: true,
+      useLocalProfilesOnServerDisallow: false,
+      useLocalProfilesOnErrorResponse: false,
     },
     eventGenerator: { enable: false, path: '' },
     subtitles: { enable: false, rendition: [{ label: 'en', autoSelect: false, forced: false }] },
@@ -214,7 +253,10 @@ test('the output profile of an application that names none', async (t) => {
     outputStreamName: '${OriginStreamName}',
     encodes: {
       videos: [{ name: 'bypass_video', bypass: true }],
-      audios: [{ name: 'opus', codec: 'opus', ...sound }, { name: 'aac', codec: 'aac', ...sound }],
+      audios: [
+        { name: 'opus', codec: 'opus', ...sound },
+        { name: 'aac', codec: 'aac', ...sound },
+      ],
       images: [],
       data: [],
     },
@@ -235,21 +277,31 @@ test('what is common to the output profiles of an application', async (t) => {
       overlays: { enable: false, path: '' },
       stt: {
         enable: true,
-        rendition: [{
-          engine: 'whisper', outputSubtitleLabel: 'en', inputAudioIndex: 0, sourceLanguage: 'auto', translation: false,
-          stepMs: 2000, lengthMs: 10_000, keepMs: 1500,
-        }],
+        rendition: [
+          {
+            engine: 'whisper',
+            outputSubtitleLabel: 'en',
+            inputAudioIndex: 0,
+            sourceLanguage: 'auto',
+            translation: false,
+            stepMs: 2000,
+            lengthMs: 10_000,
+            keepMs: 1500,
+          },
+        ],
       },
     },
   });
 });
 
 test('conditions of a bypass', async (t) => {
-  const conditions = '<BypassIfMatch><Codec>eq</Codec><Samplerate>lte</Samplerate><Channel>gte</Channel></BypassIfMatch>';
+  const conditions =
+    '<BypassIfMatch><Codec>eq</Codec><Samplerate>lte</Samplerate><Channel>gte</Channel></BypassIfMatch>';
   const encodes = `<Encodes><Audio><Codec>aac</Codec><Bitrate>128K</Bitrate>${conditions}</Audio></Encodes>`;
   const { outputProfiles } = await only(t, serverXml({ apps: profile('', encodes) }));
   t.like(outputProfiles.outputProfile[0]?.encodes.audios[0], {
-    bitrate: 131_072, bypassIfMatch: { codec: 'eq', samplerate: 'lte', channel: 'gte' },
+    bitrate: 131_072,
+    bypassIfMatch: { codec: 'eq', samplerate: 'lte', channel: 'gte' },
   });
 });
 
@@ -262,8 +314,14 @@ test('output profile', async (t) => {
     '<AudioTemplate/></RenditionTemplate></Playlist><TrackSet><Name>t</Name><Video><Name>v</Name></Video></TrackSet>';
   const { outputProfiles } = await only(t, serverXml({ apps: profile(body, encodes) }));
   const video = {
-    width: 0, height: 0, framerate: 0, skipFrames: -1, threadCount: -1, keyFrameIntervalType: 'frame',
-    keyFrameInterval: 0, lookahead: -1,
+    width: 0,
+    height: 0,
+    framerate: 0,
+    skipFrames: -1,
+    threadCount: -1,
+    keyFrameIntervalType: 'frame',
+    keyFrameInterval: 0,
+    lookahead: -1,
   };
   t.deepEqual<unknown, unknown>(outputProfiles.outputProfile[0], {
     name: 'p',
@@ -277,17 +335,22 @@ test('output profile', async (t) => {
       images: [{ name: 'image_0', codec: 'jpeg', width: 0, height: 0, framerate: 0, skipFrames: -1 }],
       data: [],
     },
-    playlists: [{
-      fileName: 'abr',
-      options: {
-        webRtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false,
-        enableSubtitles: true,
+    playlists: [
+      {
+        fileName: 'abr',
+        options: {
+          webRtcAutoAbr: true,
+          webrtcAudioOnlyFallback: false,
+          hlsChunklistPathDepth: -1,
+          enableTsPackaging: false,
+          enableSubtitles: true,
+        },
+        renditions: [{ videoIndexHint: -1, audioIndexHint: -1 }],
+        rendition_templates: [
+          { name: '${Height}p', video_template: { encodingType: 'all' }, audio_template: { encodingType: 'all' } },
+        ],
       },
-      renditions: [{ videoIndexHint: -1, audioIndexHint: -1 }],
-      rendition_templates: [
-        { name: '${Height}p', video_template: { encodingType: 'all' }, audio_template: { encodingType: 'all' } },
-      ],
-    }],
+    ],
     tracksets: [{ name: 't', strict: false, videos: [{ name: 'v', indexHint: -1 }], audios: [] }],
   });
 });
@@ -301,10 +364,18 @@ test('speech to text', async (t) => {
     overlays: { enable: false, path: '' },
     stt: {
       enable: true,
-      rendition: [{
-        engine: 'whisper', outputSubtitleLabel: 'en', inputAudioIndex: 0, sourceLanguage: 'auto', translation: false,
-        stepMs: 2000, lengthMs: 10000, keepMs: 1500,
-      }],
+      rendition: [
+        {
+          engine: 'whisper',
+          outputSubtitleLabel: 'en',
+          inputAudioIndex: 0,
+          sourceLanguage: 'auto',
+          translation: false,
+          stepMs: 2000,
+          lengthMs: 10000,
+          keepMs: 1500,
+        },
+      ],
     },
   });
 });
@@ -320,8 +391,16 @@ test('cluster', async (t) => {
     name: 'kiln',
     secret: 's',
     redis: {
-      sentinels: [{ host: 'a', port: 26379 }, { host: 'b', port: 26379 }], masterName: 'mymaster', cluster: [],
-      user: '', password: '', sentinelUser: '', sentinelPassword: '',
+      sentinels: [
+        { host: 'a', port: 26379 },
+        { host: 'b', port: 26379 },
+      ],
+      masterName: 'mymaster',
+      cluster: [],
+      user: '',
+      password: '',
+      sentinelUser: '',
+      sentinelPassword: '',
     },
     node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946, drainTimeout: 30_000 },
   });

@@ -36,17 +36,23 @@ test('an application as the management API takes it', (t) => {
   t.is(config.publishers.llhls?.partHoldBack, 3 * 0.2);
   t.is(config.outputProfiles.outputProfile[0]?.encodes.audios[0]?.name, 'audio_0');
 
-  t.deepEqual(explicit(config), {
-    ...app,
-    providers: { webrtc: { timeout: 60000 }, rtmp: {} },
-    publishers: { llhls: { chunkDuration: 0.2 } },
-    outputProfiles: {
-      outputProfile: [{
-        ...profile,
-        encodes: { videos: [], audios: [{ codec: 'opus', bitrate: 131072 }], images: [], data: [] },
-      }],
+  t.deepEqual(
+    explicit(config),
+    {
+      ...app,
+      providers: { webrtc: { timeout: 60000 }, rtmp: {} },
+      publishers: { llhls: { chunkDuration: 0.2 } },
+      outputProfiles: {
+        outputProfile: [
+          {
+            ...profile,
+            encodes: { videos: [], audios: [{ codec: 'opus', bitrate: 131072 }], images: [], data: [] },
+          },
+        ],
+      },
     },
-  }, 'what was given, in canonical form, with the arrays that are always shown');
+    'what was given, in canonical form, with the arrays that are always shown',
+  );
   t.deepEqual(json.publishers, { llhls: { chunkDuration: 0.2 } }, 'the caller keeps its own');
 });
 
@@ -66,7 +72,10 @@ test('a virtual host shows its distribution, keeps its secrets, and nests applic
     name: 'v',
     host: { names: ['a.example', '*.b.example'], tls: { certPath: '/c', keyPath: '/k' } },
     signedPolicy: {
-      policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k', enables: { publishers: 'webrtc,llhls' },
+      policyQueryKeyName: 'p',
+      signatureQueryKeyName: 's',
+      secretKey: 'k',
+      enables: { publishers: 'webrtc,llhls' },
     },
     origins: { origin: [{ location: '/a', pass: { scheme: 'ovt', urls: { url: ['h:9000/a'] } } }] },
     originMapStore: { originHostName: 'me', redisServer: { host: '10.0.0.1:6379', auth: 'secret' } },
@@ -166,11 +175,14 @@ for (const [json, line] of refusals) {
 test('keys that would reach the prototype are unknown keys', (t) => {
   const json = JSON.parse(
     '{"name":"a","type":"live","__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},' +
-    '"providers":{"__proto__":{"rtmp":{}}}}',
+      '"providers":{"__proto__":{"rtmp":{}}}}',
   );
   const reading = readConfig(Application, json);
   if (!reading.ok) return t.fail();
-  t.deepEqual(reading.warnings.map(({ path }) => keyPath(path)), ['providers.__proto__', '__proto__', 'constructor']);
+  t.deepEqual(
+    reading.warnings.map(({ path }) => keyPath(path)),
+    ['providers.__proto__', '__proto__', 'constructor'],
+  );
   t.is(reading.config.providers.rtmp, undefined);
   t.is(({} as Record<string, unknown>)['polluted'], undefined);
   t.is(problem(JSON.parse('{"__proto__":{"name":"a","type":"live"}}')), 'name: is missing');

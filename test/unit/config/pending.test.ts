@@ -15,17 +15,17 @@ test('modules that are not there warn once each, wherever and however often they
       server: '<Alert><Url>http://127.0.0.1/</Url></Alert>',
       apps: application(providers + publishers, 'a') + application(providers + publishers, 'b'),
     }),
-    [
-      'Push publisher', 'DVR',
-      'Alert',
-    ],
+    ['Push publisher', 'DVR', 'Alert'],
   );
 });
 
 test('access control says that it stays shut', async (t) => {
-  const { warnings } = await load(t, serverXml({
-    vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>'),
-  }));
+  const { warnings } = await load(
+    t,
+    serverXml({
+      vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>'),
+    }),
+  );
   t.deepEqual(warnings, [
     'AdmissionWebhooks is not available: the providers and publishers that it enables refuse every client',
   ]);
@@ -38,7 +38,8 @@ test('what the transcoder does has nothing to wait for', async (t) => {
   const template = '<Playlist><FileName>a</FileName><RenditionTemplate><Name>r</Name></RenditionTemplate></Playlist>';
   const webhook =
     '<TranscodeWebhook><Enable>true</Enable><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></TranscodeWebhook>';
-  const overlays = '<OutputProfiles><MediaOptions><Overlays><Enable>true</Enable></Overlays></MediaOptions></OutputProfiles>';
+  const overlays =
+    '<OutputProfiles><MediaOptions><Overlays><Enable>true</Enable></Overlays></MediaOptions></OutputProfiles>';
   const thumbnail = '<Publishers><Thumbnail/></Publishers>';
   const stt = '<STT><Rendition><Engine>whisper</Engine><OutputSubtitleLabel>en</OutputSubtitleLabel></Rendition></STT>';
   t.deepEqual(
@@ -79,8 +80,13 @@ test('no way to count the times of a source warns', async (t) => {
 });
 
 test('what is set for all ways out at once and heeded by none warns', async (t) => {
-  const all = (element: string) => application(`<Publishers><AppWorkerCount>2</AppWorkerCount>${element}<LLHLS/></Publishers>`);
+  const all = (element: string) =>
+    application(`<Publishers><AppWorkerCount>2</AppWorkerCount>${element}<LLHLS/></Publishers>`);
   t.deepEqual(await warningsOf(t, { apps: all('') }), []);
-  t.deepEqual(await warningsOf(t, { apps: all('<DelayBufferTimeMs>100</DelayBufferTimeMs>') }), ['DelayBufferTimeMs of all Publishers together']);
-  t.deepEqual(await warningsOf(t, { apps: all('<MaxConnection>5</MaxConnection>') }), ['MaxConnection of all Publishers together']);
+  t.deepEqual(await warningsOf(t, { apps: all('<DelayBufferTimeMs>100</DelayBufferTimeMs>') }), [
+    'DelayBufferTimeMs of all Publishers together',
+  ]);
+  t.deepEqual(await warningsOf(t, { apps: all('<MaxConnection>5</MaxConnection>') }), [
+    'MaxConnection of all Publishers together',
+  ]);
 });

@@ -10,10 +10,10 @@ const transaction = Buffer.from('b7e7a701bc34d686fa87dfae', 'hex');
 /** The sample IPv4 response of RFC 5769 section 2.2: XOR-MAPPED-ADDRESS 192.0.2.1 port 32853. */
 const response = Buffer.from(
   '0101003c2112a442b7e7a701bc34d686fa87dfae' +
-  '8022000b7465737420766563746f7220' +
-  '002000080001a147e112a643' +
-  '000800142b91f599fd9e90c38c7489f92af9ba53f06be7d7' +
-  '80280004c07d4c96',
+    '8022000b7465737420766563746f7220' +
+    '002000080001a147e112a643' +
+    '000800142b91f599fd9e90c38c7489f92af9ba53f06be7d7' +
+    '80280004c07d4c96',
   'hex',
 );
 
@@ -48,7 +48,8 @@ async function stunServer(t: ExecutionContext, answer: Answer): Promise<number> 
   return socket.address().port;
 }
 
-const relayAs = '<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling><IceCandidates>' +
+const relayAs =
+  '<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling><IceCandidates>' +
   '<IceCandidate>${PublicIP}:10000/udp</IceCandidate></IceCandidates></WebRTC></Publishers>';
 
 test('${PublicIP} is what the STUN server says', async (t) => {

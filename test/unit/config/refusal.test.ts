@@ -12,9 +12,9 @@ const llhls = (body: string): string =>
   serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
 const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
 const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
-const srt = (body: string): string =>
-  serverXml({ bind: `<Providers><SRT><Port>9999</Port>${body}</SRT></Providers>` });
-const option = (key: string, value: string): string => srt(`<Options><Option><Key>${key}</Key><Value>${value}</Value></Option></Options>`);
+const srt = (body: string): string => serverXml({ bind: `<Providers><SRT><Port>9999</Port>${body}</SRT></Providers>` });
+const option = (key: string, value: string): string =>
+  srt(`<Options><Option><Key>${key}</Key><Value>${value}</Value></Option></Options>`);
 const SRT = 'Server/Bind/Providers/SRT';
 const NODE = '<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node>';
 const cluster = (body: string): string => serverXml({ server: `<Cluster>${body}${NODE}</Cluster>` });
@@ -53,7 +53,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'empty port': [serverXml({ bind: rtmp('') }), 'Server/Bind/Providers/RTMP/Port: "" is not a port (1..65535)'],
   'port of the other transport': [
-    serverXml({ bind: rtmp('1935/udp') }), 'Server/Bind/Providers/RTMP/Port: "1935/udp" is not a port (1..65535)',
+    serverXml({ bind: rtmp('1935/udp') }),
+    'Server/Bind/Providers/RTMP/Port: "1935/udp" is not a port (1..65535)',
   ],
   'port list': [
     serverXml({ bind: '<Providers><SRT><Port>9999,x</Port></SRT></Providers>' }),
@@ -65,7 +66,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'ICE candidate without protocol': [
     serverXml({
-      bind: '<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>' +
+      bind:
+        '<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>' +
         '<IceCandidates><IceCandidate>*:10000</IceCandidate></IceCandidates></WebRTC></Publishers>',
     }),
     `${ICE}: "*:10000" is not an ICE candidate (IP:port[-port]/udp|tcp)`,
@@ -82,20 +84,23 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'SRT in and out on one port': [
     serverXml({
-      bind: '<Providers><SRT><Port>9999</Port></SRT></Providers>' +
+      bind:
+        '<Providers><SRT><Port>9999</Port></SRT></Providers>' +
         '<Publishers><SRT><Port>9990-9999</Port></SRT></Publishers>',
     }),
     'Server/Bind/Publishers/SRT/Port: "9999" is also the UDP port of Server/Bind/Providers/SRT/Port',
   ],
   'a socket option that SRT does not have': [
-    option('SRTO_LATENCI', '1'), `${SRT}/Options/Option[1]/Key: "SRTO_LATENCI" is no socket option of SRT`,
+    option('SRTO_LATENCI', '1'),
+    `${SRT}/Options/Option[1]/Key: "SRTO_LATENCI" is no socket option of SRT`,
   ],
   'a socket option that the server decides': [
     option('SRTO_RCVSYN', 'true'),
     `${SRT}/Options/Option[1]/Key: "SRTO_RCVSYN" is not set here: the server decides it, or the caller`,
   ],
   'a socket option that is out of range': [
-    option('SRTO_PBKEYLEN', '17'), `${SRT}/Options/Option[1]/Value: is not one of 0, 16, 24, 32, which SRTO_PBKEYLEN takes`,
+    option('SRTO_PBKEYLEN', '17'),
+    `${SRT}/Options/Option[1]/Value: is not one of 0, 16, 24, 32, which SRTO_PBKEYLEN takes`,
   ],
   'a passphrase that is too short, without telling it': [
     option('SRTO_PASSPHRASE', 'secret'),
@@ -106,7 +111,9 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${SRT}/StreamMap/Stream[1]/Port: "9998" is none of the ports that are listened on`,
   ],
   'two streams of one port': [
-    srt(`<StreamMap>${'<Stream><Port>9999</Port><StreamPath>default/app/stream</StreamPath></Stream>'.repeat(2)}</StreamMap>`),
+    srt(
+      `<StreamMap>${'<Stream><Port>9999</Port><StreamPath>default/app/stream</StreamPath></Stream>'.repeat(2)}</StreamMap>`,
+    ),
     `${SRT}/StreamMap/Stream[2]/Port: "9999" is given twice`,
   ],
   'a stream path of two parts': [
@@ -115,7 +122,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'RTMP inside the TCP range of ICE': [
     serverXml({
-      bind: `${rtmp('10002')}<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>` +
+      bind:
+        `${rtmp('10002')}<Publishers><WebRTC><Signalling><Port>3333</Port></Signalling>` +
         '<IceCandidates><IceCandidate>*:10000-10004/tcp</IceCandidate></IceCandidates></WebRTC></Publishers>',
     }),
     `${ICE}: "10002" is also the TCP port of Server/Bind/Providers/RTMP/Port`,
@@ -128,17 +136,15 @@ const refusals: Record<string, [xml: string, line: string]> = {
     serverXml({ bind: '<Managers><API><TLSPort>8082</TLSPort></API></Managers>', server: MANAGERS }),
     'Server/Managers/Host/TLS: is missing: Bind/Managers/API/TLSPort is configured',
   ],
-  'boolean': [
+  boolean: [
     serverXml({ server: '<PrivacyProtection>maybe</PrivacyProtection>' }),
     'Server/PrivacyProtection: "maybe" is not true or false',
   ],
-  'networks': [
+  networks: [
     serverXml({ server: '<Modules><ProxyProtocol><Networks>10.0.0.0/33</Networks></ProxyProtocol></Modules>' }),
     'Server/Modules/ProxyProtocol/Networks: "10.0.0.0/33" is not a comma list of networks, such as 10.0.0.0/8,::1',
   ],
-  'element given twice': [
-    serverXml({ server: '<Name>a</Name><Name>b</Name>' }), 'Server/Name: is given twice',
-  ],
+  'element given twice': [serverXml({ server: '<Name>a</Name><Name>b</Name>' }), 'Server/Name: is given twice'],
   'vhost without name': [
     serverXml({ vhosts: '<VirtualHost><Host><Names><Name>*</Name></Names></Host></VirtualHost>' }),
     'Server/VirtualHosts/VirtualHost[1]/Name: is missing',
@@ -160,14 +166,16 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${PROFILE}/Name: "p/q" is not a name (text without / and :)`,
   ],
   'address twice': [
-    serverXml().replace('<IP>*</IP>', '<IP>*</IP><IP>0.0.0.0</IP>'), 'Server/IP[2]: "0.0.0.0" is among "*" already',
+    serverXml().replace('<IP>*</IP>', '<IP>*</IP><IP>0.0.0.0</IP>'),
+    'Server/IP[2]: "0.0.0.0" is among "*" already',
   ],
   'vhost without host names': [
     serverXml({ vhosts: '<VirtualHost><Name>a</Name><Host/></VirtualHost>' }),
     'Server/VirtualHosts/VirtualHost[1]/Host/Names: is missing',
   ],
   'vhost name twice': [
-    serverXml({ vhosts: vhost() + vhost() }), 'Server/VirtualHosts/VirtualHost[2]/Name: "default" is given twice',
+    serverXml({ vhosts: vhost() + vhost() }),
+    'Server/VirtualHosts/VirtualHost[2]/Name: "default" is given twice',
   ],
   'address beside all of its kind': [
     serverXml().replace('<IP>*</IP>', '<IP>::1</IP><IP>127.0.0.1</IP><IP>::</IP>'),
@@ -178,12 +186,15 @@ const refusals: Record<string, [xml: string, line: string]> = {
     'Server/VirtualHosts/VirtualHost[1]/Applications/Application[2]/Name: "app" is given twice',
   ],
   'application type': [
-    serverXml({ apps: application().replace('live', 'tape') }), `${APP}/Type: "tape" is not one of live, vod`,
+    serverXml({ apps: application().replace('live', 'tape') }),
+    `${APP}/Type: "tape" is not one of live, vod`,
   ],
   'signed policy without key': [
     serverXml({
-      vhosts: vhost('<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName>' +
-        '<SignatureQueryKeyName>s</SignatureQueryKeyName></SignedPolicy>'),
+      vhosts: vhost(
+        '<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName>' +
+          '<SignatureQueryKeyName>s</SignatureQueryKeyName></SignedPolicy>',
+      ),
     }),
     'Server/VirtualHosts/VirtualHost[1]/SignedPolicy/SecretKey: is missing',
   ],
@@ -193,8 +204,9 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'origin without URL': [
     serverXml({
-      vhosts: vhost('<Origins><Origin><Location>/a</Location><Pass><Scheme>ovt</Scheme><Urls/></Pass></Origin>' +
-        '</Origins>'),
+      vhosts: vhost(
+        '<Origins><Origin><Location>/a</Location><Pass><Scheme>ovt</Scheme><Urls/></Pass></Origin></Origins>',
+      ),
     }),
     'Server/VirtualHosts/VirtualHost[1]/Origins/Origin[1]/Pass/Urls/Url: is missing',
   ],
@@ -207,10 +219,12 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${APP}/Providers/RTMP/MaxConnection: -1 is not an integer of at least 0`,
   ],
   'fraction for an integer': [
-    llhls('<SegmentCount>4.5</SegmentCount>'), `${APP}/Publishers/LLHLS/SegmentCount: 4.5 is not an integer (3..10000)`,
+    llhls('<SegmentCount>4.5</SegmentCount>'),
+    `${APP}/Publishers/LLHLS/SegmentCount: 4.5 is not an integer (3..10000)`,
   ],
   'two segments': [
-    llhls('<SegmentCount>2</SegmentCount>'), `${APP}/Publishers/LLHLS/SegmentCount: 2 is not an integer (3..10000)`,
+    llhls('<SegmentCount>2</SegmentCount>'),
+    `${APP}/Publishers/LLHLS/SegmentCount: 2 is not an integer (3..10000)`,
   ],
   'chunk longer than segment': [
     llhls('<ChunkDuration>3</ChunkDuration><SegmentDuration>2</SegmentDuration>'),
@@ -218,8 +232,9 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'playout delay backward': [
     serverXml({
-      apps: application('<Publishers><WebRTC><PlayoutDelay><Min>5</Min><Max>4</Max></PlayoutDelay></WebRTC>' +
-        '</Publishers>'),
+      apps: application(
+        '<Publishers><WebRTC><PlayoutDelay><Min>5</Min><Max>4</Max></PlayoutDelay></WebRTC></Publishers>',
+      ),
     }),
     `${APP}/Publishers/WebRTC/PlayoutDelay/Min: 5 is more than Max, 4`,
   ],
@@ -235,10 +250,12 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'profile without encodes': [serverXml({ apps: profile('', '') }), `${PROFILE}/Encodes: is missing`],
   'encode without codec': [
-    video('<Bitrate>1M</Bitrate>'), `${PROFILE}/Encodes/Video[1]/Codec: is missing (Bypass is not set)`,
+    video('<Bitrate>1M</Bitrate>'),
+    `${PROFILE}/Encodes/Video[1]/Codec: is missing (Bypass is not set)`,
   ],
   'encode without bitrate': [
-    video('<Codec>h264</Codec>'), `${PROFILE}/Encodes/Video[1]/Bitrate: is missing (Bypass is not set)`,
+    video('<Codec>h264</Codec>'),
+    `${PROFILE}/Encodes/Video[1]/Bitrate: is missing (Bypass is not set)`,
   ],
   'bitrate 0': [
     video('<Codec>h264</Codec><Bitrate>0</Bitrate>'),
@@ -253,8 +270,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${PROFILE}/Encodes/Video[1]/KeyFrameInterval: 601 is not an integer (0..600)`,
   ],
   'key-frame interval in time': [
-    video('<Bypass>true</Bypass><KeyFrameIntervalType>TIME</KeyFrameIntervalType>' +
-      '<KeyFrameInterval>10001</KeyFrameInterval>'),
+    video(
+      '<Bypass>true</Bypass><KeyFrameIntervalType>TIME</KeyFrameIntervalType>' +
+        '<KeyFrameInterval>10001</KeyFrameInterval>',
+    ),
     `${PROFILE}/Encodes/Video[1]/KeyFrameInterval: 10001 is not an integer (0..10000)`,
   ],
   'B-frames': [
@@ -286,7 +305,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${PROFILE}/Playlist[1]/FileName: "a\u200bb" is not a file name without "playlist" and "chunklist"`,
   ],
   'playlist without file name': [
-    serverXml({ apps: profile('<Playlist><Name>a</Name></Playlist>') }), `${PROFILE}/Playlist[1]/FileName: is missing`,
+    serverXml({ apps: profile('<Playlist><Name>a</Name></Playlist>') }),
+    `${PROFILE}/Playlist[1]/FileName: is missing`,
   ],
   'playlist called playlist': [
     serverXml({ apps: profile('<Playlist><FileName>my_playlist</FileName></Playlist>') }),
@@ -301,7 +321,8 @@ const refusals: Record<string, [xml: string, line: string]> = {
     `${PROFILE}/Playlist[2]/FileName: "a" is given twice`,
   ],
   'empty track set': [
-    serverXml({ apps: profile('<TrackSet><Name>t</Name></TrackSet>') }), `${PROFILE}/TrackSet[1]: names no track`,
+    serverXml({ apps: profile('<TrackSet><Name>t</Name></TrackSet>') }),
+    `${PROFILE}/TrackSet[1]: names no track`,
   ],
   'cluster without secret': [cluster('<Redis><Url>redis://h:1</Url></Redis>'), 'Server/Cluster/Secret: is missing'],
   'cluster with an empty secret': [
@@ -330,7 +351,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
     'Server/Cluster/Redis/TLS: needs both CertPath and KeyPath, or neither',
   ],
   'cluster that drains for longer than a day': [
-    cluster('<Secret>s</Secret><Redis><Url>redis://h:1</Url></Redis>').replace('</Node>', '<DrainTimeout>86400001</DrainTimeout></Node>'),
+    cluster('<Secret>s</Secret><Redis><Url>redis://h:1</Url></Redis>').replace(
+      '</Node>',
+      '<DrainTimeout>86400001</DrainTimeout></Node>',
+    ),
     'Server/Cluster/Node/DrainTimeout: 86400001 is not an integer (0..86400000)',
   ],
   'cluster with another database': [
@@ -348,7 +372,9 @@ for (const [name, [xml, line]] of Object.entries(refusals)) {
 
 test('a cluster needs an access token of its own', async (t) => {
   const alone = cluster('<Secret>s</Secret><Redis><Url>redis://h</Url></Redis>');
-  await t.throwsAsync(load(t, alone), { message: 'DIR/Server.xml: Server/Managers: is missing: a cluster needs an access token' });
+  await t.throwsAsync(load(t, alone), {
+    message: 'DIR/Server.xml: Server/Managers: is missing: a cluster needs an access token',
+  });
   const body = `<Cluster><Secret>s</Secret><Redis><Url>redis://h</Url></Redis>${NODE}</Cluster>${MANAGERS}`;
   const error = await t.throwsAsync(load(t, serverXml({ bind: API, server: body })), { instanceOf: ConfigError });
   t.is(

@@ -41,10 +41,17 @@ test('the default configuration', async (t) => {
   t.deepEqual(config.bind.publishers.srt?.port, [{ first: 9998, last: 9998 }]);
   t.true(app?.providers.rtmp?.blockDuplicateStreamName);
   t.like(app?.publishers.llhls, {
-    chunkDuration: 0.5, segmentDuration: 2, segmentCount: 10, partHoldBack: 1.5, crossDomains: { url: ['*'] },
+    chunkDuration: 0.5,
+    segmentDuration: 2,
+    segmentCount: 10,
+    partHoldBack: 1.5,
+    crossDomains: { url: ['*'] },
   });
   t.not(app?.publishers.webrtc, undefined);
-  t.deepEqual(app?.outputProfiles.outputProfile.map(({ name }) => name), ['default']);
+  t.deepEqual(
+    app?.outputProfiles.outputProfile.map(({ name }) => name),
+    ['default'],
+  );
 });
 
 test('without a token in the environment one is made up, a new one each time', async (t) => {
@@ -67,9 +74,13 @@ test('what the default configuration has in comments is right, too', async (t) =
   const folder = await mkdtemp(join(tmpdir(), 'kiln-sample-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const text = uncommented(await readFile(join(CONFIG, 'Server.xml'), 'utf8'));
-  const vhost = text.slice(text.indexOf('<VirtualHosts>')).replace(/<TLS>[\s\S]*?<\/TLS>/, '').replace(/<VirtualHost include[^>]*>/, '');
+  const vhost = text
+    .slice(text.indexOf('<VirtualHosts>'))
+    .replace(/<TLS>[\s\S]*?<\/TLS>/, '')
+    .replace(/<VirtualHost include[^>]*>/, '');
   const file = join(folder, 'Server.xml');
-  const head = '<Server version="8"><Type>origin</Type><IP>*</IP><Bind><Providers><RTMP><Port>1935</Port></RTMP></Providers></Bind>';
+  const head =
+    '<Server version="8"><Type>origin</Type><IP>*</IP><Bind><Providers><RTMP><Port>1935</Port></RTMP></Providers></Bind>';
   await writeFile(file, head + vhost);
   const { config, warnings } = await loadConfig(file, { env: { KILN_TRANSCODE_SECRET: 'secret' } });
   t.deepEqual(warnings, []);
@@ -91,22 +102,32 @@ test('what the default configuration shows of clusters is right', async (t) => {
     const reading = readConfig(Cluster, mapper.map(Cluster, parseXml(xml, 'Server.xml'), 'Cluster'));
     t.true(reading.ok);
     t.deepEqual([...mapper.problems, ...mapper.warnings, ...reading.warnings], []);
-    t.like(reading.ok && reading.config, { node: { drainTimeout: 30_000, tls: { caCertPath: '/etc/kiln/nodes-ca.crt' } } });
+    t.like(reading.ok && reading.config, {
+      node: { drainTimeout: 30_000, tls: { caCertPath: '/etc/kiln/nodes-ca.crt' } },
+    });
   }
 });
 
 test('the configuration of a node in a cluster takes its settings from the environment', async (t) => {
   const env = { KILN_ACCESS_TOKEN: 't', KILN_CLUSTER_SECRET: 's', KILN_NODE_ID: 'n', KILN_ADVERTISE_ADDRESS: 'h' };
-  const { config, warnings } = await loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, KILN_PROXY_NETWORKS: '10.0.0.9' } });
-  t.deepEqual(warnings.filter((line) => !line.startsWith('Cluster ')), []);
+  const { config, warnings } = await loadConfig(join(CONFIG, 'cluster.xml'), {
+    env: { ...env, KILN_PROXY_NETWORKS: '10.0.0.9' },
+  });
+  t.deepEqual(
+    warnings.filter((line) => !line.startsWith('Cluster ')),
+    [],
+  );
   t.like(config.cluster, { secret: 's', redis: { password: '' }, node: { id: 'n', advertiseAddress: 'h' } });
   t.is(config.modules.proxyProtocol?.networks.length, 1);
   t.is(config.modules.forwardedFor?.networks.length, 0);
   const [app] = config.virtualHosts[0]?.applications ?? [];
   t.deepEqual(Object.keys(app?.providers ?? {}).sort(), ['ovt', 'rtmp', 'rtspPull', 'srt', 'webrtc']);
-  for (const way of ['hls', 'llhls', 'ovt', 'srt', 'thumbnail', 'webrtc'] as const) t.not(app?.publishers[way], undefined, way);
+  for (const way of ['hls', 'llhls', 'ovt', 'srt', 'thumbnail', 'webrtc'] as const)
+    t.not(app?.publishers[way], undefined, way);
   for (const name of Object.keys(env)) {
-    await t.throwsAsync(loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, [name]: undefined } }), { instanceOf: ConfigError });
+    await t.throwsAsync(loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, [name]: undefined } }), {
+      instanceOf: ConfigError,
+    });
   }
 });
 
@@ -122,11 +143,20 @@ test('the transcoding configuration', async (t) => {
   t.deepEqual(names(profile?.encodes.videos), ['720p', '480p', '240p']);
   t.deepEqual(names(profile?.encodes.audios), ['aac', 'opus']);
   t.like(profile?.encodes.images[0], { codec: 'jpeg', height: 360, framerate: 1 });
-  t.deepEqual(profile?.playlists.map(({ fileName, renditions, rendition_templates: { length } }) => [fileName, renditions.length, length]), [
-    ['llhls', 3, 0], ['webrtc_default', 0, 1],
-  ]);
+  t.deepEqual(
+    profile?.playlists.map(({ fileName, renditions, rendition_templates: { length } }) => [
+      fileName,
+      renditions.length,
+      length,
+    ]),
+    [
+      ['llhls', 3, 0],
+      ['webrtc_default', 0, 1],
+    ],
+  );
   const encodes = new Set([...names(profile?.encodes.videos), ...names(profile?.encodes.audios)]);
-  for (const { video = '', audio = '' } of profile?.playlists[0]?.renditions ?? []) t.true(encodes.has(video) && encodes.has(audio));
+  for (const { video = '', audio = '' } of profile?.playlists[0]?.renditions ?? [])
+    t.true(encodes.has(video) && encodes.has(audio));
 });
 
 test('the minimal configuration', async (t) => {
@@ -144,17 +174,28 @@ test('the minimal configuration', async (t) => {
 /** The first code block of README.md that holds this text, without comments. */
 async function readmeBlock(holding: string): Promise<string> {
   const readme = await readFile(join(CONFIG, '../README.md'), 'utf8');
-  const block = readme.split('```').filter((_, index) => index % 2 === 1).find((text) => text.includes(holding));
+  const block = readme
+    .split('```')
+    .filter((_, index) => index % 2 === 1)
+    .find((text) => text.includes(holding));
   return (block ?? '').replace(/^(xml|sh)\n/, '').replaceAll(/ *<!--.*?-->/g, '');
 }
 
 test('what README.md shows of output profiles is right', async (t) => {
-  const { config, warnings } = await load(t, serverXml({
-    apps: application((await readmeBlock('<OutputProfiles>')) + (await readmeBlock('<TranscodeWebhook>'))),
-  }), { KILN_TRANSCODE_SECRET: 'secret' });
+  const { config, warnings } = await load(
+    t,
+    serverXml({
+      apps: application((await readmeBlock('<OutputProfiles>')) + (await readmeBlock('<TranscodeWebhook>'))),
+    }),
+    { KILN_TRANSCODE_SECRET: 'secret' },
+  );
   t.deepEqual(warnings, []);
   t.like(config.virtualHosts[0]?.applications[0], {
-    outputProfiles: { outputProfile: [{ name: 'ladder', playlists: [{ fileName: 'abr', renditions: [{ name: 'high' }, { name: 'low' }] }] }] },
+    outputProfiles: {
+      outputProfile: [
+        { name: 'ladder', playlists: [{ fileName: 'abr', renditions: [{ name: 'high' }, { name: 'low' }] }] },
+      ],
+    },
     transcodeWebhook: { enable: true },
   });
   const [, json = ''] = /outputProfiles -d '(\[\{\n[^']*)'/.exec(await readmeBlock('"360p"')) ?? [];
@@ -165,8 +206,13 @@ test('what README.md shows of output profiles is right', async (t) => {
 
 test('what README.md shows of overlays is right', async (t) => {
   const mapper = new XmlToJson();
-  const reading = readConfig(OverlayMap, mapper.map(OverlayMap, parseXml(await readmeBlock('<OverlayMap>'), 'README.md'), 'OverlayMap'));
+  const reading = readConfig(
+    OverlayMap,
+    mapper.map(OverlayMap, parseXml(await readmeBlock('<OverlayMap>'), 'README.md'), 'OverlayMap'),
+  );
   t.true(reading.ok);
   t.deepEqual([...mapper.problems, ...mapper.warnings, ...reading.warnings], []);
-  t.like(reading.ok && reading.config, { overlayInfo: [{ overlay: [{ url: 'logo.png', width: '128', opacity: 80 }] }] });
+  t.like(reading.ok && reading.config, {
+    overlayInfo: [{ overlay: [{ url: 'logo.png', width: '128', opacity: 80 }] }],
+  });
 });

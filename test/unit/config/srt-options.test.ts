@@ -18,11 +18,22 @@ test('values are read by the kind of their option', (t) => {
 
 test('what is not of that kind, or outside its range, is refused', (t) => {
   for (const [key, value] of [
-    ['SRTO_LATENCY', '-1'], ['SRTO_LATENCY', '1.5'], ['SRTO_LATENCY', '2147483648'], ['SRTO_LATENCY', ''],
-    ['SRTO_MAXBW', '-2'], ['SRTO_MAXBW', '9999999999999999999'], ['SRTO_TLPKTDROP', 'yes'], ['SRTO_IPTTL', '0'],
-    ['SRTO_PAYLOADSIZE', '187'], ['SRTO_PAYLOADSIZE', '1457'], ['SRTO_PASSPHRASE', 'x'.repeat(80)], ['SRTO_PBKEYLEN', '8'],
-  ] as const) t.is(read(key, value), 'value', `${key}=${value}`);
-  for (const key of ['SRTO_STREAMID', 'SRTO_TRANSTYPE', 'srto_latency', 'LATENCY', 'constructor', '']) t.is(read(key, '1'), 'key', key);
+    ['SRTO_LATENCY', '-1'],
+    ['SRTO_LATENCY', '1.5'],
+    ['SRTO_LATENCY', '2147483648'],
+    ['SRTO_LATENCY', ''],
+    ['SRTO_MAXBW', '-2'],
+    ['SRTO_MAXBW', '9999999999999999999'],
+    ['SRTO_TLPKTDROP', 'yes'],
+    ['SRTO_IPTTL', '0'],
+    ['SRTO_PAYLOADSIZE', '187'],
+    ['SRTO_PAYLOADSIZE', '1457'],
+    ['SRTO_PASSPHRASE', 'x'.repeat(80)],
+    ['SRTO_PBKEYLEN', '8'],
+  ] as const)
+    t.is(read(key, value), 'value', `${key}=${value}`);
+  for (const key of ['SRTO_STREAMID', 'SRTO_TRANSTYPE', 'srto_latency', 'LATENCY', 'constructor', ''])
+    t.is(read(key, '1'), 'key', key);
 });
 
 test('a passphrase is in no message', (t) => {

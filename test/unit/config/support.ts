@@ -33,8 +33,10 @@ export interface Parts {
 /** A whole Server.xml, right in all that is not given. */
 export function serverXml({ server = '', bind = '', apps, vhosts }: Parts = {}): string {
   const hosts = vhosts ?? vhost(`<Applications>${apps ?? application()}</Applications>`);
-  return `<Server version="8"><Type>origin</Type><IP>*</IP><Bind>${bind}</Bind>${server}` +
-    `<VirtualHosts>${hosts}</VirtualHosts></Server>`;
+  return (
+    `<Server version="8"><Type>origin</Type><IP>*</IP><Bind>${bind}</Bind>${server}` +
+    `<VirtualHosts>${hosts}</VirtualHosts></Server>`
+  );
 }
 
 /** Writes files into a new folder, loads its Server.xml. Paths in messages begin with `DIR/`. */

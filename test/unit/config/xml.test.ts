@@ -16,7 +16,8 @@ const refused = (xml: string): string => {
 };
 
 test('elements, attributes, entities, comments and CDATA', (t) => {
-  const xml = '\ufeff<?xml version="1.0"?><!-- <!DOCTYPE --><A x="1&lt;2"> a&amp;&#66;&#x43;<B/>' +
+  const xml =
+    '\ufeff<?xml version="1.0"?><!-- <!DOCTYPE --><A x="1&lt;2"> a&amp;&#66;&#x43;<B/>' +
     '<![CDATA[<!DOCTYPE &amp;]]></A>';
   t.like(parseXml(xml, 'f'), {
     name: 'A',
@@ -73,11 +74,14 @@ test('unknown elements and attributes warn once, with their path', async (t) => 
 });
 
 test('text where elements belong warns: a value that lacks its element is not passed over in silence', async (t) => {
-  const { config, warnings } = await load(t, serverXml({
-    bind: '<Providers><RTMP>1935</RTMP></Providers>',
-    server: '<Modules><ERTMP> true </ERTMP></Modules>',
-    vhosts: '<VirtualHost><Name>a</Name><Host><Names>*<Name>*</Name></Names></Host></VirtualHost>',
-  }));
+  const { config, warnings } = await load(
+    t,
+    serverXml({
+      bind: '<Providers><RTMP>1935</RTMP></Providers>',
+      server: '<Modules><ERTMP> true </ERTMP></Modules>',
+      vhosts: '<VirtualHost><Name>a</Name><Host><Names>*<Name>*</Name></Names></Host></VirtualHost>',
+    }),
+  );
   t.false(config.modules.ertmp.enable);
   t.deepEqual(warnings, [
     'DIR/Server.xml: Server/Bind/Providers/RTMP: has text, which has no effect: elements belong here',
@@ -97,13 +101,20 @@ test('elements without a use here warn and mean nothing', async (t) => {
 });
 
 test('includes, in the order of names, nested, relative to their file', async (t) => {
-  const { config, warnings } = await load(t, {
-    'Server.xml': serverXml({ vhosts: '<VirtualHost include="${env:HOSTS}/*.xml"/>' }),
-    'hosts/b.xml': vhost('<Applications><Application include="apps/x.xml"/></Applications>', 'b'),
-    'hosts/a.xml': vhost('', '${env:NAME:a}'),
-    'hosts/apps/x.xml': application('', 'x'),
-  }, { HOSTS: 'hosts' });
-  t.deepEqual(config.virtualHosts.map(({ name }) => name), ['a', 'b']);
+  const { config, warnings } = await load(
+    t,
+    {
+      'Server.xml': serverXml({ vhosts: '<VirtualHost include="${env:HOSTS}/*.xml"/>' }),
+      'hosts/b.xml': vhost('<Applications><Application include="apps/x.xml"/></Applications>', 'b'),
+      'hosts/a.xml': vhost('', '${env:NAME:a}'),
+      'hosts/apps/x.xml': application('', 'x'),
+    },
+    { HOSTS: 'hosts' },
+  );
+  t.deepEqual(
+    config.virtualHosts.map(({ name }) => name),
+    ['a', 'b'],
+  );
   t.is(config.virtualHosts[1]?.applications[0]?.name, 'x');
   t.deepEqual(warnings, []);
 });

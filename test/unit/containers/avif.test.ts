@@ -29,7 +29,12 @@ test('the boxes tell what the bitstream tells', (t) => {
 });
 
 test('colour that the bitstream leaves open is what browsers take it for', (t) => {
-  t.is(box(avifFile(unit('av1-svt.mp4')), 'colr').subarray(4).toString('hex'), '0001000d000600');
+  t.is(
+    box(avifFile(unit('av1-svt.mp4')), 'colr')
+      .subarray(4)
+      .toString('hex'),
+    '0001000d000600',
+  );
 });
 
 test('a unit without a sequence header is no picture', (t) => {
@@ -43,7 +48,8 @@ test('spoilt data are a file or a BitstreamError', (t) => {
   const data = unit('av1-aom-444.mp4');
   for (let round = 0; round < 3000; round++) {
     const spoilt = Buffer.from(data.subarray(0, round % 2 === 0 ? data.length : upTo(data.length)));
-    for (let changes = 1 + upTo(4); changes > 0 && spoilt.length > 0; changes--) spoilt[upTo(Math.min(spoilt.length, 30))] = upTo(256);
+    for (let changes = 1 + upTo(4); changes > 0 && spoilt.length > 0; changes--)
+      spoilt[upTo(Math.min(spoilt.length, 30))] = upTo(256);
     t.notThrows(() => {
       try {
         avifFile(spoilt);
@@ -58,7 +64,21 @@ test('ffmpeg decodes it to the picture that it decodes out of the video', async 
   const folder = await mkdtemp(join(tmpdir(), 'kiln-avif-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const picture = async (ffmpeg: string, path: string) => {
-    const { stdout, stderr } = await run(ffmpeg, ['-v', 'error', '-i', path, '-frames:v', '1', '-f', 'rawvideo', '-c:v', 'rawvideo', '-f', 'hash', '-']);
+    const { stdout, stderr } = await run(ffmpeg, [
+      '-v',
+      'error',
+      '-i',
+      path,
+      '-frames:v',
+      '1',
+      '-f',
+      'rawvideo',
+      '-c:v',
+      'rawvideo',
+      '-f',
+      'hash',
+      '-',
+    ]);
     return stdout + stderr;
   };
   for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
@@ -75,10 +95,31 @@ test('ffmpeg decodes it to the picture that it decodes out of the video', async 
 test('Chromium shows it, in the colours that went in', async (t) => {
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
-  const { stdout } = await run('ffmpeg', [
-    '-v', 'error', '-f', 'lavfi', '-i', 'color=red:size=64x48', '-frames:v', '1', '-pix_fmt', 'yuv420p',
-    '-c:v', 'libaom-av1', '-usage', 'realtime', '-cpu-used', '8', '-f', 'obu', '-',
-  ], { encoding: 'buffer' });
+  const { stdout } = await run(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      'color=red:size=64x48',
+      '-frames:v',
+      '1',
+      '-pix_fmt',
+      'yuv420p',
+      '-c:v',
+      'libaom-av1',
+      '-usage',
+      'realtime',
+      '-cpu-used',
+      '8',
+      '-f',
+      'obu',
+      '-',
+    ],
+    { encoding: 'buffer' },
+  );
   const page = await browser.newPage();
   const shown = await page.evaluate(`(async () => {
     const image = new Image();

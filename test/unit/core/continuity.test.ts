@@ -3,12 +3,30 @@ import { Continuity } from '../../../src/core/continuity.ts';
 
 test('what a stream inherits is kept on, until a module keeps something of its own', (t) => {
   let changes = 0;
-  const continuity = new Continuity(new Map([['a', 1], ['b', 2]]), () => changes++);
-  t.deepEqual([...continuity.kept], [['a', 1], ['b', 2]]);
+  const continuity = new Continuity(
+    new Map([
+      ['a', 1],
+      ['b', 2],
+    ]),
+    () => changes++,
+  );
+  t.deepEqual(
+    [...continuity.kept],
+    [
+      ['a', 1],
+      ['b', 2],
+    ],
+  );
   t.is(changes, 0);
   continuity.keep('a', 'own');
   t.is(changes, 1);
-  t.deepEqual([...continuity.kept], [['a', 'own'], ['b', 2]]);
+  t.deepEqual(
+    [...continuity.kept],
+    [
+      ['a', 'own'],
+      ['b', 2],
+    ],
+  );
   t.is(continuity.inherited('a'), 1);
 });
 

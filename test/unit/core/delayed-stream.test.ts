@@ -53,7 +53,9 @@ test('what hears of tracks and throws harms nobody', async (t) => {
   const { source, late } = setUp(10);
   const faults: unknown[] = [];
   source.on('fault', (error) => faults.push(error));
-  late.on('tracks', () => { throw new Error('broken'); });
+  late.on('tracks', () => {
+    throw new Error('broken');
+  });
   const sink = new Sink();
   late.read(sink);
   source.write(video(0, true));
@@ -94,7 +96,11 @@ test('a reader that throws is detached, and its stream tells', async (t) => {
   const faults: unknown[] = [];
   source.on('fault', (error) => faults.push(error));
   const sink = new Sink();
-  late.read({ packet: () => { throw new Error('broken'); } });
+  late.read({
+    packet: () => {
+      throw new Error('broken');
+    },
+  });
   late.read(sink);
   source.write(video(0, true));
   await until('the other one goes on', () => sink.packets.length === 1);

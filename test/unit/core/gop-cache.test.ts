@@ -16,8 +16,10 @@ function replayed(cache: GopCache): Packet[] {
 
 const seconds = (packets: readonly Packet[]) => packets.map(({ dts, track }) => dts / track.timebase.den);
 /** Track, seconds, and a K for a video key frame. */
-const told = (cache: GopCache) => replayed(cache)
-  .map(({ dts, track, key }) => `${track.id}@${dts / track.timebase.den}${key && track.type === 'video' ? 'K' : ''}`);
+const told = (cache: GopCache) =>
+  replayed(cache).map(
+    ({ dts, track, key }) => `${track.id}@${dts / track.timebase.den}${key && track.type === 'video' ? 'K' : ''}`,
+  );
 
 test('everything since the last key frame, the same objects in the order in which they came', (t) => {
   const cache = new GopCache(LIMITS);
@@ -57,7 +59,12 @@ test('of several video tracks each begins with a key frame, the oldest of the la
 test('frames of another track without their key frame are no use to anybody', (t) => {
   const cache = new GopCache(LIMITS);
   const order: [seconds: number, key: boolean, track: typeof LOW][] = [
-    [0, true, VIDEO], [0, true, LOW], [1, true, VIDEO], [1, false, LOW], [2, true, LOW], [2, false, VIDEO],
+    [0, true, VIDEO],
+    [0, true, LOW],
+    [1, true, VIDEO],
+    [1, false, LOW],
+    [2, true, LOW],
+    [2, false, VIDEO],
   ];
   for (const [at, key, track] of order) cache.packet(video(at, key, 50, track));
   t.deepEqual(told(cache), ['0@1K', '7@2K', '0@2']);
@@ -93,7 +100,10 @@ test('a group longer than the limits is given up, sound is not', (t) => {
   }
   const got = replayed(cache);
   t.true(got.length > 5);
-  t.deepEqual(got.filter(({ track }) => track.type === 'video'), []);
+  t.deepEqual(
+    got.filter(({ track }) => track.type === 'video'),
+    [],
+  );
   cache.packet(video(4.1, false));
   cache.packet(video(4.2, true));
   cache.packet(video(4.3, false));
@@ -106,7 +116,10 @@ test('a new configuration under the same id takes the place of the old one', (t)
   cache.packet(video(0.1, false));
   const other = { ...VIDEO, width: 640 };
   cache.packet(video(0.2, true, 100, other));
-  t.deepEqual(replayed(cache).map(({ track }) => track), [other]);
+  t.deepEqual(
+    replayed(cache).map(({ track }) => track),
+    [other],
+  );
 });
 
 test('whatever comes, the limits hold and no picture is kept without its key frame', (t) => {
@@ -121,7 +134,10 @@ test('whatever comes, the limits hold and no picture is kept without its key fra
       cache.packet(random() < 0.4 ? audio(at) : video(at, random() < 0.05, bytes, track));
       const got = replayed(cache);
       t.true(cache.bytes <= limits.bytes);
-      t.is(cache.bytes, got.reduce((sum, { data }) => sum + data.length, 0));
+      t.is(
+        cache.bytes,
+        got.reduce((sum, { data }) => sum + data.length, 0),
+      );
       const oldest = seconds(got)[0];
       t.true(oldest === undefined || at - oldest <= limits.seconds);
       for (const id of [0, 7]) {

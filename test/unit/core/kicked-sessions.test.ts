@@ -43,5 +43,6 @@ test('it is bounded, here and for the next stream, whatever came from the one be
   const kept = continuity.kept.get('kicked') as string[];
   t.is(kept.at(-1), 'id 1999');
   t.true(kept.length <= 100);
-  for (const value of [7, 'text', { length: 3 }]) t.notThrows(() => new KickedSessions(new Continuity(new Map([['kicked', value]]))));
+  for (const value of [7, 'text', { length: 3 }])
+    t.notThrows(() => new KickedSessions(new Continuity(new Map([['kicked', value]]))));
 });

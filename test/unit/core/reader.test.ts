@@ -12,7 +12,7 @@ function open(consumer: Consumer, limits: Partial<ReaderLimits> = {}) {
 
 const times = ({ packets }: Sink) => packets.map(({ dts, track }) => dts / track.timebase.den);
 
-test('a consumer that keeps up is called in the writer\'s turn', (t) => {
+test("a consumer that keeps up is called in the writer's turn", (t) => {
   const sink = new Sink();
   const { reader } = open(sink);
   const packet = video(0, true);
@@ -200,7 +200,7 @@ test('a consumer that fails while it catches up gets the rest later, not the sam
   t.deepEqual(got, [0, 1, 2, 3]);
 });
 
-test('the end of the stream is told once, a close of one\'s own is not', (t) => {
+test("the end of the stream is told once, a close of one's own is not", (t) => {
   const sink = new Sink();
   const { reader, detached } = open(sink);
   reader.end('source gone');
@@ -222,8 +222,8 @@ test('the end of the stream is told once, a close of one\'s own is not', (t) => 
 
 /** What each of two renditions of a picture got: seconds, those of key frames as text. */
 function renditions({ packets }: Sink) {
-  const of = (id: number) => packets.filter(({ track }) => track.id === id)
-    .map(({ dts, key }) => (key ? `key ${dts / 90_000}` : dts / 90_000));
+  const of = (id: number) =>
+    packets.filter(({ track }) => track.id === id).map(({ dts, key }) => (key ? `key ${dts / 90_000}` : dts / 90_000));
   return { high: of(0), low: of(LOW.id) };
 }
 
@@ -319,7 +319,10 @@ test('whatever a consumer does, order holds, limits hold, and what is not delive
     sink.open = true;
     reader.resume();
     const order = times(sink);
-    t.deepEqual(order, [...order].sort((a, b) => a - b));
+    t.deepEqual(
+      order,
+      [...order].sort((a, b) => a - b),
+    );
     t.is(order.length + reader.dropped, written);
     t.is(reader.queuedBytes, 0);
   }

@@ -61,7 +61,10 @@ test('names of virtual hosts are unique until they are deleted', (t) => {
 
 test('applications come from the configuration, but for the template', (t) => {
   const registry = new Registry();
-  const applications = [{ name: 'app', type: 'live' }, { name: '*', type: 'live' }];
+  const applications = [
+    { name: 'app', type: 'live' },
+    { name: '*', type: 'live' },
+  ];
   const host = registry.createVhost(vhost('v', ['*'], applications), true);
   t.deepEqual([...host.applications.keys()], ['app']);
   t.is(host.template?.name, '*');

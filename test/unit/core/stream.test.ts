@@ -11,7 +11,7 @@ function session(id: string): Session {
   return { id, kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {} };
 }
 
-test('every reader gets every packet, the same object, in the writer\'s turn', (t) => {
+test("every reader gets every packet, the same object, in the writer's turn", (t) => {
   const stream = openInput();
   stream.setTracks([VIDEO, AUDIO]);
   const sinks = [new Sink(), new Sink()];
@@ -112,10 +112,15 @@ test('what is said of a track may change without a change of its configuration',
   stream.setTracks([VIDEO, { ...AUDIO, config: Buffer.of(0x11, 0x90) }]);
   const said = { ...AUDIO, config: Buffer.of(0x11, 0x90), language: 'kor', bitrate: 96_000 };
   stream.setTracks([{ ...VIDEO, bitrate: 1 }, said]);
-  t.deepEqual([0, 1].map((id) => stream.measured(id)?.configChangeCount), [0, 0]);
+  t.deepEqual(
+    [0, 1].map((id) => stream.measured(id)?.configChangeCount),
+    [0, 0],
+  );
   t.is(stream.tracks[1], said);
   for (const changed of [
-    { ...said, config: Buffer.of(0x12, 0x10) }, { ...said, codec: 'OPUS' as const }, { ...said, channels: 1 },
+    { ...said, config: Buffer.of(0x12, 0x10) },
+    { ...said, codec: 'OPUS' as const },
+    { ...said, channels: 1 },
     { ...said, timebase: { num: 1, den: 44_100 } },
   ]) {
     stream.setTracks([VIDEO, said]);
@@ -232,7 +237,10 @@ test('a consumer that throws is detached and told of; the writer and the other r
   input.write(video(0, true));
   input.write(video(0.04, false));
   t.is(sink.packets.length, 2);
-  t.deepEqual(faults.map((fault) => (fault as Error).message), ['broken']);
+  t.deepEqual(
+    faults.map((fault) => (fault as Error).message),
+    ['broken'],
+  );
   t.deepEqual(ended, ['it failed to take a packet']);
   t.is(input.readers, 1);
 });
@@ -264,14 +272,20 @@ test('a stream ends whole when a reader fails at its end', (t) => {
   input.read(broken);
   input.close('gone');
   t.deepEqual(ends, ['out', 'live']);
-  t.deepEqual(sinks.map(({ reasons }) => reasons), [['gone'], ['gone']]);
+  t.deepEqual(
+    sinks.map(({ reasons }) => reasons),
+    [['gone'], ['gone']],
+  );
   t.deepEqual(faults.slice(2), ['no end', 'no end']);
 });
 
 test('playlists by the name that clients ask for', (t) => {
   const output = openInput().addOutput('live');
   const options = {
-    webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: 0, enableTsPackaging: false,
+    webrtcAutoAbr: true,
+    webrtcAudioOnlyFallback: false,
+    hlsChunklistPathDepth: 0,
+    enableTsPackaging: false,
   };
   output.addPlaylist({ name: 'Low latency', fileName: 'abr', options, renditions: [] });
   output.addPlaylist({ name: 'Master', fileName: 'master', options, renditions: [] });

@@ -15,13 +15,29 @@ export function vhostConfig(json: object): VirtualHostConfig {
 }
 
 export const VIDEO: VideoTrack = {
-  id: 0, type: 'video', codec: 'H264', name: 'Video', timebase: VIDEO_TIMEBASE, bypass: false,
-  width: 1280, height: 720, bitrate: 0, framerate: 0, keyFrameInterval: 0,
+  id: 0,
+  type: 'video',
+  codec: 'H264',
+  name: 'Video',
+  timebase: VIDEO_TIMEBASE,
+  bypass: false,
+  width: 1280,
+  height: 720,
+  bitrate: 0,
+  framerate: 0,
+  keyFrameInterval: 0,
 };
 
 export const AUDIO: AudioTrack = {
-  id: 1, type: 'audio', codec: 'AAC', name: 'Audio', timebase: { num: 1, den: 48_000 }, bypass: false,
-  samplerate: 48_000, channels: 2, bitrate: 0,
+  id: 1,
+  type: 'audio',
+  codec: 'AAC',
+  name: 'Audio',
+  timebase: { num: 1, den: 48_000 },
+  bypass: false,
+  samplerate: 48_000,
+  channels: 2,
+  bitrate: 0,
 };
 
 export const RTMP: Source = { type: 'Rtmp', kind: 'rtmp' };

@@ -12,12 +12,18 @@ const ms = (ticks: number) => ticks / 90;
 test('a zero-based timeline begins at its first timestamp, whatever it is', (t) => {
   const timeline = new Timeline(RTMP, true);
   const video = timeline.track(VIDEO_TIMEBASE);
-  t.deepEqual([5000, 5033, 5067].map((at) => video.next(at)), [0, 2970, 6030]);
+  t.deepEqual(
+    [5000, 5033, 5067].map((at) => video.next(at)),
+    [0, 2970, 6030],
+  );
 });
 
 test('an original timeline keeps the times of the source', (t) => {
   const video = new Timeline(RTMP, false).track(VIDEO_TIMEBASE);
-  t.deepEqual([5000, 5040].map((at) => video.next(at)), [450_000, 453_600]);
+  t.deepEqual(
+    [5000, 5040].map((at) => video.next(at)),
+    [450_000, 453_600],
+  );
 });
 
 test('a start in front of the first packet keeps the earlier track at or after zero', (t) => {
@@ -30,9 +36,15 @@ test('a start in front of the first packet keeps the earlier track at or after z
 test('times go on through a wrap of 32 bits, and of 33', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
   const stamps = [0xffff_ffd0, 0xffff_fff8, 0x20, 0x48];
-  t.deepEqual(stamps.map((at) => ms(video.next(at))), [0, 40, 80, 120]);
+  t.deepEqual(
+    stamps.map((at) => ms(video.next(at))),
+    [0, 40, 80, 120],
+  );
   const transport = new Timeline(MPEG_TS, true).track(VIDEO_TIMEBASE);
-  t.deepEqual([2 ** 33 - 3600, 0, 3600].map((at) => transport.next(at)), [0, 3600, 7200]);
+  t.deepEqual(
+    [2 ** 33 - 3600, 0, 3600].map((at) => transport.next(at)),
+    [0, 3600, 7200],
+  );
 });
 
 test('a wrap between the tracks keeps them together', (t) => {
@@ -45,7 +57,10 @@ test('a wrap between the tracks keeps them together', (t) => {
 
 test('fractions of a millisecond count', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
-  t.deepEqual([0, 33.333333, 66.666667].map((at) => video.next(at)), [0, 3000, 6000]);
+  t.deepEqual(
+    [0, 33.333333, 66.666667].map((at) => video.next(at)),
+    [0, 3000, 6000],
+  );
 });
 
 test('decoding times are strictly increasing when the source repeats or steps back a little', (t) => {
@@ -63,7 +78,10 @@ test('a clock that creeps backwards does not hold up the stream', (t) => {
 
 test('a jump after a pause does not repeat the pause', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
-  t.deepEqual([0, 40, 8040, 0, 40].map((at) => ms(video.next(at))), [0, 40, 8040, 8080, 8120]);
+  t.deepEqual(
+    [0, 40, 8040, 0, 40].map((at) => ms(video.next(at))),
+    [0, 40, 8040, 8080, 8120],
+  );
 });
 
 test('one wrong timestamp does not part the tracks', (t) => {
@@ -97,12 +115,18 @@ test('a track that was silent while the clock restarted comes back in step', (t)
 
 test('a pause that is not too long stays a pause', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
-  t.deepEqual([0, 40, 8040].map((at) => ms(video.next(at))), [0, 40, 8040]);
+  t.deepEqual(
+    [0, 40, 8040].map((at) => ms(video.next(at))),
+    [0, 40, 8040],
+  );
 });
 
 test('a jump ahead of the clock is no pause: the stream goes on at its own pace', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
-  t.deepEqual([0, 40, 3_600_000, 3_600_040].map((at) => ms(video.next(at))), [0, 40, 80, 120]);
+  t.deepEqual(
+    [0, 40, 3_600_000, 3_600_040].map((at) => ms(video.next(at))),
+    [0, 40, 80, 120],
+  );
 });
 
 test('a track may pause for long while another goes on', (t) => {
@@ -139,7 +163,7 @@ test('packets from before a restart that come after it stay where they belong', 
   const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
   for (let at = 0; at <= 2000; at += 40) {
     video.next(at);
-    audio.nextFrame(at - at % 20, 1920);
+    audio.nextFrame(at - (at % 20), 1920);
   }
   t.is(ms(video.next(0)), 2040);
   t.is(audio.nextFrame(2040, 1920) / 48, 2040);
@@ -191,12 +215,18 @@ test('audio that drifts from its clock is set anew, forward and back, and never 
 
 test('a gap in the sound shows as a gap', (t) => {
   const audio = new Timeline(RTMP, true).track(AUDIO_48K);
-  t.deepEqual([0, 20, 40, 1040, 1060].map((at) => audio.nextFrame(at, 960)), [0, 960, 1920, 49_920, 50_880]);
+  t.deepEqual(
+    [0, 20, 40, 1040, 1060].map((at) => audio.nextFrame(at, 960)),
+    [0, 960, 1920, 49_920, 50_880],
+  );
 });
 
 test('sound behind frames that are missing is not early', (t) => {
   const audio = new Timeline(RTMP, true).track(AUDIO_48K);
-  t.deepEqual([0, 20, 60, 80, 140, 160].map((at) => audio.nextFrame(at, 960) / 48), [0, 20, 60, 80, 140, 160]);
+  t.deepEqual(
+    [0, 20, 60, 80, 140, 160].map((at) => audio.nextFrame(at, 960) / 48),
+    [0, 20, 60, 80, 140, 160],
+  );
   const aac = new Timeline(RTMP, true).track({ num: 1, den: 44_100 });
   for (const frame of [0, 1, 3, 4, 5, 7, 8, 10, 11]) {
     t.is(aac.nextFrame(Math.round((frame * 1024_000) / 44_100), 1024), frame * 1024);

@@ -29,7 +29,8 @@ interface AddressPool {
 }
 
 /** `${NAME:-default}` and `${NAME:?why}` as compose fills them in; what has no default is given. */
-const filled = (text: string): string => text.replace(/\$\{\w+:([-?])([^}]*)\}/g, (_, kind, rest) => (kind === '-' ? rest : 'given'));
+const filled = (text: string): string =>
+  text.replace(/\$\{\w+:([-?])([^}]*)\}/g, (_, kind, rest) => (kind === '-' ? rest : 'given'));
 
 function load(t: ExecutionContext): Compose {
   return documents<Compose>(t, 'deploy/compose.yaml')[0] as Compose;
@@ -37,7 +38,8 @@ function load(t: ExecutionContext): Compose {
 
 /** `10010-10011:10010-10011/udp`: the ports on both sides, as `port/protocol`. */
 function published(ports: string): string[] {
-  const [, first = '', last = first, inner, protocol = 'tcp'] = /^(\d+)(?:-(\d+))?:([\d-]+)(?:\/(\w+))?$/.exec(ports) ?? [];
+  const [, first = '', last = first, inner, protocol = 'tcp'] =
+    /^(\d+)(?:-(\d+))?:([\d-]+)(?:\/(\w+))?$/.exec(ports) ?? [];
   if (inner !== (first === last ? first : `${first}-${last}`)) return [];
   return Array.from({ length: Number(last) - Number(first) + 1 }, (_, index) => `${Number(first) + index}/${protocol}`);
 }
@@ -70,7 +72,7 @@ test('each node has what config/cluster.xml asks for, and media ports of its own
     }
     t.true(parseInt(service.stop_grace_period, 10) > (config.cluster?.node.drainTimeout ?? Infinity) / 1000 + STOP_S);
     t.true(service.read_only);
-    t.true(service.volumes.every((volume) => volume.split(':')[0] as string in volumes));
+    t.true(service.volumes.every((volume) => (volume.split(':')[0] as string) in volumes));
   }
 });
 
@@ -91,16 +93,30 @@ test('the balancer finds the nodes by their names, and is where clients are', as
 test("nginx finds the nodes' ports of SRT by their names, all of them, and is where clients are", async (t) => {
   const { services } = load(t);
   const text = read('deploy/nginx-srt.conf');
-  const upstreams = [...text.matchAll(/upstream (\w+) \{([^}]*)\}/g)].map(([, name = '', servers = '']) => (
-    { name, servers: [...servers.matchAll(/^ *server ([\w-]+):(\d+) /gm)].map(([, node, port]) => `${node}:${port}`) }
-  ));
+  const upstreams = [...text.matchAll(/upstream (\w+) \{([^}]*)\}/g)].map(([, name = '', servers = '']) => ({
+    name,
+    servers: [...servers.matchAll(/^ *server ([\w-]+):(\d+) /gm)].map(([, node, port]) => `${node}:${port}`),
+  }));
   const ports = srtPorts((await configOf(t, LEAST)).bind);
-  const nodes = Object.entries(services).filter(([, { build }]) => build?.dockerfile === 'deploy/Dockerfile').map(([name]) => name);
-  t.deepEqual(upstreams.map(({ servers }) => servers), ports.map((port) => nodes.map((node) => `${node}:${port}`)));
-  const listens = [...text.matchAll(/listen (\d+) udp[^;]*;\s*proxy_pass (\w+);/g)].map(([, port, upstream]) => `${port} ${upstream}`);
-  t.deepEqual(listens, upstreams.map(({ name }, index) => `${ports[index]} ${name}`));
+  const nodes = Object.entries(services)
+    .filter(([, { build }]) => build?.dockerfile === 'deploy/Dockerfile')
+    .map(([name]) => name);
+  t.deepEqual(
+    upstreams.map(({ servers }) => servers),
+    ports.map((port) => nodes.map((node) => `${node}:${port}`)),
+  );
+  const listens = [...text.matchAll(/listen (\d+) udp[^;]*;\s*proxy_pass (\w+);/g)].map(
+    ([, port, upstream]) => `${port} ${upstream}`,
+  );
+  t.deepEqual(
+    listens,
+    upstreams.map(({ name }, index) => `${ports[index]} ${name}`),
+  );
   t.deepEqual(services['srt']?.ports.flatMap(published).sort(), ports.map((port) => `${port}/udp`).sort());
-  t.deepEqual(services['srt']?.volumes.map((volume) => volume.split(':')[0]), ['./nginx-srt.conf']);
+  t.deepEqual(
+    services['srt']?.volumes.map((volume) => volume.split(':')[0]),
+    ['./nginx-srt.conf'],
+  );
   t.true(services['srt']?.command?.includes((services['srt']?.volumes[0] ?? '').split(':')[1] ?? ''));
 });
 
@@ -120,11 +136,13 @@ test('the relay knows the secret of the nodes, leads to their media, and is wher
   const { services } = load(t);
   const env = services.turn?.environment ?? {};
   const node = services['node-1']?.environment ?? {};
-  for (const name of read('deploy/coturn/start').matchAll(/\$\{(KILN_\w+):\?/g)) t.true((name[1] as string) in env, name[1]);
+  for (const name of read('deploy/coturn/start').matchAll(/\$\{(KILN_\w+):\?/g))
+    t.true((name[1] as string) in env, name[1]);
   t.is(env.KILN_TURN_SECRET, node.KILN_TURN_SECRET);
   t.is(env.KILN_TURN_PEERS, node.KILN_ICE_ADDRESS);
   const all = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, filled(value)]));
-  const { tcpRelay } = (await configOf(t, { ...all, KILN_ICE_ADDRESS: '192.0.2.1' })).bind.publishers.webrtc?.iceCandidates ?? {};
+  const { tcpRelay } =
+    (await configOf(t, { ...all, KILN_ICE_ADDRESS: '192.0.2.1' })).bind.publishers.webrtc?.iceCandidates ?? {};
   t.is(`${tcpRelay?.[0]?.host}:${tcpRelay?.[0]?.port}`, filled(node.KILN_TURN ?? ''));
   t.regex(read('deploy/coturn/start'), new RegExp(`KILN_TURN_PORT:-${tcpRelay?.[0]?.port}\\b`));
   t.is(services.turn?.network_mode, 'host');

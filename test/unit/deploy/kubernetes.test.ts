@@ -5,9 +5,13 @@ import { configOf, documents, icePorts, LEAST, read, openPorts, ROOT, STOP_S } f
 
 const FOLDER = 'deploy/kubernetes';
 
-interface Labels { readonly [name: string]: string }
+interface Labels {
+  readonly [name: string]: string;
+}
 
-interface Probe { readonly httpGet: { readonly path: string; readonly port: string } }
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
 
 interface Container {
   readonly image: string;
@@ -16,7 +20,12 @@ interface Container {
     readonly value?: string;
     readonly valueFrom?: { readonly secretKeyRef?: object; readonly fieldRef?: object };
   }[];
-  readonly ports: readonly { readonly name: string; readonly containerPort: number; readonly hostPort?: number; readonly protocol?: string }[];
+  readonly ports: readonly {
+    readonly name: string;
+    readonly containerPort: number;
+    readonly hostPort?: number;
+    readonly protocol?: string;
+  }[];
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
   readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };
   readonly securityContext: object;
@@ -67,7 +76,9 @@ test('every file is applied, and none brings a secret', (t) => {
 });
 
 test('a pod has what config/cluster.xml asks for, and shows the ports of it', async (t) => {
-  const { spec: { template, volumeClaimTemplates } } = load(t).only('StatefulSet');
+  const {
+    spec: { template, volumeClaimTemplates },
+  } = load(t).only('StatefulSet');
   const [container] = template.spec.containers;
   const env: Record<string, string> = {};
   for (const { name, value, valueFrom } of container.env) {
@@ -75,23 +86,35 @@ test('a pod has what config/cluster.xml asks for, and shows the ports of it', as
     env[name] = value ?? (valueFrom?.fieldRef === undefined ? 'redis://of.a.secret' : '10.0.0.1');
   }
   const config = await configOf(t, env);
-  const shown = container.ports.filter(({ hostPort }) => hostPort === undefined).map(({ containerPort, protocol = 'TCP' }) => `${containerPort}/${protocol.toLowerCase()}`);
+  const shown = container.ports
+    .filter(({ hostPort }) => hostPort === undefined)
+    .map(({ containerPort, protocol = 'TCP' }) => `${containerPort}/${protocol.toLowerCase()}`);
   t.deepEqual([...shown].sort(), openPorts(config).sort());
   const media = container.ports.filter(({ hostPort }) => hostPort !== undefined);
-  t.deepEqual(media.map(({ hostPort, protocol = 'TCP' }) => `${hostPort}/${protocol.toLowerCase()}`).sort(), icePorts(config).sort());
+  t.deepEqual(
+    media.map(({ hostPort, protocol = 'TCP' }) => `${hostPort}/${protocol.toLowerCase()}`).sort(),
+    icePorts(config).sort(),
+  );
   for (const probe of ['startup', 'liveness', 'readiness'] as const) {
     const { path, port } = (container[`${probe}Probe`] as Probe).httpGet;
     t.is(path, probe === 'readiness' ? '/readyz' : '/livez');
     t.is(container.ports.find(({ name }) => name === port)?.containerPort, config.bind.managers.api?.port);
   }
-  const volumes = [...template.spec.volumes.map(({ name }) => name), ...volumeClaimTemplates.map(({ metadata }) => metadata.name)];
+  const volumes = [
+    ...template.spec.volumes.map(({ name }) => name),
+    ...volumeClaimTemplates.map(({ metadata }) => metadata.name),
+  ];
   t.deepEqual(container.volumeMounts.map(({ name }) => name).sort(), volumes.sort());
   // of a Service kiln-api Kubernetes makes KILN_API_PORT=tcp://...
   t.false(template.spec.enableServiceLinks);
 });
 
 test('a pod has the time to drain, and no rights', async (t) => {
-  const { spec: { template: { spec } } } = load(t).only('StatefulSet');
+  const {
+    spec: {
+      template: { spec },
+    },
+  } = load(t).only('StatefulSet');
   const [{ lifecycle, securityContext }] = spec.containers;
   const [program, seconds] = lifecycle.preStop.exec.command;
   t.is(program, 'deploy/drain');
@@ -99,7 +122,11 @@ test('a pod has the time to drain, and no rights', async (t) => {
   const drain = (cluster?.node.drainTimeout ?? Infinity) / 1000;
   t.true(spec.terminationGracePeriodSeconds > Number(seconds) + drain + STOP_S);
   t.like(spec.securityContext, { runAsNonRoot: true, runAsUser: 10001, seccompProfile: { type: 'RuntimeDefault' } });
-  t.deepEqual(securityContext, { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  t.deepEqual(securityContext, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
 });
 
 test('services, autoscaler and disruption budget mean these pods', (t) => {
@@ -114,22 +141,36 @@ test('services, autoscaler and disruption budget mean these pods', (t) => {
   t.is(services.length, 6);
   for (const { metadata, spec } of services) {
     t.deepEqual({ ...spec.selector } as Labels, labels);
-    t.true(spec.ports.every(({ targetPort }) => names.has(targetPort)), metadata.name);
-    for (const { targetPort, protocol } of spec.ports) t.is(protocol, ports.find(({ name }) => name === targetPort)?.protocol, targetPort);
+    t.true(
+      spec.ports.every(({ targetPort }) => names.has(targetPort)),
+      metadata.name,
+    );
+    for (const { targetPort, protocol } of spec.ports)
+      t.is(protocol, ports.find(({ name }) => name === targetPort)?.protocol, targetPort);
   }
   const served = new Set(services.flatMap(({ spec }) => spec.ports.map(({ targetPort }) => targetPort)));
-  t.deepEqual(ports.filter(({ name, hostPort }) => hostPort === undefined && !served.has(name)), [], 'every port has a service');
-  const evenDrained = services.filter(({ spec }) => spec.publishNotReadyAddresses === true).map(({ metadata }) => metadata.name);
+  t.deepEqual(
+    ports.filter(({ name, hostPort }) => hostPort === undefined && !served.has(name)),
+    [],
+    'every port has a service',
+  );
+  const evenDrained = services
+    .filter(({ spec }) => spec.publishNotReadyAddresses === true)
+    .map(({ metadata }) => metadata.name);
   t.deepEqual(evenDrained.sort(), ['kiln-api', 'kiln-nodes'], 'with every pod drained, the call that ends it is taken');
   t.deepEqual(only('HorizontalPodAutoscaler').spec.scaleTargetRef, {
-    apiVersion: set.apiVersion, kind: set.kind, name: set.metadata.name,
+    apiVersion: set.apiVersion,
+    kind: set.kind,
+    name: set.metadata.name,
   });
   t.deepEqual(only('PodDisruptionBudget').spec.selector.matchLabels, labels);
 });
 
 test('the relay has what deploy/coturn/start asks for, the secret of the nodes, and a service', (t) => {
   const { only, services } = load(t);
-  const { spec: { template } } = only('Deployment');
+  const {
+    spec: { template },
+  } = only('Deployment');
   const [container] = template.spec.containers;
   const given = new Map(container.env.map((one) => [one.name, one]));
   const start = read('deploy/coturn/start');
@@ -137,11 +178,21 @@ test('the relay has what deploy/coturn/start asks for, the secret of the nodes, 
   for (const name of given.keys()) t.true(start.includes(name), name);
   const node = only('StatefulSet').spec.template.spec.containers[0].env.find(({ name }) => name === 'KILN_TURN_SECRET');
   t.like(node?.valueFrom?.secretKeyRef, { ...given.get('KILN_TURN_SECRET')?.valueFrom?.secretKeyRef });
-  t.deepEqual(container.volumeMounts.map(({ mountPath }) => mountPath), ['/tmp']);
-  t.deepEqual(container.securityContext, { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  t.deepEqual(
+    container.volumeMounts.map(({ mountPath }) => mountPath),
+    ['/tmp'],
+  );
+  t.deepEqual(container.securityContext, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
   // of the service kiln-turn Kubernetes would make KILN_TURN_PORT=tcp://...
   t.false(template.spec.enableServiceLinks);
   const service = services.find(({ metadata }) => metadata.name === 'kiln-turn');
   t.deepEqual({ ...service?.spec.selector } as Labels, template.metadata.labels);
-  t.deepEqual(service?.spec.ports.map(({ targetPort }) => targetPort), container.ports.map(({ name }) => name));
+  t.deepEqual(
+    service?.spec.ports.map(({ targetPort }) => targetPort),
+    container.ports.map(({ name }) => name),
+  );
 });

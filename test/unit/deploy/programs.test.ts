@@ -16,7 +16,8 @@ const SERVICE = read('deploy/kiln@.service');
 const DOCKERFILE = read('deploy/Dockerfile');
 
 /** Values of a setting of the unit. */
-const setting = (name: string): string[] => [...SERVICE.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+const setting = (name: string): string[] =>
+  [...SERVICE.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
 // Skipped, and shown as such, where there is no systemd to ask.
 const ofSystemd = spawnSync('systemd-analyze', ['--version']).status === 0 ? test : test.skip;
@@ -51,7 +52,11 @@ test('the relay says what it is not told', async (t) => {
 /** System calls of a set such as `@system-service`, and of those in it. */
 async function systemCalls(set: string): Promise<string[]> {
   const { stdout } = await run('systemd-analyze', ['syscall-filter', set]);
-  const names = stdout.split('\n').slice(1).map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
+  const names = stdout
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
   return (await Promise.all(names.map((name) => (name.startsWith('@') ? systemCalls(name) : [name])))).flat();
 }
 
@@ -95,9 +100,17 @@ async function drain(t: ExecutionContext, status: number) {
   });
   await once(api, 'listening');
   const { port } = api.address() as AddressInfo;
-  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, KILN_NODE_ID: 'a/b', KILN_API_PORT: `${port}`, KILN_ACCESS_TOKEN: 'u:p' };
+  const env = {
+    ...process.env,
+    PATH: `${folder}:${process.env.PATH}`,
+    KILN_NODE_ID: 'a/b',
+    KILN_API_PORT: `${port}`,
+    KILN_ACCESS_TOKEN: 'u:p',
+  };
   const result = await run(join(ROOT, 'deploy/drain'), ['7'], { env }).then(
-    ({ stderr }) => ({ code: 0, stderr }), ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }));
+    ({ stderr }) => ({ code: 0, stderr }),
+    ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+  );
   t.deepEqual(asked, [`POST /v1/cluster/nodes/a%2Fb:drain Basic ${Buffer.from('u:p').toString('base64')}`]);
   return { ...result, waited: existsSync(waited) && readFileSync(waited, 'utf8').trim() };
 }
@@ -115,15 +128,20 @@ test('deploy/drain waits for balancers when the node cannot be drained, and says
 
 test('HAProxy takes its file', async (t) => {
   // told where the nodes are, it has nothing to remark at all
-  const env = Object.fromEntries(['RTMP', 'HTTP', 'API', 'OVT'].flatMap((kind) =>
-    [1, 2, 3].map((node) => [`KILN_NODE_${node}_${kind}`, `127.0.0.1:${node}`])));
+  const env = Object.fromEntries(
+    ['RTMP', 'HTTP', 'API', 'OVT'].flatMap((kind) =>
+      [1, 2, 3].map((node) => [`KILN_NODE_${node}_${kind}`, `127.0.0.1:${node}`]),
+    ),
+  );
   const check = (file: string) => run(findProgram('haproxy'), ['-c', '-f', file], { env: { ...process.env, ...env } });
   t.is((await check(join(ROOT, 'deploy/haproxy.cfg'))).stderr, '');
   await t.throwsAsync(check(join(ROOT, 'deploy/Dockerfile')));
 });
 
 test('the image is made of what there is, by a user without rights', (t) => {
-  const ignored = read('.dockerignore').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  const ignored = read('.dockerignore')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
   t.is(ignored[0], '*');
   const taken = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
   const sources = [...DOCKERFILE.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap(([, names = '']) => names.split(' '));
@@ -149,9 +167,17 @@ test('the image tells the ports of its configuration', async (t) => {
   const { bind, cluster } = await configOf(t, LEAST);
   const { first, last } = bind.publishers.webrtc?.iceCandidates.iceCandidate[0] ?? {};
   const [, exposed] = /^EXPOSE (.*)$/m.exec(DOCKERFILE) ?? [];
-  t.is(exposed, [
-    bind.providers.rtmp?.port, bind.publishers.llhls?.port, bind.managers.api?.port, cluster?.node.port, bind.publishers.ovt?.port,
-    ...srtPorts(bind).map((port) => `${port}/udp`),
-    `${first}-${last}/tcp`, `${first}-${last}/udp`,
-  ].join(' '));
+  t.is(
+    exposed,
+    [
+      bind.providers.rtmp?.port,
+      bind.publishers.llhls?.port,
+      bind.managers.api?.port,
+      cluster?.node.port,
+      bind.publishers.ovt?.port,
+      ...srtPorts(bind).map((port) => `${port}/udp`),
+      `${first}-${last}/tcp`,
+      `${first}-${last}/udp`,
+    ].join(' '),
+  );
 });

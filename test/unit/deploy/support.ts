@@ -11,7 +11,12 @@ export const ROOT = join(import.meta.dirname, '../../..');
 export const STOP_S = 10;
 
 /** What a node has to be told in any case. */
-export const LEAST = { KILN_ACCESS_TOKEN: 'x', KILN_CLUSTER_SECRET: 'x', KILN_NODE_ID: 'x', KILN_ADVERTISE_ADDRESS: 'x' };
+export const LEAST = {
+  KILN_ACCESS_TOKEN: 'x',
+  KILN_CLUSTER_SECRET: 'x',
+  KILN_NODE_ID: 'x',
+  KILN_ADVERTISE_ADDRESS: 'x',
+};
 
 export function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
@@ -35,7 +40,11 @@ export async function configOf(t: ExecutionContext, env: Readonly<Record<string,
 export function openPorts({ bind, cluster }: ServerConfig): string[] {
   const { managers, providers, publishers } = bind;
   const http = [
-    publishers.llhls?.port, publishers.hls?.port, publishers.thumbnail?.port, publishers.webrtc?.signalling.port, providers.webrtc?.signalling.port,
+    publishers.llhls?.port,
+    publishers.hls?.port,
+    publishers.thumbnail?.port,
+    publishers.webrtc?.signalling.port,
+    providers.webrtc?.signalling.port,
   ];
   const tcp = new Set([providers.rtmp?.port, ...http, publishers.ovt?.port, managers.api?.port, cluster?.node.port]);
   return [...[...tcp].map((port) => `${port}/tcp`), ...srtPorts(bind).map((port) => `${port}/udp`)];
@@ -49,5 +58,6 @@ export function srtPorts({ providers, publishers }: ServerConfig['bind']): numbe
 /** Ports of WebRTC's media, as `port/protocol`. */
 export function icePorts({ bind }: ServerConfig): string[] {
   return (bind.publishers.webrtc?.iceCandidates.iceCandidate ?? []).flatMap(({ first, last, protocol }) =>
-    Array.from({ length: last - first + 1 }, (_, index) => `${first + index}/${protocol}`));
+    Array.from({ length: last - first + 1 }, (_, index) => `${first + index}/${protocol}`),
+  );
 }

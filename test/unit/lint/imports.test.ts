@@ -20,9 +20,10 @@ test('every form of import is seen', (t) => {
     const l = await import('./l.ts');
     type M = import('./m.ts').M;
   `;
-  const names = (typeOnly: boolean) => imports(source).filter((found) => found.typeOnly === typeOnly).map((found) => (
-    found.specifier.slice(2, -3)
-  ));
+  const names = (typeOnly: boolean) =>
+    imports(source)
+      .filter((found) => found.typeOnly === typeOnly)
+      .map((found) => found.specifier.slice(2, -3));
   t.deepEqual(names(true), ['b', 'k']);
   t.deepEqual(names(false), ['a', 'c', 'e', 'f', 'h', 'i', 'j', 'l', 'm']);
 });
@@ -37,15 +38,21 @@ test('what only looks like an import is left alone', (t) => {
 });
 
 test('imports that follow the direction pass', (t) => {
-  t.deepEqual(faults(files({
-    'src/codecs/bits.ts': '',
-    'src/config/model.ts': "import type { Logger } from '../log.ts';",
-    'src/core/stream.ts': "import { BitReader } from '../codecs/bits.ts';\nimport type { A } from '../config/model.ts';",
-    'src/api/app.ts': "import { Stream } from '../core/stream.ts';\nimport { openCluster } from '#cluster';",
-    'src/server.ts': "import { app } from './api/app.ts';\nimport { summary } from './summary.ts';",
-    'src/summary.ts': '',
-    'cluster/index.ts': "import './types.ts';",
-  })), []);
+  t.deepEqual(
+    faults(
+      files({
+        'src/codecs/bits.ts': '',
+        'src/config/model.ts': "import type { Logger } from '../log.ts';",
+        'src/core/stream.ts':
+          "import { BitReader } from '../codecs/bits.ts';\nimport type { A } from '../config/model.ts';",
+        'src/api/app.ts': "import { Stream } from '../core/stream.ts';\nimport { openCluster } from '#cluster';",
+        'src/server.ts': "import { app } from './api/app.ts';\nimport { summary } from './summary.ts';",
+        'src/summary.ts': '',
+        'cluster/index.ts': "import './types.ts';",
+      }),
+    ),
+    [],
+  );
 });
 
 for (const [from, to] of [
@@ -70,16 +77,26 @@ for (const [from, to] of [
 }
 
 test('a cycle is named by its files', (t) => {
-  t.deepEqual(faults(files({
-    'src/core/a.ts': "import './b.ts';",
-    'src/core/b.ts': "import { type C } from './c.ts';",
-    'src/core/c.ts': "import './a.ts';",
-  })), ['import cycle: src/core/a.ts -> src/core/b.ts -> src/core/c.ts -> src/core/a.ts']);
+  t.deepEqual(
+    faults(
+      files({
+        'src/core/a.ts': "import './b.ts';",
+        'src/core/b.ts': "import { type C } from './c.ts';",
+        'src/core/c.ts': "import './a.ts';",
+      }),
+    ),
+    ['import cycle: src/core/a.ts -> src/core/b.ts -> src/core/c.ts -> src/core/a.ts'],
+  );
 });
 
 test('a parent and its child may name each other', (t) => {
-  t.deepEqual(faults(files({
-    'src/core/parent.ts': "import { Child } from './child.ts';",
-    'src/core/child.ts': "import type { Parent } from './parent.ts';",
-  })), []);
+  t.deepEqual(
+    faults(
+      files({
+        'src/core/parent.ts': "import { Child } from './child.ts';",
+        'src/core/child.ts': "import type { Parent } from './parent.ts';",
+      }),
+    ),
+    [],
+  );
 });

@@ -9,7 +9,9 @@ test('what a node does not do itself is not its load, and what its children do i
   const meter = new LoadMeter();
   meter.measure();
   const begin = performance.now();
-  const child = spawn(process.execPath, ['-e', 'const end = Date.now() + 90000; while (Date.now() < end);'], { stdio: 'ignore' });
+  const child = spawn(process.execPath, ['-e', 'const end = Date.now() + 90000; while (Date.now() < end);'], {
+    stdio: 'ignore',
+  });
   t.teardown(() => child.kill('SIGKILL'));
   // a second of it, however long the machine takes to give that
   await until('the child has worked', () => cpuSeconds(child.pid as number) > 1);

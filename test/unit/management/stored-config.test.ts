@@ -15,7 +15,10 @@ const APP_KEY = joinKey('made', 'app');
 /** A store that others write to, the registry that follows it, and what was logged of that. */
 async function open(t: ExecutionContext, registry = new Registry()) {
   const lines: string[] = [];
-  const log = pino({ level: 'error' }, { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) });
+  const log = pino(
+    { level: 'error' },
+    { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) },
+  );
   const cluster = await openAlone();
   const { config: store } = cluster;
   const stored = new StoredConfig({ registry, store, certificates: new CertificateStore({ folder: '/', log }), log });
@@ -24,7 +27,11 @@ async function open(t: ExecutionContext, registry = new Registry()) {
     await cluster.close();
   });
   const seen = (key: string): number => store.entries().get(key)?.revision ?? 0;
-  const change = (key: string, value?: Json): Change => ({ key, seen: seen(key), ...(value !== undefined && { value }) });
+  const change = (key: string, value?: Json): Change => ({
+    key,
+    seen: seen(key),
+    ...(value !== undefined && { value }),
+  });
   const write = async (...changes: Change[]): Promise<void> => {
     await store.write(changes);
     await store.sync();
@@ -34,7 +41,11 @@ async function open(t: ExecutionContext, registry = new Registry()) {
 
 test('what others store is made, changed and removed; only what changed is touched', async (t) => {
   const { registry, change, write, lines } = await open(t);
-  await write(change(VHOST_KEY, VHOST), change(APP_KEY, APP), change(joinKey('made', 'other'), { ...APP, name: 'other' }));
+  await write(
+    change(VHOST_KEY, VHOST),
+    change(APP_KEY, APP),
+    change(joinKey('made', 'other'), { ...APP, name: 'other' }),
+  );
   const [first, other] = ['app', 'other'].map((name) => registry.vhost('made').application(name));
   await write(change(APP_KEY, { ...APP, publishers: { llhls: { segmentCount: 7 } } }));
   t.true(first?.closed);
@@ -55,7 +66,10 @@ test('what was removed and stored anew before it was heard of is another one', a
   const application = before.application('app');
   await Promise.all([
     store.write([change(VHOST_KEY)]),
-    store.write([{ key: VHOST_KEY, value: VHOST, seen: 0 }, { key: APP_KEY, value: APP, seen: 0 }]),
+    store.write([
+      { key: VHOST_KEY, value: VHOST, seen: 0 },
+      { key: APP_KEY, value: APP, seen: 0 },
+    ]),
   ]);
   await store.sync();
   t.true(application.closed);

@@ -12,9 +12,13 @@ function open() {
   const lines: { msg: string; count: number }[] = [];
   const handlers: { call?: PeerHandler; stream?: PeerStreamHandler | undefined } = {};
   const serve = (call: PeerHandler, stream?: PeerStreamHandler): void => void Object.assign(handlers, { call, stream });
-  const calls = new PeerCalls({ serve }, pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) }));
+  const calls = new PeerCalls(
+    { serve },
+    pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+  );
   return {
-    calls, lines,
+    calls,
+    lines,
     call: async (path: string) => handlers.call?.(peerRequest('GET', path), FROM),
     stream: (stream: PassThrough, path: string) => handlers.stream?.(stream, path, FROM),
   };

@@ -31,7 +31,10 @@ test('a name is claimed as long as its stream is there, and tells its outputs', 
   const output = application.addOutput(input, 'out');
   output.setTracks([videoTrack()]);
   application.announce(output);
-  t.like(await until('it is told', async () => ((await meta())?.outputs.length === 1 ? meta() : undefined)), { live: true, outputs: ['out'] });
+  t.like(await until('it is told', async () => ((await meta())?.outputs.length === 1 ? meta() : undefined)), {
+    live: true,
+    outputs: ['out'],
+  });
   output.close('no more');
   await until('it is told', async () => (await meta())?.outputs.length === 0);
   t.true(names.isCertain(input));
@@ -85,7 +88,11 @@ test('a stream that ends before it kept anything leaves what it inherited to the
   const first = await names.publish(application, 'live', SOURCE, REFUSING);
   first.continuity.keep('module', { number: 1 });
   first.continuity.keep('other', 'text');
-  t.deepEqual(Object.keys((await meta()) ?? {}).sort(), ['created', 'generation', 'live', 'outputs'], 'only who continues it hears of it');
+  t.deepEqual(
+    Object.keys((await meta()) ?? {}).sort(),
+    ['created', 'generation', 'live', 'outputs'],
+    'only who continues it hears of it',
+  );
   first.close('the publisher left');
   const second = await names.publish(application, 'live', SOURCE, REFUSING);
   second.setTracks([videoTrack()]);
@@ -95,7 +102,13 @@ test('a stream that ends before it kept anything leaves what it inherited to the
   third.continuity.keep('module', { number: 2 });
   third.close('it left');
   const fourth = await names.publish(application, 'live', SOURCE, REFUSING);
-  t.deepEqual([...fourth.continuity.kept], [['module', { number: 2 }], ['other', 'text']]);
+  t.deepEqual(
+    [...fourth.continuity.kept],
+    [
+      ['module', { number: 2 }],
+      ['other', 'text'],
+    ],
+  );
 });
 
 test('the directory knows what other nodes tell, and whose it is', async (t) => {
@@ -117,7 +130,11 @@ test('what a node of another version tells is passed over', async (t) => {
   const { cluster, directory, application } = await open();
   const heard: OwnerChange[] = [];
   cluster.watch('stream', (changes) => heard.push(...changes));
-  for (const [stream, meta] of [['text', 'text'], ['list', []], ['half', { live: true }]] as const) {
+  for (const [stream, meta] of [
+    ['text', 'text'],
+    ['list', []],
+    ['half', { live: true }],
+  ] as const) {
     await cluster.claim(streamKey({ ...NAME, stream }), meta, { silence: 'stop' });
   }
   await until('it was heard', () => heard.length === 3);

@@ -1,13 +1,22 @@
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
-import { ChunklistBuilder, isSkippable, type ChunklistForm, type ChunklistOptions } from '../../../src/packaging/playlist.ts';
+import {
+  ChunklistBuilder,
+  isSkippable,
+  type ChunklistForm,
+  type ChunklistOptions,
+} from '../../../src/packaging/playlist.ts';
 import { Segment, type Init } from '../../../src/packaging/segment.ts';
 import { Window } from '../../../src/packaging/window.ts';
 import { fileNames } from '../../../src/publishers/llhls/names.ts';
 import { videoTrack } from '../../support/packets.ts';
 
 const OPTIONS: ChunklistOptions = {
-  targetDuration: 2, partTarget: 0.5, partHoldBack: 1.5, preloadHint: true, skippable: true,
+  targetDuration: 2,
+  partTarget: 0.5,
+  partHoldBack: 1.5,
+  preloadHint: true,
+  skippable: true,
 };
 const NAMES = fileNames(0, 'video', 'Key45678', '');
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
@@ -52,7 +61,9 @@ function parse(t: ExecutionContext, text: string): HLS.types.MediaPlaylist {
 
 test('a playlist, line for line', (t) => {
   const window = fill(2, [{ parts: 4 }, { parts: 4 }, { parts: 2 }, { parts: 1 }]);
-  t.is(build(window), `#EXTM3U
+  t.is(
+    build(window),
+    `#EXTM3U
 #EXT-X-VERSION:9
 #EXT-X-TARGETDURATION:2
 #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12
@@ -75,7 +86,8 @@ seg_0_2_video_Key45678_llhls.m4s
 #EXT-X-PART:DURATION=0.5,URI="part_0_3_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
 #EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_3_1_video_Key45678_llhls.m4s"
 #EXT-X-RENDITION-REPORT:URI="chunklist_1_audio_Key45678_llhls.m3u8",LAST-MSN=4,LAST-PART=1
-`);
+`,
+  );
 });
 
 test('hls-parser reads what was meant', (t) => {
@@ -87,8 +99,14 @@ test('hls-parser reads what was meant', (t) => {
   t.is(playlist.mediaSequenceBase, 0);
   t.like(playlist.lowLatencyCompatibility, { canBlockReload: true, canSkipUntil: 12, partHoldBack: 1.5 });
   const complete = playlist.segments.filter(({ uri }) => uri !== '');
-  t.deepEqual(complete.map(({ duration }) => duration), Array(9).fill(2));
-  t.deepEqual(playlist.renditionReports.map(({ lastMSN, lastPart }) => [lastMSN, lastPart]), [[4, 1]]);
+  t.deepEqual(
+    complete.map(({ duration }) => duration),
+    Array(9).fill(2),
+  );
+  t.deepEqual(
+    playlist.renditionReports.map(({ lastMSN, lastPart }) => [lastMSN, lastPart]),
+    [[4, 1]],
+  );
   t.is(playlist.segments[0]?.programDateTime?.getTime(), START);
 });
 
@@ -126,7 +144,11 @@ test('a delta update of a short playlist, or where none is offered, is the whole
 
 test('a discontinuity has its init, and its number lives on when it has left', (t) => {
   const other = init(1);
-  const plans = [{ parts: 4 }, { parts: 4, discontinuity: true, init: other }, ...Array(3).fill({ parts: 4, init: other })];
+  const plans = [
+    { parts: 4 },
+    { parts: 4, discontinuity: true, init: other },
+    ...Array(3).fill({ parts: 4, init: other }),
+  ];
   const present = build(fill(10, plans));
   t.regex(present, /#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="init_0_video_Key45678_v1_llhls.m4s"\n#EXT-X-PROGRAM/);
   t.notRegex(present, /DISCONTINUITY-SEQUENCE/);
@@ -138,10 +160,12 @@ test('a discontinuity has its init, and its number lives on when it has left', (
 
 test('an init that changes with the next segment is told of with its first part', (t) => {
   const window = fill(10, [{ parts: 4 }, { parts: 0, discontinuity: true, init: init(1) }]);
-  t.true(build(window).endsWith(`#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="init_0_video_Key45678_v1_llhls.m4s"
+  t.true(
+    build(window).endsWith(`#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="init_0_video_Key45678_v1_llhls.m4s"
 #EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_1_0_video_Key45678_llhls.m4s"
 #EXT-X-RENDITION-REPORT:URI="chunklist_1_audio_Key45678_llhls.m3u8",LAST-MSN=4,LAST-PART=1
-`));
+`),
+  );
 });
 
 test('a segment in whose time nothing came is a gap', (t) => {
@@ -154,6 +178,11 @@ test('no hint when none is wanted', (t) => {
 });
 
 test('names carry the configured query', (t) => {
-  const text = new ChunklistBuilder(fileNames(3, 'audio', 'k', '?a=b')).build(fill(3, [{ parts: 4 }, { parts: 1 }]), 'full', OPTIONS, []);
+  const text = new ChunklistBuilder(fileNames(3, 'audio', 'k', '?a=b')).build(
+    fill(3, [{ parts: 4 }, { parts: 1 }]),
+    'full',
+    OPTIONS,
+    [],
+  );
   for (const uri of text.matchAll(/URI="([^"]+)"|^([^#].*)$/gm)) t.regex(uri[1] ?? uri[2] ?? '', /\.m4s\?a=b$/);
 });

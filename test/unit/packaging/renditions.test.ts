@@ -11,7 +11,8 @@ const encoded = (id: number, shape: Partial<VideoTrack> = {}) =>
   videoTrack({ id, name: `v${id}`, bypass: false, keyFrameInterval: 30, ...shape });
 const SOUND = audioTrack({ id: 9 });
 
-const starts = (segments: readonly Segment[]) => segments.filter(({ parts }) => parts.length > 0).map((segment) => startOf(segment));
+const starts = (segments: readonly Segment[]) =>
+  segments.filter(({ parts }) => parts.length > 0).map((segment) => startOf(segment));
 const msns = (segments: readonly Segment[]) => segments.map(({ msn }) => msn);
 const gaps = (segments: readonly Segment[]) => msns(segments.filter(({ gap }) => gap));
 
@@ -21,7 +22,11 @@ function startOf({ parts: [first], init: { track } }: Segment): number {
 }
 
 /** The discontinuity sequence number of each segment that is listed, by media sequence number. */
-function discontinuities({ window }: { window: { discontinuitySequence: number; listed: readonly Segment[]; open: Segment | undefined } }) {
+function discontinuities({
+  window,
+}: {
+  window: { discontinuitySequence: number; listed: readonly Segment[]; open: Segment | undefined };
+}) {
   let sequence = window.discontinuitySequence;
   const all = [...window.listed, ...(window.open === undefined ? [] : [window.open])];
   return new Map(all.map(({ msn, discontinuity }) => [msn, discontinuity ? ++sequence : sequence]));
@@ -33,7 +38,10 @@ function assertKeys(t: ExecutionContext, segments: readonly Segment[]): void {
 
 test('the picture with the rarest key frames leads, so that none has a segment without one', (t) => {
   const small = encoded(1);
-  for (const tracks of [[SOURCE, small], [small, SOURCE]]) {
+  for (const tracks of [
+    [SOURCE, small],
+    [small, SOURCE],
+  ]) {
     const { push, segments, segmenter } = startSegmenter(tracks);
     push(arriving([videoPackets(SOURCE, { to: 21, gop: 120 }), 0], [videoPackets(small, { to: 21 }), 0.2]));
     t.deepEqual(starts(segments(0)), [0, 4, 8, 12, 16, 20]);
@@ -48,7 +56,10 @@ test('a source whose key frames turn out to be frequent makes way for an encoder
   const slow = encoded(1, { keyFrameInterval: 90 });
   const { push, segments } = startSegmenter([SOURCE, slow]);
   push(arriving([videoPackets(SOURCE, { to: 22, gop: 15 }), 0], [videoPackets(slow, { to: 22, gop: 90 }), 0.2]));
-  t.deepEqual(starts(segments(1)).slice(-5), [6, 9, 12, 15, 18].map((time) => time + 3));
+  t.deepEqual(
+    starts(segments(1)).slice(-5),
+    [6, 9, 12, 15, 18].map((time) => time + 3),
+  );
   const late = segments(0).filter((segment) => segment.msn >= 3);
   for (const segment of late) {
     const same = segments(1).find(({ msn }) => msn === segment.msn);
@@ -59,10 +70,22 @@ test('a source whose key frames turn out to be frequent makes way for an encoder
 });
 
 test('of pictures with equally rare key frames the first to come begins each segment, from the first on', (t) => {
-  for (const [early, late] of [[SOURCE, videoTrack({ id: 1 })], [encoded(0), encoded(1)]] as const) {
-    for (const tracks of [[early, late, SOUND], [late, early, SOUND]]) {
+  for (const [early, late] of [
+    [SOURCE, videoTrack({ id: 1 })],
+    [encoded(0), encoded(1)],
+  ] as const) {
+    for (const tracks of [
+      [early, late, SOUND],
+      [late, early, SOUND],
+    ]) {
       const { push, segments } = startSegmenter(tracks, { segmentDuration: 1, firstSegmentDuration: 1 });
-      push(arriving([videoPackets(early, { to: 6.6 }), 0], [videoPackets(late, { to: 6.6 }), 0.25], [audioPackets(SOUND, { to: 6.6 }), 0.1]));
+      push(
+        arriving(
+          [videoPackets(early, { to: 6.6 }), 0],
+          [videoPackets(late, { to: 6.6 }), 0.25],
+          [audioPackets(SOUND, { to: 6.6 }), 0.1],
+        ),
+      );
       t.deepEqual(starts(segments(0)), [0, 1, 2, 3, 4, 5, 6]);
       t.deepEqual(starts(segments(1)), [0, 1, 2, 3, 4, 5, 6]);
       t.true(starts(segments(9)).every((start, index) => start - index < 0.022));
@@ -73,9 +96,19 @@ test('of pictures with equally rare key frames the first to come begins each seg
 test('frame rates whose key frames are half a frame apart are cut together, whichever comes first', (t) => {
   const fast = encoded(1, { framerate: 30 });
   const slow = encoded(2, { framerate: 15, keyFrameInterval: 15 });
-  const moved = videoPackets(slow, { to: 12.5, framerate: 15, gop: 15 }).map((packet) => ({ ...packet, dts: packet.dts + 2999, pts: packet.pts + 2999 }));
-  for (const [fastLate, slowLate] of [[0, 0.3], [0.3, 0]] as const) {
-    for (const tracks of [[fast, slow], [slow, fast]]) {
+  const moved = videoPackets(slow, { to: 12.5, framerate: 15, gop: 15 }).map((packet) => ({
+    ...packet,
+    dts: packet.dts + 2999,
+    pts: packet.pts + 2999,
+  }));
+  for (const [fastLate, slowLate] of [
+    [0, 0.3],
+    [0.3, 0],
+  ] as const) {
+    for (const tracks of [
+      [fast, slow],
+      [slow, fast],
+    ]) {
       const { push, segments } = startSegmenter(tracks);
       push(arriving([videoPackets(fast, { to: 12.5 }), fastLate], [moved, slowLate]));
       t.deepEqual(msns(segments(1)), [0, 1, 2, 3, 4, 5, 6]);
@@ -90,7 +123,13 @@ test('frame rates whose key frames are half a frame apart are cut together, whic
 test('renditions that come late have the same numbers and the same times of day', (t) => {
   const small = encoded(1);
   const { push, segments } = startSegmenter([SOURCE, small, SOUND]);
-  push(arriving([videoPackets(SOURCE, { to: 12.1 }), 0], [videoPackets(small, { to: 12.1 }), 0.3], [audioPackets(SOUND, { to: 12.1 }), 0.1]));
+  push(
+    arriving(
+      [videoPackets(SOURCE, { to: 12.1 }), 0],
+      [videoPackets(small, { to: 12.1 }), 0.3],
+      [audioPackets(SOUND, { to: 12.1 }), 0.1],
+    ),
+  );
   for (const id of [1, 9]) {
     t.deepEqual(msns(segments(id)), msns(segments(0)));
     for (const [index, { wallClock }] of segments(id).entries()) {
@@ -106,12 +145,19 @@ test('the parts of each picture fit its own frame rate', (t) => {
   for (const id of [0, 1]) {
     const { partTarget } = packager(id);
     for (const { parts } of segments(id)) {
-      for (const { duration } of parts.slice(0, -1)) t.true(duration <= partTarget + 1e-9 && duration >= 0.85 * partTarget, `${id}: ${duration} of ${partTarget}`);
+      for (const { duration } of parts.slice(0, -1))
+        t.true(duration <= partTarget + 1e-9 && duration >= 0.85 * partTarget, `${id}: ${duration} of ${partTarget}`);
     }
   }
 });
 
-for (const [from, to, chunkDuration] of [[25, 15, 0.2], [25, 15, 0.333], [30, 20, 0.2], [30, 12, 0.333], [60, 24, 0.2]] as const) {
+for (const [from, to, chunkDuration] of [
+  [25, 15, 0.2],
+  [25, 15, 0.333],
+  [30, 20, 0.2],
+  [30, 12, 0.333],
+  [60, 24, 0.2],
+] as const) {
   test(`parts of ${chunkDuration} s of ${to} frames a second that are left of ${from} fit, though those are not equally far apart`, (t) => {
     const slow = encoded(1, { framerate: to, keyFrameInterval: to });
     const due = (time: number) => Math.floor(time * to + 1e-6);
@@ -125,18 +171,21 @@ for (const [from, to, chunkDuration] of [[25, 15, 0.2], [25, 15, 0.333], [30, 20
     t.true(partTarget < chunkDuration * 1.15);
     const parts = segments(1).flatMap((segment) => segment.parts.slice(0, -1));
     t.true(parts.length > 20);
-    for (const { duration } of parts) t.true(duration <= partTarget + 1e-9 && duration >= 0.85 * partTarget, `${duration} of ${partTarget}`);
+    for (const { duration } of parts)
+      t.true(duration <= partTarget + 1e-9 && duration >= 0.85 * partTarget, `${duration} of ${partTarget}`);
   });
 }
 
 test('an encoder that starts again leaves a hole in its own playlist and nothing in the others', (t) => {
   const small = encoded(1);
   const { push, segments } = startSegmenter([SOURCE, small, SOUND]);
-  push(arriving(
-    [videoPackets(SOURCE, { to: 14.6 }), 0],
-    [[...videoPackets(small, { to: 3.4 }), ...videoPackets(small, { from: 6, to: 14.6 })], 0.2],
-    [audioPackets(SOUND, { to: 14.6 }), 0],
-  ));
+  push(
+    arriving(
+      [videoPackets(SOURCE, { to: 14.6 }), 0],
+      [[...videoPackets(small, { to: 3.4 }), ...videoPackets(small, { from: 6, to: 14.6 })], 0.2],
+      [audioPackets(SOUND, { to: 14.6 }), 0],
+    ),
+  );
   t.deepEqual(starts(segments(0)), [0, 2, 4, 6, 8, 10, 12, 14]);
   t.deepEqual(starts(segments(1)), [0, 2, 6, 8, 10, 12, 14]);
   t.deepEqual(gaps(segments(1)), [2]);
@@ -148,31 +197,49 @@ test('a rendition that is away for a minute and comes back finds its place, and 
   const small = encoded(1);
   const { push, segments, packager } = startSegmenter([SOURCE, small, SOUND]);
   const away = videoPackets(SOURCE, { from: 3, to: 60.1 });
-  push(arriving([videoPackets(SOURCE, { to: 3 }), 0], [videoPackets(small, { to: 3 }), 0.2], [audioPackets(SOUND, { to: 3 }), 0]));
+  push(
+    arriving(
+      [videoPackets(SOURCE, { to: 3 }), 0],
+      [videoPackets(small, { to: 3 }), 0.2],
+      [audioPackets(SOUND, { to: 3 }), 0],
+    ),
+  );
   push(arriving([away, 0], [audioPackets(SOUND, { from: 3, to: 60.1 }), 0]));
   t.true(packager(1).msn === packager(0).msn, 'its playlist goes on');
-  push(arriving(
-    [videoPackets(SOURCE, { from: 60.1, to: 70.6 }), 0],
-    [videoPackets(small, { from: 63, to: 70.6 }), 0.3],
-    [audioPackets(SOUND, { from: 60.1, to: 70.6 }), 0],
-  ));
-  t.deepEqual(starts(segments(0)), Array.from({ length: 36 }, (_, index) => index * 2));
+  push(
+    arriving(
+      [videoPackets(SOURCE, { from: 60.1, to: 70.6 }), 0],
+      [videoPackets(small, { from: 63, to: 70.6 }), 0.3],
+      [audioPackets(SOUND, { from: 60.1, to: 70.6 }), 0],
+    ),
+  );
+  t.deepEqual(
+    starts(segments(0)),
+    Array.from({ length: 36 }, (_, index) => index * 2),
+  );
   t.deepEqual(starts(segments(1)), [0, 2, 63, 64, 66, 68, 70]);
   t.deepEqual(msns(segments(1).filter(({ parts }) => parts.length > 0)), [0, 1, 31, 32, 33, 34, 35]);
   t.deepEqual(msns(segments(9)), msns(segments(0)));
   for (const id of [0, 1, 9]) t.true(segments(id).every(({ discontinuity }) => !discontinuity));
-  t.true(Math.abs((segments(1).find(({ msn }) => msn === 31)?.wallClock ?? 0) - (segments(0)[31]?.wallClock ?? 0) - 1000) < 1);
+  t.true(
+    Math.abs((segments(1).find(({ msn }) => msn === 31)?.wallClock ?? 0) - (segments(0)[31]?.wallClock ?? 0) - 1000) <
+      1,
+  );
 });
 
 test('when the leader is away, another picture leads until it is back', (t) => {
   const small = encoded(1);
   const { push, segments } = startSegmenter([SOURCE, small]);
-  push(arriving(
-    [[...videoPackets(SOURCE, { to: 8, gop: 120 }), ...videoPackets(SOURCE, { from: 40, to: 52.6, gop: 120 })], 0],
-    [videoPackets(small, { to: 52.6 }), 0.2],
-  ));
+  push(
+    arriving(
+      [[...videoPackets(SOURCE, { to: 8, gop: 120 }), ...videoPackets(SOURCE, { from: 40, to: 52.6, gop: 120 })], 0],
+      [videoPackets(small, { to: 52.6 }), 0.2],
+    ),
+  );
   t.true(segments(1).every(({ duration }) => duration <= 9));
-  const during = segments(1).filter((segment) => segment.parts.length > 0 && startOf(segment) >= 16 && startOf(segment) < 40);
+  const during = segments(1).filter(
+    (segment) => segment.parts.length > 0 && startOf(segment) >= 16 && startOf(segment) < 40,
+  );
   t.true(during.slice(0, -1).every(({ duration }) => duration < 2.01));
   const back = segments(0).filter((segment) => segment.parts.length > 0 && startOf(segment) >= 40);
   t.deepEqual(starts(back), [40, 44, 48, 52]);
@@ -198,12 +265,20 @@ test('a rendition that joins has the number of the segment and of the discontinu
   push(videoPackets(SOURCE, { to: 5 }));
   push(videoPackets(changed, { from: 5, to: 8.5 }));
   segmenter.setTracks([changed, small]);
-  push(arriving([videoPackets(changed, { from: 8.5, to: 12.1 }), 0], [videoPackets(small, { from: 9, to: 12.1 }), 0.3]));
+  push(
+    arriving([videoPackets(changed, { from: 8.5, to: 12.1 }), 0], [videoPackets(small, { from: 9, to: 12.1 }), 0.3]),
+  );
   t.deepEqual(msns(segments(1)), [5, 6]);
   t.deepEqual(starts(segments(1)), [9, 11]);
   t.is(segments(0).find(({ msn }) => msn === 5)?.wallClock, segments(1)[0]?.wallClock);
   const [theirs, own] = [discontinuities(packager(0)), discontinuities(packager(1))];
-  t.deepEqual([...own], [[5, 1], [6, 1]]);
+  t.deepEqual(
+    [...own],
+    [
+      [5, 1],
+      [6, 1],
+    ],
+  );
   for (const [msn, sequence] of own) t.is(theirs.get(msn), sequence);
 });
 
@@ -225,13 +300,21 @@ test('another configuration in one rendition is a discontinuity in all, at a key
   const small = encoded(1);
   const changed = encoded(1, { config: AVC_HIGH });
   const { push, segments, packager } = startSegmenter([SOURCE, small, SOUND]);
-  push(arriving(
-    [videoPackets(SOURCE, { to: 9.1 }), 0],
-    [[...videoPackets(small, { to: 5 }), ...videoPackets(changed, { from: 5, to: 9.1 })], 0.25],
-    [audioPackets(SOUND, { to: 9.1 }), 0],
-  ));
+  push(
+    arriving(
+      [videoPackets(SOURCE, { to: 9.1 }), 0],
+      [[...videoPackets(small, { to: 5 }), ...videoPackets(changed, { from: 5, to: 9.1 })], 0.25],
+      [audioPackets(SOUND, { to: 9.1 }), 0],
+    ),
+  );
   for (const id of [0, 1, 9]) {
-    t.deepEqual(segments(id).filter(({ discontinuity }) => discontinuity).map(({ msn }) => msn), [3], `${id}`);
+    t.deepEqual(
+      segments(id)
+        .filter(({ discontinuity }) => discontinuity)
+        .map(({ msn }) => msn),
+      [3],
+      `${id}`,
+    );
     t.deepEqual(discontinuities(packager(id)), discontinuities(packager(0)));
   }
   assertKeys(t, [...segments(0), ...segments(1)]);
@@ -241,10 +324,11 @@ for (const jump of [-2, -3600, 3600]) {
   test(`the source's clock jumps by ${jump} s: one discontinuity in every rendition, however late they are`, (t) => {
     const small = encoded(1);
     const { push, segments, packager } = startSegmenter([SOURCE, small, SOUND]);
-    const moved = (packets: readonly Packet[]) => packets.map((packet) => {
-      const ticks = jump * (packet.track as MediaTrack).timebase.den;
-      return { ...packet, dts: packet.dts + ticks, pts: packet.pts + ticks };
-    });
+    const moved = (packets: readonly Packet[]) =>
+      packets.map((packet) => {
+        const ticks = jump * (packet.track as MediaTrack).timebase.den;
+        return { ...packet, dts: packet.dts + ticks, pts: packet.pts + ticks };
+      });
     const base = 4000;
     const order = arriving(
       [videoPackets(SOURCE, { from: base, to: base + 12.1 }), 0],
@@ -289,22 +373,37 @@ test('whatever is late, away or has other key frames: numbers mean the same time
       const backAfter = pick(0, 0, 1, 3, 15);
       const packets = videoPackets(track, { to: 50, framerate, gop });
       const present = packets.filter(({ dts }) => dts / 90_000 < away || dts / 90_000 >= Math.ceil(away + backAfter));
-      const whole = present.filter((packet, at) => at === 0 || packet.key || packet.dts - (present[at - 1]?.dts ?? 0) <= 90_000 / framerate + 1);
+      const whole = present.filter(
+        (packet, at) => at === 0 || packet.key || packet.dts - (present[at - 1]?.dts ?? 0) <= 90_000 / framerate + 1,
+      );
       return [index === 0 ? packets : whole, index === 0 ? 0 : random() * MAX_LATE] as const;
     });
-    const { push, segments, packager } = startSegmenter(tracks, { segmentDuration: pick(1, 2, 4), firstSegmentDuration: 1 });
+    const { push, segments, packager } = startSegmenter(tracks, {
+      segmentDuration: pick(1, 2, 4),
+      firstSegmentDuration: 1,
+    });
     push(arriving(...sources));
     const theirs = discontinuities(packager(0));
     for (const { id } of tracks) {
       const own = segments(id);
-      t.deepEqual(msns(own), own.map((_, index) => (own[0]?.msn ?? 0) + index), `seed ${seed}: every number`);
-      t.true(own.every(({ discontinuity }) => !discontinuity), `seed ${seed}`);
+      t.deepEqual(
+        msns(own),
+        own.map((_, index) => (own[0]?.msn ?? 0) + index),
+        `seed ${seed}: every number`,
+      );
+      t.true(
+        own.every(({ discontinuity }) => !discontinuity),
+        `seed ${seed}`,
+      );
       for (const [msn, sequence] of discontinuities(packager(id))) if (theirs.has(msn)) t.is(theirs.get(msn), sequence);
       for (const segment of own) {
         const leading = segments(0).find(({ msn }) => msn === segment.msn);
         if (leading === undefined || segment.parts.length === 0 || leading.parts.length === 0) continue;
         const behind = startOf(segment) - startOf(leading);
-        t.true(behind > -0.1 - sourceGop / 30 - MAX_LATE && behind < 7, `seed ${seed}: track ${id}, segment ${segment.msn} is ${behind} s behind`);
+        t.true(
+          behind > -0.1 - sourceGop / 30 - MAX_LATE && behind < 7,
+          `seed ${seed}: track ${id}, segment ${segment.msn} is ${behind} s behind`,
+        );
       }
     }
   }

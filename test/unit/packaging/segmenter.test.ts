@@ -36,7 +36,10 @@ test('segments begin at key frames once their time is reached', (t) => {
   push(videoPackets(video, { to: 10, gop: 30 }));
   t.deepEqual(durations(segments(0)), [2, 2, 2, 2, 2]);
   t.true(segments(0).every(({ parts: [first] }) => first?.independent));
-  t.deepEqual(segments(0).map(({ msn }) => msn), [0, 1, 2, 3, 4]);
+  t.deepEqual(
+    segments(0).map(({ msn }) => msn),
+    [0, 1, 2, 3, 4],
+  );
   t.is(segmenter.targetDuration, 2);
   assertContinuous(t, segments(0), 90_000);
 });
@@ -76,7 +79,12 @@ for (const framerate of [10, 15, 24, 25, 29.97, 50, 59.94]) {
     const video = videoTrack({ framerate });
     const sound = audioTrack();
     const { push, segments, packager } = start([video, sound], { chunkDuration: 0.25 });
-    push(interleaved(videoPackets(video, { to: 12, framerate, gop: Math.round(framerate) }), audioPackets(sound, { to: 12 })));
+    push(
+      interleaved(
+        videoPackets(video, { to: 12, framerate, gop: Math.round(framerate) }),
+        audioPackets(sound, { to: 12 }),
+      ),
+    );
     for (const id of [0, 1]) {
       const { partTarget } = packager(id);
       t.true(partTarget < 0.25 + 1 / framerate);
@@ -95,7 +103,10 @@ test('an unknown frame rate is learned', (t) => {
   const { push, segments } = start([video]);
   push(videoPackets(video, { to: 8, framerate: 50, gop: 100 }));
   t.deepEqual(durations(segments(0).slice(1)), [2, 2, 2]);
-  t.deepEqual(parts(segments(0).slice(1)).map(({ duration }) => duration), Array(12).fill(0.5));
+  t.deepEqual(
+    parts(segments(0).slice(1)).map(({ duration }) => duration),
+    Array(12).fill(0.5),
+  );
 });
 
 test('presentation times stay exact with B-frames', (t) => {
@@ -103,14 +114,18 @@ test('presentation times stay exact with B-frames', (t) => {
   const { push, segments } = start([video]);
   const order = [2, 5, 3, 4, 8, 6, 7, 11, 9, 10, 14, 12, 13, 17, 15, 16];
   const packets = videoPackets(video, { to: 16 / 30, gop: 100 }).map((packet, index) => ({
-    ...packet, pts: (order[index] as number) * 3000,
+    ...packet,
+    pts: (order[index] as number) * 3000,
   }));
   push(packets);
   const [part] = parts(segments(0));
   const { samples, baseTime } = parseFragment(part?.data as Buffer);
   let decode = baseTime;
   const shown = samples.map(({ duration, offset }) => (decode += duration) - duration + (offset as number));
-  t.deepEqual(shown, packets.slice(0, 15).map(({ pts }) => pts));
+  t.deepEqual(
+    shown,
+    packets.slice(0, 15).map(({ pts }) => pts),
+  );
 });
 
 test('sound follows the cuts of the picture, with the same numbers and parts', (t) => {
@@ -118,7 +133,10 @@ test('sound follows the cuts of the picture, with the same numbers and parts', (
   const sound = audioTrack();
   const { push, segments } = start([video, sound]);
   push(interleaved(videoPackets(video, { to: 10.2 }), audioPackets(sound, { to: 10.2 })));
-  t.deepEqual(segments(1).map(({ msn }) => msn), segments(0).map(({ msn }) => msn));
+  t.deepEqual(
+    segments(1).map(({ msn }) => msn),
+    segments(0).map(({ msn }) => msn),
+  );
   let end = 0;
   for (const segment of segments(1).slice(0, -1)) {
     t.is(segment.parts.length, 4);
@@ -151,9 +169,14 @@ test('Opus tells its durations', (t) => {
   const sound = audioTrack({ codec: 'OPUS', config: Buffer.from('000201380000bb80000000', 'hex') });
   const { push, segments } = start([sound]);
   const TWENTY_MS = 0xfc;
-  push(audioPackets(sound, { to: 4 }).map((packet, index) => ({
-    ...packet, dts: index * 960, pts: index * 960, data: Buffer.of(TWENTY_MS, 1, 2),
-  })));
+  push(
+    audioPackets(sound, { to: 4 }).map((packet, index) => ({
+      ...packet,
+      dts: index * 960,
+      pts: index * 960,
+      data: Buffer.of(TWENTY_MS, 1, 2),
+    })),
+  );
   t.deepEqual([...new Set(parts(segments(1)).map(({ duration }) => duration))], [0.5]);
   t.is(segments(1)[0]?.init.codec, 'opus');
 });
@@ -164,7 +187,11 @@ test('a stream without key frames is cut all the same', (t) => {
   push(videoPackets(video, { to: 200, gop: 1_000_000 }));
   t.true(segments(0).length >= 3);
   t.true(segments(0).every(({ duration }) => duration <= 30.01));
-  t.true(segments(0).slice(1).every(({ parts: [first] }) => first?.independent === false));
+  t.true(
+    segments(0)
+      .slice(1)
+      .every(({ parts: [first] }) => first?.independent === false),
+  );
 });
 
 test('a segment is cut when its bytes reach the limit', (t) => {
@@ -196,7 +223,10 @@ test('the window holds what is listed, one segment more and the growing one', (t
   t.is(window.kept.length, 4);
   t.is(evicted, 10 - 4);
   const held = [...window.kept, ...(window.open === undefined ? [] : [window.open])];
-  t.is(window.bytes, held.reduce((sum, { bytes }) => sum + bytes, 0));
+  t.is(
+    window.bytes,
+    held.reduce((sum, { bytes }) => sum + bytes, 0),
+  );
 });
 
 test('another configuration begins a segment with another init, after a discontinuity on every track', (t) => {
@@ -207,10 +237,22 @@ test('another configuration begins a segment with another init, after a disconti
   push(interleaved(videoPackets(video, { to: 3 }), audioPackets(sound, { to: 3 })));
   segmenter.setTracks([changed, sound]);
   push(interleaved(videoPackets(changed, { from: 3, to: 6.1 }), audioPackets(sound, { from: 3, to: 6.1 })));
-  t.deepEqual(segments(0).map(({ discontinuity }) => discontinuity), [false, false, true, false]);
-  t.deepEqual(segments(1).map(({ discontinuity }) => discontinuity), [false, false, true, false]);
-  t.deepEqual(segments(0).map(({ init }) => init.version), [0, 0, 1, 1]);
-  t.deepEqual(segments(1).map(({ init }) => init.version), [0, 0, 0, 0]);
+  t.deepEqual(
+    segments(0).map(({ discontinuity }) => discontinuity),
+    [false, false, true, false],
+  );
+  t.deepEqual(
+    segments(1).map(({ discontinuity }) => discontinuity),
+    [false, false, true, false],
+  );
+  t.deepEqual(
+    segments(0).map(({ init }) => init.version),
+    [0, 0, 1, 1],
+  );
+  t.deepEqual(
+    segments(1).map(({ init }) => init.version),
+    [0, 0, 0, 0],
+  );
   t.is(segments(0)[2]?.init.codec, 'avc1.64001f');
   t.deepEqual(durations(segments(0)).slice(0, 3), [2, 1, 2]);
 });
@@ -239,10 +281,11 @@ test('a jump of the clock is one discontinuity on every track, forward and back'
     const video = videoTrack();
     const sound = audioTrack();
     const { push, segments } = start([video, sound]);
-    const moved = (packets: Packet[]) => packets.map((packet) => {
-      const ticks = jump * (packet.track as typeof video).timebase.den;
-      return { ...packet, dts: packet.dts + ticks, pts: packet.pts + ticks };
-    });
+    const moved = (packets: Packet[]) =>
+      packets.map((packet) => {
+        const ticks = jump * (packet.track as typeof video).timebase.den;
+        return { ...packet, dts: packet.dts + ticks, pts: packet.pts + ticks };
+      });
     push(interleaved(videoPackets(video, { to: 4 }), audioPackets(sound, { to: 4 })));
     push(moved(interleaved(videoPackets(video, { from: 4, to: 8 }), audioPackets(sound, { from: 4, to: 8 }))));
     for (const id of [0, 1]) {
@@ -257,10 +300,11 @@ test('a source that starts below zero is moved up by whole seconds, all tracks a
   const video = videoTrack();
   const sound = audioTrack();
   const { push, segments } = start([video, sound]);
-  const early = (packets: Packet[]) => packets.map((packet) => {
-    const ticks = 1.5 * (packet.track as typeof video).timebase.den;
-    return { ...packet, dts: packet.dts - ticks, pts: packet.pts - ticks };
-  });
+  const early = (packets: Packet[]) =>
+    packets.map((packet) => {
+      const ticks = 1.5 * (packet.track as typeof video).timebase.den;
+      return { ...packet, dts: packet.dts - ticks, pts: packet.pts - ticks };
+    });
   push(early(interleaved(videoPackets(video, { to: 3 }), audioPackets(sound, { to: 3 }))));
   t.is(parseFragment(parts(segments(0))[0]?.data as Buffer).baseTime, 45_000);
   t.true(Math.abs(parseFragment(parts(segments(1))[0]?.data as Buffer).baseTime - 24_000) < 1024);
@@ -288,10 +332,12 @@ test('a track that is silent for long keeps its numbers in step by gaps', (t) =>
   const video = videoTrack();
   const sound = audioTrack();
   const { push, segments } = start([video, sound]);
-  push(interleaved(
-    videoPackets(video, { to: 16 }),
-    [...audioPackets(sound, { to: 3 }), ...audioPackets(sound, { from: 11, to: 16 })],
-  ));
+  push(
+    interleaved(videoPackets(video, { to: 16 }), [
+      ...audioPackets(sound, { to: 3 }),
+      ...audioPackets(sound, { from: 11, to: 16 }),
+    ]),
+  );
   t.is(segments(1).at(-1)?.msn, segments(0).at(-1)?.msn);
   const gaps = segments(1).filter(({ gap }) => gap);
   t.true(gaps.length >= 2);
@@ -310,12 +356,17 @@ test('a track that comes back late, as it was before, is waited for again', (t) 
     packets.filter((packet) => mediaTime(packet) >= from && mediaTime(packet) < to);
   push([
     ...arriving([of(picture, 0, 10), 0], [of(late, 0, 7), 3]),
-    ...of(picture, 10, 12.5), ...of(late, 7, 9.5),
+    ...of(picture, 10, 12.5),
+    ...of(late, 7, 9.5),
     ...arriving([of(picture, 12.5, 40), 0], [of(late, 9.5, 36.5), 3]),
   ]);
   const missing = segments(1).filter(({ gap }) => gap);
   t.true(missing.length <= 3, `${missing.length} segments without sound`);
-  for (const { msn, gap, parts: [first] } of segments(1)) {
+  for (const {
+    msn,
+    gap,
+    parts: [first],
+  } of segments(1)) {
     const begin = first && parseFragment(first.data).baseTime / 48_000;
     t.true(gap || begin === undefined || Math.abs(begin - 2 * msn) < 0.05, `segment ${msn} begins at ${begin}`);
   }
@@ -334,9 +385,16 @@ test('a second rendition cuts at its own key frames, with the same numbers', (t)
   const big = videoTrack();
   const small = videoTrack({ id: 5, name: 'small' });
   const { push, segments } = start([big, small]);
-  const late = videoPackets(small, { to: 12.2 }).map((packet) => ({ ...packet, dts: packet.dts + 900, pts: packet.pts + 900 }));
+  const late = videoPackets(small, { to: 12.2 }).map((packet) => ({
+    ...packet,
+    dts: packet.dts + 900,
+    pts: packet.pts + 900,
+  }));
   push(interleaved(videoPackets(big, { to: 12.2 }), late));
-  t.deepEqual(segments(5).map(({ msn }) => msn), segments(0).map(({ msn }) => msn));
+  t.deepEqual(
+    segments(5).map(({ msn }) => msn),
+    segments(0).map(({ msn }) => msn),
+  );
   t.true(segments(5).every(({ parts: [first] }) => first === undefined || first.independent));
 });
 
@@ -389,8 +447,15 @@ test('a track that changes into one that cannot be packaged is gone, and the oth
   segmenter.setTracks([video, sound]);
   push(interleaved(videoPackets(video, { from: 10, to: 14 }), audioPackets(sound, { from: 10, to: 14 })));
   const returned = segments(1).filter(({ gap }) => !gap);
-  t.deepEqual(returned.map(({ msn }) => msn), [5, 6]);
-  t.deepEqual(returned.map(({ init }) => init.version), [1, 1], 'not under the name that players know');
+  t.deepEqual(
+    returned.map(({ msn }) => msn),
+    [5, 6],
+  );
+  t.deepEqual(
+    returned.map(({ init }) => init.version),
+    [1, 1],
+    'not under the name that players know',
+  );
 });
 
 test('sound leads when the picture cannot be packaged any more', (t) => {
@@ -412,7 +477,10 @@ test('a stream whose last track was gone begins anew, with the next number', (t)
   segmenter.setTracks([]);
   segmenter.setTracks([video]);
   push(videoPackets(video, { from: 60, to: 63 }));
-  t.deepEqual(segments(0).map(({ msn }) => msn), [3, 4]);
+  t.deepEqual(
+    segments(0).map(({ msn }) => msn),
+    [3, 4],
+  );
   t.deepEqual(durations(segments(0)), [2, 1]);
   t.is(segmenter.targetDuration, 2);
 });

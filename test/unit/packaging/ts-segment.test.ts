@@ -31,7 +31,11 @@ function segment(bytes = 100) {
 }
 
 test('its length is known before it is written, and it is written once', (t) => {
-  const { tracks: [video, audio], faults, of } = segment();
+  const {
+    tracks: [video, audio],
+    faults,
+    of,
+  } = segment();
   const made = new TsSegment(FACTS, [of(0), of(1)], new TsMuxer([video, audio]), faults);
   t.false(made.gap);
   const [body] = made.body;
@@ -45,7 +49,11 @@ test('its length is known before it is written, and it is written once', (t) => 
 
 /** A segment of some megabytes, and what is asked of it. */
 function large() {
-  const { tracks: [video, audio], faults, of } = segment(120_000);
+  const {
+    tracks: [video, audio],
+    faults,
+    of,
+  } = segment(120_000);
   const made = () => new TsSegment(FACTS, [of(0), of(1)], new TsMuxer([video, audio]), faults);
   return { one: made(), other: made(), of };
 }
@@ -70,7 +78,10 @@ test('what is large is written with turns of others in between', async (t) => {
   t.is(whole.length, one.bytes);
   t.true(whole.equals(Buffer.concat(other.body)));
   t.deepEqual(analyse(whole).errors, []);
-  t.is(of(0).parts.reduce((sum, { data }) => sum + data.samples.length, 0), 0);
+  t.is(
+    of(0).parts.reduce((sum, { data }) => sum + data.samples.length, 0),
+    0,
+  );
 });
 
 test('who asks for a body that is being written gets all of it, and nothing is written twice', async (t) => {
@@ -83,7 +94,11 @@ test('who asks for a body that is being written gets all of it, and nothing is w
 });
 
 test('frames are let go of when all that share them are written', (t) => {
-  const { tracks: [video, audio, small], faults, of } = segment();
+  const {
+    tracks: [video, audio, small],
+    faults,
+    of,
+  } = segment();
   const one = new TsSegment(FACTS, [of(0), of(1)], new TsMuxer([video, audio]), faults);
   const other = new TsSegment(FACTS, [of(2), of(1)], new TsMuxer([small, audio]), faults);
   const frames = (id: number) => of(id).parts.reduce((sum, { data }) => sum + data.samples.length, 0);
@@ -109,7 +124,10 @@ test('sound that has a hole goes in groups on both sides of it', (t) => {
   const begins = packets.map(({ pts }) => 90_000 + Math.round((pts * 90_000) / 48_000));
   t.true(groups.every(({ pts }) => begins.includes(pts)));
   const behind = begins.find((time) => time > 180_000);
-  t.true(groups.some(({ pts }) => pts === behind), 'what is behind the hole tells its own time');
+  t.true(
+    groups.some(({ pts }) => pts === behind),
+    'what is behind the hole tells its own time',
+  );
 });
 
 test('a frame of sound that is followed too soon goes by itself, for players count on from the first of a group', (t) => {
@@ -117,5 +135,11 @@ test('a frame of sound that is followed too soon goes by itself, for players cou
   const frame = { key: true, compositionOffset: 0, data: Buffer.alloc(100) };
   const samples = [544, 1024, 1024, 1024].map((duration) => ({ ...frame, duration }));
   const units = unitsOf([{ track: audio, runs: [new Run(0, samples)] }]);
-  t.deepEqual(units.map(({ dts, data }) => [dts, data.length]), [[0, 1], [544, 3]]);
+  t.deepEqual(
+    units.map(({ dts, data }) => [dts, data.length]),
+    [
+      [0, 1],
+      [544, 3],
+    ],
+  );
 });

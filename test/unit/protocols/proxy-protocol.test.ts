@@ -5,8 +5,14 @@ const SIGNATURE = '0d0a0d0a000d0a515549540a';
 
 const V2_TCP4 = hex(SIGNATURE, '21', '11', '000c', 'cb007107', 'c0000201', 'd903', '0050');
 const V2_TCP6 = hex(
-  SIGNATURE, '21', '21', '0024',
-  '20010db8000000000000000000000001', '20010db8000000000000000000000002', 'd903', '0050',
+  SIGNATURE,
+  '21',
+  '21',
+  '0024',
+  '20010db8000000000000000000000001',
+  '20010db8000000000000000000000002',
+  'd903',
+  '0050',
 );
 
 const vectors: Record<string, { bytes: Buffer; header: ProxyHeader }> = {

@@ -63,11 +63,13 @@ test('a connection from outside the proxy networks is handed over untouched', as
     const { client, handover, listener } = await open(t, { proxyNetworks });
     const { socket, peer } = await handover();
     t.deepEqual(peer, {
-      remoteAddress: '127.0.0.1', remotePort: client.localPort as number,
-      localAddress: '127.0.0.1', localPort: listener.port,
+      remoteAddress: '127.0.0.1',
+      remotePort: client.localPort as number,
+      localAddress: '127.0.0.1',
+      localPort: listener.port,
     });
     client.end(V1);
-    t.is(await readAll(socket), V1.toString(), 'a header that nobody asked for is the client\'s data');
+    t.is(await readAll(socket), V1.toString(), "a header that nobody asked for is the client's data");
   }
 });
 
@@ -135,7 +137,11 @@ test('a proxy without a header, or with a malformed one, is cut off', async (t) 
 
 test('a proxy that may leave the header out is known with it and without', async (t) => {
   const options = { proxyNetworks: loopback, headerless: loopback };
-  for (const [bytes, address] of [[V1, '203.0.113.7'], [V2, '203.0.113.7'], [Buffer.alloc(0), '127.0.0.1']] as const) {
+  for (const [bytes, address] of [
+    [V1, '203.0.113.7'],
+    [V2, '203.0.113.7'],
+    [Buffer.alloc(0), '127.0.0.1'],
+  ] as const) {
     const { client, handover } = await open(t, options);
     for (const byte of Buffer.concat([bytes, Buffer.from('PUT / HTTP/1.1')])) client.write(Buffer.of(byte));
     client.end();
@@ -189,7 +195,10 @@ test('closing stops accepting, drops what waits for a header, keeps what was han
 
 test('a port that is taken rejects', async (t) => {
   const { listener } = await open(t, {});
-  await t.throwsAsync(listenTcp({ host: '127.0.0.1', port: listener.port }, (socket) => socket.destroy()), {
-    code: 'EADDRINUSE',
-  });
+  await t.throwsAsync(
+    listenTcp({ host: '127.0.0.1', port: listener.port }, (socket) => socket.destroy()),
+    {
+      code: 'EADDRINUSE',
+    },
+  );
 });

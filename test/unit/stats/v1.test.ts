@@ -24,9 +24,11 @@ test('local times carry the offset of their own moment', async (t) => {
     ['America/St_Johns', '2026-07-01T09:30:00.007-02:30', '2026-01-01T20:29:59.999-03:30'],
     ['Asia/Kathmandu', '2026-07-01T17:45:00.007+05:45', '2026-01-02T05:44:59.999+05:45'],
   ];
-  await Promise.all(zones.map(async ([zone, ...expected]) => {
-    t.deepEqual(await localTimeIn(zone, [summer, winter]), expected, zone);
-  }));
+  await Promise.all(
+    zones.map(async ([zone, ...expected]) => {
+      t.deepEqual(await localTimeIn(zone, [summer, winter]), expected, zone);
+    }),
+  );
   t.is(Date.parse(localTime(summer)), summer);
 });
 
@@ -38,9 +40,18 @@ test('throughput: bytes of the last window, bits per second, the highest of them
   counters.received(100, start + 2000);
   counters.sent(250, start + 2000);
   t.like(statisticsV1(counters), {
-    totalBytesIn: 1100, lastThroughputIn: 100, avgThroughputIn: 800, maxThroughputIn: 8000,
-    totalBytesOut: 250, lastThroughputOut: 250, avgThroughputOut: 1000, maxThroughputOut: 1000,
-    createdTime: localTime(start), lastRecvTime: localTime(start + 2000), lastSentTime: localTime(start + 2000),
-    lastUpdatedTime: localTime(start + 2000), maxTotalConnectionTime: localTime(start),
+    totalBytesIn: 1100,
+    lastThroughputIn: 100,
+    avgThroughputIn: 800,
+    maxThroughputIn: 8000,
+    totalBytesOut: 250,
+    lastThroughputOut: 250,
+    avgThroughputOut: 1000,
+    maxThroughputOut: 1000,
+    createdTime: localTime(start),
+    lastRecvTime: localTime(start + 2000),
+    lastSentTime: localTime(start + 2000),
+    lastUpdatedTime: localTime(start + 2000),
+    maxTotalConnectionTime: localTime(start),
   });
 });

@@ -37,8 +37,13 @@ async function run(t: ExecutionContext, faults: Faults) {
     if (i % 20 === 19) await until('they are there', () => relay.counts.toServer.received === i + 1);
   }
   const { toServer, toClient } = relay.counts;
-  await until('all have passed', () => there.length === toServer.received - toServer.lost + toServer.duplicates
-    && toClient.received === there.length && back.length === toClient.received - toClient.lost + toClient.duplicates);
+  await until(
+    'all have passed',
+    () =>
+      there.length === toServer.received - toServer.lost + toServer.duplicates &&
+      toClient.received === there.length &&
+      back.length === toClient.received - toClient.lost + toClient.duplicates,
+  );
   return { relay, there, back };
 }
 
@@ -57,7 +62,9 @@ test('what is lost and doubled is the same for the same seed, and another for an
   const [one, again, other] = await Promise.all([7, 7, 8].map((seed) => run(t, { seed, ...faults })));
   t.deepEqual(sorted(one!.there), sorted(again!.there));
   t.notDeepEqual(sorted(one!.there), sorted(other!.there));
-  for (const { relay: { counts } } of [one!, other!]) {
+  for (const {
+    relay: { counts },
+  } of [one!, other!]) {
     for (const { received, lost, duplicates, sent } of [counts.toServer, counts.toClient]) {
       t.true(lost > received * 0.04 && lost < received * 0.18, `lost ${lost} of ${received}`);
       t.true(duplicates > received * 0.03 && duplicates < received * 0.18, `doubled ${duplicates} of ${received}`);
@@ -73,7 +80,10 @@ test('the ways of a client do not depend on those of others', (t) => {
     const other = ways(0, 'toClient');
     return Array.from({ length: 100 }, () => (between() && other(ONE), way(ONE)));
   };
-  t.deepEqual(fates(() => true), fates(() => false));
+  t.deepEqual(
+    fates(() => true),
+    fates(() => false),
+  );
   t.notDeepEqual(faulty(faults)(0, 'toServer')(ONE), faulty(faults)(1, 'toServer')(ONE));
 });
 
@@ -83,31 +93,46 @@ test('delays stay within their bounds, and what is delayed is overtaken', async 
   t.true(delays.every((delay) => delay >= 30 && delay < 130));
   t.true(Math.min(...delays) < 35 && Math.max(...delays) > 125);
 
-  const { there, relay: { counts } } = await run(t, { seed: 5, jitterMs: 40 });
-  t.deepEqual(there.toSorted((one, other) => one - other), Array.from({ length: MESSAGES }, (_, i) => i));
+  const {
+    there,
+    relay: { counts },
+  } = await run(t, { seed: 5, jitterMs: 40 });
+  t.deepEqual(
+    there.toSorted((one, other) => one - other),
+    Array.from({ length: MESSAGES }, (_, i) => i),
+  );
   t.true(counts.toServer.overtaken > 0);
   t.is(there.filter((number, i) => number < Math.max(...there.slice(0, i))).length, counts.toServer.overtaken);
 });
 
 test('each client has its answers', async (t) => {
   const server = await socketOf(t);
-  server.on('message', (datagram, { port, address }) => server.send(Buffer.concat([datagram, datagram]), port, address));
+  server.on('message', (datagram, { port, address }) =>
+    server.send(Buffer.concat([datagram, datagram]), port, address),
+  );
   const relay = await UdpRelay.open(server.address().port, faulty({ seed: 1 }));
   t.teardown(() => relay.close());
-  const answers = await Promise.all(['a', 'b', 'c'].map(async (name) => {
-    const client = await socketOf(t);
-    client.send(name, relay.port, '127.0.0.1');
-    const [answer] = await once(client, 'message');
-    return String(answer);
-  }));
+  const answers = await Promise.all(
+    ['a', 'b', 'c'].map(async (name) => {
+      const client = await socketOf(t);
+      client.send(name, relay.port, '127.0.0.1');
+      const [answer] = await once(client, 'message');
+      return String(answer);
+    }),
+  );
   t.deepEqual(answers, ['aa', 'bb', 'cc']);
   t.is(relay.clients, 3);
 });
 
 const SDP = [
-  'v=0', 'm=video 9 UDP/TLS/RTP/SAVPF 96', 'c=IN IP4 0.0.0.0',
-  'a=candidate:1 1 UDP 2130706431 192.0.2.1 7001 typ host', 'a=candidate:2 1 UDP 2130706175 192.0.2.1 7002 typ host',
-  'a=candidate:3 1 TCP 1518280447 192.0.2.1 7001 typ host tcptype passive', 'a=end-of-candidates', '',
+  'v=0',
+  'm=video 9 UDP/TLS/RTP/SAVPF 96',
+  'c=IN IP4 0.0.0.0',
+  'a=candidate:1 1 UDP 2130706431 192.0.2.1 7001 typ host',
+  'a=candidate:2 1 UDP 2130706175 192.0.2.1 7002 typ host',
+  'a=candidate:3 1 TCP 1518280447 192.0.2.1 7001 typ host tcptype passive',
+  'a=end-of-candidates',
+  '',
 ].join('\r\n');
 
 test('a peer that is told of a server behind a relay knows no other way', async (t) => {
@@ -115,14 +140,20 @@ test('a peer that is told of a server behind a relay knows no other way', async 
   const { relay, description } = await relayedSdp(SDP, ways);
   t.teardown(() => relay.close());
   t.is(relay.server, 7001);
-  t.deepEqual(description.split('\r\n').filter((line) => line.startsWith('a=candidate')),
-    [`a=candidate:1 1 UDP 2130706431 127.0.0.1 ${relay.port} typ host`]);
+  t.deepEqual(
+    description.split('\r\n').filter((line) => line.startsWith('a=candidate')),
+    [`a=candidate:1 1 UDP 2130706431 127.0.0.1 ${relay.port} typ host`],
+  );
   t.is(description.split('\r\n').length, SDP.split('\r\n').length - 2);
 
-  const candidates = ['candidate:1 1 UDP 1 192.0.2.1 7001 typ host', 'candidate:3 1 TCP 1 192.0.2.1 7001 typ host tcptype passive']
-    .map((candidate) => ({ candidate, sdpMLineIndex: 0 }));
+  const candidates = [
+    'candidate:1 1 UDP 1 192.0.2.1 7001 typ host',
+    'candidate:3 1 TCP 1 192.0.2.1 7001 typ host tcptype passive',
+  ].map((candidate) => ({ candidate, sdpMLineIndex: 0 }));
   const offer = await relayedOffer({ command: 'offer', sdp: { type: 'offer', sdp: SDP }, candidates }, ways);
   t.teardown(() => offer.relay.close());
-  t.deepEqual(offer.description.candidates, [{ candidate: `candidate:1 1 UDP 1 127.0.0.1 ${offer.relay.port} typ host`, sdpMLineIndex: 0 }]);
+  t.deepEqual(offer.description.candidates, [
+    { candidate: `candidate:1 1 UDP 1 127.0.0.1 ${offer.relay.port} typ host`, sdpMLineIndex: 0 },
+  ]);
   await t.throwsAsync(relayedSdp(SDP.replaceAll('UDP 2', 'TCP 2'), ways), { message: /no candidate over UDP/ });
 });

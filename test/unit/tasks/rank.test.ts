@@ -3,7 +3,16 @@ import type { NodeRow } from '#cluster';
 import { ranked } from '../../../src/tasks/rank.ts';
 
 const row = (id: string, shape: Partial<NodeRow> = {}): NodeRow => ({
-  id, incarnation: 'x', load: 0, full: false, info: {}, address: undefined, state: 'ready', uptimeMs: 0, silentMs: 0, ...shape,
+  id,
+  incarnation: 'x',
+  load: 0,
+  full: false,
+  info: {},
+  address: undefined,
+  state: 'ready',
+  uptimeMs: 0,
+  silentMs: 0,
+  ...shape,
 });
 const NODES = ['a', 'b', 'c', 'd'].map((id) => row(id));
 const KEYS = Array.from({ length: 200 }, (_, n) => `task/${n}`);

@@ -15,7 +15,12 @@ test('with an application, or a virtual host, the definitions of its tasks are d
   }
   const definitions = new TaskDefinitions(cluster.config);
   const name = (vhost: string, application: string, id: string) => ({ kind: 'fake', vhost, app: application, id });
-  for (const [vhost, application] of [['v', 'one'], ['v', 'two'], ['v', 'demanded'], ['w', 'one']] as const) {
+  for (const [vhost, application] of [
+    ['v', 'one'],
+    ['v', 'two'],
+    ['v', 'demanded'],
+    ['w', 'one'],
+  ] as const) {
     await definitions.create(name(vhost, application, 'a/b #1'), definition);
   }
   registry.vhost('v').demandApplication('demanded');

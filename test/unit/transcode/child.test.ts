@@ -19,7 +19,10 @@ function start(script: string, outputs = 1, path = '/bin/sh', args = ['-c', scri
   const reasons: string[] = [];
   let drained = 0;
   const child = new FfmpegChild({
-    path, args, outputs, faults,
+    path,
+    args,
+    outputs,
+    faults,
     handler: {
       output: (index, chunk) => void (got[index] += chunk.toString('latin1')),
       outputEnd: (index) => void ended.push(index),
@@ -31,7 +34,11 @@ function start(script: string, outputs = 1, path = '/bin/sh', args = ['-c', scri
   return { child, got, ended, reasons, gone, lines, faults, drained: () => drained };
 }
 
-const exists = async (pid: number) => readFile(`/proc/${pid}/stat`, 'utf8').then(() => true, () => false);
+const exists = async (pid: number) =>
+  readFile(`/proc/${pid}/stat`, 'utf8').then(
+    () => true,
+    () => false,
+  );
 
 test('what is written comes to its input, what it writes comes by output, then it is gone', async (t) => {
   const { child, got, ended, gone, reasons } = start('got=$(cat); printf %s "$got" >&3; printf %s "$got" >&4', 2);
@@ -78,8 +85,10 @@ test('the reason tells the signal, or the last errors', async (t) => {
   t.is(await start('kill -9 $$').gone(), 'ffmpeg has ended by SIGKILL');
   const errors = [1, 2, 3, 4, 5, 6].map((n) => `echo '[libx264 @ 0x55d${n}] number ${n}' >&2`).join(';');
   const { gone, child } = start(`echo 'x265 [warning]: hm' >&2; ${errors}; exit 7`);
-  t.is(await gone(), 'ffmpeg has ended with code 7: [libx264] number 3; [libx264] number 4; '
-    + '[libx264] number 5; [libx264] number 6');
+  t.is(
+    await gone(),
+    'ffmpeg has ended with code 7: [libx264] number 3; [libx264] number 4; [libx264] number 5; [libx264] number 6',
+  );
   t.deepEqual([...child.diagnostics.blamed], []);
 });
 
@@ -176,9 +185,11 @@ test('when this process is killed, the child ends by itself', async (t) => {
     for (const child of children) child.write(Buffer.alloc(16_000));
     console.log(children.map(({ pid }) => pid).join(' '));
     setInterval(() => {}, 1000);`;
-  const parent = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   t.teardown(() => parent.kill('SIGKILL'));
-  const [line] = await once(parent.stdout, 'data') as [Buffer];
+  const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pids = line.toString().trim().split(' ').map(Number);
   t.is(pids.length, 2);
   for (const pid of pids) t.true(await exists(pid));

@@ -4,13 +4,25 @@ import type { Device } from '../../../src/transcode/hardware.ts';
 
 const ENCODERS = ['libopenh264', 'libx264', 'libvpx', 'aac', 'libopus', 'mjpeg', 'libsvtav1', 'h264_nvenc'];
 const card = (id: number): Device => ({
-  module: 'nv', id, displayName: `Card ${id}`, busId: `0${id}`, encoderSuffix: 'nvenc', decoderSuffix: 'cuvid', encodeWith: [],
-  filter: 'format=nv12', encoderOptions: ['-gpu', String(id)], decodeWith: [], decodeFilter: [],
+  module: 'nv',
+  id,
+  displayName: `Card ${id}`,
+  busId: `0${id}`,
+  encoderSuffix: 'nvenc',
+  decoderSuffix: 'cuvid',
+  encodeWith: [],
+  filter: 'format=nv12',
+  encoderOptions: ['-gpu', String(id)],
+  decodeWith: [],
+  decodeFilter: [],
 });
 
 const OFFER: Offer = {
   capabilities: { path: 'ffmpeg', encoders: new Set(ENCODERS), decoders: new Set(['h264', 'aac', 'libdav1d']) },
-  devices: [{ device: card(0), encodes: ['H265'], decodes: [] }, { device: card(1), encodes: ['H264'], decodes: ['H264'] }],
+  devices: [
+    { device: card(0), encodes: ['H265'], decodes: [] },
+    { device: card(1), encodes: ['H264'], decodes: ['H264'] },
+  ],
 };
 const SOFTWARE: Offer = { ...OFFER, devices: [] };
 
@@ -46,7 +58,14 @@ test('a module with a device is the named one, or any that encodes the codec', (
 
 test('where none of the named modules is usable, it is as if none were named', (t) => {
   t.deepEqual(chosen('H264', 'nv', SOFTWARE), ['openh264:0', 'libopenh264', 'nv']);
-  t.deepEqual(chosen('H264', '__proto__,x264:x,:,x264:0:1'), ['openh264:0', 'libopenh264', '__proto__', 'x264:x', ':', 'x264:0:1']);
+  t.deepEqual(chosen('H264', '__proto__,x264:x,:,x264:0:1'), [
+    'openh264:0',
+    'libopenh264',
+    '__proto__',
+    'x264:x',
+    ':',
+    'x264:0:1',
+  ]);
 });
 
 test('decoders are those of ffmpeg', (t) => {

@@ -5,7 +5,17 @@ import type { Packet } from '../../../src/core/packet.ts';
 import { until } from '../../support/until.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults } from './rig.ts';
-import { AUDIO_FRAME, audioEncoding, audioFrames, lastSeconds, looped, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
+import {
+  AUDIO_FRAME,
+  audioEncoding,
+  audioFrames,
+  lastSeconds,
+  looped,
+  secondsOf,
+  Taken,
+  videoEncoding,
+  type Clip,
+} from './sources.ts';
 
 /** A tone at the beginning of each second. */
 export const BEEPS = 'sin(2*PI*1000*t)*lt(mod(t,1),0.1)/2';
@@ -67,7 +77,8 @@ function skewed(source: Clip, seconds: number, seed: number): { packets: Packet[
     const begin = ((audioFrame++ % perRound) - 1) * AUDIO_FRAME;
     const beep = Math.ceil(begin / rate) * rate;
     // right behind a gap there need be no silence in front of it
-    if (beep < Math.min(begin + AUDIO_FRAME, source.seconds * rate) && at > missing + CLEAR) beeps.push(((packet.pts + beep - begin) / rate) * (1 + DRIFT) + jump);
+    if (beep < Math.min(begin + AUDIO_FRAME, source.seconds * rate) && at > missing + CLEAR)
+      beeps.push(((packet.pts + beep - begin) / rate) * (1 + DRIFT) + jump);
   }
   return { packets, beeps: beeps.slice(1) };
 }
@@ -80,7 +91,10 @@ function stamped(packet: Packet, stretch: number, jump: number): Packet {
 
 /** When the tones begin in encoded sound, by its timestamps. */
 async function onsets({ packets, formats }: Taken): Promise<number[]> {
-  const { config, timebase: { den } } = formats[0] as NonNullable<typeof formats[0]>;
+  const {
+    config,
+    timebase: { den },
+  } = formats[0] as NonNullable<(typeof formats)[0]>;
   const shape = parseAudioSpecificConfig(config as Buffer);
   const child = spawn('ffmpeg', ['-v', 'error', '-f', 'aac', '-i', 'pipe:0', '-ac', '1', '-f', 's16le', 'pipe:1'], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -16,7 +16,9 @@ async function fakeFfmpeg(t: ExecutionContext, shape: { encoders: string[]; deco
   t.teardown(() => rm(folder, { recursive: true }));
   const list = (names: readonly string[]) => names.map((name) => ` V....D ${name}   a codec (codec x)`).join('\n');
   const path = join(folder, 'ffmpeg');
-  await writeFile(path, `#!/bin/sh
+  await writeFile(
+    path,
+    `#!/bin/sh
 echo "$*" >> ${folder}/calls
 case "$*" in
   -version) echo 'ffmpeg version 9.9' ;;
@@ -35,7 +37,8 @@ END
     ;;
   *) ${shape.encodes ?? 'exit 1'} ;;
 esac
-`);
+`,
+  );
   await chmod(path, 0o755);
   const { lines, log } = logged();
   const calls = async () => (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n');
@@ -60,28 +63,65 @@ test('what this ffmpeg was built with, in the shape of the API; the first module
   const video = { ...software, mediaType: 'Video' } as const;
   t.deepEqual(await inventory.read(), [
     {
-      ...video, displayName: 'FFmpeg video decoders', isDecoder: true, isEncoder: false, isDefault: true,
-      module: 'default', name: 'default:0', supportedCodecs: ['H264', 'AV1'],
+      ...video,
+      displayName: 'FFmpeg video decoders',
+      isDecoder: true,
+      isEncoder: false,
+      isDefault: true,
+      module: 'default',
+      name: 'default:0',
+      supportedCodecs: ['H264', 'AV1'],
     },
     {
-      ...video, displayName: 'OpenH264', isDecoder: false, isEncoder: true, isDefault: true,
-      module: 'openh264', name: 'openh264:0', supportedCodecs: ['H264'],
+      ...video,
+      displayName: 'OpenH264',
+      isDecoder: false,
+      isEncoder: true,
+      isDefault: true,
+      module: 'openh264',
+      name: 'openh264:0',
+      supportedCodecs: ['H264'],
     },
     {
-      ...video, displayName: 'x264', isDecoder: false, isEncoder: true, isDefault: false,
-      module: 'x264', name: 'x264:0', supportedCodecs: ['H264'],
+      ...video,
+      displayName: 'x264',
+      isDecoder: false,
+      isEncoder: true,
+      isDefault: false,
+      module: 'x264',
+      name: 'x264:0',
+      supportedCodecs: ['H264'],
     },
     {
-      ...video, displayName: 'SVT-AV1', isDecoder: false, isEncoder: true, isDefault: true,
-      module: 'svtav1', name: 'svtav1:0', supportedCodecs: ['AV1'],
+      ...video,
+      displayName: 'SVT-AV1',
+      isDecoder: false,
+      isEncoder: true,
+      isDefault: true,
+      module: 'svtav1',
+      name: 'svtav1:0',
+      supportedCodecs: ['AV1'],
     },
     {
-      ...video, displayName: 'FFmpeg image encoders', isDecoder: false, isEncoder: true, isDefault: true,
-      module: 'image', name: 'image:0', supportedCodecs: ['PNG', 'AVIF'],
+      ...video,
+      displayName: 'FFmpeg image encoders',
+      isDecoder: false,
+      isEncoder: true,
+      isDefault: true,
+      module: 'image',
+      name: 'image:0',
+      supportedCodecs: ['PNG', 'AVIF'],
     },
     {
-      ...software, mediaType: 'Audio', displayName: 'FFmpeg audio decoders', isDecoder: true, isEncoder: false,
-      isDefault: true, module: 'default', name: 'default:0', supportedCodecs: ['MP3'],
+      ...software,
+      mediaType: 'Audio',
+      displayName: 'FFmpeg audio decoders',
+      isDecoder: true,
+      isEncoder: false,
+      isDefault: true,
+      module: 'default',
+      name: 'default:0',
+      supportedCodecs: ['MP3'],
     },
   ]);
 });
@@ -96,16 +136,29 @@ test('the machine is asked once, however many ask at once', async (t) => {
 
 test('encoders and decoders at work are counted by module, direction and kind of media', async (t) => {
   const { inventory } = await fakeFfmpeg(t, { encoders: ['libx264'], decoders: ['h264', 'mp3'] });
-  const active = async () => (await inventory.read()).map(({ metrics }) => [metrics.active.encoder, metrics.active.decoder]);
-  t.deepEqual(await active(), [[0, 0], [0, 0], [0, 0]]);
+  const active = async () =>
+    (await inventory.read()).map(({ metrics }) => [metrics.active.encoder, metrics.active.decoder]);
+  t.deepEqual(await active(), [
+    [0, 0],
+    [0, 0],
+    [0, 0],
+  ]);
   const x264 = { mediaType: 'Video', name: 'x264:0' } as const;
   const ended = inventory.started(x264, 'encoder');
   inventory.started(x264, 'encoder');
   inventory.started({ mediaType: 'Video', name: 'default:0' }, 'decoder');
-  t.deepEqual(await active(), [[0, 1], [2, 0], [0, 0]]);
+  t.deepEqual(await active(), [
+    [0, 1],
+    [2, 0],
+    [0, 0],
+  ]);
   ended();
   ended();
-  t.deepEqual(await active(), [[0, 1], [1, 0], [0, 0]]);
+  t.deepEqual(await active(), [
+    [0, 1],
+    [1, 0],
+    [0, 0],
+  ]);
 });
 
 test('a device is listed by what it really encoded and decoded', async (t) => {
@@ -120,12 +173,26 @@ test('a device is listed by what it really encoded and decoded', async (t) => {
   });
   await addRenderNode(folder);
   const devices = (await inventory.read()).filter(({ isHwAccel }) => isHwAccel);
-  t.deepEqual(devices, [{
-    busId: '0000:00:02.0', displayName: 'VAAPI (renderD128)', id: 0, isDecoder: true, isDefault: false, isEncoder: true,
-    isHwAccel: true, mediaType: 'Video', metrics: ACTIVE_NONE, module: 'vaapi', name: 'vaapi:0',
-    supportedCodecs: ['H264', 'VP9'],
-  }]);
-  t.true((await calls()).some((line) => line.includes('h264_qsv')), 'Quick Sync was tried, and failed');
+  t.deepEqual(devices, [
+    {
+      busId: '0000:00:02.0',
+      displayName: 'VAAPI (renderD128)',
+      id: 0,
+      isDecoder: true,
+      isDefault: false,
+      isEncoder: true,
+      isHwAccel: true,
+      mediaType: 'Video',
+      metrics: ACTIVE_NONE,
+      module: 'vaapi',
+      name: 'vaapi:0',
+      supportedCodecs: ['H264', 'VP9'],
+    },
+  ]);
+  t.true(
+    (await calls()).some((line) => line.includes('h264_qsv')),
+    'Quick Sync was tried, and failed',
+  );
 });
 
 test('NVIDIA devices are told apart by minor number, and decode where ffmpeg has a decoder for them', async (t) => {
@@ -134,7 +201,10 @@ test('NVIDIA devices are told apart by minor number, and decode where ffmpeg has
     decoders: ['h264_cuvid'],
     encodes: 'case "$*" in *"-gpu 1"*) echo nut ;; *) exit 1 ;; esac',
   });
-  for (const [minor, busId] of [[0, '0000:01:00.0'], [1, '0000:41:00.0']] as const) {
+  for (const [minor, busId] of [
+    [0, '0000:01:00.0'],
+    [1, '0000:41:00.0'],
+  ] as const) {
     const card = join(folder, 'proc/driver/nvidia/gpus', busId);
     await mkdir(card, { recursive: true });
     await writeFile(join(card, 'information'), `Model: \t\t Some Card ${minor}\nDevice Minor: \t ${minor}\n`);
@@ -142,8 +212,14 @@ test('NVIDIA devices are told apart by minor number, and decode where ffmpeg has
   const [device, ...others] = await inventory.read();
   t.deepEqual(others, []);
   t.like(device, {
-    busId: '0000:41:00.0', displayName: 'Some Card 1', id: 1, module: 'nv', name: 'nv:1',
-    isDecoder: true, isEncoder: true, supportedCodecs: ['H264', 'H265'],
+    busId: '0000:41:00.0',
+    displayName: 'Some Card 1',
+    id: 1,
+    module: 'nv',
+    name: 'nv:1',
+    isDecoder: true,
+    isEncoder: true,
+    supportedCodecs: ['H264', 'H265'],
   });
 });
 
@@ -153,9 +229,15 @@ test('a device that hangs is given up in time, and left out', async (t) => {
     encodes: 'exec sleep 60',
   });
   await addRenderNode(folder);
-  t.deepEqual((await inventory.read()).map(({ name }) => name), ['x264:0']);
+  t.deepEqual(
+    (await inventory.read()).map(({ name }) => name),
+    ['x264:0'],
+  );
   t.like(lines[0], { module: 'vaapi', encoder: 'h264_vaapi', msg: 'a device did not answer in time: it is left out' });
-  t.false((await calls()).some((line) => line.includes('hevc_vaapi')), 'it is not asked for more');
+  t.false(
+    (await calls()).some((line) => line.includes('hevc_vaapi')),
+    'it is not asked for more',
+  );
 });
 
 test('without an ffmpeg the inventory is empty, and the log says so once', async (t) => {
@@ -174,13 +256,17 @@ test('an ffmpeg that was not there at first is asked when it is', async (t) => {
   const inventory = new CodecInventory({ log, env: { KILN_FFMPEG: later } });
   t.deepEqual(await inventory.read(), []);
   await symlink(join(folder, 'ffmpeg'), later);
-  t.deepEqual((await inventory.read()).map(({ name }) => name), ['x264:0']);
+  t.deepEqual(
+    (await inventory.read()).map(({ name }) => name),
+    ['x264:0'],
+  );
 });
 
 test('the ffmpeg of this machine', async (t) => {
   const { log } = logged();
   const rows = await new CodecInventory({ log }).read();
-  const row = (module: string, mediaType: string) => rows.find((one) => one.module === module && one.mediaType === mediaType);
+  const row = (module: string, mediaType: string) =>
+    rows.find((one) => one.module === module && one.mediaType === mediaType);
   t.deepEqual(row('x264', 'Video')?.supportedCodecs, ['H264']);
   t.like(row('default', 'Video'), { isDecoder: true, isEncoder: false, busId: '-' });
   t.deepEqual(row('default', 'Audio')?.supportedCodecs, ['AAC', 'MP2', 'MP3', 'OPUS', 'AC3', 'EAC3', 'PCMA', 'PCMU']);

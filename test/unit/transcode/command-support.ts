@@ -6,15 +6,32 @@ import { AUDIO, VIDEO } from '../core/support.ts';
 import { recordNut, type Recording } from './run-command.ts';
 
 /** The programs that every command has to work with: the one on PATH, and 7.0. */
-export const FFMPEGS = [['the ffmpeg on PATH', 'ffmpeg'], ['ffmpeg 7', FFMPEG7]] as const;
+export const FFMPEGS = [
+  ['the ffmpeg on PATH', 'ffmpeg'],
+  ['ffmpeg 7', FFMPEG7],
+] as const;
 
 export const PICTURE: VideoTrack = { ...VIDEO, width: 160, height: 90, framerate: 30 };
 export const SOUND: AudioTrack = AUDIO;
 
 const SMALL: VideoEncoding = {
-  type: 'video', codec: 'H264', width: 160, height: 92, bitrate: 100_000, framerate: 0, skipFrames: undefined,
-  expectedFramerate: 30, keyFrames: 1, keyFrameInterval: 0, preset: undefined, profile: undefined, bFrames: 0,
-  lookahead: -1, threads: -1, modules: 'x264', extraOptions: undefined,
+  type: 'video',
+  codec: 'H264',
+  width: 160,
+  height: 92,
+  bitrate: 100_000,
+  framerate: 0,
+  skipFrames: undefined,
+  expectedFramerate: 30,
+  keyFrames: 1,
+  keyFrameInterval: 0,
+  preset: undefined,
+  profile: undefined,
+  bFrames: 0,
+  lookahead: -1,
+  threads: -1,
+  modules: 'x264',
+  extraOptions: undefined,
 };
 
 /** A small video of a track; its expected frame rate follows the configured one. */
@@ -25,7 +42,12 @@ export function videoJob(encoding: Partial<VideoEncoding> = {}, from: VideoTrack
 
 export function audioJob(encoding: Partial<AudioEncoding> = {}, from: AudioTrack = SOUND): EncodeJob {
   const plain: AudioEncoding = {
-    type: 'audio', codec: 'AAC', bitrate: 64_000, samplerate: 48_000, channels: 2, modules: undefined,
+    type: 'audio',
+    codec: 'AAC',
+    bitrate: 64_000,
+    samplerate: 48_000,
+    channels: 2,
+    modules: undefined,
   };
   return { from, encoding: { ...plain, ...encoding } };
 }
@@ -50,10 +72,31 @@ const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '0'];
 export async function recordSource({ seconds = 4, rate = 30, codec = X264, pattern }: Source = {}): Promise<Recording> {
   const picture = pattern ?? `testsrc2=size=160x90:rate=${rate},noise=alls=4:allf=t`;
   const { streams, frames } = await recordNut([
-    '-f', 'lavfi', '-t', String(seconds), '-i', picture,
-    '-f', 'lavfi', '-t', String(seconds), '-i', 'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo',
-    '-fps_mode', 'passthrough', '-enc_time_base:v', '1:90000', ...codec, '-g', String(rate), '-pix_fmt', 'yuv420p',
-    '-c:a', 'aac', '-b:a', '64k',
+    '-f',
+    'lavfi',
+    '-t',
+    String(seconds),
+    '-i',
+    picture,
+    '-f',
+    'lavfi',
+    '-t',
+    String(seconds),
+    '-i',
+    'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo',
+    '-fps_mode',
+    'passthrough',
+    '-enc_time_base:v',
+    '1:90000',
+    ...codec,
+    '-g',
+    String(rate),
+    '-pix_fmt',
+    'yuv420p',
+    '-c:a',
+    'aac',
+    '-b:a',
+    '64k',
   ]);
   // an encoder begins before the first sample, a source does not
   const priming = Math.min(...frames.filter(({ stream }) => stream === 1).map(({ pts }) => pts), 0);
@@ -61,7 +104,8 @@ export async function recordSource({ seconds = 4, rate = 30, codec = X264, patte
   return {
     streams,
     frames: frames.map((frame) => ({
-      ...frame, pts: frame.stream === 1 ? frame.pts - priming : Math.round((frame.pts - first) / 90) * 90,
+      ...frame,
+      pts: frame.stream === 1 ? frame.pts - priming : Math.round((frame.pts - first) / 90) * 90,
     })),
   };
 }
@@ -73,7 +117,11 @@ export function onlyStream({ streams, frames }: Recording, wanted: number): Reco
 }
 
 /** A recording whose frames of one stream are others. */
-export function changed(recording: Recording, stream: number, change: (frame: NutFrame, index: number) => NutFrame[]): Recording {
+export function changed(
+  recording: Recording,
+  stream: number,
+  change: (frame: NutFrame, index: number) => NutFrame[],
+): Recording {
   let index = 0;
   const frames = recording.frames.flatMap((frame) => (frame.stream === stream ? change(frame, index++) : [frame]));
   return { ...recording, frames };
@@ -82,7 +130,10 @@ export function changed(recording: Recording, stream: number, change: (frame: Nu
 /** Seconds of the frames of a stream, in the order of output. */
 export function timesOf({ streams, frames }: Recording, stream = 0): number[] {
   const { num, den } = streams[stream]?.timebase ?? { num: 1, den: 1 };
-  return frames.filter((frame) => frame.stream === stream).map(({ pts }) => (pts * num) / den).sort((a, b) => a - b);
+  return frames
+    .filter((frame) => frame.stream === stream)
+    .map(({ pts }) => (pts * num) / den)
+    .sort((a, b) => a - b);
 }
 
 /** Rounded to a tenth of a millisecond, to be compared. */

@@ -32,7 +32,11 @@ export async function killChildren(source: Clip, kills: number, seed: number) {
     while (killed < kills) {
       const from = video.reached;
       const wait = random() * LONGEST;
-      await until('it goes on', () => killed < video.formats.length && video.reached > from + wait && transcoder.pids.length > 0, 60_000);
+      await until(
+        'it goes on',
+        () => killed < video.formats.length && video.reached > from + wait && transcoder.pids.length > 0,
+        60_000,
+      );
       for (const pid of transcoder.pids) process.kill(pid, 'SIGKILL');
       killed++;
     }

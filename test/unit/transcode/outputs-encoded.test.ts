@@ -22,7 +22,11 @@ const log = createLogger('silent');
 const PASSED = { name: 'source', bypass: true };
 const SMALL = { name: 'small', codec: 'h264', width: 80, height: 48, bitrate: 100_000 };
 const OPUS = { name: 'opus', codec: 'opus', bitrate: 64_000 };
-const profile = (videos: object[], audios: object[] = []) => ({ name: 'p', outputStreamName: 'o', encodes: { videos, audios } });
+const profile = (videos: object[], audios: object[] = []) => ({
+  name: 'p',
+  outputStreamName: 'o',
+  encodes: { videos, audios },
+});
 
 /** A live input with this output profile, before its tracks are known. */
 function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv = process.env) {
@@ -37,13 +41,17 @@ function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv
     output.read(sink);
   });
   registry.on('alert', (alert) => alerts.push(alert));
-  const applications = [{ name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile: [outputProfile] } }];
+  const applications = [
+    { name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile: [outputProfile] } },
+  ];
   registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications }), true);
   const application = registry.vhost('default').application('app');
   const input = application.publish('live', RTMP, { replace: true, maxConnections: 0 });
   t.teardown(() => input.close('the test is over'));
   return {
-    input, announced, alerts,
+    input,
+    announced,
+    alerts,
     /** What a publisher got that reads the output from its announcement on. */
     sink,
     /** The output stream, announced or not. */
@@ -74,24 +82,38 @@ async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
   return { ...process.env, KILN_FFMPEG: file };
 }
 
-test.serial('an output is held back until its encoders have told their formats; then all of it is there, from the first key frame', async (t) => {
-  // however long they take
-  mock.timers.enable({ apis: ['setTimeout'] });
-  t.teardown(() => mock.timers.reset());
-  const { input, announced, output, of } = open(t, profile([PASSED, SMALL], [OPUS]));
-  const fed = await feed(input, 2);
-  t.deepEqual(announced, []);
-  t.deepEqual(named(output().tracks), []);
-  t.deepEqual(named(output().awaited), [['source', undefined], ['small', undefined], ['opus', undefined]]);
-  await until('it is announced', () => announced.length > 0);
-  t.deepEqual(named(output().tracks), [['source', undefined], ['small', 'Ready'], ['opus', 'Ready']]);
-  t.deepEqual(output().awaited, []);
-  t.deepEqual(of('source').map(({ data }) => data), fed.filter(({ track }) => track.type === 'video').map(({ data }) => data));
-  await until('what is encoded comes', () => of('small').length > 0 && of('opus').length > 0);
-  const [first] = of('small');
-  t.true(first?.key);
-  t.is(first?.pts, of('source')[0]?.pts);
-});
+test.serial(
+  'an output is held back until its encoders have told their formats; then all of it is there, from the first key frame',
+  async (t) => {
+    // however long they take
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { input, announced, output, of } = open(t, profile([PASSED, SMALL], [OPUS]));
+    const fed = await feed(input, 2);
+    t.deepEqual(announced, []);
+    t.deepEqual(named(output().tracks), []);
+    t.deepEqual(named(output().awaited), [
+      ['source', undefined],
+      ['small', undefined],
+      ['opus', undefined],
+    ]);
+    await until('it is announced', () => announced.length > 0);
+    t.deepEqual(named(output().tracks), [
+      ['source', undefined],
+      ['small', 'Ready'],
+      ['opus', 'Ready'],
+    ]);
+    t.deepEqual(output().awaited, []);
+    t.deepEqual(
+      of('source').map(({ data }) => data),
+      fed.filter(({ track }) => track.type === 'video').map(({ data }) => data),
+    );
+    await until('what is encoded comes', () => of('small').length > 0 && of('opus').length > 0);
+    const [first] = of('small');
+    t.true(first?.key);
+    t.is(first?.pts, of('source')[0]?.pts);
+  },
+);
 
 test('an encoder that tells nothing holds up the others for some seconds and no longer', async (t) => {
   const { input, announced, output, of, alerts } = open(t, profile([PASSED, SMALL]), await stuckFfmpeg(t));
@@ -132,25 +154,40 @@ test('what is encoded of a sound is in the language that the sound is said to be
 });
 
 test('an encode that is impossible has failed, which is told once, and the others go on', async (t) => {
-  const { input, announced, output, alerts } = open(t, profile([PASSED, SMALL, { ...SMALL, name: 'bad', codec: 'foo' }]));
+  const { input, announced, output, alerts } = open(
+    t,
+    profile([PASSED, SMALL, { ...SMALL, name: 'bad', codec: 'foo' }]),
+  );
   await feed(input, 1);
   await until('both are there', () => announced.length > 0 && output().tracks.length === 2);
-  t.deepEqual(named(output().tracks), [['source', undefined], ['small', 'Ready']]);
+  t.deepEqual(named(output().tracks), [
+    ['source', undefined],
+    ['small', 'Ready'],
+  ]);
   t.deepEqual(named(output().awaited), [['bad', 'Failed']]);
   input.setTracks([...input.tracks]);
-  t.deepEqual(alerts.map(({ code, stream, description }) => [code, stream, description]), [
-    ['EGRESS_TRANSCODE_FAILED_ENCODING', 'live', 'bad of output profile p is not encoded: no codec is called foo'],
-  ]);
+  t.deepEqual(
+    alerts.map(({ code, stream, description }) => [code, stream, description]),
+    [['EGRESS_TRANSCODE_FAILED_ENCODING', 'live', 'bad of output profile p is not encoded: no codec is called foo']],
+  );
 });
 
 test('without an ffmpeg every encode has failed and the source is put out at once', async (t) => {
-  const { input, announced, output, alerts, of } = open(t, profile([PASSED, SMALL], [OPUS]), { KILN_FFMPEG: '/bin/true' });
+  const { input, announced, output, alerts, of } = open(t, profile([PASSED, SMALL], [OPUS]), {
+    KILN_FFMPEG: '/bin/true',
+  });
   const fed = await feed(input, 1);
   await until('it is announced', () => announced.length > 0);
   t.deepEqual(named(output().tracks), [['source', undefined]]);
-  t.deepEqual(named(output().awaited), [['small', 'Failed'], ['opus', 'Failed']]);
+  t.deepEqual(named(output().awaited), [
+    ['small', 'Failed'],
+    ['opus', 'Failed'],
+  ]);
   t.is(of('source').length, fed.filter(({ track }) => track.type === 'video').length);
-  t.deepEqual(alerts.map(({ code }) => code), ['EGRESS_TRANSCODE_FAILED_ENCODING', 'EGRESS_TRANSCODE_FAILED_ENCODING']);
+  t.deepEqual(
+    alerts.map(({ code }) => code),
+    ['EGRESS_TRANSCODE_FAILED_ENCODING', 'EGRESS_TRANSCODE_FAILED_ENCODING'],
+  );
 });
 
 test('what one failing encoder interrupts is told of together, and then which it is and why', async (t) => {
@@ -161,9 +198,16 @@ test('what one failing encoder interrupts is told of together, and then which it
   const givenUp = () => alerts.filter(({ description }) => description.includes('is not encoded: '));
   await until('it is given up', () => givenUp().length > 0);
   await until('the others work', () => output().awaited.length === 1);
-  t.deepEqual(givenUp().map(({ description }) => /^large of output profile p is not .* range \[1\.\.16383\]/.test(description)), [true]);
-  t.deepEqual(output().tracks.map(({ name }) => name), ['source', 'small', 'opus']);
-  const together = 'encoding is interrupted of small of output profile p, large of output profile p, opus of output profile p: ';
+  t.deepEqual(
+    givenUp().map(({ description }) => /^large of output profile p is not .* range \[1\.\.16383\]/.test(description)),
+    [true],
+  );
+  t.deepEqual(
+    output().tracks.map(({ name }) => name),
+    ['source', 'small', 'opus'],
+  );
+  const together =
+    'encoding is interrupted of small of output profile p, large of output profile p, opus of output profile p: ';
   t.true(alerts[0]?.description.startsWith(together), alerts[0]?.description);
 });
 

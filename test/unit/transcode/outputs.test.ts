@@ -20,28 +20,41 @@ function start(outputProfile: object[]) {
   const outputs: OutputStream[] = [];
   const alerts: string[] = [];
   registry.on('alert', ({ code, description }) => alerts.push(`${code} ${description}`));
-  registry.on('input', (input, application) => attachOutputs(input, application, { log, inventory: new CodecInventory({ log }), folder: '.' }));
+  registry.on('input', (input, application) =>
+    attachOutputs(input, application, { log, inventory: new CodecInventory({ log }), folder: '.' }),
+  );
   registry.on('output', (output) => outputs.push(output));
-  const applications = [{ name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile } }];
+  const applications = [
+    { name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile } },
+  ];
   registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications }), true);
   const application = registry.vhost('default').application('app');
   const publish = (name = 'live') => application.publish(name, RTMP, { replace: true, maxConnections: 0 });
   return { outputs, alerts, application, publish };
 }
 
-test('a profile makes an output stream whose packets are the input\'s, under output tracks', (t) => {
+test("a profile makes an output stream whose packets are the input's, under output tracks", (t) => {
   const { outputs, publish } = start([bypass('p', '${OriginStreamName}_o')]);
   const input = publish();
   input.setTracks([VIDEO, AUDIO]);
   const [output] = outputs as [OutputStream];
   t.is(output.name, 'live_o');
-  t.deepEqual(output.tracks.map(({ id, name, bypass: passed }) => [id, name, passed]), [[0, 'picture', true], [1, 'sound', true]]);
+  t.deepEqual(
+    output.tracks.map(({ id, name, bypass: passed }) => [id, name, passed]),
+    [
+      [0, 'picture', true],
+      [1, 'sound', true],
+    ],
+  );
   const sink = new Sink();
   output.read(sink);
   const [picture, sound] = [video(0, true), audio(0)];
   input.write(picture);
   input.write(sound);
-  t.deepEqual(sink.packets.map(({ track }) => track), [...output.tracks]);
+  t.deepEqual(
+    sink.packets.map(({ track }) => track),
+    [...output.tracks],
+  );
   t.is(sink.packets[0]?.data, picture.data, 'the bytes are the same, not a copy');
   t.like(sink.packets[1], { dts: sound.dts, pts: sound.pts, duration: sound.duration, key: true });
 });
@@ -51,8 +64,13 @@ test('profiles work side by side; two that want one name: the first has it', (t)
   const input = publish();
   input.setTracks([VIDEO]);
   input.setTracks([VIDEO, AUDIO]);
-  t.deepEqual(outputs.map(({ name }) => name), ['live', 'live_c']);
-  t.deepEqual(alerts, ['EGRESS_STREAM_CREATION_FAILED output profile b makes no output stream live: Stream already exists']);
+  t.deepEqual(
+    outputs.map(({ name }) => name),
+    ['live', 'live_c'],
+  );
+  t.deepEqual(alerts, [
+    'EGRESS_STREAM_CREATION_FAILED output profile b makes no output stream live: Stream already exists',
+  ]);
 });
 
 test('a track that changes its configuration keeps its output id; the others keep their very track', (t) => {
@@ -80,7 +98,10 @@ test('an output begins when the first track that it can carry comes', (t) => {
   t.is(outputs.length, 0);
   input.setTracks([VIDEO, AUDIO]);
   t.is(outputs.length, 1);
-  t.deepEqual(outputs[0]?.tracks.map(({ name }) => name), ['sound']);
+  t.deepEqual(
+    outputs[0]?.tracks.map(({ name }) => name),
+    ['sound'],
+  );
 });
 
 test('an output whose tracks all went and came back is told of once', (t) => {

@@ -32,7 +32,16 @@ async function workFolder(t: ExecutionContext): Promise<string> {
 
 /** Makes an image of one colour. */
 async function image(file: string, colour: string, size: string): Promise<void> {
-  const options = ['-loglevel', 'error', '-f', 'lavfi', '-i', `color=${colour}:size=${size},format=rgba`, '-frames:v', '1'];
+  const options = [
+    '-loglevel',
+    'error',
+    '-f',
+    'lavfi',
+    '-i',
+    `color=${colour}:size=${size},format=rgba`,
+    '-frames:v',
+    '1',
+  ];
   await run('ffmpeg', [...options, ...(file.endsWith('.png') ? ['-pix_fmt', 'rgba'] : ['-pix_fmt', 'yuvj420p']), file]);
 }
 
@@ -41,7 +50,10 @@ async function load(t: ExecutionContext, folder: string, xml: string) {
   const path = join(folder, 'OverlayInfo.xml');
   await writeFile(path, xml);
   const lines: string[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) });
+  const log = pino(
+    { level: 'info' },
+    { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) },
+  );
   const overlays = await Overlays.load(path, ['live', 'live_low'], log);
   t.teardown(() => overlays.close());
   return { overlays, lines };
@@ -53,16 +65,44 @@ const overlay = (url: string, rest = ''): string => `<Overlay><Url>${url}</Url>$
 
 /** Luma of the last of some frames that begin late, as an encoder's source does. */
 async function lastFrame(ffmpeg: string, filters: string): Promise<Buffer> {
-  const { stdout } = await run(ffmpeg, [
-    '-loglevel', 'error', '-f', 'lavfi', '-i', 'color=black:size=320x180:rate=5,setpts=PTS+5000/TB', '-frames:v', '5', '-copyts',
-    '-vf', `${filters},format=gray`, '-f', 'rawvideo', '-',
-  ], { encoding: 'buffer', maxBuffer: 1e7 });
+  const { stdout } = await run(
+    ffmpeg,
+    [
+      '-loglevel',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      'color=black:size=320x180:rate=5,setpts=PTS+5000/TB',
+      '-frames:v',
+      '5',
+      '-copyts',
+      '-vf',
+      `${filters},format=gray`,
+      '-f',
+      'rawvideo',
+      '-',
+    ],
+    { encoding: 'buffer', maxBuffer: 1e7 },
+  );
   return stdout.subarray(-PICTURE.width * PICTURE.height);
 }
 
 /** Luma of the last frame of some H.264. */
 async function decoded(h264: Buffer): Promise<Buffer> {
-  const child = spawn('ffmpeg', ['-loglevel', 'error', '-f', 'h264', '-i', '-', '-f', 'rawvideo', '-pix_fmt', 'gray', '-']);
+  const child = spawn('ffmpeg', [
+    '-loglevel',
+    'error',
+    '-f',
+    'h264',
+    '-i',
+    '-',
+    '-f',
+    'rawvideo',
+    '-pix_fmt',
+    'gray',
+    '-',
+  ]);
   child.stdin.end(h264);
   const pictures = await buffer(child.stdout);
   return pictures.subarray(-PICTURE.width * PICTURE.height);
@@ -74,10 +114,17 @@ for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
     await image(join(folder, 'logo.png'), 'white', '64x32');
     await image(join(folder, 'half.jpg'), 'white', '32x32');
     const place = '<Left>MAIN_W-20</Left><Top>10</Top><Width>20</Width>';
-    const { overlays, lines } = await load(t, folder, map(
-      `<OutputStreamName>live</OutputStreamName>${overlay('logo.png', place)}` +
-      overlay('half.jpg', '<Left>8</Left><Top>MAIN_H / 2</Top><Width>16</Width><Height>8</Height><Opacity>50</Opacity>'),
-    ));
+    const { overlays, lines } = await load(
+      t,
+      folder,
+      map(
+        `<OutputStreamName>live</OutputStreamName>${overlay('logo.png', place)}` +
+          overlay(
+            'half.jpg',
+            '<Left>8</Left><Top>MAIN_H / 2</Top><Width>16</Width><Height>8</Height><Opacity>50</Opacity>',
+          ),
+      ),
+    );
     const drawn = overlays.of('live', 'video', PICTURE);
     t.like(drawn, [
       { format: 'png', left: 140, top: 10, width: 20, height: 10, opacity: 100 },
@@ -89,10 +136,22 @@ for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
     const frame = await lastFrame(ffmpeg, overlayFilters('scale=160:90', placed, 'o0'));
     const luma = (x: number, y: number): number => frame[y * PICTURE.width + x] as number;
     t.true(luma(150, 15) > 225);
-    for (const [x, y] of [[136, 15], [150, 7], [150, 22], [20, 15]] as const) t.true(luma(x, y) < 30, `${x},${y}`);
+    for (const [x, y] of [
+      [136, 15],
+      [150, 7],
+      [150, 22],
+      [20, 15],
+    ] as const)
+      t.true(luma(x, y) < 30, `${x},${y}`);
     const half = luma(16, 49);
     t.true(half > 90 && half < 160, `half is ${half}`);
-    for (const [x, y] of [[4, 49], [27, 49], [16, 42], [16, 56]] as const) t.true(luma(x, y) < 30, `${x},${y}`);
+    for (const [x, y] of [
+      [4, 49],
+      [27, 49],
+      [16, 42],
+      [16, 56],
+    ] as const)
+      t.true(luma(x, y) < 30, `${x},${y}`);
   });
 }
 
@@ -100,41 +159,92 @@ for (const ffmpeg of ['ffmpeg', FFMPEG7]) {
   test(`encodes of one source have overlays of their own, by ${ffmpeg === FFMPEG7 ? 'ffmpeg 7' : 'the ffmpeg on PATH'}`, async (t) => {
     const folder = await workFolder(t);
     await image(join(folder, 'a.png'), 'white', '20x20');
-    const { overlays } = await load(t, folder, map(
-      `<OutputStreamName>live</OutputStreamName>${overlay('a.png')}${overlay('a.png', '<Left>MAIN_W-20</Left>')}`,
-      `<OutputStreamName>live_low</OutputStreamName>${overlay('a.png', '<Top>MAIN_H-20</Top>')}`,
-    ));
-    const source = ['-f', 'lavfi', '-i', 'color=black:size=320x180:rate=10', '-t', '2', '-c:v', 'libx264', '-g', '10', '-pix_fmt', 'yuv420p'];
+    const { overlays } = await load(
+      t,
+      folder,
+      map(
+        `<OutputStreamName>live</OutputStreamName>${overlay('a.png')}${overlay('a.png', '<Left>MAIN_W-20</Left>')}`,
+        `<OutputStreamName>live_low</OutputStreamName>${overlay('a.png', '<Top>MAIN_H-20</Top>')}`,
+      ),
+    );
+    const source = [
+      '-f',
+      'lavfi',
+      '-i',
+      'color=black:size=320x180:rate=10',
+      '-t',
+      '2',
+      '-c:v',
+      'libx264',
+      '-g',
+      '10',
+      '-pix_fmt',
+      'yuv420p',
+    ];
     const from: VideoTrack = { ...VIDEO, width: 320, height: 180, framerate: 10 };
     const encoding: VideoEncoding = {
-      type: 'video', codec: 'H264', ...PICTURE, bitrate: 200_000, framerate: 0, skipFrames: undefined, expectedFramerate: 10,
-      keyFrames: 1, keyFrameInterval: 0, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1, modules: 'x264,openh264',
+      type: 'video',
+      codec: 'H264',
+      ...PICTURE,
+      bitrate: 200_000,
+      framerate: 0,
+      skipFrames: undefined,
+      expectedFramerate: 10,
+      keyFrames: 1,
+      keyFrameInterval: 0,
+      preset: 'faster',
+      profile: undefined,
+      bFrames: 0,
+      lookahead: -1,
+      threads: 1,
+      modules: 'x264,openh264',
       extraOptions: undefined,
     };
     const drawn = [overlays.of('live', 'v', PICTURE), undefined, overlays.of('live_low', 'v', PICTURE)];
-    const jobs = drawn.map((one) => ({ from, encoding: one === undefined ? encoding : { ...encoding, overlays: one } }));
+    const jobs = drawn.map((one) => ({
+      from,
+      encoding: one === undefined ? encoding : { ...encoding, overlays: one },
+    }));
     const { outputs, stderr, code } = await runWork(ffmpeg, await recordNut(source), { tracks: [from], jobs });
     t.is(code, 0);
     t.is(stderr, '');
-    const corners = await Promise.all(outputs.map(async ({ stream, frames }) => {
-      const picture = await decoded(Buffer.concat([stream?.extradata ?? Buffer.alloc(0), ...frames.map(({ data }) => data)]));
-      t.is(picture.length, PICTURE.width * PICTURE.height);
-      return [[8, 8], [152, 8], [8, 82], [152, 82]].map(([x = 0, y = 0]) => (picture[y * PICTURE.width + x] as number) > 128);
-    }));
-    t.deepEqual(corners, [[true, true, false, false], [false, false, false, false], [false, false, true, false]]);
+    const corners = await Promise.all(
+      outputs.map(async ({ stream, frames }) => {
+        const picture = await decoded(
+          Buffer.concat([stream?.extradata ?? Buffer.alloc(0), ...frames.map(({ data }) => data)]),
+        );
+        t.is(picture.length, PICTURE.width * PICTURE.height);
+        return [
+          [8, 8],
+          [152, 8],
+          [8, 82],
+          [152, 82],
+        ].map(([x = 0, y = 0]) => (picture[y * PICTURE.width + x] as number) > 128);
+      }),
+    );
+    t.deepEqual(corners, [
+      [true, true, false, false],
+      [false, false, false, false],
+      [false, false, true, false],
+    ]);
   });
 }
 
 test('rules choose output streams and variants by wildcards; images keep their size and proportions', async (t) => {
   const folder = await workFolder(t);
   await image(join(folder, 'a.png'), 'red', '40x20');
-  const { overlays, lines } = await load(t, folder, map(
-    `<OutputStreamName>live*</OutputStreamName><VariantNames>*_1080p, *_720p</VariantNames>${overlay('a.png')}`,
-    `<OutputStreamName>live_low</OutputStreamName>${overlay('a.png', '<Height>10</Height>')}${overlay('./a.png', '<Width>10</Width>')}`,
-    `<Enable>false</Enable><OutputStreamName>*</OutputStreamName>${overlay('a.png')}`,
-    `<OutputStreamName>other</OutputStreamName>${overlay('not-there.png')}`,
-  ));
-  const sizes = (output: string, variant: string) => overlays.of(output, variant, PICTURE).map(({ width, height }) => `${width}x${height}`);
+  const { overlays, lines } = await load(
+    t,
+    folder,
+    map(
+      `<OutputStreamName>live*</OutputStreamName><VariantNames>*_1080p, *_720p</VariantNames>${overlay('a.png')}`,
+      `<OutputStreamName>live_low</OutputStreamName>${overlay('a.png', '<Height>10</Height>')}${overlay('./a.png', '<Width>10</Width>')}`,
+      `<Enable>false</Enable><OutputStreamName>*</OutputStreamName>${overlay('a.png')}`,
+      `<OutputStreamName>other</OutputStreamName>${overlay('not-there.png')}`,
+    ),
+  );
+  const sizes = (output: string, variant: string) =>
+    overlays.of(output, variant, PICTURE).map(({ width, height }) => `${width}x${height}`);
   t.deepEqual(sizes('live', 'h264_720p'), ['40x20']);
   t.deepEqual(sizes('live', 'H264_720P'), ['40x20']);
   t.deepEqual(sizes('live', 'h264_720p_more'), []);
@@ -159,10 +269,18 @@ test('images come from URLs, are copied, and go when the stream does', async (t)
   const home = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const [nobody = 0] = await freePorts(1);
   const urls = [
-    `${home}/a.png`, `${home}/moved.png`, pathToFileURL(file).href, `${home}/huge.png`, `${home}/none.png`,
+    `${home}/a.png`,
+    `${home}/moved.png`,
+    pathToFileURL(file).href,
+    `${home}/huge.png`,
+    `${home}/none.png`,
     `http://127.0.0.1:${nobody}/a.png`,
   ];
-  const { overlays, lines } = await load(t, folder, map(`<OutputStreamName>*</OutputStreamName>${urls.map((url) => overlay(url)).join('')}`));
+  const { overlays, lines } = await load(
+    t,
+    folder,
+    map(`<OutputStreamName>*</OutputStreamName>${urls.map((url) => overlay(url)).join('')}`),
+  );
   const files = overlays.of('live', 'v', PICTURE).map((one) => one.file);
   t.is(files.length, 3);
   t.true(files.every((one) => existsSync(one)));
@@ -180,13 +298,20 @@ test('what is no image that is drawn', async (t) => {
   const folder = await workFolder(t);
   await writeFile(join(folder, 'list.png'), 'ffconcat version 1.0\nfile /etc/passwd\n');
   await writeFile(join(folder, 'empty.png'), '');
-  const bomb = Buffer.concat([Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'), Buffer.from([0, 1, 0, 0, 0, 0, 0, 1, 8, 6, 0, 0, 0])]);
+  const bomb = Buffer.concat([
+    Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
+    Buffer.from([0, 1, 0, 0, 0, 0, 0, 1, 8, 6, 0, 0, 0]),
+  ]);
   await writeFile(join(folder, 'bomb.png'), bomb);
   await writeFile(join(folder, 'cut.jpg'), Buffer.from('ffd8ffe000', 'hex'));
   await mkdir(join(folder, 'folder.png'));
   await run('mkfifo', [join(folder, 'pipe.png')]);
   const names = ['list.png', 'empty.png', 'bomb.png', 'cut.jpg', 'folder.png', 'pipe.png', 'none.png', 'file:///%00'];
-  const { overlays, lines } = await load(t, folder, map(`<OutputStreamName>*</OutputStreamName>${names.map((name) => overlay(name)).join('')}`));
+  const { overlays, lines } = await load(
+    t,
+    folder,
+    map(`<OutputStreamName>*</OutputStreamName>${names.map((name) => overlay(name)).join('')}`),
+  );
   t.deepEqual(overlays.of('live', 'v', PICTURE), []);
   t.is(lines.length, names.length);
   const told = lines.map((line) => line.replace('an overlay is not drawn: ', '')).join('\n');
@@ -203,7 +328,8 @@ const WRONG: Record<string, [xml: string, message: RegExp]> = {
     /OverlayInfo\[1\]\/Overlay\[1\]\/Left: "10:y=5" is not a length/,
   ],
   'too much opacity': [
-    map(`<OutputStreamName>*</OutputStreamName>${overlay('a.png', '<Opacity>101</Opacity>')}`), /Opacity: 101 is not an integer \(0..100\)/,
+    map(`<OutputStreamName>*</OutputStreamName>${overlay('a.png', '<Opacity>101</Opacity>')}`),
+    /Opacity: 101 is not an integer \(0..100\)/,
   ],
 };
 
@@ -232,7 +358,11 @@ test.serial('a machine without room for images draws none', async (t) => {
     if (TMPDIR === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = TMPDIR;
   });
-  const { overlays, lines } = await load(t, folder, map(`<OutputStreamName>*</OutputStreamName>${overlay('logo.png')}`));
+  const { overlays, lines } = await load(
+    t,
+    folder,
+    map(`<OutputStreamName>*</OutputStreamName>${overlay('logo.png')}`),
+  );
   t.deepEqual(overlays.of('live', 'v', PICTURE), []);
   t.is(lines.length, 1);
   t.regex(lines[0] ?? '', /^no overlays are drawn: ENOENT/);

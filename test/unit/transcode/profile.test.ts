@@ -17,7 +17,7 @@ test('the macro stands for the name of the input stream', (t) => {
 });
 
 test('a stream name is taken as it is, patterns of replacement included', (t) => {
-  const name = '$& $$ $` $\' ${OriginStreamName}';
+  const name = "$& $$ $` $' ${OriginStreamName}";
   t.is(outputName(profile({ encodes: { videos: [{ name: 'v', bypass: true }] } }), name), `${name}_o`);
 });
 
@@ -27,7 +27,14 @@ test('a bypassed encode takes every track of its kind, under keys that differ', 
     encodes: { videos: [{ name: 'picture', bypass: true }], audios: [{ name: 'sound', bypass: true }] },
   });
   const tracks = planTracks(both, [VIDEO, AUDIO, second]);
-  t.deepEqual(tracks.map(({ from, variantName }) => [from.id, variantName]), [[0, 'picture'], [1, 'sound'], [2, 'sound']]);
+  t.deepEqual(
+    tracks.map(({ from, variantName }) => [from.id, variantName]),
+    [
+      [0, 'picture'],
+      [1, 'sound'],
+      [2, 'sound'],
+    ],
+  );
   t.is(new Set(tracks.map(({ key }) => key)).size, 3);
   t.true(tracks.every(({ encoding }) => encoding === undefined));
 });
@@ -51,7 +58,8 @@ test('BypassIfMatch: every listed condition must hold', (t) => {
 test('BypassIfMatch of a picture compares size, frame rate and aspect', (t) => {
   const encode = { name: 'v', codec: 'h264', bitrate: 1_000_000, width: 640, height: 360, framerate: 30 };
   const plan = (bypassIfMatch: object, input: object) =>
-    planTracks(profile({ encodes: { videos: [{ ...encode, bypassIfMatch }] } }), [{ ...VIDEO, ...input }])[0]?.encoding === undefined;
+    planTracks(profile({ encodes: { videos: [{ ...encode, bypassIfMatch }] } }), [{ ...VIDEO, ...input }])[0]
+      ?.encoding === undefined;
   t.is(plan({ width: 'lte', height: 'lte' }, { width: 640, height: 360 }), true);
   t.is(plan({ width: 'lte', height: 'lte' }, { width: 1280, height: 360 }), false);
   t.is(plan({ framerate: 'lte' }, { framerate: 25 }), true);
@@ -71,7 +79,7 @@ const sizeOf = (...given: Parameters<typeof video>) => {
   return [width, height];
 };
 
-test('a size is the source\'s, or keeps its aspect, and is a multiple of 4', (t) => {
+test("a size is the source's, or keeps its aspect, and is a multiple of 4", (t) => {
   t.deepEqual(sizeOf({}), [1280, 720]);
   t.deepEqual(sizeOf({ height: 360 }), [640, 360]);
   t.deepEqual(sizeOf({ width: 640 }), [640, 360]);
@@ -113,7 +121,7 @@ test('the frame rate that comes out is the configured, the declared, or the meas
 
 test('an interval of key frames is one in seconds', (t) => {
   const keys = (...given: Parameters<typeof video>) => encodingOf(...given)?.keyFrames;
-  t.is(keys({}), 1, 'one second\'s frames');
+  t.is(keys({}), 1, "one second's frames");
   t.is(keys({ keyFrameInterval: 60 }), 2);
   t.is(keys({ keyFrameInterval: 60, framerate: 15 }), 4);
   t.is(keys({ keyFrameInterval: 30, skipFrames: 2 }), 3);
@@ -130,7 +138,7 @@ test('the interval that is told is the one that is asked for, in frames', (t) =>
   t.is(told({ keyFrameInterval: 1500, keyFrameIntervalType: 'time', framerate: 10 }), 15);
 });
 
-test('beside the bypassed source, key frames are the source\'s unless something else is asked for', (t) => {
+test("beside the bypassed source, key frames are the source's unless something else is asked for", (t) => {
   const keys = (encode: object, other: object = { name: 'b', bypass: true }) =>
     encodingOf(encode, {}, undefined, [other])?.keyFrames;
   t.is(keys({}), 'source');
@@ -162,7 +170,10 @@ test('a codec that is unknown or of the wrong kind is a problem of its track', (
   t.like(strange, { type: 'video', variantName: 'v', encoding: undefined, problem: 'no codec is called theora' });
   t.is(plan({ videos: [{ name: 'v', codec: 'aac', bitrate: 1 }] })[0]?.problem, 'aac is no codec for video');
   t.is(plan({ audios: [{ name: 'a', codec: 'H264', bitrate: 1 }] })[0]?.problem, 'H264 is no codec for audio');
-  t.is(plan({ audios: [{ name: 'a', codec: 'constructor', bitrate: 1 }] })[0]?.problem, 'no codec is called constructor');
+  t.is(
+    plan({ audios: [{ name: 'a', codec: 'constructor', bitrate: 1 }] })[0]?.problem,
+    'no codec is called constructor',
+  );
 });
 
 test('the other options of a video go along', (t) => {
@@ -190,7 +201,14 @@ test('pictures come once a second unless told', (t) => {
     const [planned] = planTracks(profile({ encodes: { videos: [{ bypass: true }], images } }), [VIDEO, AUDIO]).slice(1);
     return planned?.encoding as ImageEncoding;
   };
-  t.like(image({ width: 320 }), { type: 'image', codec: 'JPEG', width: 320, height: 180, framerate: 1, skipFrames: undefined });
+  t.like(image({ width: 320 }), {
+    type: 'image',
+    codec: 'JPEG',
+    width: 320,
+    height: 180,
+    framerate: 1,
+    skipFrames: undefined,
+  });
   t.like(image({ framerate: 0.2 }), { framerate: 0.2 });
   t.like(image({ skipFrames: 29 }), { framerate: 0, skipFrames: 29 });
 });

@@ -9,7 +9,10 @@ import { openInput, secondsOf, type Clip, type Taken } from './sources.ts';
 const inventory = new CodecInventory({ log: pino({ level: 'silent' }) });
 
 /** A transcoder on a live input. */
-export function openTranscoder(clip: Clip, { hangMs, codecs = inventory }: { hangMs?: number; codecs?: CodecInventory } = {}) {
+export function openTranscoder(
+  clip: Clip,
+  { hangMs, codecs = inventory }: { hangMs?: number; codecs?: CodecInventory } = {},
+) {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const input = openInput(clip);
@@ -18,7 +21,12 @@ export function openTranscoder(clip: Clip, { hangMs, codecs = inventory }: { han
 }
 
 /** Writes packets, never further ahead of what comes out than some seconds. */
-export async function feed(input: InputStream, packets: Iterable<Packet>, takers: readonly Taken[], ahead = 6): Promise<void> {
+export async function feed(
+  input: InputStream,
+  packets: Iterable<Packet>,
+  takers: readonly Taken[],
+  ahead = 6,
+): Promise<void> {
   for (const packet of packets) {
     const at = secondsOf(packet);
     const isFar = () => takers.some(({ reached }) => at - reached > ahead);

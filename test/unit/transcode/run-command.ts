@@ -81,7 +81,10 @@ export async function startWork(ffmpeg: string, input: Recording, work: Work) {
   stderr.resume();
   const counts = pipes.map(() => 0);
   for (const [index, pipe] of pipes.entries()) {
-    const reader = new NutReader({ streams: () => {}, frame: () => void (counts[index] = (counts[index] as number) + 1) });
+    const reader = new NutReader({
+      streams: () => {},
+      frame: () => void (counts[index] = (counts[index] as number) + 1),
+    });
     pipe.on('data', (chunk: Buffer) => reader.push(chunk));
   }
   stdin.write(nutOf(input, work.tracks));
@@ -91,7 +94,10 @@ export async function startWork(ffmpeg: string, input: Recording, work: Work) {
 async function spawnWork(ffmpeg: string, work: Work) {
   const args = await commandFor(ffmpeg, work);
   const outputs = work.jobs.map((): 'pipe' => 'pipe');
-  const child = spawn(ffmpeg, args, { stdio: ['pipe', 'ignore', 'pipe', ...outputs], env: { ...process.env, SVT_LOG: '1' } });
+  const child = spawn(ffmpeg, args, {
+    stdio: ['pipe', 'ignore', 'pipe', ...outputs],
+    env: { ...process.env, SVT_LOG: '1' },
+  });
   const [stdin, , stderr, ...pipes] = child.stdio as [Writable, null, Readable, ...Readable[]];
   // one that ends early is judged by what it put out
   stdin.on('error', () => {});
@@ -118,11 +124,13 @@ async function readNut(readable: Readable): Promise<Recording> {
 
 /** The bytes of a NUT as the transcoder writes it: an offset of a second, and the frame rates that tracks declare. */
 export function nutOf({ streams, frames }: Recording, tracks: readonly MediaTrack[]): Buffer {
-  const writer = new NutWriter(streams.map((stream, index) => {
-    const track = tracks[index];
-    const video = stream.kind === 'video' && track?.type === 'video';
-    return video ? { ...stream, framerate: sourceFramerate(track, 0) } : stream;
-  }));
+  const writer = new NutWriter(
+    streams.map((stream, index) => {
+      const track = tracks[index];
+      const video = stream.kind === 'video' && track?.type === 'video';
+      return video ? { ...stream, framerate: sourceFramerate(track, 0) } : stream;
+    }),
+  );
   const parts = [writer.header()];
   for (const { stream, pts, key, data } of frames) {
     const { num, den } = (streams[stream] as NutStream).timebase;

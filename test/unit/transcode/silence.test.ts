@@ -36,7 +36,9 @@ test('it is not as long as it may take time, has nothing to put out, or has ende
 
 test('what an encoder holds back by its options is waited for', (t) => {
   const patient = [
-    imageEncoding({ framerate: 0.05 }), videoEncoding({ framerate: 2, lookahead: 40 }), videoEncoding({ skipFrames: 99 }),
+    imageEncoding({ framerate: 0.05 }),
+    videoEncoding({ framerate: 2, lookahead: 40 }),
+    videoEncoding({ skipFrames: 99 }),
   ].map((encoding) => output({}, encoding));
   t.deepEqual(silentOutputs(patient, fed(0, 20), HANG, HANG), []);
   t.deepEqual(silentOutputs(patient, fed(0, 100), HANG, HANG), patient);

@@ -36,16 +36,56 @@ export interface Clip {
 
 export async function makeClip(options: ClipOptions = {}): Promise<Clip> {
   const {
-    seconds = 4, width = 320, height = 180, rate = 25, gop = rate, bFrames = 0, samplerate = 48_000,
-    sound = 'sin(2*PI*440*t)/4', ffmpeg,
+    seconds = 4,
+    width = 320,
+    height = 180,
+    rate = 25,
+    gop = rate,
+    bFrames = 0,
+    samplerate = 48_000,
+    sound = 'sin(2*PI*440*t)/4',
+    ffmpeg,
   } = options;
-  const { streams: [picture, tone], frames } = await recordNut([
-    '-f', 'lavfi', '-i', `testsrc2=size=${width}x${height}:rate=${rate}`,
-    '-f', 'lavfi', '-i', `aevalsrc='${sound}':s=${samplerate}`,
-    '-t', String(seconds), '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-threads', '1',
-    '-g', String(gop), '-keyint_min', String(gop), '-sc_threshold', '0', '-bf', String(bFrames),
-    '-c:a', 'aac', '-ac', '2', '-enc_time_base:v', '1:90000',
-  ], ffmpeg);
+  const {
+    streams: [picture, tone],
+    frames,
+  } = await recordNut(
+    [
+      '-f',
+      'lavfi',
+      '-i',
+      `testsrc2=size=${width}x${height}:rate=${rate}`,
+      '-f',
+      'lavfi',
+      '-i',
+      `aevalsrc='${sound}':s=${samplerate}`,
+      '-t',
+      String(seconds),
+      '-c:v',
+      'libx264',
+      '-preset',
+      'ultrafast',
+      '-pix_fmt',
+      'yuv420p',
+      '-threads',
+      '1',
+      '-g',
+      String(gop),
+      '-keyint_min',
+      String(gop),
+      '-sc_threshold',
+      '0',
+      '-bf',
+      String(bFrames),
+      '-c:a',
+      'aac',
+      '-ac',
+      '2',
+      '-enc_time_base:v',
+      '1:90000',
+    ],
+    ffmpeg,
+  );
   if (picture === undefined || tone === undefined) throw new Error('no clip');
   const video = read('H264', 0, VIDEO_TIMEBASE);
   const audio = read('AAC', 1, { num: 1, den: samplerate });
@@ -62,7 +102,9 @@ export async function makeClip(options: ClipOptions = {}): Promise<Clip> {
     adapter.end();
     const from = (source as NonNullable<typeof source>).timebase;
     const scaled = packets.map((packet) => ({
-      ...packet, dts: rescale(packet.dts, from, timebase), pts: rescale(packet.pts, from, timebase),
+      ...packet,
+      dts: rescale(packet.dts, from, timebase),
+      pts: rescale(packet.pts, from, timebase),
     }));
     return { config: (format as BitstreamFormat | undefined)?.config, packets: scaled };
   }
@@ -72,7 +114,9 @@ export async function makeClip(options: ClipOptions = {}): Promise<Clip> {
   const packets = [
     ...video.packets.map((packet): Packet => ({ ...packet, track: videoOf })),
     ...audio.packets.map((packet): Packet => ({ ...packet, track: audioOf })),
-  ].filter(({ pts }) => pts >= 0).sort((a, b) => secondsOf(a) - secondsOf(b));
+  ]
+    .filter(({ pts }) => pts >= 0)
+    .sort((a, b) => secondsOf(a) - secondsOf(b));
   return { video: videoOf, audio: audioOf, packets, seconds };
 }
 
@@ -113,14 +157,37 @@ export function openInput(clip: Clip): InputStream {
 
 export function videoEncoding(shape: Partial<VideoEncoding> = {}): VideoEncoding {
   return {
-    type: 'video', codec: 'H264', width: 160, height: 88, bitrate: 150_000, framerate: 0, expectedFramerate: 25,
-    skipFrames: undefined, keyFrames: 1, keyFrameInterval: 0, preset: 'faster', profile: undefined, bFrames: 0, lookahead: -1, threads: 1,
-    modules: 'x264', extraOptions: undefined, ...shape,
+    type: 'video',
+    codec: 'H264',
+    width: 160,
+    height: 88,
+    bitrate: 150_000,
+    framerate: 0,
+    expectedFramerate: 25,
+    skipFrames: undefined,
+    keyFrames: 1,
+    keyFrameInterval: 0,
+    preset: 'faster',
+    profile: undefined,
+    bFrames: 0,
+    lookahead: -1,
+    threads: 1,
+    modules: 'x264',
+    extraOptions: undefined,
+    ...shape,
   };
 }
 
 export function audioEncoding(shape: Partial<AudioEncoding> = {}): AudioEncoding {
-  return { type: 'audio', codec: 'AAC', bitrate: 64_000, samplerate: 48_000, channels: 2, modules: undefined, ...shape };
+  return {
+    type: 'audio',
+    codec: 'AAC',
+    bitrate: 64_000,
+    samplerate: 48_000,
+    channels: 2,
+    modules: undefined,
+    ...shape,
+  };
 }
 
 export function imageEncoding(shape: Partial<ImageEncoding> = {}): ImageEncoding {

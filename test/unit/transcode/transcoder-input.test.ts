@@ -32,12 +32,17 @@ test.serial('what is only said of a track starts nothing again, nor what was giv
     [source.audio, { ...source.audio, bitrate: 45_000, language: 'de' }],
   ]);
   input.setTracks([...said.values()]);
-  transcoder.setJobs(all.map(({ job, task }) => ({ ...task, job: { ...job, from: said.get(job.from) as typeof job.from } })));
+  transcoder.setJobs(
+    all.map(({ job, task }) => ({ ...task, job: { ...job, from: said.get(job.from) as typeof job.from } })),
+  );
   const rest = packets.slice(half).map((packet): Packet => ({ ...packet, track: said.get(packet.track) as Track }));
   await feed(input, rest, [video, aac], 12);
   await until('all is out', () => video.reached > 15 && aac.reached > 15);
   t.deepEqual(transcoder.pids, pids);
-  t.deepEqual([video, aac, bad].map(({ failures, formats }) => failures.length + formats.length), told);
+  t.deepEqual(
+    [video, aac, bad].map(({ failures, formats }) => failures.length + formats.length),
+    told,
+  );
   t.deepEqual(pictureFaults(video, packets), []);
   t.deepEqual(soundFaults(aac), []);
 });
@@ -51,13 +56,20 @@ test.serial('an encoder that puts out nothing, not even alone, is given up', asy
   transcoder.setJobs([video, aac, mute].map(({ task }) => task));
   const packets = [...looped(source, 60)];
   let at = 0;
-  await until('it is given up', async () => {
-    await feed(input, packets.slice(at, at += 50), [video, aac], 12);
-    return mute.failures.at(-1)?.final;
-  }, 60_000);
+  await until(
+    'it is given up',
+    async () => {
+      await feed(input, packets.slice(at, (at += 50)), [video, aac], 12);
+      return mute.failures.at(-1)?.final;
+    },
+    60_000,
+  );
   await until('one ffmpeg does the others', () => transcoder.pids.length === 1);
   t.deepEqual(mute.packets, []);
-  t.deepEqual([...video.failures, ...aac.failures].filter(({ final }) => final), []);
+  t.deepEqual(
+    [...video.failures, ...aac.failures].filter(({ final }) => final),
+    [],
+  );
 });
 
 test.serial('encoders that stay behind go on at a key frame, and it is told', async (t) => {

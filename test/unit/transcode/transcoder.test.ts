@@ -13,7 +13,16 @@ import { until } from '../../support/until.ts';
 import { BEEPS, skewedClocks } from './clocks.ts';
 import { killChildren } from './kills.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
-import { audioEncoding, looped, makeClip, pictureAndSound, secondsOf, Taken, videoEncoding, type Clip } from './sources.ts';
+import {
+  audioEncoding,
+  looped,
+  makeClip,
+  pictureAndSound,
+  secondsOf,
+  Taken,
+  videoEncoding,
+  type Clip,
+} from './sources.ts';
 
 const KILLS = 8;
 /** So small that what is fed ahead goes into pipes: a queue that does not get shorter is left out. */
@@ -52,7 +61,10 @@ test.serial('every frame comes out once with its time, sound without a gap, in w
   t.like(high.formats[0], { module: 'x264', width: 160, height: 88, timebase: { num: 1, den: 90_000 } });
   t.like(aac.formats[0], { module: 'aac', samplerate: 48_000, channels: 2, timebase: { num: 1, den: 48_000 } });
   for (const taken of [aac, opus]) isContinuous(t, taken);
-  t.deepEqual(all.flatMap(({ failures }) => failures), []);
+  t.deepEqual(
+    all.flatMap(({ failures }) => failures),
+    [],
+  );
 });
 
 test.serial('children that are killed at any time are started again, and nothing is missing', async (t) => {
@@ -115,14 +127,18 @@ test.serial('one that takes its time to go after its outputs have ended is start
   const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const path = join(folder, 'ffmpeg');
-  await writeFile(path, `#!/bin/sh
+  await writeFile(
+    path,
+    `#!/bin/sh
 case "$*" in *pipe:0*) ;; *) exec ${FFMPEG7} "$@";; esac
 exec 9<&0
 ${FFMPEG7} "$@" <&9 9<&- &
 exec 0<&- 3>&- 4>&- 9<&-
 wait $!
 sleep 1.5
-`, { mode: 0o755 });
+`,
+    { mode: 0o755 },
+  );
   const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: path } });
   const { input, transcoder, lines } = open(t, source, undefined, codecs);
   const [video, aac] = pictureAndSound(source);
@@ -136,44 +152,58 @@ sleep 1.5
   await until('all is out', () => video.reached > 31 && aac.reached > 31);
   t.is(transcoder.pids.length, 1);
   const told = lines.filter(({ reason }) => reason !== undefined);
-  t.deepEqual(told.map(({ msg }) => msg), ['an encoder process has ended: it is started again']);
+  t.deepEqual(
+    told.map(({ msg }) => msg),
+    ['an encoder process has ended: it is started again'],
+  );
   isWhole(t, video, packets);
   isContinuous(t, aac);
 });
 
-test.serial('other jobs: what was and still is goes on, what is new begins with a key frame, what is gone gets nothing', async (t) => {
-  const source = await clip;
-  const { input, transcoder } = open(t, source);
-  const [one, two, three] = [160, 128, 80].map((width) => new Taken(source.video, videoEncoding({ width }))) as
-    [Taken, Taken, Taken];
-  const twin = new Taken(source.video, videoEncoding({ width: 160 }));
-  const aac = new Taken(source.audio, audioEncoding());
-  const opus = new Taken(source.audio, audioEncoding({ codec: 'OPUS' }));
-  const packets = [...looped(source, 6)];
-  const at = (from: number, to: number) => packets.filter((packet) => secondsOf(packet) >= from && secondsOf(packet) < to);
-  transcoder.setJobs([one.task, two.task, aac.task, opus.task]);
-  await feed(input, at(0, 7.3), [one, two, aac, opus], 3);
-  transcoder.setJobs([one.task, three.task, aac.task, opus.task]);
-  const left = two.packets.length;
-  await feed(input, at(7.3, 12), [one, three, aac, opus], 3);
-  const [pid] = transcoder.pids.slice(-1);
-  transcoder.setJobs([one.task, twin.task, three.task, aac.task, opus.task]);
-  t.is(transcoder.pids.at(-1), pid, 'the same encode for one more needs no other child');
-  t.is(twin.formats.length, 1);
-  await feed(input, at(12, 24), [one, three, aac, opus], 3);
-  await until('all is out', () => [one, twin, three, aac, opus].every(({ reached }) => reached > 23));
-  isWhole(t, one, packets);
-  for (const taken of [aac, opus]) isContinuous(t, taken);
-  t.is(one.formats.length, 1, 'nobody notices');
-  t.is(two.packets.length, left);
-  for (const late of [three, twin]) {
-    t.true(late.packets[0]?.key);
-    const begun = late.packets[0]?.pts as number;
-    isWhole(t, late, packets.filter(({ pts, track }) => track !== source.video || pts >= begun));
-  }
-  t.true((three.packets[0]?.pts as number) <= 7.3 * 90_000, 'from the last key frame on');
-  t.deepEqual(one.failures, []);
-});
+test.serial(
+  'other jobs: what was and still is goes on, what is new begins with a key frame, what is gone gets nothing',
+  async (t) => {
+    const source = await clip;
+    const { input, transcoder } = open(t, source);
+    const [one, two, three] = [160, 128, 80].map((width) => new Taken(source.video, videoEncoding({ width }))) as [
+      Taken,
+      Taken,
+      Taken,
+    ];
+    const twin = new Taken(source.video, videoEncoding({ width: 160 }));
+    const aac = new Taken(source.audio, audioEncoding());
+    const opus = new Taken(source.audio, audioEncoding({ codec: 'OPUS' }));
+    const packets = [...looped(source, 6)];
+    const at = (from: number, to: number) =>
+      packets.filter((packet) => secondsOf(packet) >= from && secondsOf(packet) < to);
+    transcoder.setJobs([one.task, two.task, aac.task, opus.task]);
+    await feed(input, at(0, 7.3), [one, two, aac, opus], 3);
+    transcoder.setJobs([one.task, three.task, aac.task, opus.task]);
+    const left = two.packets.length;
+    await feed(input, at(7.3, 12), [one, three, aac, opus], 3);
+    const [pid] = transcoder.pids.slice(-1);
+    transcoder.setJobs([one.task, twin.task, three.task, aac.task, opus.task]);
+    t.is(transcoder.pids.at(-1), pid, 'the same encode for one more needs no other child');
+    t.is(twin.formats.length, 1);
+    await feed(input, at(12, 24), [one, three, aac, opus], 3);
+    await until('all is out', () => [one, twin, three, aac, opus].every(({ reached }) => reached > 23));
+    isWhole(t, one, packets);
+    for (const taken of [aac, opus]) isContinuous(t, taken);
+    t.is(one.formats.length, 1, 'nobody notices');
+    t.is(two.packets.length, left);
+    for (const late of [three, twin]) {
+      t.true(late.packets[0]?.key);
+      const begun = late.packets[0]?.pts as number;
+      isWhole(
+        t,
+        late,
+        packets.filter(({ pts, track }) => track !== source.video || pts >= begun),
+      );
+    }
+    t.true((three.packets[0]?.pts as number) <= 7.3 * 90_000, 'from the last key frame on');
+    t.deepEqual(one.failures, []);
+  },
+);
 
 test.serial('jobs that are asked for again go on where they were', async (t) => {
   const source = await clip;
@@ -182,7 +212,8 @@ test.serial('jobs that are asked for again go on where they were', async (t) => 
   const all = [video, aac];
   const tasks = all.map(({ task }) => task);
   const packets = [...looped(source, 3)];
-  const at = (from: number, to: number) => packets.filter((packet) => secondsOf(packet) >= from && secondsOf(packet) < to);
+  const at = (from: number, to: number) =>
+    packets.filter((packet) => secondsOf(packet) >= from && secondsOf(packet) < to);
   transcoder.setJobs(tasks);
   await feed(input, at(0, 3.5), all);
   await until('nearly all is out', () => all.every(({ reached }) => reached > 3.3));
@@ -190,7 +221,10 @@ test.serial('jobs that are asked for again go on where they were', async (t) => 
   const idle = all.map(({ packets: { length } }) => length);
   await feed(input, at(3.5, 3.8), []);
   await until('no encoder is at work', () => transcoder.pids.length === 0);
-  t.deepEqual(all.map(({ packets: { length } }) => length), idle);
+  t.deepEqual(
+    all.map(({ packets: { length } }) => length),
+    idle,
+  );
   transcoder.setJobs(tasks);
   await feed(input, at(3.8, 7.5), all);
   await until('nearly all is out', () => all.every(({ reached }) => reached > 7.3));
@@ -202,7 +236,10 @@ test.serial('jobs that are asked for again go on where they were', async (t) => 
   transcoder.setJobs(tasks);
   await feed(input, at(10.2, 12), all);
   await until('all is out', () => all.every(({ reached }) => reached > 11.5));
-  t.deepEqual(all.flatMap(({ packets: of }) => orderFaults(of)), []);
+  t.deepEqual(
+    all.flatMap(({ packets: of }) => orderFaults(of)),
+    [],
+  );
   const resumed = video.packets.find(({ pts }) => pts > 8 * 90_000);
   t.true(resumed?.key);
   t.is(Math.floor((resumed?.pts ?? 0) / 90_000), 10, 'from the last key frame on');
@@ -212,9 +249,8 @@ test.serial('another configuration of the input in mid-stream: no picture is los
   const source = await clip;
   const second = await makeClip({ seconds: 8, width: 160, height: 90, rate: 20, samplerate: 44_100 });
   const { input, transcoder } = open(t, source);
-  const opened = (from: Clip) => [
-    new Taken(from.video, videoEncoding()), new Taken(from.audio, audioEncoding({ codec: 'OPUS' })),
-  ] as const;
+  const opened = (from: Clip) =>
+    [new Taken(from.video, videoEncoding()), new Taken(from.audio, audioEncoding({ codec: 'OPUS' }))] as const;
   const before = opened(source);
   transcoder.setJobs(before.map(({ task }) => task));
   const first = [...looped(source, 2)];
@@ -238,7 +274,10 @@ test.serial('another configuration of the input in mid-stream: no picture is los
   t.deepEqual(video.failures, []);
 });
 
-for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as const) {
+for (const [name, ffmpeg] of [
+  ['ffmpeg 5', undefined],
+  ['ffmpeg 7', FFMPEG7],
+] as const) {
   test.serial(`${name}: an encoder that cannot work is given up, the others go on`, async (t) => {
     const source = await clip;
     const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
@@ -267,7 +306,15 @@ for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as
     const source = await clip;
     const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
     const { input, transcoder } = open(t, source, undefined, codecs);
-    const overlay = { file: '/nowhere/logo.png', format: 'png', left: 0, top: 0, width: 8, height: 8, opacity: 100 } as const;
+    const overlay = {
+      file: '/nowhere/logo.png',
+      format: 'png',
+      left: 0,
+      top: 0,
+      width: 8,
+      height: 8,
+      opacity: 100,
+    } as const;
     const bad = new Taken(source.video, videoEncoding({ overlays: [overlay] }));
     const good = [160, 128, 80].map((width) => new Taken(source.video, videoEncoding({ width })));
     const aac = new Taken(source.audio, audioEncoding());
@@ -281,48 +328,64 @@ for (const [name, ffmpeg] of [['ffmpeg 5', undefined], ['ffmpeg 7', FFMPEG7]] as
     await until('one ffmpeg does the others', () => transcoder.pids.length === 1);
     await feed(input, packets.slice(half), all);
     await until('all is out', () => all.every(({ reached }) => reached > 31));
-    t.deepEqual(all.filter(({ failures }) => failures.some(({ final }) => final)), []);
+    t.deepEqual(
+      all.filter(({ failures }) => failures.some(({ final }) => final)),
+      [],
+    );
     for (const taken of good) isWhole(t, taken, packets);
     isContinuous(t, aac);
   });
 
-  test.serial(`${name}: a picture of nothing but damage costs the sound nothing, and nothing starts again`, async (t) => {
-    const source = await clip;
-    const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
-    const { input, transcoder, lines } = open(t, source, undefined, codecs);
-    const [video, aac] = pictureAndSound(source);
-    transcoder.setJobs([video.task, aac.task]);
-    const random = seeded(4);
-    const damaged = [...looped(source, 4)].map((packet) => {
-      if (packet.track !== source.video) return packet;
-      const data = Buffer.from(packet.data.map(() => Math.floor(random() * 256)));
-      return { ...packet, data };
-    });
-    await feed(input, damaged, [aac]);
-    await until('the sound is out', () => aac.reached > 15);
-    isContinuous(t, aac);
-    t.deepEqual([...aac.failures, ...video.failures], []);
-    t.is(transcoder.pids.length, 1);
-    transcoder.close();
-    t.true(lines.some(({ count }) => Number(count) > 0), 'it is counted');
-    t.true(lines.every(({ msg }) => !/started again/.test(String(msg))));
-  });
+  test.serial(
+    `${name}: a picture of nothing but damage costs the sound nothing, and nothing starts again`,
+    async (t) => {
+      const source = await clip;
+      const codecs = new CodecInventory({
+        log: pino({ level: 'silent' }),
+        env: { ...process.env, KILN_FFMPEG: ffmpeg },
+      });
+      const { input, transcoder, lines } = open(t, source, undefined, codecs);
+      const [video, aac] = pictureAndSound(source);
+      transcoder.setJobs([video.task, aac.task]);
+      const random = seeded(4);
+      const damaged = [...looped(source, 4)].map((packet) => {
+        if (packet.track !== source.video) return packet;
+        const data = Buffer.from(packet.data.map(() => Math.floor(random() * 256)));
+        return { ...packet, data };
+      });
+      await feed(input, damaged, [aac]);
+      await until('the sound is out', () => aac.reached > 15);
+      isContinuous(t, aac);
+      t.deepEqual([...aac.failures, ...video.failures], []);
+      t.is(transcoder.pids.length, 1);
+      transcoder.close();
+      t.true(
+        lines.some(({ count }) => Number(count) > 0),
+        'it is counted',
+      );
+      t.true(lines.every(({ msg }) => !/started again/.test(String(msg))));
+    },
+  );
 }
 
-test.serial('a codec that this machine has not is told at once, once for each who asks, and holds up nobody', async (t) => {
-  const source = await clip;
-  const { input, transcoder } = open(t, source);
-  const none = new Taken(source.video, { ...videoEncoding(), codec: 'VP7' as 'VP8' });
-  const again = new Taken(source.video, none.job.encoding);
-  const aac = new Taken(source.audio, audioEncoding());
-  transcoder.setJobs([none.task, aac.task]);
-  transcoder.setJobs([none.task, again.task, aac.task]);
-  const packets = [...looped(source, 1)];
-  await feed(input, packets, [aac], 100);
-  await until('sound is out', () => aac.reached > 3);
-  transcoder.setJobs([none.task, again.task, aac.task]);
-  for (const { failures } of [none, again]) t.deepEqual(failures, [{ reason: 'this ffmpeg has no encoder for VP7', final: true }]);
-});
+test.serial(
+  'a codec that this machine has not is told at once, once for each who asks, and holds up nobody',
+  async (t) => {
+    const source = await clip;
+    const { input, transcoder } = open(t, source);
+    const none = new Taken(source.video, { ...videoEncoding(), codec: 'VP7' as 'VP8' });
+    const again = new Taken(source.video, none.job.encoding);
+    const aac = new Taken(source.audio, audioEncoding());
+    transcoder.setJobs([none.task, aac.task]);
+    transcoder.setJobs([none.task, again.task, aac.task]);
+    const packets = [...looped(source, 1)];
+    await feed(input, packets, [aac], 100);
+    await until('sound is out', () => aac.reached > 3);
+    transcoder.setJobs([none.task, again.task, aac.task]);
+    for (const { failures } of [none, again])
+      t.deepEqual(failures, [{ reason: 'this ffmpeg has no encoder for VP7', final: true }]);
+  },
+);
 
 test.serial('without an ffmpeg every job fails for good', async (t) => {
   const source = await clip;
@@ -362,8 +425,10 @@ test.serial('what is at work is counted, and nothing is left when the input ends
   const counted = new CodecInventory({ log: pino({ level: 'silent' }) });
   await counted.read();
   const open_ = async () => (await readdir('/proc/self/fd')).length;
-  const active = async () => (await counted.read()).flatMap(({ name, mediaType, metrics: { active: at } }) => (
-    at.decoder + at.encoder > 0 ? [`${mediaType} ${name} ${at.decoder} ${at.encoder}`] : []));
+  const active = async () =>
+    (await counted.read()).flatMap(({ name, mediaType, metrics: { active: at } }) =>
+      at.decoder + at.encoder > 0 ? [`${mediaType} ${name} ${at.decoder} ${at.encoder}`] : [],
+    );
   const files = await open_();
   const pids = new Set<number>();
   for (let round = 0; round < 20; round++) {
@@ -375,7 +440,12 @@ test.serial('what is at work is counted, and nothing is left when the input ends
     for (const packet of looped(source, 1)) input.write(packet);
     if (round % 4 === 0) {
       await until('it works', () => [video, low, opus].every(({ reached }) => reached > 0));
-      t.deepEqual((await active()).sort(), ['Audio default:0 1 0', 'Audio libopus:0 0 1', 'Video default:0 1 0', 'Video x264:0 0 2']);
+      t.deepEqual((await active()).sort(), [
+        'Audio default:0 1 0',
+        'Audio libopus:0 0 1',
+        'Video default:0 1 0',
+        'Video x264:0 0 2',
+      ]);
     } else {
       await until('it has begun', () => transcoder.pids.length > 0);
     }

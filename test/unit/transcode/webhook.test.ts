@@ -12,7 +12,9 @@ import { issue } from '../../support/x509.ts';
 import { AUDIO, RTMP, VIDEO, vhostConfig } from '../core/support.ts';
 
 const profile = (name: string, video: object = { name: 'v', bypass: true }) => ({
-  name, outputStreamName: '${OriginStreamName}', encodes: { videos: [video] },
+  name,
+  outputStreamName: '${OriginStreamName}',
+  encodes: { videos: [video] },
 });
 
 /** Nothing listens there. */
@@ -20,16 +22,22 @@ const NOBODY = 'http://127.0.0.1:1/';
 
 const LOCAL = { onDemand: true, outputProfile: [profile('local')] };
 const USE_LOCAL = {
-  useLocalProfilesOnConnectionFailure: true, useLocalProfilesOnServerDisallow: true, useLocalProfilesOnErrorResponse: true,
+  useLocalProfilesOnConnectionFailure: true,
+  useLocalProfilesOnServerDisallow: true,
+  useLocalProfilesOnErrorResponse: true,
 };
 const USE_NONE = {
-  useLocalProfilesOnConnectionFailure: false, useLocalProfilesOnServerDisallow: false, useLocalProfilesOnErrorResponse: false,
+  useLocalProfilesOnConnectionFailure: false,
+  useLocalProfilesOnServerDisallow: false,
+  useLocalProfilesOnErrorResponse: false,
 };
 
 /** A live input of an application with this webhook. */
 function publish(webhook: object | undefined) {
   const application = {
-    name: 'app', type: 'live', outputProfiles: LOCAL,
+    name: 'app',
+    type: 'live',
+    outputProfiles: LOCAL,
     ...(webhook && { transcodeWebhook: { enable: true, timeout: 60_000, ...webhook } }),
   };
   const registry = new Registry();
@@ -54,22 +62,38 @@ test('without a webhook: the profiles of the application', async (t) => {
 
 test('the control server is asked with the stream as the API shows it, signed, and its profiles are taken', async (t) => {
   const encode = { name: 'v', codec: 'h264', bitrate: '2M', height: 720 };
-  const { url, questions } = await controlServer(t, json({ allowed: true, outputProfiles: { outputProfile: [profile('remote', encode)] } }));
+  const { url, questions } = await controlServer(
+    t,
+    json({ allowed: true, outputProfiles: { outputProfile: [profile('remote', encode)] } }),
+  );
   const { input, decide, lines } = publish({ controlServerUrl: url, secretKey: 'abc123!@#' });
   const decision = await decide();
   t.deepEqual(names(decision), ['remote']);
   t.like('profiles' in decision && decision.profiles, {
-    onDemand: true, decodes: { threadCount: 2 }, outputProfile: [{ encodes: { videos: [{ bitrate: 2_097_152, bFrames: undefined }] } }],
+    onDemand: true,
+    decodes: { threadCount: 2 },
+    outputProfile: [{ encodes: { videos: [{ bitrate: 2_097_152, bFrames: undefined }] } }],
   });
   const [question] = questions;
   t.is(questions.length, 1);
   t.like(question, { method: 'POST', url: '/profiles?for=kiln' });
   t.like(question?.headers, { 'content-type': 'application/json', accept: 'application/json' });
-  t.is(question?.headers['x-ome-signature'], createHmac('sha1', 'abc123!@#').update(question?.body ?? '').digest('base64url'));
+  t.is(
+    question?.headers['x-ome-signature'],
+    createHmac('sha1', 'abc123!@#')
+      .update(question?.body ?? '')
+      .digest('base64url'),
+  );
   const asked = JSON.parse(String(question?.body)) as { stream: { createdTime: string; tracks: object[] } };
   t.like(asked, {
     source: 'TCP://192.0.2.1:1234',
-    stream: { name: 'live', virtualHost: 'default', application: 'app', sourceType: 'Rtmp', sourceUrl: 'TCP://192.0.2.1:1234' },
+    stream: {
+      name: 'live',
+      virtualHost: 'default',
+      application: 'app',
+      sourceType: 'Rtmp',
+      sourceUrl: 'TCP://192.0.2.1:1234',
+    },
   });
   t.is(new Date(asked.stream.createdTime).getTime(), input.createdTime.getTime());
   t.like(asked.stream.tracks[0], { id: 0, type: 'Video', video: { codec: 'H264', width: 1280, height: 720 } });
@@ -86,10 +110,25 @@ test('without a secret key there is no signature', async (t) => {
 
 test('the documented answer, with empty texts for what is not set and keys that mean nothing here', async (t) => {
   const none = { codec: '', bitrate: '', width: '', sar: '' };
-  const video = { name: 'v', bypass: true, active: true, codec: '', profile: '', bitrate: '', width: 0, preset: '', bypassIfMatch: none };
-  const { url } = await controlServer(t, json({
-    allowed: true, reason: '', outputProfiles: { hardwareAcceleration: true, outputProfile: [profile('remote', video)] },
-  }));
+  const video = {
+    name: 'v',
+    bypass: true,
+    active: true,
+    codec: '',
+    profile: '',
+    bitrate: '',
+    width: 0,
+    preset: '',
+    bypassIfMatch: none,
+  };
+  const { url } = await controlServer(
+    t,
+    json({
+      allowed: true,
+      reason: '',
+      outputProfiles: { hardwareAcceleration: true, outputProfile: [profile('remote', video)] },
+    }),
+  );
   const { decide, lines } = publish({ controlServerUrl: url });
   t.deepEqual(names(await decide()), ['remote']);
   t.deepEqual(lines[0]?.ignored, [
@@ -119,7 +158,10 @@ async function falls(t: ExecutionContext, policy: Policy, webhook: object, reaso
 test('the three policies have the defaults of facts/02-config.md', async (t) => {
   t.deepEqual(names(await publish({ controlServerUrl: NOBODY }).decide()), ['local']);
   const disallowing = await controlServer(t, json({ allowed: false }));
-  t.regex(names(await publish({ controlServerUrl: disallowing.url }).decide())[0] ?? '', /disallows it: no reason given/);
+  t.regex(
+    names(await publish({ controlServerUrl: disallowing.url }).decide())[0] ?? '',
+    /disallows it: no reason given/,
+  );
   const failing = await controlServer(t, json({}, 500));
   t.regex(names(await publish({ controlServerUrl: failing.url }).decide())[0] ?? '', /status 500/);
 });
@@ -134,22 +176,49 @@ const WRONG: readonly (readonly [name: string, answer: (response: ServerResponse
   ['a redirect', (response) => void response.writeHead(302, { location: '/elsewhere' }).end(), /status 302/],
   ['no JSON', (response) => void response.end('<html>'), /what is no JSON/],
   ['nothing', (response) => void response.end(), /what is no JSON/],
-  ['JSON nested past all reason', (response) => void response.end('['.repeat(200_000) + ']'.repeat(200_000)), /no JSON|not an object|a list/],
+  [
+    'JSON nested past all reason',
+    (response) => void response.end('['.repeat(200_000) + ']'.repeat(200_000)),
+    /no JSON|not an object|a list/,
+  ],
   ['a list', (response) => void response.end('[]'), /a list is not an object/],
   ['no word on whether it is allowed', (response) => void response.end('{}'), /allowed: is missing/],
-  ['an allowed that is a text', (response) => void response.end('{"allowed":"true"}'), /allowed: "true" is not true or false/],
-  ['profiles that are a text', (response) => void response.end('{"allowed":true,"outputProfiles":"x"}'), /outputProfiles: "x" is not an object/],
-  ['a wrong profile', json({ allowed: true, outputProfiles: { outputProfile: [profile('p', { name: 'v' })] } }),
-    /outputProfile\[0\]\.encodes\.videos\[0\]\.codec: is missing/],
-  ['profiles of one name', json({ allowed: true, outputProfiles: { outputProfile: [profile('p'), profile('p')] } }), /"p" is given twice/],
-  ['more than is taken', (response) => void response.end(Buffer.alloc(1024 * 1024 + 1, ' ')), /larger than 1048576 bytes/],
-  ['without an end', (response) => {
-    const pour = (): void => {
-      while (response.write(Buffer.alloc(65_536, ' '))) continue;
-      response.once('drain', pour);
-    };
-    pour();
-  }, /larger than 1048576 bytes/],
+  [
+    'an allowed that is a text',
+    (response) => void response.end('{"allowed":"true"}'),
+    /allowed: "true" is not true or false/,
+  ],
+  [
+    'profiles that are a text',
+    (response) => void response.end('{"allowed":true,"outputProfiles":"x"}'),
+    /outputProfiles: "x" is not an object/,
+  ],
+  [
+    'a wrong profile',
+    json({ allowed: true, outputProfiles: { outputProfile: [profile('p', { name: 'v' })] } }),
+    /outputProfile\[0\]\.encodes\.videos\[0\]\.codec: is missing/,
+  ],
+  [
+    'profiles of one name',
+    json({ allowed: true, outputProfiles: { outputProfile: [profile('p'), profile('p')] } }),
+    /"p" is given twice/,
+  ],
+  [
+    'more than is taken',
+    (response) => void response.end(Buffer.alloc(1024 * 1024 + 1, ' ')),
+    /larger than 1048576 bytes/,
+  ],
+  [
+    'without an end',
+    (response) => {
+      const pour = (): void => {
+        while (response.write(Buffer.alloc(65_536, ' '))) continue;
+        response.once('drain', pour);
+      };
+      pour();
+    },
+    /larger than 1048576 bytes/,
+  ],
 ];
 
 for (const [name, answer, reason] of WRONG) {
@@ -168,11 +237,19 @@ test('a server that is not there, by port and by name', async (t) => {
 const BROKEN: readonly (readonly [name: string, answer: (response: ServerResponse) => void, reason: RegExp])[] = [
   ['a silent server', () => {}, /no answer within 300 ms/],
   ['a head without a body', (response) => void response.writeHead(200).flushHeaders(), /no answer within 300 ms/],
-  ['a body that stops', (response) => void response.writeHead(200, { 'content-length': 100 }).write('{'), /no answer within 300 ms/],
+  [
+    'a body that stops',
+    (response) => void response.writeHead(200, { 'content-length': 100 }).write('{'),
+    /no answer within 300 ms/,
+  ],
   ['a connection that is cut', (response) => void response.socket?.destroy(), /socket hang up|ECONNRESET/],
-  ['a body that is cut', (response) => {
-    response.writeHead(200, { 'content-length': 100 }).write('{', () => response.socket?.destroy());
-  }, /aborted|ECONNRESET/],
+  [
+    'a body that is cut',
+    (response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{', () => response.socket?.destroy());
+    },
+    /aborted|ECONNRESET/,
+  ],
 ];
 
 for (const [name, answer, reason] of BROKEN) {
@@ -195,7 +272,10 @@ test('a connection failure: a server that does not speak HTTP, one that would ra
   const policy = 'useLocalProfilesOnConnectionFailure';
   const banner = await speaking(t, 'SSH-2.0-OpenSSH_9.2\r\n');
   await falls(t, policy, { controlServerUrl: `http://127.0.0.1:${banner}/` }, /Parse Error/);
-  const switching = await speaking(t, 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+  const switching = await speaking(
+    t,
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+  );
   await falls(t, policy, { controlServerUrl: `http://127.0.0.1:${switching}/` }, /closed without an answer/);
   const { url } = await controlServer(t, json({ allowed: true }));
   await falls(t, policy, { controlServerUrl: url.replace('http:', 'https:') }, /SSL|EPROTO|wrong version/);

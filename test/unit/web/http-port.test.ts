@@ -85,7 +85,10 @@ test('X-Forwarded-Host is believed from trusted networks only', async (t) => {
 
 test('the client of a PROXY header is the client, and X-Forwarded-For goes by its address', async (t) => {
   const { number } = await open(t, { proxyNetworks: loopback, forwardedNetworks: networks('10.0.0.0/8') });
-  for (const [address, ip] of [['203.0.113.7', '203.0.113.7'], ['10.1.1.1', '6.6.6.6']] as const) {
+  for (const [address, ip] of [
+    ['203.0.113.7', '203.0.113.7'],
+    ['10.1.1.1', '6.6.6.6'],
+  ] as const) {
     const socket = await openSocket(t, number);
     socket.write(`PROXY TCP4 ${address} 192.0.2.1 5555 80\r\nGET /who HTTP/1.1\r\nHost: a\r\n`);
     socket.write('X-Forwarded-For: 6.6.6.6\r\nConnection: close\r\n\r\n');
@@ -166,7 +169,9 @@ test('a body beyond 1 MiB is answered 413', async (t) => {
   const { number } = await open(t);
   const send = (size: number) =>
     fetch(`http://127.0.0.1:${number}/body`, {
-      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify('x'.repeat(size)),
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify('x'.repeat(size)),
     });
   t.is((await send(1_000_000)).status, 200);
   t.is((await send(1_048_577)).status, 413);
@@ -189,7 +194,11 @@ test('an offer of another protocol than WebSocket is passed over, where WebSocke
     upgrades.push(headers.upgrade);
     socket.end('HTTP/1.1 404 Not Found\r\n\r\n');
   });
-  for (const [protocol, status] of [['h2c', 200], ['WebSocket', 404], ['TLS/1.0', 200]] as const) {
+  for (const [protocol, status] of [
+    ['h2c', 200],
+    ['WebSocket', 404],
+    ['TLS/1.0', 200],
+  ] as const) {
     const socket = await openSocket(t, number);
     socket.end(`GET /who HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\n\r\n`);
     t.true((await untilEnd(socket)).startsWith(`HTTP/1.1 ${status} `), protocol);

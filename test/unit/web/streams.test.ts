@@ -16,7 +16,10 @@ test('a live stream shows its media, playlists and viewers', (t) => {
   t.false(more);
   t.deepEqual(streams, [
     {
-      app: 'app', stream: 'news', since: output.createdTime.getTime(), viewers: 1,
+      app: 'app',
+      stream: 'news',
+      since: output.createdTime.getTime(),
+      viewers: 1,
       video: { codec: 'H264', width: 1280, height: 720, framerate: 30 },
       audio: { codecs: ['AAC'] },
       llhls: ['llhls.m3u8'],
@@ -61,7 +64,10 @@ test('one name is listed alone; unknown names, and streams without tracks, are n
   t.deepEqual(names('app', 'three'), []);
   t.deepEqual(names('other', 'two'), []);
   t.deepEqual(names('app', 'empty'), []);
-  t.deepEqual(listStreams(vhost, BOTH).streams.map(({ stream }) => stream), ['one', 'two']);
+  t.deepEqual(
+    listStreams(vhost, BOTH).streams.map(({ stream }) => stream),
+    ['one', 'two'],
+  );
 });
 
 test('nothing is listed where access control guards viewers', (t) => {

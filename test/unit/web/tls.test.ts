@@ -21,12 +21,19 @@ interface Setup extends Partial<HttpPortOptions> {
 async function open(t: ExecutionContext, { http2 = true, hosts = ['localhost'], ...options }: Setup = {}) {
   const folder = new CertificateFolder(t);
   const certificates = new CertificateStore({ folder: folder.path, log });
-  const vhost = (name: string) =>
-    ({ name, host: { names: [name], tls: folder.write(name.replaceAll('*', '_'), issue(name)) } });
+  const vhost = (name: string) => ({
+    name,
+    host: { names: [name], tls: folder.write(name.replaceAll('*', '_'), issue(name)) },
+  });
   for (const name of hosts) await certificates.load(vhost(name));
   const port = createHttpPort({ log, tls: { certificates, http2 }, ...options });
-  port.app.get('/who', async ({ ip, hostname, protocol, socket, raw }) =>
-    ({ ip, hostname, protocol, port: socket.remotePort, version: raw.httpVersion }));
+  port.app.get('/who', async ({ ip, hostname, protocol, socket, raw }) => ({
+    ip,
+    hostname,
+    protocol,
+    port: socket.remotePort,
+    version: raw.httpVersion,
+  }));
   port.app.post('/body', async ({ body }) => ({ size: JSON.stringify(body).length }));
   port.app.get('/long', async () => Buffer.alloc(20_000_000, 'x'));
   const number = await port.listen(['127.0.0.1'], 0);
@@ -223,7 +230,8 @@ test('methods that no route has', async (t) => {
   const { number } = await open(t);
   const session = openSession(t, await openTls(t, number, { ALPNProtocols: ['h2'] }));
   for (const [headers, expected] of [
-    [{ ':method': 'PROPFIND', ':path': '/who' }, 404], [{ ':method': 'CONNECT', ':authority': 'a:1' }, 405],
+    [{ ':method': 'PROPFIND', ':path': '/who' }, 404],
+    [{ ':method': 'CONNECT', ':authority': 'a:1' }, 405],
   ] as const) {
     const stream = session.request(headers);
     const [{ ':status': status }] = (await once(stream, 'response')) as [{ ':status': number }];
@@ -235,10 +243,14 @@ test('methods that no route has', async (t) => {
 test('headers beyond the limits end an HTTP/2 request, not its neighbours', async (t) => {
   const { number } = await open(t);
   const session = openSession(t, await openTls(t, number, { ALPNProtocols: ['h2'] }));
-  const ask = (headers: Record<string, string>) => new Promise<number | undefined>((resolve) => {
-    const stream = session.request({ ':path': '/who', ...headers });
-    stream.once('error', () => resolve(undefined)).once('response', ({ ':status': status }) => resolve(status)).resume();
-  });
+  const ask = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve) => {
+      const stream = session.request({ ':path': '/who', ...headers });
+      stream
+        .once('error', () => resolve(undefined))
+        .once('response', ({ ':status': status }) => resolve(status))
+        .resume();
+    });
   t.is(await ask({}), 200, 'from here on both sides know the limits');
   t.is(await ask({ 'x-long': 'x'.repeat(20_000) }), undefined);
   t.is(await ask(Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`x-${index}`, 'y']))), undefined);

@@ -39,7 +39,8 @@ test('an address of a NAT is announced for a socket that its packets reach', (t)
   t.deepEqual(sockets([entry('203.0.113.9', 10000)]), ['udp 0.0.0.0:10000 203.0.113.9']);
   t.deepEqual(sockets([entry('203.0.113.9', 1), entry('203.0.113.10', 1)]), ['udp 0.0.0.0:1 203.0.113.9,203.0.113.10']);
   t.deepEqual(sockets([entry('203.0.113.9', 1), entry('*', 1)]), [
-    'udp 10.0.0.5:1 10.0.0.5,203.0.113.9', 'udp 192.168.1.7:1 192.168.1.7',
+    'udp 10.0.0.5:1 10.0.0.5,203.0.113.9',
+    'udp 192.168.1.7:1 192.168.1.7',
   ]);
 });
 
@@ -54,7 +55,9 @@ test('workers are as many as ports and cores', (t) => {
 });
 
 test('candidates say where to send, UDP before TCP', (t) => {
-  const candidates = hostCandidates(iceSockets([entry('10.0.0.5', 3478, 3478, 'tcp'), entry('10.0.0.5', 10000)], 0, LOCALS, false));
+  const candidates = hostCandidates(
+    iceSockets([entry('10.0.0.5', 3478, 3478, 'tcp'), entry('10.0.0.5', 10000)], 0, LOCALS, false),
+  );
   t.deepEqual(candidates.map(candidateLine), [
     'candidate:1 1 TCP 1520435199 10.0.0.5 3478 typ host tcptype passive',
     'candidate:2 1 UDP 2130706175 10.0.0.5 10000 typ host',

@@ -20,10 +20,13 @@ function lifetime(t: ExecutionContext, { userName = '', credential }: IceServer,
 }
 
 test('credentials are made for each client, and hold as long as is configured', async (t) => {
-  const bind = await bindOf(t, '<IceServers><IceServer><Urls><Url>turn:turn.example:3478?transport=tcp</Url></Urls>' +
-    '<Secret>shared</Secret><Lifetime>600000</Lifetime></IceServer>' +
-    '<IceServer><Urls><Url>stun:stun.example</Url></Urls></IceServer>' +
-    '<IceServer><Urls><Url>turn:other.example</Url></Urls><UserName>u</UserName><Credential>p</Credential></IceServer></IceServers>');
+  const bind = await bindOf(
+    t,
+    '<IceServers><IceServer><Urls><Url>turn:turn.example:3478?transport=tcp</Url></Urls>' +
+      '<Secret>shared</Secret><Lifetime>600000</Lifetime></IceServer>' +
+      '<IceServer><Urls><Url>stun:stun.example</Url></Urls></IceServer>' +
+      '<IceServer><Urls><Url>turn:other.example</Url></Urls><UserName>u</UserName><Credential>p</Credential></IceServer></IceServers>',
+  );
   const [made, stun, fixed] = ask(bind) as [IceServer, IceServer, IceServer];
   const left = lifetime(t, made, 'shared');
   t.true(left > 590 && left <= 601, `${left}`);
@@ -34,15 +37,19 @@ test('credentials are made for each client, and hold as long as is configured', 
   t.notRegex(JSON.stringify(offerFields(ask(bind))), /shared/);
 });
 
-const RELAY = '<IceCandidates><TcpRelay>*:3478</TcpRelay><TcpRelay>198.51.100.1:3479</TcpRelay><TcpRelay>[2001:db8::1]:3478</TcpRelay>';
+const RELAY =
+  '<IceCandidates><TcpRelay>*:3478</TcpRelay><TcpRelay>198.51.100.1:3479</TcpRelay><TcpRelay>[2001:db8::1]:3478</TcpRelay>';
 
 test('the relay is for those who ask for it', async (t) => {
   const bind = await bindOf(t, `${RELAY}<TcpRelaySecret>s</TcpRelaySecret></IceCandidates>`);
-  for (const query of ['', 'transport=udp', 'transport=tcp', 'transport=udptcp', 'transport=x']) t.deepEqual(ask(bind, query), []);
+  for (const query of ['', 'transport=udp', 'transport=tcp', 'transport=udptcp', 'transport=x'])
+    t.deepEqual(ask(bind, query), []);
   for (const query of ['transport=relay', 'transport=ALL']) {
     const [relay] = ask(bind, query) as [IceServer];
     t.deepEqual(relay.urls, [
-      'turn:kiln.example:3478?transport=tcp', 'turn:198.51.100.1:3479?transport=tcp', 'turn:[2001:db8::1]:3478?transport=tcp',
+      'turn:kiln.example:3478?transport=tcp',
+      'turn:198.51.100.1:3479?transport=tcp',
+      'turn:[2001:db8::1]:3478?transport=tcp',
     ]);
     t.true(lifetime(t, relay, 's') > 3600);
   }
@@ -51,7 +58,11 @@ test('the relay is for those who ask for it', async (t) => {
 
 test('the relay is for all where it is forced or the default, and for none without a secret', async (t) => {
   const secret = '<TcpRelaySecret>s</TcpRelaySecret>';
-  t.is(ask(await bindOf(t, `${RELAY}${secret}<TcpRelayForce>true</TcpRelayForce></IceCandidates>`), 'transport=udp').length, 1);
+  t.is(
+    ask(await bindOf(t, `${RELAY}${secret}<TcpRelayForce>true</TcpRelayForce></IceCandidates>`), 'transport=udp')
+      .length,
+    1,
+  );
   for (const transport of ['relay', 'all']) {
     const bind = await bindOf(t, `${RELAY}${secret}<DefaultTransport>${transport}</DefaultTransport></IceCandidates>`);
     t.is(ask(bind).length, 1);
@@ -71,6 +82,8 @@ test('fields of offers and headers of answers', (t) => {
   });
   const secret = '; username="na\\"me"; credential="p"; credential-type="password"';
   t.deepEqual(linkHeaders(servers), [
-    '<stun:a>; rel="ice-server"', `<turn:b>; rel="ice-server"${secret}`, `<turn:c>; rel="ice-server"${secret}`,
+    '<stun:a>; rel="ice-server"',
+    `<turn:b>; rel="ice-server"${secret}`,
+    `<turn:c>; rel="ice-server"${secret}`,
   ]);
 });

@@ -8,7 +8,11 @@ import { MediaWorker } from '../../../src/webrtc/media-worker.ts';
 import { until } from '../../support/until.ts';
 
 async function start(t: ExecutionContext): Promise<MediaWorker> {
-  const worker = await MediaWorker.start(0, [{ protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] }], (error) => t.fail(error.message));
+  const worker = await MediaWorker.start(
+    0,
+    [{ protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] }],
+    (error) => t.fail(error.message),
+  );
   t.teardown(() => worker.close());
   return worker;
 }
@@ -19,12 +23,19 @@ test('a publisher is asked for one key frame a second at most, however often vie
   const codec = offeredCodec('VP8', false, 'All');
   const { mimeType, clockRate, payloadType, feedback } = codec;
   const producer = await worker.produce(near, codec, {
-    codecs: [{ mimeType: mimeType as 'video/VP8', clockRate, payloadType, parameters: {}, rtcpFeedback: [...feedback] }], encodings: [{ ssrc: 9 }],
+    codecs: [
+      { mimeType: mimeType as 'video/VP8', clockRate, payloadType, parameters: {}, rtcpFeedback: [...feedback] },
+    ],
+    encodings: [{ ssrc: 9 }],
   });
   const asked: number[] = [];
   await producer.enableTraceEvent(['pli']);
   producer.on('trace', () => asked.push(performance.now()));
-  const consumer = await far.consume({ producerId: producer.id, rtpCapabilities: receiverCapabilities(codec, []), pipe: true });
+  const consumer = await far.consume({
+    producerId: producer.id,
+    rtpCapabilities: receiverCapabilities(codec, []),
+    pipe: true,
+  });
   const send = (sequence: number, isKey: boolean): void => {
     const packet = Buffer.alloc(40);
     writeRtpHeader(packet, { payloadType, marker: true, sequence, timestamp: sequence * 3000, ssrc: 9 });
@@ -65,7 +76,9 @@ test('what comes in a burst waits for a worker that is held up', async (t) => {
   process.kill(worker.pid, 'SIGSTOP');
   for (let i = 0; i < BURST; i++) await new Promise((sent) => socket.send(Buffer.alloc(PACKET_BYTES), sent));
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
-  const [line = ''] = readFileSync('/proc/net/udp', 'latin1').split('\n').filter((each) => each.includes(`0100007F:${hex} 00000000:0000`));
+  const [line = ''] = readFileSync('/proc/net/udp', 'latin1')
+    .split('\n')
+    .filter((each) => each.includes(`0100007F:${hex} 00000000:0000`));
   process.kill(worker.pid, 'SIGCONT');
   t.is(line.trim().split(/ +/).at(-1), '0', `dropped: ${line}`);
 });

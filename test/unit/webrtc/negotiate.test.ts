@@ -14,14 +14,22 @@ function video(...lines: string[]) {
 const h264 = (type: number, profile: string, mode = 1) => [
   `a=rtpmap:${type} H264/90000`,
   `a=fmtp:${type} level-asymmetry-allowed=1;packetization-mode=${mode};profile-level-id=${profile}`,
-  `a=rtcp-fb:${type} nack`, `a=rtcp-fb:${type} nack pli`, `a=rtcp-fb:${type} ccm fir`, `a=rtcp-fb:${type} transport-cc`,
+  `a=rtcp-fb:${type} nack`,
+  `a=rtcp-fb:${type} nack pli`,
+  `a=rtcp-fb:${type} ccm fir`,
+  `a=rtcp-fb:${type} transport-cc`,
 ];
 const rtx = (type: number, apt: number) => [`a=rtpmap:${type} rtx/90000`, `a=fmtp:${type} apt=${apt}`];
 
 test('prefers constrained baseline with packetization-mode 1, as browsers list it', (t) => {
   const media = video(
-    ...h264(102, '42001f'), ...h264(104, '42001f', 0), ...h264(106, '42e01f', 0), ...h264(108, '42e01f'), ...rtx(109, 108),
-    ...h264(127, '4d001f'), ...h264(39, '640c1f'),
+    ...h264(102, '42001f'),
+    ...h264(104, '42001f', 0),
+    ...h264(106, '42e01f', 0),
+    ...h264(108, '42e01f'),
+    ...rtx(109, 108),
+    ...h264(127, '4d001f'),
+    ...h264(39, '640c1f'),
   );
   t.like(negotiateCodec('H264', media, true), {
     payloadType: 108,
@@ -44,7 +52,11 @@ test('an H.264 without parameters is taken as it stands', (t) => {
 
 test('keeps only feedback and parameters that it understands', (t) => {
   const media = video(
-    'a=rtpmap:96 VP8/90000', 'a=rtcp-fb:* nack pli', 'a=rtcp-fb:96 nack', 'a=rtcp-fb:96 something new', 'a=fmtp:96 max-fs=99',
+    'a=rtpmap:96 VP8/90000',
+    'a=rtcp-fb:* nack pli',
+    'a=rtcp-fb:96 nack',
+    'a=rtcp-fb:96 something new',
+    'a=fmtp:96 max-fs=99',
   );
   const codec = negotiateCodec('VP8', media, false);
   t.deepEqual(codec?.feedback.map(({ type, parameter }) => `${type} ${parameter}`.trim()).sort(), ['nack', 'nack pli']);
@@ -57,7 +69,12 @@ test('leaves out feedback without a type, which mediasoup refuses', (t) => {
 });
 
 test('VP9 and AV1 go in profile 0 only', (t) => {
-  const vp9 = video('a=rtpmap:98 VP9/90000', 'a=fmtp:98 profile-id=2', 'a=rtpmap:100 VP9/90000', 'a=fmtp:100 profile-id=0');
+  const vp9 = video(
+    'a=rtpmap:98 VP9/90000',
+    'a=fmtp:98 profile-id=2',
+    'a=rtpmap:100 VP9/90000',
+    'a=fmtp:100 profile-id=0',
+  );
   t.is(negotiateCodec('VP9', vp9, false)?.payloadType, 100);
   t.is(negotiateCodec('AV1', video('a=rtpmap:45 AV1/90000', 'a=fmtp:45 profile=1'), false), undefined);
   t.is(negotiateCodec('VP8', vp9, false), undefined);
@@ -70,11 +87,15 @@ test('a retransmission whose payload type cannot be given is left out', (t) => {
 
 test('header extensions are answered only under the identifiers that are written', (t) => {
   const supported = senderExtensions({ bandwidthEstimation: 'All', playoutDelay: undefined });
-  const uri = (name: string) => supported.find((extension) => extension.kind === 'video' && extension.uri.includes(name));
+  const uri = (name: string) =>
+    supported.find((extension) => extension.kind === 'video' && extension.uri.includes(name));
   const mid = uri('sdes:mid');
   const cc = uri('transport-wide-cc');
   const media = video(
-    'a=rtpmap:96 VP8/90000', `a=extmap:${mid?.preferredId} ${mid?.uri}`, `a=extmap:14 ${cc?.uri}`, 'a=extmap:5 urn:other',
+    'a=rtpmap:96 VP8/90000',
+    `a=extmap:${mid?.preferredId} ${mid?.uri}`,
+    `a=extmap:14 ${cc?.uri}`,
+    'a=extmap:5 urn:other',
   );
   t.deepEqual(negotiateExtensions(media, supported), [mid]);
 });

@@ -3,7 +3,9 @@ import { parseRemoteDescription, SdpError } from '../../../src/webrtc/remote-des
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT } from '../../support/offers.ts';
 
 test('reads what a sender of media needs', (t) => {
-  const description = parseRemoteDescription(offerOf([OPUS_AUDIO, { ...H264_VIDEO, lines: [...(H264_VIDEO.lines ?? []), 'a=extmap:4/recvonly urn:x'] }]));
+  const description = parseRemoteDescription(
+    offerOf([OPUS_AUDIO, { ...H264_VIDEO, lines: [...(H264_VIDEO.lines ?? []), 'a=extmap:4/recvonly urn:x'] }]),
+  );
   t.like(description, { setup: 'actpass', iceUfrag: 'abcd', fingerprint: { algorithm: 'sha-256' } });
   t.like(description.media[0], { kind: 'audio', mid: '0', receives: true, formats: '111' });
   t.like(description.media[0]?.codecs[0], { name: 'opus', clockRate: 48_000, channels: 2, payloadType: 111 });
@@ -20,26 +22,37 @@ test('who only sends, has switched a section off or says inactive receives nothi
 });
 
 test('names of qualities may be numbers', (t) => {
-  const lines = (list: string) => [...(H264_VIDEO.lines ?? []), 'a=rid:1 send', 'a=rid:2 send', `a=simulcast:send ${list}`];
-  const ridsOf = (list: string) => parseRemoteDescription(offerOf([{ ...H264_VIDEO, direction: 'sendonly', lines: lines(list) }])).media[0]?.rids;
+  const lines = (list: string) => [
+    ...(H264_VIDEO.lines ?? []),
+    'a=rid:1 send',
+    'a=rid:2 send',
+    `a=simulcast:send ${list}`,
+  ];
+  const ridsOf = (list: string) =>
+    parseRemoteDescription(offerOf([{ ...H264_VIDEO, direction: 'sendonly', lines: lines(list) }])).media[0]?.rids;
   t.deepEqual(ridsOf('1'), ['1']);
   t.deepEqual(ridsOf('1;2'), ['1', '2']);
 });
 
 test('one SSRC is of one section', (t) => {
-  const ssrc = (section: typeof H264_VIDEO, ...lines: string[]) => ({ ...section, lines: [...(section.lines ?? []), ...lines] });
+  const ssrc = (section: typeof H264_VIDEO, ...lines: string[]) => ({
+    ...section,
+    lines: [...(section.lines ?? []), ...lines],
+  });
   const offer = (...lines: string[]) => offerOf([ssrc(OPUS_AUDIO, 'a=ssrc:7 cname:x'), ssrc(H264_VIDEO, ...lines)]);
   t.is(parseRemoteDescription(offer('a=ssrc:8 cname:x')).media[1]?.source?.ssrc, 8);
   t.throws(() => parseRemoteDescription(offer('a=ssrc:7 cname:x')), { instanceOf: SdpError });
-  t.throws(() => parseRemoteDescription(offer('a=ssrc-group:FID 8 7', 'a=ssrc:8 cname:x', 'a=ssrc:7 cname:x')), { instanceOf: SdpError });
+  t.throws(() => parseRemoteDescription(offer('a=ssrc-group:FID 8 7', 'a=ssrc:8 cname:x', 'a=ssrc:7 cname:x')), {
+    instanceOf: SdpError,
+  });
   t.throws(() => parseRemoteDescription(offer('a=ssrc-group:FID 8 8', 'a=ssrc:8 cname:x')), { instanceOf: SdpError });
 });
 
 const without = (name: string) => TRANSPORT.filter((line) => !line.startsWith(`a=${name}`));
 const refused: Record<string, string> = {
-  'nothing': '',
+  nothing: '',
   'no SDP': 'hello',
-  'JSON': '{"sdp":"v=0"}',
+  JSON: '{"sdp":"v=0"}',
   'no media': offerOf([]),
   'no fingerprint': offerOf([H264_VIDEO], without('fingerprint')),
   'no ufrag': offerOf([H264_VIDEO], without('ice-ufrag')),

@@ -74,7 +74,12 @@ export class RtpClock {
 
   #isLeftBehind({ offset, seconds }: TrackClock, now: number): boolean {
     const elapsed = now - (this.#latestAt ?? Infinity);
-    return offset !== undefined && elapsed >= 0 && elapsed < RECENT_MS && this.#latest - (seconds + offset) > MAX_SKEW_SECONDS;
+    return (
+      offset !== undefined &&
+      elapsed >= 0 &&
+      elapsed < RECENT_MS &&
+      this.#latest - (seconds + offset) > MAX_SKEW_SECONDS
+    );
   }
 
   #begin(track: TrackClock, now: number): void {

@@ -86,7 +86,8 @@ export class FrameAssembler implements Depacketizer {
 
   #add(payload: Buffer, marker: boolean): void {
     this.#bytes += payload.length;
-    if (++this.#packets > MAX_FRAME_PACKETS || this.#bytes > MAX_FRAME_BYTES) throw new RtpError('a frame is too large');
+    if (++this.#packets > MAX_FRAME_PACKETS || this.#bytes > MAX_FRAME_BYTES)
+      throw new RtpError('a frame is too large');
     const isLast = this.#format.add(payload);
     if (isLast || (marker && this.#believesMarkers)) this.#end();
   }

@@ -64,7 +64,8 @@ export class Mpeg4Audio implements Depacketizer {
     let at = this.#readHeaders(payload);
     const [first] = this.#sizes;
     if (first === undefined) return this.#sink.frame(payload.subarray(at), timestamp);
-    if (this.#missing > 0 || at + first > payload.length) return this.#fragment(payload.subarray(at), first, timestamp, marker);
+    if (this.#missing > 0 || at + first > payload.length)
+      return this.#fragment(payload.subarray(at), first, timestamp, marker);
     let time = timestamp;
     for (const size of this.#sizes) {
       if (at + size > payload.length) throw new RtpError('an access unit is longer than its packet');
@@ -87,7 +88,8 @@ export class Mpeg4Audio implements Depacketizer {
       for (let end = bits - size; reader.position <= end;) {
         if (this.#sizes.length === MAX_UNITS) throw new RtpError('too many access units in a packet');
         this.#sizes.push(reader.read(size));
-        if (reader.read(this.#sizes.length === 1 ? index : indexDelta) !== 0) throw new RtpError('interleaved access units');
+        if (reader.read(this.#sizes.length === 1 ? index : indexDelta) !== 0)
+          throw new RtpError('interleaved access units');
         this.#skipOthers(reader);
       }
       if (this.#sizes.length === 0) throw new RtpError('an MPEG-4 payload of no access unit');

@@ -25,7 +25,7 @@ export abstract class NalFormat implements PayloadFormat {
   /** Takes the units of an aggregation packet, each behind its length in 2 bytes. @throws RtpError */
   protected aggregated(payload: Buffer, start: number): void {
     if (start >= payload.length) throw new RtpError('an aggregation packet of no NAL unit');
-    for (let at = start; at < payload.length; ) {
+    for (let at = start; at < payload.length;) {
       const end = at + 2 <= payload.length ? at + 2 + payload.readUInt16BE(at) : Infinity;
       if (end > payload.length) throw new RtpError('a NAL unit is longer than its aggregation packet');
       // some senders fill up with zeros
@@ -52,7 +52,8 @@ export abstract class NalFormat implements PayloadFormat {
   /** All units, each behind its length in 4 bytes; undefined when there is none, or the last has no end. */
   take(): Buffer | undefined {
     const sizes = this.#sizes;
-    const frame = this.#inFragments || sizes.length === 0 ? undefined : Buffer.allocUnsafe(this.#bytes + 4 * sizes.length);
+    const frame =
+      this.#inFragments || sizes.length === 0 ? undefined : Buffer.allocUnsafe(this.#bytes + 4 * sizes.length);
     if (frame !== undefined) {
       let at = 0;
       let part = 0;

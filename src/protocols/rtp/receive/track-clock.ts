@@ -100,7 +100,9 @@ export class TrackClock {
       return true;
     }
     this.#toldAt = undefined;
-    const agrees = [this.#wall ?? told, this.#candidate].some((known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS);
+    const agrees = [this.#wall ?? told, this.#candidate].some(
+      (known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS,
+    );
     this.#candidate = agrees ? undefined : told;
     if (agrees) this.#believe(told);
     return true;

@@ -82,7 +82,8 @@ export class PortGuard {
   /** Better to serve on without the one rule that needs to know everybody, or without any where there are no filters. */
   #fail(error: unknown, senders: number): void {
     if (!this.#failed) {
-      const why = 'the kernel takes no longer filter (net.core.optmem_max says how long): a hostile SRT caller could hold up this port';
+      const why =
+        'the kernel takes no longer filter (net.core.optmem_max says how long): a hostile SRT caller could hold up this port';
       this.#log.error({ err: error, viewers: senders }, why);
     }
     this.#failed = true;

@@ -1,4 +1,18 @@
-import { and, drop, load, loadHalf, loadLength, pass, setIndex, skip, subtractIndex, toIndex, unless, when, type Instruction } from './bpf.ts';
+import {
+  and,
+  drop,
+  load,
+  loadHalf,
+  loadLength,
+  pass,
+  setIndex,
+  skip,
+  subtractIndex,
+  toIndex,
+  unless,
+  when,
+  type Instruction,
+} from './bpf.ts';
 
 /** What a peer may acknowledge, or ask for again, of what it was sent. */
 export interface Window {
@@ -18,10 +32,23 @@ const SOCKET_AT = UDP_HEAD + 12;
 const BODY = UDP_HEAD + SRT_HEAD;
 const FIRST_CONTROL = 0x8000;
 const CONTROL = {
-  handshake: 0x8000, keepAlive: 0x8001, ack: 0x8002, nak: 0x8003, shutdown: 0x8005, ackAck: 0x8006, dropRequest: 0x8007, extension: 0xffff,
+  handshake: 0x8000,
+  keepAlive: 0x8001,
+  ack: 0x8002,
+  nak: 0x8003,
+  shutdown: 0x8005,
+  ackAck: 0x8006,
+  dropRequest: 0x8007,
+  extension: 0xffff,
 } as const;
 const PASSING = [CONTROL.keepAlive, CONTROL.shutdown, CONTROL.ackAck, CONTROL.extension];
-const HANDSHAKE = { sequence: BODY + 8, packetBytes: BODY + 12, window: BODY + 16, type: BODY + 20, lastWord: BODY + 44 } as const;
+const HANDSHAKE = {
+  sequence: BODY + 8,
+  packetBytes: BODY + 12,
+  window: BODY + 16,
+  type: BODY + 20,
+  lastWord: BODY + 44,
+} as const;
 const INDUCTION = 1;
 const CONCLUSION = 0xffff_ffff;
 const ACK = { sequence: BODY, rtt: BODY + 4, rttVariance: BODY + 8, minBytes: 16, maxBytes: 32 } as const;
@@ -64,20 +91,31 @@ export function rules(windows: readonly Window[] | undefined): Instruction[] {
 function handshake(): Instruction[] {
   return [
     load(HANDSHAKE.lastWord),
-    load(HANDSHAKE.type), ...when('equal', INDUCTION, [pass()]), ...unless('equal', CONCLUSION, [drop()]),
-    load(HANDSHAKE.sequence), ...when('above', MAX_SEQUENCE, [drop()]),
-    load(HANDSHAKE.packetBytes), ...unless('atLeast', MIN_PACKET_BYTES, [drop()]), ...when('above', MAX_PACKET_BYTES, [drop()]),
-    load(HANDSHAKE.window), ...unless('atLeast', MIN_WINDOW, [drop()]), ...when('above', MAX_WINDOW, [drop()]),
+    load(HANDSHAKE.type),
+    ...when('equal', INDUCTION, [pass()]),
+    ...unless('equal', CONCLUSION, [drop()]),
+    load(HANDSHAKE.sequence),
+    ...when('above', MAX_SEQUENCE, [drop()]),
+    load(HANDSHAKE.packetBytes),
+    ...unless('atLeast', MIN_PACKET_BYTES, [drop()]),
+    ...when('above', MAX_PACKET_BYTES, [drop()]),
+    load(HANDSHAKE.window),
+    ...unless('atLeast', MIN_WINDOW, [drop()]),
+    ...when('above', MAX_WINDOW, [drop()]),
     pass(),
   ];
 }
 
 function dropRequest(): Instruction[] {
   return [
-    load(DROP_REQUEST.first), ...when('above', MAX_SEQUENCE, [drop()]),
+    load(DROP_REQUEST.first),
+    ...when('above', MAX_SEQUENCE, [drop()]),
     toIndex(),
-    load(DROP_REQUEST.last), ...when('above', MAX_SEQUENCE, [drop()]),
-    subtractIndex(), and(MAX_SEQUENCE), ...when('above', MAX_DROPPED, [drop()]),
+    load(DROP_REQUEST.last),
+    ...when('above', MAX_SEQUENCE, [drop()]),
+    subtractIndex(),
+    and(MAX_SEQUENCE),
+    ...when('above', MAX_DROPPED, [drop()]),
     pass(),
   ];
 }
@@ -85,10 +123,15 @@ function dropRequest(): Instruction[] {
 /** Goes on with what is no acknowledgement, and with a sane one. One of four bytes alone, which libsrt looks at the least, does without. */
 function acknowledgement(): Instruction[] {
   return when('equal', CONTROL.ack, [
-    loadLength(), ...unless('atLeast', BODY + ACK.minBytes, [drop()]), ...when('above', BODY + ACK.maxBytes, [drop()]),
-    load(ACK.sequence), ...when('above', MAX_SEQUENCE, [drop()]),
-    load(ACK.rtt), ...when('above', MAX_RTT, [drop()]),
-    load(ACK.rttVariance), ...when('above', MAX_RTT_VARIANCE, [drop()]),
+    loadLength(),
+    ...unless('atLeast', BODY + ACK.minBytes, [drop()]),
+    ...when('above', BODY + ACK.maxBytes, [drop()]),
+    load(ACK.sequence),
+    ...when('above', MAX_SEQUENCE, [drop()]),
+    load(ACK.rtt),
+    ...when('above', MAX_RTT, [drop()]),
+    load(ACK.rttVariance),
+    ...when('above', MAX_RTT_VARIANCE, [drop()]),
   ]);
 }
 
@@ -105,7 +148,10 @@ function find(windows: readonly Window[]): Instruction[] {
   const search = branch(windows.toSorted((a, b) => a.socket - b.socket));
   return [
     ...search.map((step, index) => (step === FOUND ? skip(search.length - index - 1) : step)),
-    load(BODY), and(MAX_SEQUENCE), subtractIndex(), and(MAX_SEQUENCE),
+    load(BODY),
+    and(MAX_SEQUENCE),
+    subtractIndex(),
+    and(MAX_SEQUENCE),
     ...when('atLeast', WINDOW_NUMBERS, [drop()]),
     pass(),
   ];

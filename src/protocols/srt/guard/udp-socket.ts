@@ -20,7 +20,13 @@ interface Libc {
   readonly socket: (domain: number, type: number, protocol: number) => number;
   readonly bind: (fd: number, address: Buffer, length: number) => number;
   readonly setOption: (fd: number, level: number, name: number, value: Buffer, length: number) => number;
-  readonly attachFilter: (fd: number, level: number, name: number, value: { len: number; filter: Buffer }, length: number) => number;
+  readonly attachFilter: (
+    fd: number,
+    level: number,
+    name: number,
+    value: { len: number; filter: Buffer },
+    length: number,
+  ) => number;
   readonly fcntl: (fd: number, command: number, argument: number) => number;
   readonly close: (fd: number) => number;
 }

@@ -6,8 +6,19 @@ import { holdFor } from '../hold.ts';
 import { markOf } from '../position.ts';
 import type { OwnStream } from '../own-stream.ts';
 import {
-  ERROR_HEADER, FORMS, HELD_MS, KIND_HEADER, prefixOf, read, readPath, Report, TYPE_HEADER, type Asked, type ChunklistState,
-  type MasterState, type Verdict,
+  ERROR_HEADER,
+  FORMS,
+  HELD_MS,
+  KIND_HEADER,
+  prefixOf,
+  read,
+  readPath,
+  Report,
+  TYPE_HEADER,
+  type Asked,
+  type ChunklistState,
+  type MasterState,
+  type Verdict,
 } from './wire.ts';
 
 /** For how long a segment that was put together for a node is kept for the others: they ask when it has just come. */
@@ -52,7 +63,9 @@ function master(stream: OwnStream, { file, query }: Asked): PeerResponse {
   if (template === undefined) return content(null, 201);
   const session = query.get('session');
   const state: MasterState = {
-    run: stream.run, template: template.text, ...(session !== null && { token: stream.issue(session) }),
+    run: stream.run,
+    template: template.text,
+    ...(session !== null && { token: stream.issue(session) }),
   };
   return content(state);
 }
@@ -73,9 +86,22 @@ async function chunklist(stream: OwnStream, { app, stream: name, file, query }: 
   if (position === undefined && rendition.continues) throw kilnError('streamInterrupted');
   if (position === undefined) return content(null, 201);
   const forms = query.get('forms')?.split(',') ?? [];
-  const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [form, rendition.text(form).plain.toString()]);
-  const { run, package: { edition, interrupted, targetDuration } } = stream;
-  const state: ChunklistState = { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
+  const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [
+    form,
+    rendition.text(form).plain.toString(),
+  ]);
+  const {
+    run,
+    package: { edition, interrupted, targetDuration },
+  } = stream;
+  const state: ChunklistState = {
+    run,
+    edition,
+    interrupted,
+    targetDuration,
+    position,
+    texts: Object.fromEntries(texts),
+  };
   return content(state);
 }
 

@@ -1,4 +1,11 @@
-import { OutcomeUnknownError, UnreachableError, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import {
+  OutcomeUnknownError,
+  UnreachableError,
+  type Cluster,
+  type NodeIdentity,
+  type PeerRequest,
+  type PeerResponse,
+} from '#cluster';
 import type { Application } from '../../../core/application.ts';
 import { KilnError, kilnError, type ErrorCode } from '../../../errors.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
@@ -138,7 +145,8 @@ export class OwnerLink {
 
   /** Asks who did not answer before, if nobody else does, or has done so just now. */
   async #try(owner: NodeIdentity, call: Call): Promise<PeerResponse> {
-    if (this.#trying || performance.now() - this.#triedAt < RETRY_MS) throw new AwayError(`node ${owner.id} does not answer`);
+    if (this.#trying || performance.now() - this.#triedAt < RETRY_MS)
+      throw new AwayError(`node ${owner.id} does not answer`);
     this.#trying = true;
     try {
       return await this.#forward(owner, { ...call, holdMs: 0 });
@@ -168,7 +176,10 @@ export class OwnerLink {
   }
 
   #requestOf({ what, file, query, body, holdMs = 0 }: Call): PeerRequest {
-    const { application: { vhost, name: app }, name: stream } = this.#options;
+    const {
+      application: { vhost, name: app },
+      name: stream,
+    } = this.#options;
     const whole = new URLSearchParams(query);
     if (holdMs > 0) whole.set('hold', String(holdMs));
     return {

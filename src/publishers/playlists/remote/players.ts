@@ -83,7 +83,8 @@ export class RemotePlayers {
       present.see();
       return present;
     }
-    if (this.#isRefused(token) || this.#options.tokens.verify(token) === undefined) throw kilnError('playlistSessionRefused');
+    if (this.#isRefused(token) || this.#options.tokens.verify(token) === undefined)
+      throw kilnError('playlistSessionRefused');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
     const player = present ?? this.#remember(token);
     if (!this.#options.isAway()) return this.#introduce(player);
@@ -144,7 +145,8 @@ export class RemotePlayers {
   async #reportAll(): Promise<void> {
     this.#reportedAt = performance.now();
     const changed = [...this.#players.values()].filter((player) => player.changed);
-    for (let at = 0; at === 0 || at < changed.length; at += MAX_REPORTED) await this.#tell(changed.slice(at, at + MAX_REPORTED));
+    for (let at = 0; at === 0 || at < changed.length; at += MAX_REPORTED)
+      await this.#tell(changed.slice(at, at + MAX_REPORTED));
   }
 
   async #tell(players: readonly RemotePlayer[]): Promise<void> {

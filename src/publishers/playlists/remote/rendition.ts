@@ -72,7 +72,10 @@ export class RemoteRendition implements Chunklist {
   }
 
   get interrupted(): boolean {
-    const { ended, link: { lost } } = this.#context;
+    const {
+      ended,
+      link: { lost },
+    } = this.#context;
     return ended || lost || this.#silent || this.#unbegun || this.#told?.interrupted === true;
   }
 
@@ -198,7 +201,8 @@ export class RemoteRendition implements Chunklist {
       // what an owner of the past said, or an older call, counts no more
       if (owner !== link.owner) return;
       this.#unbegun = state === undefined;
-      if (state !== undefined && !(this.#told?.from === owner && state.edition < this.#told.edition)) this.#apply(state, owner);
+      if (state !== undefined && !(this.#told?.from === owner && state.edition < this.#told.edition))
+        this.#apply(state, owner);
     } finally {
       this.#pending.delete(pending);
     }

@@ -68,7 +68,15 @@ export class RemoteStreams {
     if (config === undefined || application.closed) return undefined;
     const { form, cluster, directory, tokens, log } = this.#options;
     const stream = new RemoteStream({
-      form, cluster, directory, application, config, name, owner, cache: this.#cache, tokens: tokens(application, name),
+      form,
+      cluster,
+      directory,
+      application,
+      config,
+      name,
+      owner,
+      cache: this.#cache,
+      tokens: tokens(application, name),
       log: log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` }),
     });
     let streams = this.#streams.get(application);

@@ -42,7 +42,13 @@ export interface Asked extends StreamPath {
 }
 
 /** The path of a call. */
-export function pathOf(form: HlsForm, { vhost, app, stream }: StreamPath, what: Wanted, file: string, query: URLSearchParams): string {
+export function pathOf(
+  form: HlsForm,
+  { vhost, app, stream }: StreamPath,
+  what: Wanted,
+  file: string,
+  query: URLSearchParams,
+): string {
   const path = `${prefixOf(form)}${joinKey(vhost, app, stream, what, file)}`;
   return query.size === 0 ? path : `${path}?${query}`;
 }
@@ -64,25 +70,36 @@ export const ChunklistState = Type.Object({
   /** Seconds. */
   targetDuration: Type.Number({ minimum: 1 }),
   position: Type.Object({
-    newest: Type.Optional(Counted), open: Type.Optional(Counted), partTarget: Type.Number(),
+    newest: Type.Optional(Counted),
+    open: Type.Optional(Counted),
+    partTarget: Type.Number(),
   }),
   texts: Type.Object({
-    full: Type.Optional(Type.String()), delta: Type.Optional(Type.String()), legacy: Type.Optional(Type.String()),
+    full: Type.Optional(Type.String()),
+    delta: Type.Optional(Type.String()),
+    legacy: Type.Optional(Type.String()),
   }),
 });
 /** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
 
 /** A master playlist for whoever may come, and the token of the session that was named. */
-export const MasterState = Type.Object({ run: Type.String(), template: Type.String(), token: Type.Optional(Type.String()) });
+export const MasterState = Type.Object({
+  run: Type.String(),
+  template: Type.String(),
+  token: Type.Optional(Type.String()),
+});
 /** See its schema. */
 export type MasterState = Static<typeof MasterState>;
 
 /** Players that a node serves: token, bytes since the last report, milliseconds since it was seen. */
 export const Report = Type.Object({
-  players: Type.Array(Type.Tuple([Type.String({ maxLength: 512 }), Type.Number({ minimum: 0 }), Type.Number({ minimum: 0 })]), {
-    maxItems: MAX_REPORTED,
-  }),
+  players: Type.Array(
+    Type.Tuple([Type.String({ maxLength: 512 }), Type.Number({ minimum: 0 }), Type.Number({ minimum: 0 })]),
+    {
+      maxItems: MAX_REPORTED,
+    },
+  ),
   /** Of those who are not counted. */
   bytes: Type.Number({ minimum: 0 }),
 });
@@ -90,7 +107,11 @@ export const Report = Type.Object({
 export type Report = Static<typeof Report>;
 
 const Verdict = Type.Union([
-  Type.Literal('counted'), Type.Literal('uncounted'), Type.Literal('kicked'), Type.Literal('refused'), Type.Literal('full'),
+  Type.Literal('counted'),
+  Type.Literal('uncounted'),
+  Type.Literal('kicked'),
+  Type.Literal('refused'),
+  Type.Literal('full'),
 ]);
 /** What a player is to its stream; `refused`: now, as while another viewer has its name. */
 export type Verdict = Static<typeof Verdict>;

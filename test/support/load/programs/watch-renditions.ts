@@ -51,7 +51,9 @@ const commands = {
   async start(urls: { readonly source: string; readonly encoded: readonly string[] }): Promise<void> {
     source = await Rendition.start(urls.source);
     encoded = await Promise.all(urls.encoded.map((url) => Rendition.start(url)));
-    await until('a picture of every rendition', () => [source, ...encoded].every((one) => (one?.arrivals.length ?? 0) > 0));
+    await until('a picture of every rendition', () =>
+      [source, ...encoded].every((one) => (one?.arrivals.length ?? 0) > 0),
+    );
   },
 
   /**

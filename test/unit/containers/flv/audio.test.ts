@@ -52,13 +52,21 @@ const TRACKS: readonly (readonly [string, string, AudioTag['packet'], readonly T
   ['the header of one track', `95 00 ${MP4A} ff 1190`, 'config', [{ trackId: 255, codec: 'AAC', data: hex('1190') }]],
   ['the end of one track', `95 02 ${OPUS} 00`, 'end', [{ trackId: 0, codec: 'OPUS', data: hex('') }]],
   [
-    'many tracks', `95 11 ${OPUS} 00 000001 aa 01 000002 bbbb`, 'frame',
-    [{ trackId: 0, codec: 'OPUS', data: hex('aa') }, { trackId: 1, codec: 'OPUS', data: hex('bbbb') }],
+    'many tracks',
+    `95 11 ${OPUS} 00 000001 aa 01 000002 bbbb`,
+    'frame',
+    [
+      { trackId: 0, codec: 'OPUS', data: hex('aa') },
+      { trackId: 1, codec: 'OPUS', data: hex('bbbb') },
+    ],
   ],
   [
-    'many tracks of many codecs', `95 21 ${MP4A} 00 000002 21aa ${OPUS} 01 000001 fc ${MP3} 05 000000`, 'frame',
+    'many tracks of many codecs',
+    `95 21 ${MP4A} 00 000002 21aa ${OPUS} 01 000001 fc ${MP3} 05 000000`,
+    'frame',
     [
-      { trackId: 0, codec: 'AAC', data: hex('21aa') }, { trackId: 1, codec: 'OPUS', data: hex('fc') },
+      { trackId: 0, codec: 'AAC', data: hex('21aa') },
+      { trackId: 1, codec: 'OPUS', data: hex('fc') },
       { trackId: 5, codec: 'MP3', data: hex('') },
     ],
   ],
@@ -66,21 +74,33 @@ const TRACKS: readonly (readonly [string, string, AudioTag['packet'], readonly T
 
 for (const [name, bytes, packet, tracks] of TRACKS) {
   test(`${name}, both ways`, (t) => {
-    t.deepEqual(read(hex(bytes)), tracks.map((track) => ({ ...track, packet, nanos: 0 })));
+    t.deepEqual(
+      read(hex(bytes)),
+      tracks.map((track) => ({ ...track, packet, nanos: 0 })),
+    );
     t.deepEqual(buildAudioTracks(packet, tracks), hex(bytes));
   });
 }
 
 test('a modifier in front of several tracks goes for all of them', (t) => {
   const tags = read(hex(`97 02 000064 05 11 ${OPUS} 00 000001 aa 01 000001 bb`));
-  t.deepEqual(tags.map(({ trackId, nanos }) => [trackId, nanos]), [[0, 100], [1, 100]]);
+  t.deepEqual(
+    tags.map(({ trackId, nanos }) => [trackId, nanos]),
+    [
+      [0, 100],
+      [1, 100],
+    ],
+  );
 });
 
 test('what stands in front of a fault in a tag is given', (t) => {
   const given: number[] = [];
-  t.throws(() => {
-    for (const { trackId } of audioParts(hex(`95 11 ${OPUS} 00 000001 aa 01 0000ff bb`))) given.push(trackId);
-  }, { instanceOf: FlvError });
+  t.throws(
+    () => {
+      for (const { trackId } of audioParts(hex(`95 11 ${OPUS} 00 000001 aa 01 0000ff bb`))) given.push(trackId);
+    },
+    { instanceOf: FlvError },
+  );
   t.deepEqual(given, [0]);
 });
 
@@ -97,7 +117,8 @@ test('a tag holds no more tracks than there are ids', (t) => {
 });
 
 test('a speaker layout is passed over', (t) => {
-  for (const bytes of [`94 ${OPUS} 01 06 0000003f`, `95 04 ${OPUS} 01 01 06 0000003f`]) t.deepEqual(read(hex(bytes)), []);
+  for (const bytes of [`94 ${OPUS} 01 06 0000003f`, `95 04 ${OPUS} 01 01 06 0000003f`])
+    t.deepEqual(read(hex(bytes)), []);
 });
 
 test('the two forms are told apart', (t) => {
@@ -107,11 +128,19 @@ test('the two forms are told apart', (t) => {
 });
 
 for (const [name, bytes] of [
-  ['an empty tag', ''], ['PCM', '3f 00'], ['Speex', 'b2 00'], ['AAC without a packet type', 'af'],
-  ['FLAC', '91 664c6143 00'], ['a FourCC that is cut off', '91 4f70'], ['an unknown packet type', `93 ${OPUS} 00`],
-  ['a track longer than its tag', `95 11 ${OPUS} 00 0000ff aa`], ['several tracks that are none', `95 01 ${OPUS}`],
-  ['a size of a track that is cut off', `95 11 ${OPUS} 00 0000`], ['no kind of several tracks', '95'],
-  ['several tracks inside several tracks', `95 05 ${OPUS} 00`], ['an unknown kind of several tracks', `95 31 ${OPUS} 00`],
+  ['an empty tag', ''],
+  ['PCM', '3f 00'],
+  ['Speex', 'b2 00'],
+  ['AAC without a packet type', 'af'],
+  ['FLAC', '91 664c6143 00'],
+  ['a FourCC that is cut off', '91 4f70'],
+  ['an unknown packet type', `93 ${OPUS} 00`],
+  ['a track longer than its tag', `95 11 ${OPUS} 00 0000ff aa`],
+  ['several tracks that are none', `95 01 ${OPUS}`],
+  ['a size of a track that is cut off', `95 11 ${OPUS} 00 0000`],
+  ['no kind of several tracks', '95'],
+  ['several tracks inside several tracks', `95 05 ${OPUS} 00`],
+  ['an unknown kind of several tracks', `95 31 ${OPUS} 00`],
   ['a FourCC of a track that is cut off', '95 21 4f70'],
 ] as const) {
   test(`refuse ${name}`, (t) => {

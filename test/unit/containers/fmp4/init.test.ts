@@ -27,7 +27,10 @@ test('mp4box reads codec, size and timescale of H.264', (t) => {
   const [track] = tracks;
   t.like(track, { id: 1, codec: 'avc1.64001f', timescale: 90_000, language: 'und' });
   t.like(track?.video, { width: 1280, height: 720 });
-  t.deepEqual(parseBoxes(bytes).map(({ type }) => type), ['ftyp', 'moov']);
+  t.deepEqual(
+    parseBoxes(bytes).map(({ type }) => type),
+    ['ftyp', 'moov'],
+  );
 });
 
 test('mp4box reads codec, rate and channels of AAC', (t) => {
@@ -49,7 +52,10 @@ test('the decoder configuration is carried as it is', (t) => {
   const stsd = findBox(initSegment(videoTrack({ config: AVC_HIGH })), 'stsd') as Buffer;
   t.true(stsd.includes(AVC_HIGH));
   const sound = findBox(initSegment(audioTrack()), 'stsd') as Buffer;
-  t.is(sound.toString('hex', 8 + 36), `00000027657364730000000003190000000411401500000000000000000000000502${AAC_LC.toString('hex')}060102`);
+  t.is(
+    sound.toString('hex', 8 + 36),
+    `00000027657364730000000003190000000411401500000000000000000000000502${AAC_LC.toString('hex')}060102`,
+  );
 });
 
 test('a long configuration gets a descriptor size of four bytes', (t) => {
@@ -59,14 +65,23 @@ test('a long configuration gets a descriptor size of four bytes', (t) => {
 });
 
 test('a rate beyond 16 bits is left to the decoder configuration', (t) => {
-  const stsd = findBox(initSegment(audioTrack({ samplerate: 96_000, timebase: { num: 1, den: 96_000 } })), 'stsd') as Buffer;
+  const stsd = findBox(
+    initSegment(audioTrack({ samplerate: 96_000, timebase: { num: 1, den: 96_000 } })),
+    'stsd',
+  ) as Buffer;
   t.is(stsd.readUInt32BE(8 + 32), 0);
 });
 
 test('what has no place in MP4 is refused by name', (t) => {
-  t.throws(() => initSegment(videoTrack({ codec: 'VP8', config: undefined })), { instanceOf: UnsupportedTrackError, message: /VP8/ });
+  t.throws(() => initSegment(videoTrack({ codec: 'VP8', config: undefined })), {
+    instanceOf: UnsupportedTrackError,
+    message: /VP8/,
+  });
   t.throws(() => initSegment(audioTrack({ codec: 'MP3' })), { instanceOf: UnsupportedTrackError, message: /MP3/ });
-  t.throws(() => initSegment(videoTrack({ config: undefined })), { instanceOf: UnsupportedTrackError, message: /configuration/ });
+  t.throws(() => initSegment(videoTrack({ config: undefined })), {
+    instanceOf: UnsupportedTrackError,
+    message: /configuration/,
+  });
 });
 
 test('absurd values of a source are cut to what fits', (t) => {

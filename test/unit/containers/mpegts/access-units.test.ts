@@ -5,8 +5,12 @@ import type { PesHeader } from '../../../../src/containers/mpegts/pes-header.ts'
 function setUp(codec: 'H264' | 'H265' = 'H264') {
   const units: AccessUnit[] = [];
   const damaged: string[] = [];
-  const cutter = new AccessUnits(codec, { unit: (unit) => units.push(unit), damaged: (reason) => damaged.push(reason) });
-  const push = (payload: Buffer, pts?: number, dts = pts) => cutter.push({ pts, dts, told: payload.length + 8 } as PesHeader, payload);
+  const cutter = new AccessUnits(codec, {
+    unit: (unit) => units.push(unit),
+    damaged: (reason) => damaged.push(reason),
+  });
+  const push = (payload: Buffer, pts?: number, dts = pts) =>
+    cutter.push({ pts, dts, told: payload.length + 8 } as PesHeader, payload);
   /** In a packet of open length. */
   const pushOpen = (payload: Buffer, pts: number) => cutter.push({ pts, dts: pts, told: 0 } as PesHeader, payload);
   return { cutter, units, damaged, push, pushOpen };
@@ -16,7 +20,11 @@ const DELIMITER = Buffer.from('0000000109f0', 'hex');
 const slice = (fill: number, bytes = 10) => Buffer.concat([Buffer.from('00000165', 'hex'), Buffer.alloc(bytes, fill)]);
 const picture = (fill: number, bytes?: number) => Buffer.concat([DELIMITER, slice(fill, bytes)]);
 const lengths = (fill: number, bytes = 10) =>
-  Buffer.concat([Buffer.from('0000000209f0', 'hex'), Buffer.from([0, 0, (bytes + 1) >> 8, (bytes + 1) & 0xff, 0x65]), Buffer.alloc(bytes, fill)]);
+  Buffer.concat([
+    Buffer.from('0000000209f0', 'hex'),
+    Buffer.from([0, 0, (bytes + 1) >> 8, (bytes + 1) & 0xff, 0x65]),
+    Buffer.alloc(bytes, fill),
+  ]);
 
 test('a picture in a packet, with its times', (t) => {
   const { units, push } = setUp();
@@ -35,7 +43,10 @@ test('several pictures in a packet get times of their own', (t) => {
   push(picture(1), 0);
   push(picture(2), 3003);
   push(Buffer.concat([picture(3), picture(4), picture(5)]), 6006);
-  t.deepEqual(units.map(({ time }) => time), [0, 3003, 6006, 9009, 12_012]);
+  t.deepEqual(
+    units.map(({ time }) => time),
+    [0, 3003, 6006, 9009, 12_012],
+  );
   t.deepEqual(units.at(-1)?.data, lengths(5));
 });
 
@@ -57,7 +68,10 @@ test('a picture without times follows the one before', (t) => {
   push(picture(2), 1000);
   push(picture(3), 4000);
   push(picture(4));
-  t.deepEqual(units.map(({ time }) => time), [1000, 4000, 7000]);
+  t.deepEqual(
+    units.map(({ time }) => time),
+    [1000, 4000, 7000],
+  );
   t.deepEqual(damaged, ['a picture without a time']);
 });
 
@@ -67,7 +81,13 @@ test('a picture that goes on in packets without times, when it is long; shorter 
   t.is(units.length, 0);
   push(Buffer.alloc(1000, 1));
   push(picture(2), 3000);
-  t.deepEqual(units.map(({ data, time }) => [data.length, time]), [[lengths(1, 66_400).length, 0], [lengths(2).length, 3000]]);
+  t.deepEqual(
+    units.map(({ data, time }) => [data.length, time]),
+    [
+      [lengths(1, 66_400).length, 0],
+      [lengths(2).length, 3000],
+    ],
+  );
   t.deepEqual(damaged, []);
 });
 
@@ -89,7 +109,10 @@ test('one of open length is given out at once, however long it is', (t) => {
   const { units, pushOpen } = setUp();
   pushOpen(picture(1, 65_400), 0);
   pushOpen(picture(2, 200_000), 3000);
-  t.deepEqual(units.map(({ time }) => time), [0, 3000]);
+  t.deepEqual(
+    units.map(({ time }) => time),
+    [0, 3000],
+  );
 });
 
 test('a packet that is damaged delays pictures for a while, and not for ever', (t) => {
@@ -118,7 +141,10 @@ test('what is lost is not put together, and what is held has a limit', (t) => {
   push(picture(2, 65_400), 3000);
   for (let i = 0; i < 150; i++) push(Buffer.alloc(60_000, 2));
   t.deepEqual(units, []);
-  t.deepEqual(new Set(damaged), new Set(['a picture that goes on in another PES packet', 'a picture of too many bytes']));
+  t.deepEqual(
+    new Set(damaged),
+    new Set(['a picture that goes on in another PES packet', 'a picture of too many bytes']),
+  );
 });
 
 test('as many NAL units as a picture may have', (t) => {

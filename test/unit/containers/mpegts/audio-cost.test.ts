@@ -21,11 +21,26 @@ severalBlocks[6] = 3;
 
 /** What is repeated, of each form: what encoders send, and what costs most for each byte. */
 const FILLS: Readonly<Record<AudioForm, { good: Buffer; bad: readonly Buffer[] }>> = {
-  'ADTS': { good: adts(2, 250), bad: [hex('fff1'), hex('ff'), adts(2, 7), adts(2, 8), adts(0, 8), severalBlocks, hex('fff150800100fc')] },
-  'LATM': { good: frame(hex('56e0f7'), 250), bad: [hex('56e0'), hex('56'), hex('56e000'), hex('56e00180'), hex('56e00100')] },
-  'MPEG audio': { good: frame(hex('fffb9064'), 417), bad: [hex('fffb'), hex('ff'), hex('fffb9c'), frame(hex('fff314c4'), 24)] },
-  'AC-3': { good: frame(hex('0b773e71104043e1'), 512), bad: [hex('0b77'), hex('0b'), hex('0b77400337878000'), hex('0b77000337878000'), hex('0b77000037878000')] },
-  'Opus': { good: Buffer.concat([opusControlHeader(200), frame(hex('fc'), 200)]), bad: [hex('7fe0'), hex('7f'), hex('7fe000'), hex('7fe00103'), hex('7fe001fc'), hex('7fe0ff')] },
+  ADTS: {
+    good: adts(2, 250),
+    bad: [hex('fff1'), hex('ff'), adts(2, 7), adts(2, 8), adts(0, 8), severalBlocks, hex('fff150800100fc')],
+  },
+  LATM: {
+    good: frame(hex('56e0f7'), 250),
+    bad: [hex('56e0'), hex('56'), hex('56e000'), hex('56e00180'), hex('56e00100')],
+  },
+  'MPEG audio': {
+    good: frame(hex('fffb9064'), 417),
+    bad: [hex('fffb'), hex('ff'), hex('fffb9c'), frame(hex('fff314c4'), 24)],
+  },
+  'AC-3': {
+    good: frame(hex('0b773e71104043e1'), 512),
+    bad: [hex('0b77'), hex('0b'), hex('0b77400337878000'), hex('0b77000337878000'), hex('0b77000037878000')],
+  },
+  Opus: {
+    good: Buffer.concat([opusControlHeader(200), frame(hex('fc'), 200)]),
+    bad: [hex('7fe0'), hex('7f'), hex('7fe000'), hex('7fe00103'), hex('7fe001fc'), hex('7fe0ff')],
+  },
 };
 
 /** Of filling up whole PES packets. */

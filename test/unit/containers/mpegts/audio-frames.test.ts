@@ -8,7 +8,10 @@ import { parseOpusHead } from '../../../../src/codecs/opus.ts';
 function setUp(form: AudioForm, header?: Buffer) {
   const frames: { frame: AudioFrame; time: number }[] = [];
   const faults: string[] = [];
-  const cutter = new AudioFrames(audioSyntax(form, header), { frame: (frame, time) => frames.push({ frame, time }), fault: (reason) => faults.push(reason) });
+  const cutter = new AudioFrames(audioSyntax(form, header), {
+    frame: (frame, time) => frames.push({ frame, time }),
+    fault: (reason) => faults.push(reason),
+  });
   return { cutter, frames, faults, times: () => frames.map(({ time }) => Math.round(time)) };
 }
 
@@ -19,7 +22,10 @@ test('several frames in a packet have times of their own', (t) => {
   const { cutter, frames, times } = setUp('ADTS');
   cutter.push(Buffer.concat([adts(1), adts(2), adts(3)]), 90_000);
   t.deepEqual(times(), [90_000, 91_920, 93_840]);
-  t.deepEqual(frames.map(({ frame }) => frame.data), [1, 2, 3].map((fill) => Buffer.alloc(50, fill)));
+  t.deepEqual(
+    frames.map(({ frame }) => frame.data),
+    [1, 2, 3].map((fill) => Buffer.alloc(50, fill)),
+  );
   t.is(frames[0]?.frame.header?.toString('hex'), '1190');
   t.is(frames[2]?.frame.header, frames[0]?.frame.header);
 });
@@ -31,7 +37,11 @@ test('a frame that ends in the next packet; the time there is that of the frame 
     cutter.push(all.subarray(0, cut), 0);
     cutter.push(all.subarray(cut), 500_000);
     const begun = Math.ceil(cut / 57);
-    t.deepEqual(times(), [0, 1, 2, 3].map((i) => (i < begun ? i * 1920 : 500_000 + (i - begun) * 1920)), `${cut}`);
+    t.deepEqual(
+      times(),
+      [0, 1, 2, 3].map((i) => (i < begun ? i * 1920 : 500_000 + (i - begun) * 1920)),
+      `${cut}`,
+    );
     t.is(frames.length, 4);
     t.deepEqual(faults, []);
   }
@@ -48,11 +58,22 @@ test('packets without a time go on; before the first time there is nothing', (t)
 test('frames are found behind other bytes, and behind a loss', (t) => {
   const { cutter, frames, faults } = setUp('ADTS');
   cutter.push(Buffer.concat([Buffer.from('00ff00fff1', 'hex'), adts(1), adts(2)]), 0);
-  t.deepEqual(frames.map(({ frame }) => frame.data[0]), [1, 2]);
+  t.deepEqual(
+    frames.map(({ frame }) => frame.data[0]),
+    [1, 2],
+  );
   cutter.push(adts(3).subarray(0, 30), 3840);
   cutter.lost();
   cutter.push(Buffer.concat([adts(3).subarray(40), adts(4), adts(5)]), 90_000);
-  t.deepEqual(frames.map(({ frame, time }) => [frame.data[0], time]), [[1, 0], [2, 1920], [4, 90_000], [5, 91_920]]);
+  t.deepEqual(
+    frames.map(({ frame, time }) => [frame.data[0], time]),
+    [
+      [1, 0],
+      [2, 1920],
+      [4, 90_000],
+      [5, 91_920],
+    ],
+  );
   t.true(faults.length > 0);
 });
 
@@ -62,7 +83,14 @@ test('MPEG audio tells its layer, AC-3 its kind', (t) => {
   const mpeg = setUp('MPEG audio');
   mpeg.cutter.push(Buffer.concat([layer3, layer3]), 0);
   mpeg.cutter.push(layer2, 9000);
-  t.deepEqual(mpeg.frames.map(({ frame }) => [frame.codec, frame.data.length]), [['MP3', 417], ['MP3', 417], ['MP2', 576]]);
+  t.deepEqual(
+    mpeg.frames.map(({ frame }) => [frame.codec, frame.data.length]),
+    [
+      ['MP3', 417],
+      ['MP3', 417],
+      ['MP2', 576],
+    ],
+  );
   const plain = Buffer.concat([Buffer.from('0b773e71104043e1', 'hex'), Buffer.alloc(504)]);
   const enhanced = Buffer.concat([Buffer.from('0b7700bf3287c000', 'hex'), Buffer.alloc(376)]);
   // the same with more channels: strmtyp 1
@@ -70,9 +98,15 @@ test('MPEG audio tells its layer, AC-3 its kind', (t) => {
   const ac3 = setUp('AC-3');
   ac3.cutter.push(Buffer.concat([plain, plain]), 0);
   ac3.cutter.push(Buffer.concat([enhanced, dependent, enhanced, dependent]), 90_000);
-  t.deepEqual(ac3.frames.map(({ frame, time }) => [frame.codec, frame.data.length, time]), [
-    ['AC3', 512, 0], ['AC3', 512, 2880], ['EAC3', 768, 90_000], ['EAC3', 768, 92_880],
-  ]);
+  t.deepEqual(
+    ac3.frames.map(({ frame, time }) => [frame.codec, frame.data.length, time]),
+    [
+      ['AC3', 512, 0],
+      ['AC3', 512, 2880],
+      ['EAC3', 768, 90_000],
+      ['EAC3', 768, 92_880],
+    ],
+  );
 });
 
 test('Opus behind its control headers, both ways', (t) => {
@@ -96,9 +130,16 @@ test('Opus behind its control headers, both ways', (t) => {
 
 test('channels that a PMT tells of Opus', (t) => {
   const told = [1, 2, 6, 8, 0].map((code) => parseOpusHead(opusHeadOf(code) as Buffer));
-  t.deepEqual(told.map(({ channels, mappingFamily, mapping }) => [channels, mappingFamily, mapping?.streams]), [
-    [1, 0, undefined], [2, 0, undefined], [6, 1, 4], [8, 1, 5], [2, 255, 2],
-  ]);
+  t.deepEqual(
+    told.map(({ channels, mappingFamily, mapping }) => [channels, mappingFamily, mapping?.streams]),
+    [
+      [1, 0, undefined],
+      [2, 0, undefined],
+      [6, 1, 4],
+      [8, 1, 5],
+      [2, 255, 2],
+    ],
+  );
   t.is(opusHeadOf(9), undefined);
   t.is(opusHeadOf(0x81), undefined);
 });

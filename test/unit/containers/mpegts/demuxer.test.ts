@@ -18,7 +18,8 @@ function setUp() {
   const programs = (pmts: Readonly<Record<number, number>>, version = 0) => send(on(0).section(pat(pmts, version)));
   const program = (number: number, pid: number, streams: readonly PmtStream[], version = 0, pcrPid = 0x1fff) =>
     send(on(pid).section(pmt(number, streams, { version, pcrPid })));
-  const payload = (pid: number, pts: number, bytes = 100) => send(on(pid).unit(pes(Buffer.alloc(bytes, pts & 0xff), { pts })));
+  const payload = (pid: number, pts: number, bytes = 100) =>
+    send(on(pid).unit(pes(Buffer.alloc(bytes, pts & 0xff), { pts })));
   const streams = () => demuxed.changes.map(({ streams: list }) => list.map(({ pid }) => pid));
   const times = () => demuxed.pes.map(({ pid, header }) => [pid, header.pts]);
   // whatever comes first: it is known where packets begin
@@ -36,8 +37,14 @@ test('the streams of the program, and what is in them', (t) => {
   payload(257, 4, 1000);
   payload(300, 5);
   t.deepEqual(streams(), [[256, 257]]);
-  t.deepEqual(times(), [[256, 3], [257, 4]]);
-  t.deepEqual(demuxed.faults.filter((fault) => !fault.startsWith('sound')), []);
+  t.deepEqual(times(), [
+    [256, 3],
+    [257, 4],
+  ]);
+  t.deepEqual(
+    demuxed.faults.filter((fault) => !fault.startsWith('sound')),
+    [],
+  );
 });
 
 test('of several programs the first with sound or pictures, in whichever order their tables come', (t) => {
@@ -82,7 +89,11 @@ test('a table that changes: streams come, go, and are something else; those that
   t.deepEqual(streams(), [[256, 257], [256, 257, 258], [256]]);
   t.is(demuxed.changes[0]?.streams[0], demuxed.changes[2]?.streams[0]);
   t.not(demuxed.changes[0]?.streams[1], demuxed.changes[1]?.streams[1]);
-  t.deepEqual(times(), [[256, 1], [258, 2], [256, 4]]);
+  t.deepEqual(times(), [
+    [256, 1],
+    [258, 2],
+    [256, 4],
+  ]);
 });
 
 test('a program that is gone makes room for another', (t) => {
@@ -97,7 +108,13 @@ test('a program that is gone makes room for another', (t) => {
 test('tables that name PIDs twice, or those of tables', (t) => {
   const { programs, program, streams } = setUp();
   programs({ 1: 32, 2: 0 });
-  program(1, 32, [{ pid: 32, type: 0x1b }, { pid: 0, type: 0x1b }, { pid: 0x1fff, type: 0x1b }, H264, { pid: 256, type: 0x0f }]);
+  program(1, 32, [
+    { pid: 32, type: 0x1b },
+    { pid: 0, type: 0x1b },
+    { pid: 0x1fff, type: 0x1b },
+    H264,
+    { pid: 256, type: 0x0f },
+  ]);
   t.deepEqual(streams(), [[256]]);
 });
 
@@ -122,9 +139,16 @@ test('a packet that is lost takes what it belonged to with it', (t) => {
   send(packets.filter((_, i) => i !== 2));
   payload(256, 3);
   payload(257, 4);
-  t.deepEqual(times(), [[256, 1], [256, 3], [257, 4]]);
+  t.deepEqual(times(), [
+    [256, 1],
+    [256, 3],
+    [257, 4],
+  ]);
   t.deepEqual(demuxed.lost, [256]);
-  t.deepEqual(demuxed.faults.filter((fault) => fault.startsWith('transport')), ['transport packets were lost']);
+  t.deepEqual(
+    demuxed.faults.filter((fault) => fault.startsWith('transport')),
+    ['transport packets were lost'],
+  );
 });
 
 test('a packet that is marked as damaged is one that is lost', (t) => {
@@ -143,11 +167,19 @@ test('each packet may come twice, not three times', (t) => {
   const { demuxed, on, send, programs, program, times } = setUp();
   programs({ 1: 32 });
   program(1, 32, [H264]);
-  send(on(256).unit(pes(Buffer.alloc(1000, 7), { pts: 1 })).flatMap((packet) => [packet, packet]));
+  send(
+    on(256)
+      .unit(pes(Buffer.alloc(1000, 7), { pts: 1 }))
+      .flatMap((packet) => [packet, packet]),
+  );
   t.deepEqual(times(), [[256, 1]]);
   t.deepEqual(demuxed.pes[0]?.payload, Buffer.alloc(1000, 7));
   t.deepEqual(demuxed.lost, []);
-  send(on(256).unit(pes(Buffer.alloc(1000, 7), { pts: 2 })).flatMap((packet) => [packet, packet, packet]));
+  send(
+    on(256)
+      .unit(pes(Buffer.alloc(1000, 7), { pts: 2 }))
+      .flatMap((packet) => [packet, packet, packet]),
+  );
   t.true(demuxed.lost.length > 0);
 });
 
@@ -173,7 +205,12 @@ test('counters jump where that is told, and stand still without payload', (t) =>
   on(256).skip();
   send([on(256).packet(undefined, { adaptation: Buffer.of(0x80) })]);
   payload(256, 4);
-  t.deepEqual(times(), [[256, 1], [256, 2], [256, 3], [256, 4]]);
+  t.deepEqual(times(), [
+    [256, 1],
+    [256, 2],
+    [256, 3],
+    [256, 4],
+  ]);
   t.deepEqual(demuxed.lost, []);
 });
 

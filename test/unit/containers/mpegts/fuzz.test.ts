@@ -8,8 +8,8 @@ const sources = {
   'H264 and AAC': () => encodeTs([...PATTERN, ...TONE, ...X264, '-c:a', 'aac'], { seconds: 0.5 }),
   'AAC in LATM': () => encodeTs([...TONE, '-c:a', 'aac', '-mpegts_flags', 'latm'], { seconds: 1 }),
   'AC-3': () => encodeTs([...TONE, '-c:a', 'ac3'], { seconds: 1 }),
-  'MP3': () => encodeTs([...TONE, '-c:a', 'libmp3lame'], { seconds: 1 }),
-  'Opus': () => encodeTs([...TONE, '-c:a', 'libopus'], { seconds: 1 }),
+  MP3: () => encodeTs([...TONE, '-c:a', 'libmp3lame'], { seconds: 1 }),
+  Opus: () => encodeTs([...TONE, '-c:a', 'libopus'], { seconds: 1 }),
 };
 
 for (const [name, source] of Object.entries(sources)) {
@@ -23,7 +23,8 @@ for (const [name, source] of Object.entries(sources)) {
       const payload = pes.reduce((sum, packet) => sum + packet.payload.length, 0);
       if (payload > bytes.length) t.fail(`${payload} bytes out of ${bytes.length}`);
       read += payload;
-      for (const { time, compositionTime } of [...units.values()].flat()) if (!(time >= 0 && time < 2 ** 33 && compositionTime >= 0)) t.fail('no times');
+      for (const { time, compositionTime } of [...units.values()].flat())
+        if (!(time >= 0 && time < 2 ** 33 && compositionTime >= 0)) t.fail('no times');
       for (const { time } of [...frames.values()].flat()) if (!Number.isFinite(time)) t.fail('no time');
     };
     for (let round = 0; round < ROUNDS; round++) {
@@ -33,10 +34,14 @@ for (const [name, source] of Object.entries(sources)) {
       const cut = upTo(ts.length);
       feed(Buffer.concat([ts.subarray(0, cut), ts.subarray(cut + upTo(1000))]));
       // whole packets in any order, some twice, some not at all
-      feed(Buffer.concat(Array.from({ length: 100 }, () => {
-        const at = 188 * upTo(ts.length / 188);
-        return ts.subarray(at, at + 188);
-      })));
+      feed(
+        Buffer.concat(
+          Array.from({ length: 100 }, () => {
+            const at = 188 * upTo(ts.length / 188);
+            return ts.subarray(at, at + 188);
+          }),
+        ),
+      );
     }
     t.true(read > (ROUNDS * ts.length) / 2, `${read} bytes were read of ${3 * ROUNDS} times ${ts.length}`);
   });
@@ -47,7 +52,8 @@ test('noise in packets of the PIDs that are read', async (t) => {
   const random = seeded(3);
   for (let round = 0; round < ROUNDS; round++) {
     const noisy = Buffer.from(ts);
-    for (let at = 188 * 3; at < noisy.length; at += 188) for (let i = at + 4; i < at + 188; i += 1 + Math.floor(random() * 60)) noisy[i] = Math.floor(random() * 256);
+    for (let at = 188 * 3; at < noisy.length; at += 188)
+      for (let i = at + 4; i < at + 188; i += 1 + Math.floor(random() * 60)) noisy[i] = Math.floor(random() * 256);
     t.notThrows(() => demuxTs(noisy));
   }
 });

@@ -24,7 +24,8 @@ function read(data: Buffer, chunk = data.length): { found: Buffer[]; garbage: nu
 
 test('packets come out of any portions', (t) => {
   const data = Buffer.concat(packets);
-  for (const chunk of [1, 7, 100, 187, 188, 189, 376, 1316, 4096]) t.deepEqual(read(data, chunk), { found: packets, garbage: 0 }, `${chunk}`);
+  for (const chunk of [1, 7, 100, 187, 188, 189, 376, 1316, 4096])
+    t.deepEqual(read(data, chunk), { found: packets, garbage: 0 }, `${chunk}`);
 });
 
 test('packets with a time in front, and with correction bytes behind', (t) => {
@@ -39,7 +40,14 @@ test('packets with a time in front, and with correction bytes behind', (t) => {
 test('packets are found again behind other bytes', (t) => {
   const random = seeded(47);
   const noise = Buffer.from(Array.from({ length: 500 }, () => Math.floor(random() * 256)));
-  const data = Buffer.concat([noise.subarray(0, 77), ...packets.slice(0, 10), noise, ...packets.slice(10, 20), noise.subarray(0, 1), ...packets.slice(20)]);
+  const data = Buffer.concat([
+    noise.subarray(0, 77),
+    ...packets.slice(0, 10),
+    noise,
+    ...packets.slice(10, 20),
+    noise.subarray(0, 1),
+    ...packets.slice(20),
+  ]);
   for (const chunk of [1, 50, 188, 1316, data.length]) {
     const { found, garbage } = read(data, chunk);
     t.deepEqual(found, packets, `${chunk}`);

@@ -7,12 +7,15 @@ function setUp(kind: 'video' | 'audio' = 'video') {
   const found: { header: PesHeader; payload: Buffer }[] = [];
   const damaged: string[] = [];
   const reader = new PesReader(kind, {
-    pes: (header, payload) => found.push({ header, payload: Buffer.from(payload) }), damaged: (reason) => damaged.push(reason),
+    pes: (header, payload) => found.push({ header, payload: Buffer.from(payload) }),
+    damaged: (reason) => damaged.push(reason),
   });
-  const packet = (data: Buffer, starts: boolean, filled = false) => reader.payload(data, 0, data.length, starts, filled);
+  const packet = (data: Buffer, starts: boolean, filled = false) =>
+    reader.payload(data, 0, data.length, starts, filled);
   /** In pieces, of which the last is filled. */
   const send = (data: Buffer, { each = 184, filled = true } = {}) => {
-    for (let at = 0; at < data.length; at += each) packet(data.subarray(at, at + each), at === 0, filled && at + each >= data.length);
+    for (let at = 0; at < data.length; at += each)
+      packet(data.subarray(at, at + each), at === 0, filled && at + each >= data.length);
   };
   return { reader, found, damaged, packet, send };
 }
@@ -21,7 +24,14 @@ const body = (bytes: number, value = 1) => Buffer.alloc(bytes, value);
 
 test('headers that ffmpeg writes, both times of 33 bits', (t) => {
   const head = Buffer.from('000001e0000080c00a31000910a1110007d861', 'hex');
-  t.deepEqual(readPesHeader(head), { streamId: 0xe0, pts: 133_200, dts: 126_000, scrambled: false, told: 0, length: 19 });
+  t.deepEqual(readPesHeader(head), {
+    streamId: 0xe0,
+    pts: 133_200,
+    dts: 126_000,
+    scrambled: false,
+    told: 0,
+    length: 19,
+  });
   const last = 2 ** 33 - 1;
   t.like(readPesHeader(pes(body(1), { pts: last, dts: 2 ** 32 + 5 })), { pts: last, dts: 2 ** 32 + 5 });
   t.like(readPesHeader(pes(body(1), { pts: 7 })), { pts: 7, dts: 7 });
@@ -45,7 +55,14 @@ test('a packet whose header comes in pieces', (t) => {
   send(pes(body(50), { pts: 1 }), { each: 3 });
   send(pes(body(50), { pts: 2, open: true }), { each: 5 });
   send(pes(body(1), { pts: 3 }));
-  t.deepEqual(found.map(({ header, payload }) => [header.pts, payload.length]), [[1, 50], [2, 50], [3, 1]]);
+  t.deepEqual(
+    found.map(({ header, payload }) => [header.pts, payload.length]),
+    [
+      [1, 50],
+      [2, 50],
+      [3, 1],
+    ],
+  );
   t.deepEqual(damaged, []);
 });
 
@@ -56,7 +73,10 @@ test('a packet of open length ends where the next one starts, and at the end of 
   send(pes(body(500), { pts: 2, open: true }));
   t.is(found.length, 1);
   reader.flush();
-  t.deepEqual(found.map(({ payload }) => payload.length), [400, 500]);
+  t.deepEqual(
+    found.map(({ payload }) => payload.length),
+    [400, 500],
+  );
 });
 
 test('filling tells the end of a packet at once, when it was seen to do so', (t) => {
@@ -69,7 +89,10 @@ test('filling tells the end of a packet at once, when it was seen to do so', (t)
   send(pes(body(368 - 14), { pts: 18, open: true }), { filled: false });
   t.is(found.length, 18);
   send(pes(body(400), { pts: 19, open: true }));
-  t.deepEqual(found.map(({ header }) => header.pts), Array.from({ length: 20 }, (_, i) => i));
+  t.deepEqual(
+    found.map(({ header }) => header.pts),
+    Array.from({ length: 20 }, (_, i) => i),
+  );
   t.deepEqual(damaged, []);
 });
 
@@ -95,7 +118,10 @@ test('one that begins to do so loses a packet, and no more', (t) => {
     packet(data.subarray(100), false, true);
   }
   t.deepEqual(damaged, ['a PES packet with filling before its end']);
-  t.deepEqual(found.slice(20).map(({ payload }) => payload.length), [100 - 14, 400]);
+  t.deepEqual(
+    found.slice(20).map(({ payload }) => payload.length),
+    [100 - 14, 400],
+  );
 });
 
 test('what is lost in the midst takes its packet with it', (t) => {
@@ -106,7 +132,10 @@ test('what is lost in the midst takes its packet with it', (t) => {
   packet(data.subarray(184), false);
   packet(body(184), false);
   send(pes(body(10), { pts: 2 }));
-  t.deepEqual(found.map(({ header }) => header.pts), [2]);
+  t.deepEqual(
+    found.map(({ header }) => header.pts),
+    [2],
+  );
 });
 
 test('packets that are malformed, scrambled, too long or no stream', (t) => {
@@ -120,8 +149,11 @@ test('packets that are malformed, scrambled, too long or no stream', (t) => {
   for (let i = 0; i < 45; i++) packet(body(100_000), false);
   send(pes(body(1)));
   t.deepEqual(damaged, [
-    'a PES packet without its start code', 'a PES packet that is scrambled', 'a PES packet that is malformed',
-    'a PES packet that is cut off', 'a PES packet of too many bytes',
+    'a PES packet without its start code',
+    'a PES packet that is scrambled',
+    'a PES packet that is malformed',
+    'a PES packet that is cut off',
+    'a PES packet of too many bytes',
   ]);
   t.is(found.length, 1);
 });

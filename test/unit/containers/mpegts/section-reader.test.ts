@@ -5,11 +5,19 @@ import { section } from '../../../support/ts-build.ts';
 function setUp() {
   const sections: Buffer[] = [];
   const faults: string[] = [];
-  const reader = new SectionReader({ section: (data) => sections.push(Buffer.from(data)), fault: (reason) => faults.push(reason) });
+  const reader = new SectionReader({
+    section: (data) => sections.push(Buffer.from(data)),
+    fault: (reason) => faults.push(reason),
+  });
   /** @param pointer bytes before the section that starts; undefined where none does */
   const take = (data: Buffer, pointer?: number) => {
     const payload = pointer === undefined ? data : Buffer.concat([Buffer.of(pointer), data]);
-    reader.payload(Buffer.concat([Buffer.alloc(4), payload, Buffer.alloc(3)]), 4, 4 + payload.length, pointer !== undefined);
+    reader.payload(
+      Buffer.concat([Buffer.alloc(4), payload, Buffer.alloc(3)]),
+      4,
+      4 + payload.length,
+      pointer !== undefined,
+    );
   };
   return { reader, sections, faults, take };
 }

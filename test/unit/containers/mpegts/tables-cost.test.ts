@@ -13,8 +13,17 @@ function cost(programs: number, streams: number): number {
   const pids = Object.fromEntries(Array.from({ length: programs }, (_, at) => [at + 1, 0x100 + at]));
   const own = Array.from({ length: streams }, (_, at) => ({ pid: 0x300 + at, type: 0x06 }));
   const writer = new TsWriter(0);
-  const head = [writer.section(pat(pids)), ...Object.entries(pids).map(([number, pid]) => new TsWriter(pid).section(pmt(Number(number), own)))];
-  const demuxer = new TsDemuxer({ streams: () => undefined, pes: () => undefined, section: () => undefined, lost: () => undefined, fault: () => undefined });
+  const head = [
+    writer.section(pat(pids)),
+    ...Object.entries(pids).map(([number, pid]) => new TsWriter(pid).section(pmt(Number(number), own))),
+  ];
+  const demuxer = new TsDemuxer({
+    streams: () => undefined,
+    pes: () => undefined,
+    section: () => undefined,
+    lost: () => undefined,
+    fault: () => undefined,
+  });
   demuxer.push(Buffer.concat(head.flat()));
   // whole rounds of its counter, so that it goes on where it ended
   const again = Buffer.concat(Array.from({ length: REPETITIONS }, () => writer.section(pat(pids))).flat());

@@ -5,7 +5,12 @@ import { NutReader, type NutFrame } from '../../../../src/containers/nut/reader.
 import { v } from '../../../../src/containers/nut/vlc.ts';
 
 export const NAMES = [
-  'h264-aac-5.1', 'h264-aac-7.0', 'opus-v4-5.1', 'opus-v4-7.0', 'vp8-pipe-5.1', 'vp8-pipe-7.0',
+  'h264-aac-5.1',
+  'h264-aac-7.0',
+  'opus-v4-5.1',
+  'opus-v4-7.0',
+  'vp8-pipe-5.1',
+  'vp8-pipe-7.0',
 ] as const;
 
 /** A file that test/vectors/nut/make made. */

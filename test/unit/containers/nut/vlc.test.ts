@@ -7,8 +7,13 @@ const hex = (text: string) => Buffer.from(text, 'hex');
 const over = (data: Buffer) => new VlcReader().open(data, 0, data.length);
 
 const NUMBERS: readonly [number, string][] = [
-  [0, '00'], [127, '7f'], [128, '8100'], [16_383, 'ff7f'], [65_536, '848000'],
-  [2 ** 32, '9080808000'], [Number.MAX_SAFE_INTEGER, '8fffffffffffff7f'],
+  [0, '00'],
+  [127, '7f'],
+  [128, '8100'],
+  [16_383, 'ff7f'],
+  [65_536, '848000'],
+  [2 ** 32, '9080808000'],
+  [Number.MAX_SAFE_INTEGER, '8fffffffffffff7f'],
 ];
 
 test('numbers are written and read', (t) => {
@@ -20,7 +25,14 @@ test('numbers are written and read', (t) => {
 });
 
 test('signed numbers are read', (t) => {
-  for (const [value, bytes] of [[0, '00'], [1, '01'], [-1, '02'], [2, '03'], [-64, '8100'], [64, '7f']] as const) {
+  for (const [value, bytes] of [
+    [0, '00'],
+    [1, '01'],
+    [-1, '02'],
+    [2, '03'],
+    [-64, '8100'],
+    [64, '7f'],
+  ] as const) {
     t.is(over(hex(bytes)).s(), value, bytes);
   }
 });
@@ -33,7 +45,12 @@ test('bytes stand behind their count', (t) => {
 });
 
 test('what ends too early reads as nothing, and the reader knows', (t) => {
-  for (const [data, field] of [['', 'v'], ['80', 'v'], ['81', 's'], ['000000', 'u32']] as const) {
+  for (const [data, field] of [
+    ['', 'v'],
+    ['80', 'v'],
+    ['81', 's'],
+    ['000000', 'u32'],
+  ] as const) {
     const reader = over(hex(data));
     t.is(reader[field](), 0);
     t.true(reader.short, `${data} as ${field}`);

@@ -7,8 +7,24 @@ import { FFMPEG7 } from '../../../support/ffmpeg.ts';
 import { read, vector } from './support.ts';
 
 const STREAMS: readonly NutStream[] = [
-  { kind: 'video', codecTag: 'H264', timebase: { num: 1, den: 90_000 }, extradata: Buffer.of(1, 2, 3), decodeDelay: 2, width: 640, height: 360 },
-  { kind: 'audio', codecTag: 'Opus', timebase: { num: 1, den: 48_000 }, extradata: Buffer.alloc(0), decodeDelay: 0, samplerate: 48_000, channels: 2 },
+  {
+    kind: 'video',
+    codecTag: 'H264',
+    timebase: { num: 1, den: 90_000 },
+    extradata: Buffer.of(1, 2, 3),
+    decodeDelay: 2,
+    width: 640,
+    height: 360,
+  },
+  {
+    kind: 'audio',
+    codecTag: 'Opus',
+    timebase: { num: 1, den: 48_000 },
+    extradata: Buffer.alloc(0),
+    decodeDelay: 0,
+    samplerate: 48_000,
+    channels: 2,
+  },
 ];
 const hex = (bytes: Buffer) => bytes.toString('hex');
 
@@ -16,19 +32,63 @@ test('the header is what the specification says, byte by byte', (t) => {
   const expected = [
     Buffer.from('nut/multimedia container\0').toString('hex'),
     // main: size, version 4.0, 2 streams, max_distance, 2 timebases
-    '4e4d7a561f5f04ad', '2f', '04', '00', '02', '848000', '02', '0185bf10', '0182f700',
+    '4e4d7a561f5f04ad',
+    '2f',
+    '04',
+    '00',
+    '02',
+    '848000',
+    '02',
+    '0185bf10',
+    '0182f700',
     // frame codes: a frame, a key frame, 253 that are none
-    '7806000100000001', '7906000100000001', 'c000060001000000817d',
+    '7806000100000001',
+    '7906000100000001',
+    'c000060001000000817d',
     // no elision headers, pipe mode
-    '00', '02',
+    '00',
+    '02',
   ].join('');
   const header = hex(new NutWriter(STREAMS).header());
   t.true(header.startsWith(expected), `${header}\n${expected}`);
   const streams = [
-    '4e5311405bf2f9db', '1b', '00', '00', '0448323634', '00', '00', '01', '02', '00', '03010203', '8500', '8268', '000000',
+    '4e5311405bf2f9db',
+    '1b',
+    '00',
+    '00',
+    '0448323634',
+    '00',
+    '00',
+    '01',
+    '02',
+    '00',
+    '03010203',
+    '8500',
+    '8268',
+    '000000',
   ].join('');
   t.true(header.includes(streams), header);
-  t.true(header.includes(['4e5311405bf2f9db', '16', '01', '01', '044f707573', '01', '00', '01', '00', '00', '00', '82f700', '01', '02'].join('')), header);
+  t.true(
+    header.includes(
+      [
+        '4e5311405bf2f9db',
+        '16',
+        '01',
+        '01',
+        '044f707573',
+        '01',
+        '00',
+        '01',
+        '00',
+        '00',
+        '00',
+        '82f700',
+        '01',
+        '02',
+      ].join(''),
+    ),
+    header,
+  );
   t.true(header.endsWith(['4e4be4adeeca4569', '06', '0000', '00000000'].join('')), header);
 });
 
@@ -68,7 +128,23 @@ test('a time that NUT cannot tell is refused', (t) => {
 /** The packets that an ffmpeg reads from its standard input, which cannot seek. */
 function framemd5(ffmpeg: string, nut: Buffer): Promise<{ lines: string[]; stderr: string }> {
   return new Promise((resolve, reject) => {
-    const args = ['-v', 'warning', '-copyts', '-f', 'nut', '-i', 'pipe:0', '-map', '0', '-c', 'copy', '-bitexact', '-f', 'framemd5', '-'];
+    const args = [
+      '-v',
+      'warning',
+      '-copyts',
+      '-f',
+      'nut',
+      '-i',
+      'pipe:0',
+      '-map',
+      '0',
+      '-c',
+      'copy',
+      '-bitexact',
+      '-f',
+      'framemd5',
+      '-',
+    ];
     const child = execFile(ffmpeg, args, (error, stdout, stderr) => {
       if (error) reject(error);
       else resolve({ lines: packetLines(stdout), stderr });
@@ -79,10 +155,15 @@ function framemd5(ffmpeg: string, nut: Buffer): Promise<{ lines: string[]; stder
 
 /** Stream, pts, size and hash of each packet. */
 function packetLines(framehashes: string): string[] {
-  return Array.from(framehashes.matchAll(/^(\d), +-?\d+, +(\d+), +\d+, +(\d+), (\S{32})/gm), (match) => match.slice(1).join(' '));
+  return Array.from(framehashes.matchAll(/^(\d), +-?\d+, +(\d+), +\d+, +(\d+), (\S{32})/gm), (match) =>
+    match.slice(1).join(' '),
+  );
 }
 
-for (const [version, ffmpeg] of [['5.1', 'ffmpeg'], ['7.0', FFMPEG7]] as const) {
+for (const [version, ffmpeg] of [
+  ['5.1', 'ffmpeg'],
+  ['7.0', FFMPEG7],
+] as const) {
   for (const name of ['h264-aac', 'opus-v4', 'vp8-pipe']) {
     test(`ffmpeg ${version} reads ${name} as it was written, without a word`, async (t) => {
       const { streams, frames } = read(vector(`${name}-${version}.nut`));

@@ -20,7 +20,11 @@ const PLAYLIST = {
 test('a stream becomes a description', (t) => {
   const { appName, streamName, originStreamUUID } = DESCRIPTION.stream;
   const made = descriptionOf({
-    appName, streamName, originStreamUUID, playlists: [wirePlaylist(PLAYLIST)], tracks: [VIDEO, AUDIO].map(wireTrack),
+    appName,
+    streamName,
+    originStreamUUID,
+    playlists: [wirePlaylist(PLAYLIST)],
+    tracks: [VIDEO, AUDIO].map(wireTrack),
   });
   t.deepEqual(JSON.parse(JSON.stringify(made)), DESCRIPTION);
 });
@@ -32,12 +36,26 @@ test('a description becomes tracks and playlists', (t) => {
 });
 
 test('tracks of every codec are themselves again', (t) => {
-  const picture = { width: 320, height: 180, bitrate: 0, framerate: 1, keyFrameInterval: 0, timebase: { num: 1, den: 90_000 }, bypass: true };
+  const picture = {
+    width: 320,
+    height: 180,
+    bitrate: 0,
+    framerate: 1,
+    keyFrameInterval: 0,
+    timebase: { num: 1, den: 90_000 },
+    bypass: true,
+  };
   const tracks: Track[] = [
     ...(['H264', 'H265', 'AV1', 'VP9'] as const).map((codec, id) => videoTrack({ codec, id, config: Buffer.of(id) })),
     { ...picture, type: 'video', id: 4, name: 'v', codec: 'VP8' },
     ...(['AAC', 'OPUS', 'MP3', 'MP2'] as const).map((codec, id) => audioTrack({ codec, id: 10 + id })),
-    ...(['JPEG', 'PNG', 'WEBP', 'AVIF'] as const).map((codec, id) => ({ ...picture, type: 'image' as const, id: 20 + id, name: 'i', codec })),
+    ...(['JPEG', 'PNG', 'WEBP', 'AVIF'] as const).map((codec, id) => ({
+      ...picture,
+      type: 'image' as const,
+      id: 20 + id,
+      name: 'i',
+      codec,
+    })),
     { type: 'data', id: 30, name: 'd', codec: 'ID3v2', timebase: { num: 1, den: 1000 }, bypass: true },
   ];
   const { stream } = toDescription(JSON.parse(JSON.stringify(descriptionOf({ tracks: tracks.map(wireTrack) }))));
@@ -47,26 +65,55 @@ test('tracks of every codec are themselves again', (t) => {
 test('a track of a kind that is not carried is none', (t) => {
   const [track] = toDescription(DESCRIPTION).stream.tracks;
   if (track === undefined) return t.fail();
-  for (const [mediaType, codecId] of [[3, 13], [4, 0], [0, 0], [0, 6], [0, 99], [1, 1], [0, 7], [2, 1]]) {
+  for (const [mediaType, codecId] of [
+    [3, 13],
+    [4, 0],
+    [0, 0],
+    [0, 6],
+    [0, 99],
+    [1, 1],
+    [0, 7],
+    [2, 1],
+  ]) {
     t.is(trackOf({ ...track, mediaType: mediaType as number, codecId: codecId as number }), undefined);
   }
 });
 
 test('a description is refused for what is not in it, or not as it has to be', (t) => {
-  const refused = (change: (copy: { version: unknown; stream: { tracks: Record<string, unknown>[] } }) => void): string => {
+  const refused = (
+    change: (copy: { version: unknown; stream: { tracks: Record<string, unknown>[] } }) => void,
+  ): string => {
     const copy = structuredClone(DESCRIPTION) as never;
     change(copy);
     return t.throws(() => toDescription(copy), { instanceOf: OvtError }).message;
   };
-  t.is(refused((copy) => (copy.version = 17)), 'description version 17 is not 18');
+  t.is(
+    refused((copy) => (copy.version = 17)),
+    'description version 17 is not 18',
+  );
   t.is(t.throws(() => toDescription(undefined), { instanceOf: OvtError }).message, 'description must be object');
-  for (const key of ['id', 'codecId', 'mediaType', 'timebaseNum', 'timebaseDen', 'bitrate', 'startFrameTime', 'lastFrameTime']) {
+  for (const key of [
+    'id',
+    'codecId',
+    'mediaType',
+    'timebaseNum',
+    'timebaseDen',
+    'bitrate',
+    'startFrameTime',
+    'lastFrameTime',
+  ]) {
     for (const value of [-1, 1.5, '1', null, undefined]) {
       refused((copy) => Object.assign(copy.stream.tracks[0] ?? {}, { [key]: value }));
     }
   }
-  t.regex(refused((copy) => Object.assign(copy.stream.tracks[1] ?? {}, { bitrate: -5 })), /^description\/stream\/tracks\/1\/bitrate /);
-  t.is(refused((copy) => Object.assign(copy.stream.tracks[1] ?? {}, { id: 0 })), 'two tracks of a description have one id');
+  t.regex(
+    refused((copy) => Object.assign(copy.stream.tracks[1] ?? {}, { bitrate: -5 })),
+    /^description\/stream\/tracks\/1\/bitrate /,
+  );
+  t.is(
+    refused((copy) => Object.assign(copy.stream.tracks[1] ?? {}, { id: 0 })),
+    'two tracks of a description have one id',
+  );
   refused((copy) => (copy.stream.tracks = Array.from({ length: 257 }, (_, id) => ({ ...copy.stream.tracks[0], id }))));
 });
 
@@ -79,7 +126,10 @@ test('what an older origin leaves out has its defaults', (t) => {
 });
 
 test('layouts', (t) => {
-  t.deepEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((channels) => channelsOf(layoutOf(channels))), [0, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
+  t.deepEqual(
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((channels) => channelsOf(layoutOf(channels))),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 0],
+  );
   t.deepEqual([0x60f, 0x63f, 0x6000_0000, 0x8000_0000].map(channelsOf), [6, 8, 2, 1]);
 });
 
@@ -92,7 +142,20 @@ test('URLs', (t) => {
   t.is(shown('ovt://Origin.com:9001/my%20app/str%C3%A9am/hd?token=1'), 'origin.com 9001 my app stréam hd token=1');
   t.is(shown('OVT://[::1]:1/a/b'), '::1 1 a b - ');
   for (const wrong of [
-    '', 'ovt:', 'ovt://', 'ovt://host', 'ovt://host/a', 'ovt://host/a/', 'ovt://host//b', 'ovt://host/a/b/', 'ovt://host/a/b/c/d',
-    'rtmp://host/a/b', 'ovt://host:99999/a/b', 'ovt://host/a/%ff', 'host/a/b', `ovt://host/a/${'b'.repeat(5000)}`,
-  ]) t.is(shown(wrong), undefined, wrong);
+    '',
+    'ovt:',
+    'ovt://',
+    'ovt://host',
+    'ovt://host/a',
+    'ovt://host/a/',
+    'ovt://host//b',
+    'ovt://host/a/b/',
+    'ovt://host/a/b/c/d',
+    'rtmp://host/a/b',
+    'ovt://host:99999/a/b',
+    'ovt://host/a/%ff',
+    'host/a/b',
+    `ovt://host/a/${'b'.repeat(5000)}`,
+  ])
+    t.is(shown(wrong), undefined, wrong);
 });

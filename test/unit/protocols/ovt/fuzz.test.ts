@@ -27,10 +27,21 @@ function feed(wire: Buffer, piece: number): boolean {
 
 function conversation(): Buffer {
   const writer = new FrameWriter(3);
-  const pieces = [writeMessage(PAYLOAD.response, { id: 1, application: 'describe', code: 200, contents: DESCRIPTION }, 1)];
+  const pieces = [
+    writeMessage(PAYLOAD.response, { id: 1, application: 'describe', code: 200, contents: DESCRIPTION }, 1),
+  ];
   for (let i = 0; i < 6; i++) {
     const data = Buffer.alloc(i * 9000, i);
-    const info = { track: i % 2, pts: i, dts: i, duration: 1, mediaType: i % 2, key: i === 0, bitstream: 1, packetType: 1 };
+    const info = {
+      track: i % 2,
+      pts: i,
+      dts: i,
+      duration: 1,
+      mediaType: i % 2,
+      key: i === 0,
+      bitstream: 1,
+      packetType: 1,
+    };
     writer.write(info, [data], data.length, (piece) => pieces.push(piece));
   }
   return Buffer.concat(pieces);
@@ -40,7 +51,12 @@ test('spoilt bytes are packets or an OvtError', (t) => {
   const random = seeded(20_260_601);
   const upTo = (limit: number) => Math.floor(random() * limit);
   const wire = conversation();
-  const heads = [0, ...Array.from({ length: wire.length - 18 }, (_, i) => i).filter((i) => wire[i + 1] === PAYLOAD.media && (wire[i] as number) >> 6 === 1)];
+  const heads = [
+    0,
+    ...Array.from({ length: wire.length - 18 }, (_, i) => i).filter(
+      (i) => wire[i + 1] === PAYLOAD.media && (wire[i] as number) >> 6 === 1,
+    ),
+  ];
   const outcomes = new Set<boolean>();
   for (let round = 0; round < ROUNDS / 10; round++) {
     const spoilt = Buffer.from(wire);
@@ -95,10 +111,31 @@ test('a description with any value in any place is read or refused', (t) => {
 
 test('any text is an OVT URL or none', (t) => {
   const random = seeded(13);
-  const parts = ['ovt:', '//', '/', 'host', ':9000', '[::1]', 'app', '%41', '%', '?a=b', '#', ' ', '..', '\u0000', 'ü', '\\', '@'];
+  const parts = [
+    'ovt:',
+    '//',
+    '/',
+    'host',
+    ':9000',
+    '[::1]',
+    'app',
+    '%41',
+    '%',
+    '?a=b',
+    '#',
+    ' ',
+    '..',
+    '\u0000',
+    'ü',
+    '\\',
+    '@',
+  ];
   const outcomes = new Set<boolean>();
   for (let round = 0; round < ROUNDS; round++) {
-    const text = Array.from({ length: Math.floor(random() * 9) }, () => parts[Math.floor(random() * parts.length)]).join('');
+    const text = Array.from(
+      { length: Math.floor(random() * 9) },
+      () => parts[Math.floor(random() * parts.length)],
+    ).join('');
     const url = parseOvtUrl(`ovt://${text}`);
     if (url !== undefined && (url.host === '' || url.app === '' || url.stream === '')) t.fail(text);
     outcomes.add(url !== undefined);

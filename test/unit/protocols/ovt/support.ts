@@ -17,7 +17,8 @@ export function receive(wire: Buffer, piece = wire.length, limits = LIMITS): Rec
     frame: (frame) => received.frames.push(frame),
     loss: () => received.losses++,
   });
-  for (let at = 0; at < wire.length; at += Math.max(1, piece)) receiver.push(Buffer.from(wire.subarray(at, at + Math.max(1, piece))));
+  for (let at = 0; at < wire.length; at += Math.max(1, piece))
+    receiver.push(Buffer.from(wire.subarray(at, at + Math.max(1, piece))));
   return received;
 }
 

@@ -39,7 +39,12 @@ test('AAC for edges has ADTS headers, where those can tell what it is', (t) => {
   t.is(onWire(audioTrack(), 'framed', frame)?.data.subarray(0, 7).toString('hex'), 'fff14c800d7ffc');
   t.deepEqual(onWire(audioTrack(), 'framed', frame)?.format, [10, 1]);
   const heAac = buildAudioSpecificConfig({ samplerate: 24_000, channels: 2, sbr: true });
-  t.is(onWire(audioTrack({ config: heAac }), 'framed', frame)?.data.subarray(0, 3).toString('hex'), 'fff158');
+  t.is(
+    onWire(audioTrack({ config: heAac }), 'framed', frame)
+      ?.data.subarray(0, 3)
+      .toString('hex'),
+    'fff158',
+  );
   for (const config of [undefined, Buffer.of(1), Buffer.from('1180', 'hex')]) {
     t.deepEqual(onWire({ ...audioTrack(), config } as Track, 'framed', frame), { format: [8, 1], data: frame });
   }

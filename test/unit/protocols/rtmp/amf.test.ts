@@ -52,7 +52,8 @@ const READ_ONLY: readonly (readonly [string, string, AmfValue])[] = [
   ['AMF3 byte array', '11 0c 05 0102', Buffer.of(1, 2)],
   ['AMF3 object that is told twice', '11 09 05 01 0a 0b 01 01 0a 02', [record({}), record({})]],
   [
-    'AMF3 class that is told twice', '11 09 05 01 0a 13 03 54 03 61 04 01 0a 01 04 02',
+    'AMF3 class that is told twice',
+    '11 09 05 01 0a 13 03 54 03 61 04 01 0a 01 04 02',
     [record({ a: 1 }), record({ a: 2 })],
   ],
 ];

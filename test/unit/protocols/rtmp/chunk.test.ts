@@ -27,8 +27,12 @@ test('a message of one chunk, both ways', (t) => {
 test('a message of several chunks, both ways', (t) => {
   const payload = pattern(300);
   const bytes = Buffer.concat([
-    hex('04 000010 00012c 08 01000000'), payload.subarray(0, 128),
-    hex('c4'), payload.subarray(128, 256), hex('c4'), payload.subarray(256),
+    hex('04 000010 00012c 08 01000000'),
+    payload.subarray(0, 128),
+    hex('c4'),
+    payload.subarray(128, 256),
+    hex('c4'),
+    payload.subarray(256),
   ]);
   t.deepEqual(read([bytes]), [{ type: 8, streamId: 1, timestamp: 16, payload }]);
   t.deepEqual(Buffer.concat(new ChunkWriter().message(4, 8, 1, 16, payload)), bytes);
@@ -41,16 +45,28 @@ test('headers of all four types', (t) => {
     hex('84 00000a 0303'),
     hex('c4 0404'),
   ]);
-  t.deepEqual(read([bytes]).map(({ timestamp, type, payload }) => [timestamp, type, payload.toString('hex')]), [
-    [100, 8, '01'], [120, 9, '0202'], [130, 9, '0303'], [140, 9, '0404'],
-  ]);
+  t.deepEqual(
+    read([bytes]).map(({ timestamp, type, payload }) => [timestamp, type, payload.toString('hex')]),
+    [
+      [100, 8, '01'],
+      [120, 9, '0202'],
+      [130, 9, '0303'],
+      [140, 9, '0404'],
+    ],
+  );
 });
 
 test('a bare header after a full one steps by its time when that can be a step', (t) => {
   const ffmpeg = [hex('04 000014 000001 08 01000000 01'), hex('c4 02')];
-  t.deepEqual(read(ffmpeg).map(({ timestamp }) => timestamp), [20, 40]);
+  t.deepEqual(
+    read(ffmpeg).map(({ timestamp }) => timestamp),
+    [20, 40],
+  );
   const librtmp = [hex('04 00ffff 000001 08 01000000 01'), hex('c4 02')];
-  t.deepEqual(read(librtmp).map(({ timestamp }) => timestamp), [0xffff, 0xffff]);
+  t.deepEqual(
+    read(librtmp).map(({ timestamp }) => timestamp),
+    [0xffff, 0xffff],
+  );
 });
 
 test('chunk stream ids of two and three bytes', (t) => {
@@ -58,7 +74,10 @@ test('chunk stream ids of two and three bytes', (t) => {
   const three = hex('01 0a01 000001 000001 08 01000000 01 c1 0a01 02');
   for (const bytes of [two, three]) {
     for (const pieces of [[bytes], [...bytes].map((byte) => Buffer.of(byte))]) {
-      t.deepEqual(read(pieces).map(({ payload }) => payload.toString('hex')), ['01', '02']);
+      t.deepEqual(
+        read(pieces).map(({ payload }) => payload.toString('hex')),
+        ['01', '02'],
+      );
     }
   }
 });
@@ -66,8 +85,10 @@ test('chunk stream ids of two and three bytes', (t) => {
 test('extended timestamps, repeated on the chunks that follow, both ways', (t) => {
   const payload = pattern(200);
   const bytes = Buffer.concat([
-    hex('04 ffffff 0000c8 08 01000000 01000000'), payload.subarray(0, 128),
-    hex('c4 01000000'), payload.subarray(128),
+    hex('04 ffffff 0000c8 08 01000000 01000000'),
+    payload.subarray(0, 128),
+    hex('c4 01000000'),
+    payload.subarray(128),
   ]);
   t.deepEqual(read([bytes]), [{ type: 8, streamId: 1, timestamp: 0x1000000, payload }]);
   t.deepEqual(read([...bytes].map((byte) => Buffer.of(byte))), read([bytes]));
@@ -79,35 +100,62 @@ test('extended timestamps that the encoder leaves out of the chunks that follow'
   const next = hex('04 ffffff 000082 08 01000000 01000028');
   const second = pattern(130, 9);
   const bytes = Buffer.concat([
-    hex('04 ffffff 00012c 08 01000000 01000000'), payload.subarray(0, 128),
-    hex('c4'), payload.subarray(128, 256), hex('c4'), payload.subarray(256),
-    next, second.subarray(0, 128), hex('c4'), second.subarray(128),
+    hex('04 ffffff 00012c 08 01000000 01000000'),
+    payload.subarray(0, 128),
+    hex('c4'),
+    payload.subarray(128, 256),
+    hex('c4'),
+    payload.subarray(256),
+    next,
+    second.subarray(0, 128),
+    hex('c4'),
+    second.subarray(128),
   ]);
   for (const pieces of [[bytes], [...bytes].map((byte) => Buffer.of(byte))]) {
     const messages = read(pieces);
-    t.deepEqual(messages.map(({ payload: body }) => body), [payload, second]);
-    t.deepEqual(messages.map(({ timestamp }) => timestamp), [0x1000000, 0x1000028]);
+    t.deepEqual(
+      messages.map(({ payload: body }) => body),
+      [payload, second],
+    );
+    t.deepEqual(
+      messages.map(({ timestamp }) => timestamp),
+      [0x1000000, 0x1000028],
+    );
   }
 });
 
 test('an extended step', (t) => {
   const bytes = hex('04 000001 000001 08 01000000 01 44 ffffff 000001 08 01000000 02');
-  t.deepEqual(read([bytes]).map(({ timestamp }) => timestamp), [1, 0x1000001]);
+  t.deepEqual(
+    read([bytes]).map(({ timestamp }) => timestamp),
+    [1, 0x1000001],
+  );
 });
 
 test('times wrap at 32 bits', (t) => {
   const bytes = hex('04 ffffff 000001 08 01000000 fffffff0 01 84 000020 02');
-  t.deepEqual(read([bytes]).map(({ timestamp }) => timestamp), [0xfffffff0, 0x10]);
+  t.deepEqual(
+    read([bytes]).map(({ timestamp }) => timestamp),
+    [0xfffffff0, 0x10],
+  );
 });
 
 test('chunks of two streams take turns', (t) => {
   const [video, audio] = [pattern(200), pattern(150, 3)];
   const bytes = Buffer.concat([
-    hex('06 000001 0000c8 09 01000000'), video.subarray(0, 128),
-    hex('04 000001 000096 08 01000000'), audio.subarray(0, 128),
-    hex('c6'), video.subarray(128), hex('c4'), audio.subarray(128),
+    hex('06 000001 0000c8 09 01000000'),
+    video.subarray(0, 128),
+    hex('04 000001 000096 08 01000000'),
+    audio.subarray(0, 128),
+    hex('c6'),
+    video.subarray(128),
+    hex('c4'),
+    audio.subarray(128),
   ]);
-  t.deepEqual(read([bytes]).map(({ payload }) => payload), [video, audio]);
+  t.deepEqual(
+    read([bytes]).map(({ payload }) => payload),
+    [video, audio],
+  );
 });
 
 test('any chunk size, whatever the pieces', (t) => {
@@ -121,15 +169,21 @@ test('any chunk size, whatever the pieces', (t) => {
     for (const piece of [1, 3, 100, 1460, 65_536, bytes.length]) {
       const pieces: Buffer[] = [];
       for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece));
-      t.deepEqual(read(pieces).map(({ payload }) => payload), messages, `chunks of ${size}, pieces of ${piece}`);
+      t.deepEqual(
+        read(pieces).map(({ payload }) => payload),
+        messages,
+        `chunks of ${size}, pieces of ${piece}`,
+      );
     }
   }
 });
 
 test('a message that is most of a piece is not copied; a small one does not keep the piece', (t) => {
-  const bytes = Buffer.concat(
-    [hex('06 000000 000064 09 01000000'), pattern(100), hex('04 000000 000003 08 01000000 aabbcc')],
-  );
+  const bytes = Buffer.concat([
+    hex('06 000000 000064 09 01000000'),
+    pattern(100),
+    hex('04 000000 000003 08 01000000 aabbcc'),
+  ]);
   const [large, small] = read([bytes]);
   t.is(large?.payload.buffer, bytes.buffer);
   t.is(large?.payload.byteOffset, bytes.byteOffset + 12);
@@ -140,11 +194,15 @@ test('a message that is most of a piece is not copied; a small one does not keep
 
 test('an abort drops what came of a message', (t) => {
   const bytes = Buffer.concat([
-    hex('06 000000 0000c8 09 01000000'), pattern(128),
+    hex('06 000000 0000c8 09 01000000'),
+    pattern(128),
     ...new ChunkWriter().message(2, 2, 0, 0, encodeNumber(6)),
     hex('06 000000 000001 09 01000000 ff'),
   ]);
-  t.deepEqual(read([bytes]).map(({ payload }) => payload.toString('hex')), ['ff']);
+  t.deepEqual(
+    read([bytes]).map(({ payload }) => payload.toString('hex')),
+    ['ff'],
+  );
 });
 
 test('the work is linear in the bytes, one by one', (t) => {
@@ -199,8 +257,10 @@ for (const [name, bytes, message] of REFUSED) {
 }
 
 test('the largest chunk size that the protocol can tell is taken', (t) => {
-  const bytes = Buffer.concat(
-    [hex('02 000000 000004 01 00000000 7fffffff'), hex('06 000000 000200 09 01000000'), pattern(512)],
-  );
+  const bytes = Buffer.concat([
+    hex('02 000000 000004 01 00000000 7fffffff'),
+    hex('06 000000 000200 09 01000000'),
+    pattern(512),
+  ]);
   t.is(read([bytes])[0]?.payload.length, 512);
 });

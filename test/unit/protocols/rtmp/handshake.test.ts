@@ -2,7 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto';
 import test from 'ava';
 import { RtmpError } from '../../../../src/protocols/rtmp/error.ts';
 import {
-  findDigest, HANDSHAKE_BYTES, ServerHandshake, signFirst, type DigestScheme,
+  findDigest,
+  HANDSHAKE_BYTES,
+  ServerHandshake,
+  signFirst,
+  type DigestScheme,
 } from '../../../../src/protocols/rtmp/handshake.ts';
 
 const SERVER_KEY = Buffer.concat([

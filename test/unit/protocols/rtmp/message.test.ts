@@ -2,7 +2,13 @@ import test from 'ava';
 import { decodeCommand, decodeData, encodeCommand, statusInfo } from '../../../../src/protocols/rtmp/command.ts';
 import { RtmpError } from '../../../../src/protocols/rtmp/error.ts';
 import {
-  decodeNumber, encodeNumber, encodePeerBandwidth, encodeUserControl, MessageType, splitAggregate, UserControl,
+  decodeNumber,
+  encodeNumber,
+  encodePeerBandwidth,
+  encodeUserControl,
+  MessageType,
+  splitAggregate,
+  UserControl,
 } from '../../../../src/protocols/rtmp/message.ts';
 import { encodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 
@@ -19,15 +25,21 @@ test('control messages', (t) => {
 
 test('an aggregate gives its messages with times from its own', (t) => {
   const payload = hex('08 000002 000064 00 000000 aabb 0000000d 09 000001 00008c 00 000000 cc 0000000c');
-  t.deepEqual([...splitAggregate(message(MessageType.Aggregate, payload, 1000))], [
-    { type: 8, streamId: 1, timestamp: 1000, payload: hex('aabb') },
-    { type: 9, streamId: 1, timestamp: 1040, payload: hex('cc') },
-  ]);
+  t.deepEqual(
+    [...splitAggregate(message(MessageType.Aggregate, payload, 1000))],
+    [
+      { type: 8, streamId: 1, timestamp: 1000, payload: hex('aabb') },
+      { type: 9, streamId: 1, timestamp: 1040, payload: hex('cc') },
+    ],
+  );
 });
 
 test('an aggregate without its last back pointer is whole all the same', (t) => {
   const payload = hex('08 000001 000000 01 000000 aa');
-  t.deepEqual([...splitAggregate(message(MessageType.Aggregate, payload, 7))].map(({ timestamp }) => timestamp), [7]);
+  t.deepEqual(
+    [...splitAggregate(message(MessageType.Aggregate, payload, 7))].map(({ timestamp }) => timestamp),
+    [7],
+  );
 });
 
 test('malformed aggregates are refused', (t) => {
@@ -47,9 +59,7 @@ test('a command, both ways', (t) => {
 test('a command of AMF3 type, with and without AMF3 values', (t) => {
   const plain = Buffer.concat([Buffer.of(0), encodeCommand('createStream', 2, null)]);
   t.like(decodeCommand(message(MessageType.CommandAmf3, plain)), { name: 'createStream', transactionId: 2 });
-  const mixed = Buffer.concat([
-    Buffer.of(0), encodeAmf0('connect', 1), hex('11 0a 0b 01 07 617070 06 09 6c697665 01'),
-  ]);
+  const mixed = Buffer.concat([Buffer.of(0), encodeAmf0('connect', 1), hex('11 0a 0b 01 07 617070 06 09 6c697665 01')]);
   const command = decodeCommand(message(MessageType.CommandAmf3, mixed));
   t.is(command.object.app, 'live');
 });
@@ -62,13 +72,16 @@ test('a body that is no command is refused', (t) => {
 test('data messages of both types', (t) => {
   const body = encodeAmf0('@setDataFrame', 'onMetaData');
   t.deepEqual(decodeData(message(MessageType.DataAmf0, body)), ['@setDataFrame', 'onMetaData']);
-  t.deepEqual(
-    decodeData(message(MessageType.DataAmf3, Buffer.concat([Buffer.of(0), body]))), ['@setDataFrame', 'onMetaData'],
-  );
+  t.deepEqual(decodeData(message(MessageType.DataAmf3, Buffer.concat([Buffer.of(0), body]))), [
+    '@setDataFrame',
+    'onMetaData',
+  ]);
 });
 
 test('status information', (t) => {
   t.deepEqual(statusInfo('error', 'NetStream.Publish.BadName', 'taken'), {
-    level: 'error', code: 'NetStream.Publish.BadName', description: 'taken',
+    level: 'error',
+    code: 'NetStream.Publish.BadName',
+    description: 'taken',
   });
 });

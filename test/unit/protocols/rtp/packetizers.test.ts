@@ -11,13 +11,25 @@ import { createPacketizer, type Packetizer } from '../../../../src/protocols/rtp
 import { depacketizeAv1, depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../../../support/rtp.ts';
 import { vector } from '../../codecs/vectors.ts';
 
-const PARAMETER_SETS = splitAnnexB(vector('h264-baseline.h264')).filter((nal) => [7, 8].includes((nal[0] as number) & 31));
+const PARAMETER_SETS = splitAnnexB(vector('h264-baseline.h264')).filter((nal) =>
+  [7, 8].includes((nal[0] as number) & 31),
+);
 const [SPS, PPS] = PARAMETER_SETS as [Buffer, Buffer];
 
 function video(codec: VideoTrack['codec'], config?: Buffer): VideoTrack {
   return {
-    id: 0, name: 'video', type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
-    width: 640, height: 360, bitrate: 0, framerate: 0, keyFrameInterval: 0, ...(config && { config }),
+    id: 0,
+    name: 'video',
+    type: 'video',
+    codec,
+    timebase: VIDEO_TIMEBASE,
+    bypass: true,
+    width: 640,
+    height: 360,
+    bitrate: 0,
+    framerate: 0,
+    keyFrameInterval: 0,
+    ...(config && { config }),
   };
 }
 
@@ -40,7 +52,10 @@ function send(t: ExecutionContext, packetizer: Packetizer, frame: Packet): Buffe
     payload,
     send: (size, marker) => sent.push({ payload: Buffer.from(payload.subarray(0, size)), marker }),
   });
-  t.deepEqual(sent.map(({ marker }) => marker), sent.map((_, i) => i === sent.length - 1));
+  t.deepEqual(
+    sent.map(({ marker }) => marker),
+    sent.map((_, i) => i === sent.length - 1),
+  );
   t.true(sent.every(({ payload: { length } }) => length > 0 && length <= MAX_PAYLOAD));
   return sent.map((one) => one.payload);
 }
@@ -55,11 +70,15 @@ test('H.264: SPS and PPS share one STAP-A in front of a key frame, byte by byte'
   const idr = nal(5, 3000);
   const payloads = send(t, createPacketizer('H264'), packet(H264, joinNals([idr]), true));
   const lengths = (unit: Buffer) => Buffer.of(unit.length >> 8, unit.length & 255);
-  t.deepEqual(payloads[0], Buffer.concat([
-    Buffer.of(((SPS[0] as number) & 0x60) | 24), lengths(SPS), SPS, lengths(PPS), PPS,
-  ]));
+  t.deepEqual(
+    payloads[0],
+    Buffer.concat([Buffer.of(((SPS[0] as number) & 0x60) | 24), lengths(SPS), SPS, lengths(PPS), PPS]),
+  );
   t.is((payloads[1] as Buffer)[0], 0x60 | 28);
-  t.deepEqual(payloads.slice(1).map((one) => one[1]), [0x85, 0x05, 0x45]);
+  t.deepEqual(
+    payloads.slice(1).map((one) => one[1]),
+    [0x85, 0x05, 0x45],
+  );
   t.deepEqual(depacketizeH264(payloads), [SPS, PPS, idr]);
 });
 
@@ -140,7 +159,11 @@ test('AV1: OBUs travel without sizes, in fragments where they must', (t) => {
     const data = Buffer.concat(units.map(({ sized }) => sized));
     const sent = depacketizeAv1(send(t, packetizer, packet(video('AV1'), data, true)));
     t.true(sent.newSequence);
-    t.deepEqual(sent.obus, units.map(({ bare }) => bare), `${size}`);
+    t.deepEqual(
+      sent.obus,
+      units.map(({ bare }) => bare),
+      `${size}`,
+    );
   }
 });
 
@@ -151,16 +174,29 @@ test('AV1: delimiters stay out, a key unit gets the sequence header of the confi
   const data = Buffer.concat([obu(2, Buffer.alloc(0)).sized, frame.sized]);
   const packetizer = createPacketizer('AV1');
   t.deepEqual(depacketizeAv1(send(t, packetizer, packet(track, data, true))).obus, [sequence.bare, frame.bare]);
-  t.deepEqual(depacketizeAv1(send(t, packetizer, packet(track, data, false))), { newSequence: false, obus: [frame.bare] });
+  t.deepEqual(depacketizeAv1(send(t, packetizer, packet(track, data, false))), {
+    newSequence: false,
+    obus: [frame.bare],
+  });
 });
 
 test('Opus: one packet each, and none that has no room', (t) => {
   const track: AudioTrack = {
-    id: 1, name: 'audio', type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: true,
-    samplerate: 48_000, channels: 2, bitrate: 0,
+    id: 1,
+    name: 'audio',
+    type: 'audio',
+    codec: 'OPUS',
+    timebase: { num: 1, den: 48_000 },
+    bypass: true,
+    samplerate: 48_000,
+    channels: 2,
+    bitrate: 0,
   };
   const sent: { size: number; marker: boolean }[] = [];
-  const sink = { payload: Buffer.alloc(MAX_PAYLOAD), send: (size: number, marker: boolean) => sent.push({ size, marker }) };
+  const sink = {
+    payload: Buffer.alloc(MAX_PAYLOAD),
+    send: (size: number, marker: boolean) => sent.push({ size, marker }),
+  };
   createPacketizer('OPUS').packetize(packet(track, Buffer.alloc(200, 7), true), sink);
   t.deepEqual(sent, [{ size: 200, marker: false }]);
   t.deepEqual(sink.payload.subarray(0, 200), Buffer.alloc(200, 7));
@@ -180,7 +216,10 @@ test('random bytes as frames are sent or refused, never anything else', (t) => {
     for (let i = 0; i < 500; i++) {
       const data = Buffer.from(Array.from({ length: Math.floor(random() * 300) }, () => Math.floor(random() * 256)));
       try {
-        packetizer.packetize(packet(video(codec), data, random() < 0.5), { payload, send: (size) => t.true(size <= MAX_PAYLOAD) });
+        packetizer.packetize(packet(video(codec), data, random() < 0.5), {
+          payload,
+          send: (size) => t.true(size <= MAX_PAYLOAD),
+        });
       } catch (error) {
         t.true(error instanceof BitstreamError, `${codec}: ${String(error)}`);
       }

@@ -5,7 +5,10 @@ import { parseRtp } from '../../../support/rtp.ts';
 test('writes the header that RFC 3550 draws', (t) => {
   const sent: Buffer[] = [];
   const sender = new RtpSender({
-    payloadType: 100, ssrc: 0xdeadbeef, sequence: 0xffff, output: (packet) => sent.push(Buffer.from(packet)),
+    payloadType: 100,
+    ssrc: 0xdeadbeef,
+    sequence: 0xffff,
+    output: (packet) => sent.push(Buffer.from(packet)),
   });
   sender.timestamp = 0x01020304;
   sender.payload.write('abc');
@@ -21,7 +24,9 @@ test('writes the header that RFC 3550 draws', (t) => {
 test('tells the playout delay in every packet', (t) => {
   const sent: Buffer[] = [];
   const sender = new RtpSender({
-    payloadType: 100, ssrc: 1, sequence: 0,
+    payloadType: 100,
+    ssrc: 1,
+    sequence: 0,
     playoutDelay: { id: 11, minMs: 100, maxMs: 40_950 },
     output: (packet) => sent.push(Buffer.from(packet)),
   });
@@ -30,7 +35,13 @@ test('tells the playout delay in every packet', (t) => {
     sender.send(text.length, true);
   }
   const parsed = sent.map(parseRtp);
-  t.deepEqual(parsed.map(({ payload }) => payload.toString()), ['first', 'second']);
+  t.deepEqual(
+    parsed.map(({ payload }) => payload.toString()),
+    ['first', 'second'],
+  );
   // 12 bits of 10 ms each: 10 and 4095
-  t.deepEqual(parsed.map(({ extensions }) => extensions.get(11)?.toString('hex')), ['00afff', '00afff']);
+  t.deepEqual(
+    parsed.map(({ extensions }) => extensions.get(11)?.toString('hex')),
+    ['00afff', '00afff'],
+  );
 });

@@ -9,7 +9,16 @@ test('nothing is said before it is asked for', (t) => {
   const authorization = new Authorization('user', 'secret');
   t.is(authorization.field('DESCRIBE', 'rtsp://cam/'), undefined);
   t.false(authorization.take([]));
-  t.false(authorization.take(['Negotiate', 'Digest realm="x"', 'Digest nonce="1", algorithm=SHA-512', 'Digest nonce="1", qop="auth-int"', '', '=,,="']));
+  t.false(
+    authorization.take([
+      'Negotiate',
+      'Digest realm="x"',
+      'Digest nonce="1", algorithm=SHA-512',
+      'Digest nonce="1", qop="auth-int"',
+      '',
+      '=,,="',
+    ]),
+  );
   t.is(authorization.field('DESCRIBE', 'rtsp://cam/'), undefined);
 });
 
@@ -23,7 +32,11 @@ test('Basic (RFC 7617 section 2)', (t) => {
 
 test('Digest without qop, as in RFC 2069', (t) => {
   const authorization = new Authorization('Mufasa', 'CircleOfLife');
-  t.true(authorization.take(['Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", opaque="5ccc069c403ebaf9f0171e9517f40e41"']));
+  t.true(
+    authorization.take([
+      'Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", opaque="5ccc069c403ebaf9f0171e9517f40e41"',
+    ]),
+  );
   const field = authorization.field('GET', '/dir/index.html');
   t.is(fieldOf(field, 'response'), '1949323746fe6a43ef61f9606e7febea');
   t.is(fieldOf(field, 'opaque'), '5ccc069c403ebaf9f0171e9517f40e41');
@@ -31,9 +44,16 @@ test('Digest without qop, as in RFC 2069', (t) => {
 });
 
 test('Digest with qop, MD5 and SHA-256, counts the uses of a nonce (RFC 7616 section 3.4)', (t) => {
-  for (const [algorithm, name] of [['MD5', 'md5'], ['SHA-256', 'sha256']] as const) {
+  for (const [algorithm, name] of [
+    ['MD5', 'md5'],
+    ['SHA-256', 'sha256'],
+  ] as const) {
     const authorization = new Authorization('Mufasa', 'Circle of Life');
-    t.true(authorization.take([`Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=${algorithm}, nonce="7ypf/x", opaque="FQh"`]));
+    t.true(
+      authorization.take([
+        `Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=${algorithm}, nonce="7ypf/x", opaque="FQh"`,
+      ]),
+    );
     for (const count of ['00000001', '00000002']) {
       const field = authorization.field('GET', '/dir/index.html');
       t.is(fieldOf(field, 'nc'), count);
@@ -49,7 +69,9 @@ test('of several challenges, in one field or more, the strongest is met', (t) =>
   const md5 = 'Digest realm="r", nonce="a"';
   const sha = 'Digest realm="r", nonce="b", algorithm=SHA-256';
   for (const [fields, expected] of [
-    [['Basic realm="r"', md5], /^Digest .*nonce="a"/], [[`Basic realm="r", ${md5}, ${sha}`], /^Digest .*nonce="b"/], [[sha, 'Basic realm="r"'], /nonce="b"/],
+    [['Basic realm="r"', md5], /^Digest .*nonce="a"/],
+    [[`Basic realm="r", ${md5}, ${sha}`], /^Digest .*nonce="b"/],
+    [[sha, 'Basic realm="r"'], /nonce="b"/],
   ] as const) {
     const authorization = new Authorization('u', 'p');
     t.true(authorization.take(fields));

@@ -8,13 +8,17 @@ const RESPONSE = 'RTSP/1.0 200 OK\r\nCSeq: 3\r\nX-Y: a\r\nx-y: b\r\nContent-Leng
 const REQUEST = 'OPTIONS rtsp://cam/live RTSP/1.0\r\nCSeq: 9\r\n\r\n';
 
 function media(channel: number, fill: number, size: number): Buffer {
-  return Buffer.concat([Buffer.of(0x24, channel, size >> 8, size & 255, ...(size > 0 ? [0x80] : [])), Buffer.alloc(Math.max(0, size - 1), fill)]);
+  return Buffer.concat([
+    Buffer.of(0x24, channel, size >> 8, size & 255, ...(size > 0 ? [0x80] : [])),
+    Buffer.alloc(Math.max(0, size - 1), fill),
+  ]);
 }
 
 function open() {
   const out: string[] = [];
   const reader = new RtspReader(LIMITS, {
-    response: ({ status, reason, headers, body }) => out.push(`${status} ${reason} ${headers.get('cseq')?.join()} ${headers.get('x-y')?.join()} ${body.toString()}`),
+    response: ({ status, reason, headers, body }) =>
+      out.push(`${status} ${reason} ${headers.get('cseq')?.join()} ${headers.get('x-y')?.join()} ${body.toString()}`),
     request: ({ method, uri, headers }) => out.push(`${method} ${uri} ${headers.get('cseq')?.join()}`),
     media: (channel, data) => out.push(`media ${channel} ${data.length} ${data.at(-1)}`),
     garbage: (bytes) => out.push(`garbage ${bytes}`),
@@ -26,10 +30,22 @@ function open() {
 
 test('messages and packets, however the bytes come', (t) => {
   const wire = Buffer.concat([
-    Buffer.from(RESPONSE), media(0, 7, 300), media(1, 8, 0), Buffer.from(`\r\n\r\n${REQUEST}`), media(0, 9, 65_535), Buffer.from(RESPONSE), media(4, 1, 5),
+    Buffer.from(RESPONSE),
+    media(0, 7, 300),
+    media(1, 8, 0),
+    Buffer.from(`\r\n\r\n${REQUEST}`),
+    media(0, 9, 65_535),
+    Buffer.from(RESPONSE),
+    media(4, 1, 5),
   ]);
   const expected = [
-    '200 OK 3 a,b hello', 'media 0 300 7', 'media 1 0 undefined', 'OPTIONS rtsp://cam/live 9', 'media 0 65535 9', '200 OK 3 a,b hello', 'media 4 5 1',
+    '200 OK 3 a,b hello',
+    'media 0 300 7',
+    'media 1 0 undefined',
+    'OPTIONS rtsp://cam/live 9',
+    'media 0 65535 9',
+    '200 OK 3 a,b hello',
+    'media 4 5 1',
   ];
   for (const size of [1, 2, 3, 7, 100, 1000, 1e6]) {
     const { push, out } = open();
@@ -40,23 +56,43 @@ test('messages and packets, however the bytes come', (t) => {
 
 test('lines without carriage returns, folded fields, lines that are no fields', (t) => {
   const { push, out } = open();
-  push(Buffer.from('RTSP/1.0 404 Not Found \nCSeq : 4\nthis is no field\nX-Y: a\n\tb\n\nRTSP/1.0 200\r\nCSeq:5\r\n\r\n'));
+  push(
+    Buffer.from('RTSP/1.0 404 Not Found \nCSeq : 4\nthis is no field\nX-Y: a\n\tb\n\nRTSP/1.0 200\r\nCSeq:5\r\n\r\n'),
+  );
   t.deepEqual(out, ['404 Not Found 4 a b ', '200  5 undefined ']);
 });
 
 test('what belongs to nothing is left out, up to a packet of a channel that is expected, or an answer', (t) => {
   const { push, out } = open();
-  push(Buffer.concat([media(0, 1, 20), Buffer.from([0, 1, 2, 0x24, 9, 9, 9]), media(1, 2, 10), Buffer.from('\u0001junk'), Buffer.from(RESPONSE)]));
-  t.deepEqual(out.filter((line) => !line.startsWith('garbage')), ['media 0 20 1', 'media 1 10 2', '200 OK 3 a,b hello']);
-  const skipped = out.filter((line) => line.startsWith('garbage')).reduce((sum, line) => sum + Number(line.slice(8)), 0);
+  push(
+    Buffer.concat([
+      media(0, 1, 20),
+      Buffer.from([0, 1, 2, 0x24, 9, 9, 9]),
+      media(1, 2, 10),
+      Buffer.from('\u0001junk'),
+      Buffer.from(RESPONSE),
+    ]),
+  );
+  t.deepEqual(
+    out.filter((line) => !line.startsWith('garbage')),
+    ['media 0 20 1', 'media 1 10 2', '200 OK 3 a,b hello'],
+  );
+  const skipped = out
+    .filter((line) => line.startsWith('garbage'))
+    .reduce((sum, line) => sum + Number(line.slice(8)), 0);
   t.is(skipped, 12);
 });
 
 test('more of nothing than is taken, and messages without end, end it', (t) => {
   for (const bytes of [
-    Buffer.alloc(5000, 1), Buffer.from(`RTSP/1.0 200 OK\r\n${'x: y\r\n'.repeat(500)}`), Buffer.from('RTSP/1.0 200 OK\r\nContent-Length: 1001\r\n\r\n'),
-    Buffer.from('RTSP/1.0 200 OK\r\nContent-Length: -1\r\n\r\n'), Buffer.from('RTSP/1.0 abc\r\n\r\n'), Buffer.from('HTTP/1.1 200 OK\r\n\r\n'.repeat(200)),
-  ]) t.throws(() => open().push(bytes), { instanceOf: RtspError }, bytes.toString('latin1', 0, 50));
+    Buffer.alloc(5000, 1),
+    Buffer.from(`RTSP/1.0 200 OK\r\n${'x: y\r\n'.repeat(500)}`),
+    Buffer.from('RTSP/1.0 200 OK\r\nContent-Length: 1001\r\n\r\n'),
+    Buffer.from('RTSP/1.0 200 OK\r\nContent-Length: -1\r\n\r\n'),
+    Buffer.from('RTSP/1.0 abc\r\n\r\n'),
+    Buffer.from('HTTP/1.1 200 OK\r\n\r\n'.repeat(200)),
+  ])
+    t.throws(() => open().push(bytes), { instanceOf: RtspError }, bytes.toString('latin1', 0, 50));
 });
 
 test('garbage is limited by time, whatever comes between it', (t) => {
@@ -65,19 +101,24 @@ test('garbage is limited by time, whatever comes between it', (t) => {
   for (let seconds = 0; seconds < 100; seconds += 10) slow.push(noise, seconds * 1000);
   t.is(slow.out.filter((line) => line.startsWith('media')).length, 10);
   const fast = open();
-  t.throws(() => {
-    for (let i = 0; i < 3; i++) fast.push(noise, 10 * i);
-  }, { instanceOf: RtspError });
+  t.throws(
+    () => {
+      for (let i = 0; i < 3; i++) fast.push(noise, 10 * i);
+    },
+    { instanceOf: RtspError },
+  );
 });
 
 /** Microseconds of this process for what is done once, at best of three. */
 function cost(action: () => void): number {
-  return Math.min(...[1, 2, 3].map(() => {
-    const before = process.cpuUsage();
-    action();
-    const { user, system } = process.cpuUsage(before);
-    return user + system;
-  }));
+  return Math.min(
+    ...[1, 2, 3].map(() => {
+      const before = process.cpuUsage();
+      action();
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    }),
+  );
 }
 
 test('bytes cost the same wherever they are: in a long header, a long body, and where nothing begins', (t) => {
@@ -90,7 +131,13 @@ test('bytes cost the same wherever they are: in a long header, a long body, and 
   };
   const empty = cost(drip('', '\n', 10_000));
   const head = cost(drip('RTSP/1.0 200 OK\r\n', 'a\n', 9_000));
-  const body = cost(drip(`RTSP/1.0 200 OK\r\n${'a: b\r\n'.repeat(2000)}Content-Length: 250000\r\n\r\n${' '.repeat(230_000)}`, ' ', 10_000));
+  const body = cost(
+    drip(
+      `RTSP/1.0 200 OK\r\n${'a: b\r\n'.repeat(2000)}Content-Length: 250000\r\n\r\n${' '.repeat(230_000)}`,
+      ' ',
+      10_000,
+    ),
+  );
   const filled = (fill: number) => () => {
     const reader = new RtspReader(limits, sink);
     const chunk = Buffer.alloc(65_536, fill);
@@ -107,7 +154,9 @@ test('bytes cost the same wherever they are: in a long header, a long body, and 
 test('nothing is told after it is closed, by itself or in the middle', (t) => {
   const out: number[] = [];
   const reader = new RtspReader(LIMITS, {
-    response: () => {}, request: () => {}, garbage: () => {},
+    response: () => {},
+    request: () => {},
+    garbage: () => {},
     media: (channel) => {
       out.push(channel);
       reader.close();
@@ -119,7 +168,15 @@ test('nothing is told after it is closed, by itself or in the middle', (t) => {
 
 test('random bytes, cut anywhere, are messages, packets, garbage, or an RtspError', (t) => {
   const random = seeded(21);
-  const pieces = [Buffer.from(RESPONSE), Buffer.from(REQUEST), media(0, 1, 50), media(1, 2, 700), Buffer.from('RTSP/1.'), Buffer.of(0x24), Buffer.from('\n\n')];
+  const pieces = [
+    Buffer.from(RESPONSE),
+    Buffer.from(REQUEST),
+    media(0, 1, 50),
+    media(1, 2, 700),
+    Buffer.from('RTSP/1.'),
+    Buffer.of(0x24),
+    Buffer.from('\n\n'),
+  ];
   const ends = { gone: 0, refused: 0 };
   const told = new Set<string>();
   for (let run = 0; run < 300; run++) {

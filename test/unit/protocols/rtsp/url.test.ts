@@ -3,7 +3,14 @@ import { parseRtspUrl } from '../../../../src/protocols/rtsp/url.ts';
 
 test('what a URL says of host, user and transport, and what the server sees of it', (t) => {
   const cases = {
-    'rtsp://cam/live': { host: 'cam', port: 554, href: 'rtsp://cam/live', user: undefined, password: '', transport: undefined },
+    'rtsp://cam/live': {
+      host: 'cam',
+      port: 554,
+      href: 'rtsp://cam/live',
+      user: undefined,
+      password: '',
+      transport: undefined,
+    },
     'RTSPC://10.0.0.1:8554/a/b?x=1&y': { host: '10.0.0.1', port: 8554, href: 'rtsp://10.0.0.1:8554/a/b?x=1&y' },
     'rtsp://[fe80::1]:8554': { host: 'fe80::1', port: 8554, href: 'rtsp://[fe80::1]:8554' },
     'rtsp://user:p%40ss:w@cam/live': { user: 'user', password: 'p@ss:w', href: 'rtsp://cam/live' },
@@ -18,7 +25,17 @@ test('what a URL says of host, user and transport, and what the server sees of i
 });
 
 test('what is no RTSP URL', (t) => {
-  for (const url of ['', 'rtsp://', 'rtsp:///live', 'http://cam/', 'rtsp://cam:0/', 'rtsp://cam:99999/', 'rtsp://cam/a b', 'rtsp://cam/\r\nX: y', `rtsp://cam/${'x'.repeat(5000)}`]) {
+  for (const url of [
+    '',
+    'rtsp://',
+    'rtsp:///live',
+    'http://cam/',
+    'rtsp://cam:0/',
+    'rtsp://cam:99999/',
+    'rtsp://cam/a b',
+    'rtsp://cam/\r\nX: y',
+    `rtsp://cam/${'x'.repeat(5000)}`,
+  ]) {
     t.is(parseRtspUrl(url), undefined, url);
   }
 });

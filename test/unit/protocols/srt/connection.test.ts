@@ -20,7 +20,10 @@ async function listen(t: ExecutionContext, latency: number) {
   const told: string[] = [];
   const taken: SrtConnection[] = [];
   const listener = new SrtListener(runtime, {
-    host: '127.0.0.1', port: 0, log, refuse: () => undefined,
+    host: '127.0.0.1',
+    port: 0,
+    log,
+    refuse: () => undefined,
     options: srtOptions([{ key: 'SRTO_LATENCY', value: String(latency) }]),
     connection: (connection) => {
       taken.push(connection);
@@ -39,7 +42,12 @@ async function listen(t: ExecutionContext, latency: number) {
     for (const connection of taken) connection.close();
     await runtime.close();
   });
-  const relay = await UdpRelay.open(listener.port, () => ({ length }) => (length === SRT_HEADER + LOST_MESSAGE ? [] : [0]));
+  const relay = await UdpRelay.open(
+    listener.port,
+    () =>
+      ({ length }) =>
+        length === SRT_HEADER + LOST_MESSAGE ? [] : [0],
+  );
   t.teardown(() => relay.close());
   const call = await new SrtCaller(t).call(relay.port, { streamId: 'x' });
   await until('it is in', () => taken.length === 1);

@@ -34,7 +34,10 @@ function listen(t: ExecutionContext, more: Partial<SrtListenOptions> & { readonl
   const calls: string[] = [];
   const { reads = true, ...options } = more;
   const listener = new SrtListener(runtime, {
-    host: '127.0.0.1', port: 0, options: [], log,
+    host: '127.0.0.1',
+    port: 0,
+    options: [],
+    log,
     refuse: ({ streamId, peer }) => {
       calls.push(`${peer.address} ${streamId}`);
       return /^\d+$/.test(streamId) ? Number(streamId) : undefined;
@@ -42,7 +45,10 @@ function listen(t: ExecutionContext, more: Partial<SrtListenOptions> & { readonl
     connection: (connection) => {
       const one: Taken = { connection, bytes: 0, closed: undefined };
       taken.push(one);
-      connection.handlers = { data: (bytes) => void (one.bytes += bytes.length), close: (reason) => void (one.closed = reason) };
+      connection.handlers = {
+        data: (bytes) => void (one.bytes += bytes.length),
+        close: (reason) => void (one.closed = reason),
+      };
       if (reads) connection.read();
     },
     ...options,
@@ -132,20 +138,42 @@ test.serial('what listens where something else does is an error that names the p
   const runtime = SrtRuntime.open(log);
   t.teardown(() => runtime.close());
   const refuse = (): undefined => undefined;
-  const { message } = t.throws(() => new SrtListener(runtime, {
-    host: '127.0.0.1', port, options: [], log, refuse, connection: () => {},
-  }), { instanceOf: SrtError });
+  const { message } = t.throws(
+    () =>
+      new SrtListener(runtime, {
+        host: '127.0.0.1',
+        port,
+        options: [],
+        log,
+        refuse,
+        connection: () => {},
+      }),
+    { instanceOf: SrtError },
+  );
   t.true(message.startsWith(`SRT cannot listen on UDP port ${port} of 127.0.0.1: `), message);
   const filter = srtOptions([{ key: 'SRTO_PACKETFILTER', value: 'none such' }]);
-  t.throws(() => new SrtListener(runtime, {
-    host: '127.0.0.1', port: 0, options: filter, log, refuse, connection: () => {},
-  }), { instanceOf: SrtError, message: /^libsrt refuses SRTO_PACKETFILTER: / });
+  t.throws(
+    () =>
+      new SrtListener(runtime, {
+        host: '127.0.0.1',
+        port: 0,
+        options: filter,
+        log,
+        refuse,
+        connection: () => {},
+      }),
+    { instanceOf: SrtError, message: /^libsrt refuses SRTO_PACKETFILTER: / },
+  );
 });
 
 test.serial('a passphrase: the right one, a wrong one and none', async (t) => {
-  const { listener, taken, calls } = listen(t, { options: srtOptions([
-    { key: 'SRTO_PASSPHRASE', value: 'a long enough secret' }, { key: 'SRTO_PBKEYLEN', value: '32' }, { key: 'SRTO_LATENCY', value: '20' },
-  ]) });
+  const { listener, taken, calls } = listen(t, {
+    options: srtOptions([
+      { key: 'SRTO_PASSPHRASE', value: 'a long enough secret' },
+      { key: 'SRTO_PBKEYLEN', value: '32' },
+      { key: 'SRTO_LATENCY', value: '20' },
+    ]),
+  });
   const caller = new SrtCaller(t);
   t.is((await caller.call(listener.port, { passphrase: 'another long secret' })).refused, BAD_SECRET);
   t.is((await caller.call(listener.port)).refused, UNSECURE);
@@ -184,7 +212,9 @@ test.serial('a slow reader makes the sender wait, and a broken one is told', asy
 test.serial('a close waits neither for callers nor for callbacks, and tells who is connected', async (t) => {
   const { listener, taken, close } = listen(t);
   const caller = new SrtCaller(t);
-  const calls = Array.from({ length: 6 }, (_, i) => caller.call(listener.port, { streamId: i % 2 === 0 ? 'in' : '1404' }));
+  const calls = Array.from({ length: 6 }, (_, i) =>
+    caller.call(listener.port, { streamId: i % 2 === 0 ? 'in' : '1404' }),
+  );
   await until('some are in', () => taken.length > 0);
   // what was called in the meantime waits for this thread
   const end = performance.now() + 200;
@@ -219,7 +249,8 @@ test.serial('callers that are no callers, and wild datagrams, leave it at work',
 const HOSTILE = 8;
 const HOLD_UPS: Record<string, (socket: number) => Buffer> = {
   'a short acknowledgement of what was never sent': (socket) => control(CONTROL.ack, socket, 1000 + 2 ** 30 - 2),
-  'an acknowledgement of what was never sent': (socket) => control(CONTROL.ack, socket, 1000 + 2 ** 30 - 2, 100, 50, 8192, 0, 0, 0),
+  'an acknowledgement of what was never sent': (socket) =>
+    control(CONTROL.ack, socket, 1000 + 2 ** 30 - 2, 100, 50, 8192, 0, 0, 0),
   'a request to drop all there can be': (socket) => control(CONTROL.dropRequest, socket, 1, 0x7fff_fffe),
 };
 
@@ -242,12 +273,20 @@ for (const [what, packet] of Object.entries(HOLD_UPS)) {
 test.serial('handshakes that no libsrt sends are not answered, and break nothing', async (t) => {
   const { listener } = listen(t);
   const odd = [
-    { packetBytes: 76 }, { packetBytes: 200 }, { packetBytes: 0xffff_ffff }, { window: 1 }, { window: 0x4000_0000 }, { sequence: 0xc000_0000 },
+    { packetBytes: 76 },
+    { packetBytes: 200 },
+    { packetBytes: 0xffff_ffff },
+    { window: 1 },
+    { window: 0x4000_0000 },
+    { sequence: 0xc000_0000 },
   ];
   const callers = await Promise.all(odd.map(() => RawCaller.open(listener.port)));
   t.teardown(() => callers.forEach((caller) => caller.close()));
   const sockets = await Promise.all(callers.map((caller, i) => caller.connect(odd[i])));
-  t.deepEqual(sockets, odd.map(() => undefined));
+  t.deepEqual(
+    sockets,
+    odd.map(() => undefined),
+  );
   t.is((await new SrtCaller(t).call(listener.port)).refused, 0);
 });
 
@@ -256,8 +295,13 @@ test.serial('callers who are disconnected as soon as they are in hear of it', as
   const callers = Array.from({ length: 4 }, () => new SrtCaller(t));
   for (let round = 0; round < 4; round++) {
     const calls = await Promise.all(callers.map((caller) => caller.call(listener.port)));
-    t.deepEqual(calls.map(({ refused }) => refused), calls.map(() => 0));
-    await until('they hear of it', async () => (await Promise.all(calls.map(({ connected }) => connected()))).every((is) => !is));
+    t.deepEqual(
+      calls.map(({ refused }) => refused),
+      calls.map(() => 0),
+    );
+    await until('they hear of it', async () =>
+      (await Promise.all(calls.map(({ connected }) => connected()))).every((is) => !is),
+    );
   }
 });
 
@@ -273,7 +317,10 @@ test.serial('connections that end while nobody waits for them are noticed', asyn
   while (performance.now() < end);
   await closed;
   await until('all are told', () => taken.every((one) => one.closed !== undefined));
-  t.deepEqual(taken.map((one) => one.closed), calls.map(() => 'the connection is gone'));
+  t.deepEqual(
+    taken.map((one) => one.closed),
+    calls.map(() => 'the connection is gone'),
+  );
 });
 
 test.serial('a caller that vanishes is noticed while packets for nobody keep coming', async (t) => {

@@ -49,17 +49,50 @@ test('an empty one is what its port stands for', (t) => {
 
 test('everything else is none', (t) => {
   for (const text of [
-    'talk', 'app/talk', 'default//talk', 'default/app/', 'a/b/c/d/e', '?default/app/talk', 'http://default/app/talk/x/y',
-    'srt://default', 'srt://:9999/app/talk', '#!::', '#!::u=talk', '#!::r=default/app/talk,m=bidirectional', '#!:{u=default/app/talk}',
+    'talk',
+    'app/talk',
+    'default//talk',
+    'default/app/',
+    'a/b/c/d/e',
+    '?default/app/talk',
+    'http://default/app/talk/x/y',
+    'srt://default',
+    'srt://:9999/app/talk',
+    '#!::',
+    '#!::u=talk',
+    '#!::r=default/app/talk,m=bidirectional',
+    '#!:{u=default/app/talk}',
     `default/app/${'x'.repeat(256)}`,
-  ]) t.is(read(text), undefined, text);
+  ])
+    t.is(read(text), undefined, text);
 });
 
 test('random text throws nothing', (t) => {
-  const pieces = ['#!::', 'u=', 'r=', 'm=', ',', '/', '%', '%2F', '?', '=', 'srt://', ':', '[', 'a', 'default', '\0', 'ü'];
+  const pieces = [
+    '#!::',
+    'u=',
+    'r=',
+    'm=',
+    ',',
+    '/',
+    '%',
+    '%2F',
+    '?',
+    '=',
+    'srt://',
+    ':',
+    '[',
+    'a',
+    'default',
+    '\0',
+    'ü',
+  ];
   const chance = seeded(1);
   for (let i = 0; i < 20_000; i++) {
-    const text = Array.from({ length: Math.floor(chance() * 12) }, () => pieces[Math.floor(chance() * pieces.length)]).join('');
+    const text = Array.from(
+      { length: Math.floor(chance() * 12) },
+      () => pieces[Math.floor(chance() * pieces.length)],
+    ).join('');
     t.notThrows(() => readStreamId(text), text);
   }
 });

@@ -8,7 +8,10 @@ test('times of one source keep their distances, whatever they begin with', (t) =
   const clock = new LocalClock();
   const start = 5_000_000_000;
   const times = [0, 3000, 6000, 9003].map((dts) => clock.next(0, start + dts, VIDEO, VIDEO, 0, 0));
-  t.deepEqual(times.map((time) => time - (times[0] ?? 0)), [0, 3000, 6000, 9003]);
+  t.deepEqual(
+    times.map((time) => time - (times[0] ?? 0)),
+    [0, 3000, 6000, 9003],
+  );
   t.true((times[0] ?? -1) >= 0 && (times[0] ?? Infinity) < 90_000);
 });
 
@@ -23,7 +26,10 @@ test('what is before the beginning is told of a track that comes behind, and of 
   const clock = new LocalClock();
   t.false(clock.precedes(1, 0, SOUND));
   clock.next(0, 20 * 90_000, VIDEO, VIDEO, 0, 0);
-  t.deepEqual([16, 19.4, 19.6].map((second) => clock.precedes(1, second * 48_000, SOUND)), [true, true, false]);
+  t.deepEqual(
+    [16, 19.4, 19.6].map((second) => clock.precedes(1, second * 48_000, SOUND)),
+    [true, true, false],
+  );
   t.false(clock.precedes(1, 2 * 48_000, SOUND), 'on a clock of its own');
   clock.next(1, 19.6 * 48_000, SOUND, SOUND, 0, 0);
   t.false(clock.precedes(1, 16 * 48_000, SOUND));

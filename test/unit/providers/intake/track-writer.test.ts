@@ -9,11 +9,28 @@ import { TrackWriter } from '../../../../src/providers/intake/track-writer.ts';
 const CLOCK = { timebase: VIDEO_TIMEBASE, bits: 33 };
 const RANGE = 2 ** 33;
 const video: Track = {
-  id: 0, name: 'Video', type: 'video', codec: 'VP8', timebase: VIDEO_TIMEBASE, bypass: false, width: 160, height: 90, bitrate: 0, framerate: 0,
+  id: 0,
+  name: 'Video',
+  type: 'video',
+  codec: 'VP8',
+  timebase: VIDEO_TIMEBASE,
+  bypass: false,
+  width: 160,
+  height: 90,
+  bitrate: 0,
+  framerate: 0,
   keyFrameInterval: 0,
 };
 const audio: Track = {
-  id: 1, name: 'Audio', type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: false, samplerate: 48_000, channels: 2, bitrate: 0,
+  id: 1,
+  name: 'Audio',
+  type: 'audio',
+  codec: 'OPUS',
+  timebase: { num: 1, den: 48_000 },
+  bypass: false,
+  samplerate: 48_000,
+  channels: 2,
+  bitrate: 0,
 };
 const events: Track = { id: 2, name: 'Data', type: 'data', codec: 'ID3v2', timebase: VIDEO_TIMEBASE, bypass: false };
 
@@ -40,7 +57,15 @@ test('begins at the earliest time of what was held, also around a wrap', (t) => 
   writer.write(unit(video, 4500, 3000));
   writer.write(unit(audio, 900, 0, 960));
   t.deepEqual(tracks, [[0, 1]]);
-  t.deepEqual(packets.map(({ track, dts, pts }) => [track.id, dts, pts]), [[0, 1800, 1800], [1, 0, 0], [0, 5400, 8400], [1, 960, 960]]);
+  t.deepEqual(
+    packets.map(({ track, dts, pts }) => [track.id, dts, pts]),
+    [
+      [0, 1800, 1800],
+      [1, 0, 0],
+      [0, 5400, 8400],
+      [1, 960, 960],
+    ],
+  );
 });
 
 test('tracks come and go', (t) => {
@@ -50,7 +75,12 @@ test('tracks come and go', (t) => {
   writer.keep(new Set([0, 2]));
   writer.keep(new Set([0, 2]));
   writer.write(unit(audio, 200, 0, 960));
-  t.deepEqual(tracks, [[0, 1], [0, 1, 2], [0, 2], [0, 1, 2]]);
+  t.deepEqual(tracks, [
+    [0, 1],
+    [0, 1, 2],
+    [0, 2],
+    [0, 1, 2],
+  ]);
   t.is(unsteady(), 0);
   for (let turn = 0; turn < 60; turn++) {
     writer.keep(new Set([0]));

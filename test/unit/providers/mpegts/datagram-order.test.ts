@@ -6,11 +6,15 @@ import { seeded } from '../../codecs/vectors.ts';
 /** Seven packets of each datagram, of two PIDs and of none. */
 function datagrams(count: number): Buffer[] {
   const counters = [3, 9];
-  return Array.from({ length: count }, (_, n) => Buffer.concat(Array.from({ length: 7 }, (_, i) => {
-    const which = (n + i) % 3;
-    if (which === 2) return tsPacket({ pid: 0x1fff }, Buffer.alloc(184, n));
-    return tsPacket({ pid: 256 + which, counter: counters[which]!++ }, Buffer.alloc(184, n));
-  })));
+  return Array.from({ length: count }, (_, n) =>
+    Buffer.concat(
+      Array.from({ length: 7 }, (_, i) => {
+        const which = (n + i) % 3;
+        if (which === 2) return tsPacket({ pid: 0x1fff }, Buffer.alloc(184, n));
+        return tsPacket({ pid: 256 + which, counter: counters[which]!++ }, Buffer.alloc(184, n));
+      }),
+    ),
+  );
 }
 
 function setUp(waitMs = 50) {
@@ -22,7 +26,10 @@ test('datagrams that change places come out in order', (t) => {
   const random = seeded(11);
   const sent = datagrams(300);
   // two may overtake one
-  const shuffled = sent.map((data, i) => ({ data, at: i === 0 ? 0 : i + random() * 2.9 })).sort((a, b) => a.at - b.at).map(({ data }) => data);
+  const shuffled = sent
+    .map((data, i) => ({ data, at: i === 0 ? 0 : i + random() * 2.9 }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ data }) => data);
   t.notDeepEqual(shuffled, sent);
   const { out, order } = setUp();
   for (const [i, data] of shuffled.entries()) order.push(data, i);
@@ -32,7 +39,11 @@ test('datagrams that change places come out in order', (t) => {
 
 /** Seven packets of one PID in each. */
 function full(count: number): Buffer[] {
-  return Array.from({ length: count }, (_, n) => Buffer.concat(Array.from({ length: 7 }, (_, i) => tsPacket({ pid: 256, counter: 7 * n + i }, Buffer.alloc(184, n)))));
+  return Array.from({ length: count }, (_, n) =>
+    Buffer.concat(
+      Array.from({ length: 7 }, (_, i) => tsPacket({ pid: 256, counter: 7 * n + i }, Buffer.alloc(184, n))),
+    ),
+  );
 }
 
 test('full datagrams that change places', (t) => {
@@ -82,8 +93,13 @@ test('what comes twice passes, and so does what is no transport stream', (t) => 
 
 test('nothing is held up in a stream whose packets are cut anywhere', (t) => {
   const all = Buffer.concat(datagrams(100));
-  const sent: Buffer[] = Array.from({ length: Math.floor(all.length / 1472) }, (_, i) => all.subarray(i * 1472, (i + 1) * 1472));
+  const sent: Buffer[] = Array.from({ length: Math.floor(all.length / 1472) }, (_, i) =>
+    all.subarray(i * 1472, (i + 1) * 1472),
+  );
   const { out, order } = setUp();
   for (const data of sent) order.push(data, 0);
-  t.deepEqual(out.map((data) => sent.indexOf(data)), sent.map((_, i) => i));
+  t.deepEqual(
+    out.map((data) => sent.indexOf(data)),
+    sent.map((_, i) => i),
+  );
 });

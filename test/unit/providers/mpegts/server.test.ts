@@ -13,15 +13,26 @@ test('a stream of the port, with who sends it', async (t) => {
   t.is(input.name, `live_${port}`);
   t.like(input.source, { type: 'MPEGTS', kind: 'mpegts', url: `udp://127.0.0.1:${port}` });
   t.deepEqual(input.source.connection?.(), {
-    transport: 'UDP', protocol: 'UDP', localAddress: '127.0.0.1', localPort: port, remoteAddress: '127.0.0.1', remotePort: sender.from,
+    transport: 'UDP',
+    protocol: 'UDP',
+    localAddress: '127.0.0.1',
+    localPort: port,
+    remoteAddress: '127.0.0.1',
+    remotePort: sender.from,
   });
-  t.deepEqual(input.tracks.map(({ codec }) => codec), ['H264', 'AAC']);
+  t.deepEqual(
+    input.tracks.map(({ codec }) => codec),
+    ['H264', 'AAC'],
+  );
   t.is(registry.counters.providers.mpegts, 1);
   t.true(input.counters.in.totalBytes > 10_000);
 });
 
 test('every port of a range has a stream of its own', async (t) => {
-  const { ports, taken } = await startMpegts(t, { ports: 3, streams: () => [{ name: 'live_${Port}', port: '1-65535' }] });
+  const { ports, taken } = await startMpegts(t, {
+    ports: 3,
+    streams: () => [{ name: 'live_${Port}', port: '1-65535' }],
+  });
   for (const port of ports) await (await UdpSender.open(t, port)).send(3);
   await until('the streams', () => taken.length === 3);
   t.deepEqual(taken.map(({ input }) => input.name).sort(), ports.map((port) => `live_${port}`).sort());
@@ -41,7 +52,7 @@ test('one sender at a time: another one is left out until it is silent', async (
   const third = await UdpSender.open(t, port);
   await third.send(5);
   await until('the next stream', () => taken[1]?.packets.length === 10);
-  t.is((taken[1]?.input.source.connection?.())?.remotePort, third.from);
+  t.is(taken[1]?.input.source.connection?.()?.remotePort, third.from);
 });
 
 test('a sender that comes again from elsewhere goes on with a stream that does not end by silence', async (t) => {
@@ -52,7 +63,7 @@ test('a sender that comes again from elsewhere goes on with a stream that does n
   const other = await UdpSender.open(t, port);
   await until('the other', async () => {
     await other.send(1);
-    return (taken[0]?.input.source.connection?.())?.remotePort === other.from;
+    return taken[0]?.input.source.connection?.()?.remotePort === other.from;
   });
   await other.send(30);
   await until('more', () => (taken[0]?.packets.length ?? 0) > 30);
@@ -76,7 +87,9 @@ test('datagrams without MPEG-TS, and to ports that nobody has a stream for, do n
 
 test('as many streams as may be, and none while the node drains', async (t) => {
   const { ports, taken, lines, registry } = await startMpegts(t, {
-    ports: 2, mpegts: { maxConnection: 1 }, streams: () => [{ name: 'live_${Port}', port: '1-65535' }],
+    ports: 2,
+    mpegts: { maxConnection: 1 },
+    streams: () => [{ name: 'live_${Port}', port: '1-65535' }],
   });
   const [first, second] = ports as [number, number];
   await (await UdpSender.open(t, first)).send(3);
@@ -94,40 +107,51 @@ test('as many streams as may be, and none while the node drains', async (t) => {
 
 test('access control that cannot be checked keeps senders out', async (t) => {
   const { port, taken, lines } = await startMpegts(t, {
-    signedPolicy: { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'x', enables: { providers: 'mpegts', publishers: '' } },
+    signedPolicy: {
+      policyQueryKeyName: 'p',
+      signatureQueryKeyName: 's',
+      secretKey: 'x',
+      enables: { providers: 'mpegts', publishers: '' },
+    },
   });
   await (await UdpSender.open(t, port)).send(3);
   await until('the refusal', () => lines.some((line) => line.includes('Access control is configured')));
   t.deepEqual(taken, []);
 });
 
-test.serial('a stream that is deleted stays so until its sender pauses; one whose application restarts comes back', async (t) => {
-  const { port, taken, vhost, application } = await startMpegts(t, { mpegts: { packetSilenceTimeoutMs: 0 } });
-  const sender = await UdpSender.open(t, port);
-  await sender.send(5);
-  await until('the stream', () => taken[0]?.packets.length === 10);
-  taken[0]?.input.end('deleted by the management API');
-  for (let i = 0; i < 10; i++) {
+test.serial(
+  'a stream that is deleted stays so until its sender pauses; one whose application restarts comes back',
+  async (t) => {
+    const { port, taken, vhost, application } = await startMpegts(t, { mpegts: { packetSilenceTimeoutMs: 0 } });
+    const sender = await UdpSender.open(t, port);
     await sender.send(5);
-    // it is not the sender who is silent then
-    if (i === 4) await standStillBeforeTimers(2000);
-  }
-  t.is(taken.length, 1);
-  const other = await UdpSender.open(t, port);
-  await other.send(5);
-  await until('the stream of another', () => taken[1]?.packets.length === 10);
-  vhost.applications.get('app')?.close('the application was changed');
-  vhost.createApplication(application({ streams: [{ name: 'renamed', port: `${port}` }] }) as never);
-  await until('its next stream', async () => {
+    await until('the stream', () => taken[0]?.packets.length === 10);
+    taken[0]?.input.end('deleted by the management API');
+    for (let i = 0; i < 10; i++) {
+      await sender.send(5);
+      // it is not the sender who is silent then
+      if (i === 4) await standStillBeforeTimers(2000);
+    }
+    t.is(taken.length, 1);
+    const other = await UdpSender.open(t, port);
     await other.send(5);
-    return taken.length === 3;
-  });
-  t.is(taken[2]?.input.name, 'renamed');
-});
+    await until('the stream of another', () => taken[1]?.packets.length === 10);
+    vhost.applications.get('app')?.close('the application was changed');
+    vhost.createApplication(application({ streams: [{ name: 'renamed', port: `${port}` }] }) as never);
+    await until('its next stream', async () => {
+      await other.send(5);
+      return taken.length === 3;
+    });
+    t.is(taken[2]?.input.name, 'renamed');
+  },
+);
 
 test('what comes while the name is asked for is held, so much of it', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const { port, taken, registry, lines } = await startMpegts(t, { asked: promise, mpegts: { packetSilenceTimeoutMs: 0 } });
+  const { port, taken, registry, lines } = await startMpegts(t, {
+    asked: promise,
+    mpegts: { packetSilenceTimeoutMs: 0 },
+  });
   const sender = await UdpSender.open(t, port);
   await sender.send(20);
   await until('all was sent', async () => {
@@ -201,7 +225,10 @@ test('RTP is taken without being configured; where reordering is, out of order a
     await sender.send(40);
     await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 78);
     await server.close();
-    t.deepEqual(lines.filter((line) => line.includes('lost')), []);
+    t.deepEqual(
+      lines.filter((line) => line.includes('lost')),
+      [],
+    );
   }
 });
 
@@ -212,7 +239,10 @@ test('a plain stream out of order is put in order, where that is configured', as
   await sender.send(40);
   await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 78);
   await server.close();
-  t.deepEqual(lines.filter((line) => line.includes('lost')), []);
+  t.deepEqual(
+    lines.filter((line) => line.includes('lost')),
+    [],
+  );
 });
 
 /** Datagrams of so many bytes, which begin and end anywhere in packets, as ffmpeg sends them unless it is told otherwise. */
@@ -234,7 +264,10 @@ test('datagrams that begin anywhere in a packet, where reordering is, too', asyn
     await sender.send(80);
     await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 150);
     await server.close();
-    t.deepEqual(lines.filter((line) => !line.startsWith('MPEG-TS')), []);
+    t.deepEqual(
+      lines.filter((line) => !line.startsWith('MPEG-TS')),
+      [],
+    );
   }
 });
 
@@ -247,7 +280,10 @@ test('RTP behind a plain stream of the same sender', async (t) => {
   await sender.send(20);
   await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 78);
   await server.close();
-  t.deepEqual(lines.filter((line) => line.includes('lost')), []);
+  t.deepEqual(
+    lines.filter((line) => line.includes('lost')),
+    [],
+  );
 });
 
 test('a multicast group, beside another on the same port', async (t) => {
@@ -262,11 +298,19 @@ test('a multicast group, beside another on the same port', async (t) => {
   t.like(taken[0]?.input.source.connection?.(), { localPort: port });
 });
 
-const hasIpv6 = Object.values(networkInterfaces()).flat().some((one) => one?.address === '::1');
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((one) => one?.address === '::1');
 
 (hasIpv6 ? test : test.skip)('IPv6 beside IPv4; groups of it can be joined', async (t) => {
-  const { ports: [first, second], server, taken } = await startMpegts(t, {
-    hosts: ['127.0.0.1', '::1'], ports: 2, streams: () => [{ name: 'live_${Port}', port: '1-65535' }],
+  const {
+    ports: [first, second],
+    server,
+    taken,
+  } = await startMpegts(t, {
+    hosts: ['127.0.0.1', '::1'],
+    ports: 2,
+    streams: () => [{ name: 'live_${Port}', port: '1-65535' }],
     groups: (port) => [{ group: 'ff15::4711', first: port, last: port }],
   });
   t.deepEqual(server.ports, [second, second, first]);
@@ -278,5 +322,8 @@ const hasIpv6 = Object.values(networkInterfaces()).flat().some((one) => one?.add
 test('a port that is taken keeps the server from starting, and frees the others', async (t) => {
   const { port } = await startMpegts(t);
   await t.throwsAsync(startMpegts(t, { groups: () => [{ first: port, last: port }] }), { code: 'EADDRINUSE' });
-  await t.throwsAsync(startMpegts(t, { hosts: ['127.0.0.1'], groups: (first) => [{ group: 'ff11::1', first, last: first }] }), { message: /no address/ });
+  await t.throwsAsync(
+    startMpegts(t, { hosts: ['127.0.0.1'], groups: (first) => [{ group: 'ff11::1', first, last: first }] }),
+    { message: /no address/ },
+  );
 });

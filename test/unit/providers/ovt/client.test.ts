@@ -29,7 +29,12 @@ async function playing(t: { teardown(undo: () => void): void }, contents: unknow
   const origin = new Origin(contents);
   const { client, recorder } = await playOvt(origin.connection);
   t.teardown(() => client.close());
-  return { origin, client, recorder, packets: (count: number) => until(`${count} packets`, () => recorder.packets.length >= count && recorder.packets) };
+  return {
+    origin,
+    client,
+    recorder,
+    packets: (count: number) => until(`${count} packets`, () => recorder.packets.length >= count && recorder.packets),
+  };
 }
 
 test('H.264 with start codes: parameter sets leave, the picture is canonical', async (t) => {
@@ -58,8 +63,12 @@ test('H.264 with lengths, of 4 bytes and of 2', async (t) => {
 });
 
 test('a track that is far behind what comes first begins where the times begin', async (t) => {
-  const { origin, packets } = await playing(t, describing(pictureOf(1, AVC_BASELINE, 0), pictureOf(1, AVC_BASELINE, 1)));
-  const picture = (track: number, dts: number, key: boolean) => origin.send({ track, dts, key, data: annexB(key ? IDR : SLICE) });
+  const { origin, packets } = await playing(
+    t,
+    describing(pictureOf(1, AVC_BASELINE, 0), pictureOf(1, AVC_BASELINE, 1)),
+  );
+  const picture = (track: number, dts: number, key: boolean) =>
+    origin.send({ track, dts, key, data: annexB(key ? IDR : SLICE) });
   picture(0, 10_000, true);
   for (let i = 0; i < 60; i++) {
     picture(0, 10_040 + i * 100, false);
@@ -68,7 +77,7 @@ test('a track that is far behind what comes first begins where the times begin',
   const all = await packets(1 + 60 + 20);
   const behind = all.filter(({ track }) => track.id === 1);
   t.true(behind[0]?.key);
-  t.is(behind[0]?.dts, (all[0]?.dts ?? 0));
+  t.is(behind[0]?.dts, all[0]?.dts ?? 0);
   t.deepEqual(new Set(behind.slice(1).map(({ dts }, i) => dts - (behind[i]?.dts ?? 0))), new Set([9000]));
 });
 
@@ -77,15 +86,30 @@ test('what is not told is read from the frames, and what came before it is left 
   t.is(recorder.told.length, 0);
   origin.send({ key: false, data: annexB(SLICE) });
   const frame = Buffer.alloc(20, 1);
-  const adts = (data: Buffer) => Buffer.concat([buildAdtsHeader({ objectType: 2, samplerate: 48_000, channelConfiguration: 2 }, data.length), data]);
+  const adts = (data: Buffer) =>
+    Buffer.concat([buildAdtsHeader({ objectType: 2, samplerate: 48_000, channelConfiguration: 2 }, data.length), data]);
   origin.send({ track: 1, mediaType: 1, bitstream: 10, dts: 0, data: adts(frame) });
   origin.send({ dts: 40, data: annexB(...setsOf(AVC_BASELINE), IDR) });
   origin.send({ track: 1, mediaType: 1, bitstream: 10, dts: 21, data: Buffer.concat([adts(frame), adts(frame)]) });
   const [key, ...sound] = await packets(3);
-  t.deepEqual(recorder.told.map(({ tracks }) => tracks.map(({ codec }) => codec)), [['H264', 'AAC']]);
-  t.like(recorder.told[0]?.tracks[1], { config: AAC_LC, samplerate: 48_000, channels: 2, timebase: { num: 1, den: 48_000 } });
+  t.deepEqual(
+    recorder.told.map(({ tracks }) => tracks.map(({ codec }) => codec)),
+    [['H264', 'AAC']],
+  );
+  t.like(recorder.told[0]?.tracks[1], {
+    config: AAC_LC,
+    samplerate: 48_000,
+    channels: 2,
+    timebase: { num: 1, den: 48_000 },
+  });
   t.is(key?.track.type, 'video');
-  t.deepEqual(sound.map(({ data, duration }) => [data, duration]), [[frame, 1024], [frame, 1024]]);
+  t.deepEqual(
+    sound.map(({ data, duration }) => [data, duration]),
+    [
+      [frame, 1024],
+      [frame, 1024],
+    ],
+  );
   t.is((sound[1]?.dts ?? 0) - (sound[0]?.dts ?? 0), 1024);
 });
 
@@ -99,10 +123,22 @@ test('sound on a coarse clock is put together sample by sample', async (t) => {
 });
 
 test('Opus comes with either of its headers', async (t) => {
-  const config = { channels: 2, preSkip: 312, inputSamplerate: 48_000, outputGain: 0, mappingFamily: 0, mapping: undefined };
+  const config = {
+    channels: 2,
+    preSkip: 312,
+    inputSamplerate: 48_000,
+    outputGain: 0,
+    mappingFamily: 0,
+    mapping: undefined,
+  };
   for (const header of [buildOpusHead(config), buildOpusConfig(config)]) {
     const { recorder } = await playing(t, describing(soundOf(9, header)));
-    t.like(recorder.told[0]?.tracks[0], { codec: 'OPUS', config: buildOpusConfig(config), samplerate: 48_000, channels: 2 });
+    t.like(recorder.told[0]?.tracks[0], {
+      codec: 'OPUS',
+      config: buildOpusConfig(config),
+      samplerate: 48_000,
+      channels: 2,
+    });
   }
 });
 
@@ -113,7 +149,10 @@ test('another configuration in the frames is told before the frame', async (t) =
   origin.send({ dts: 80, bitstream: 0, packetType: 2, data: AVC_BASELINE });
   origin.send({ dts: 80, bitstream: 0, data: joinNals([IDR]) });
   const all = await packets(3);
-  t.deepEqual(recorder.told.map(({ tracks: [track] }) => (track as { width: number }).width), [640, 1280, 640]);
+  t.deepEqual(
+    recorder.told.map(({ tracks: [track] }) => (track as { width: number }).width),
+    [640, 1280, 640],
+  );
   t.true(all.every(({ track }, i) => track === recorder.told[i]?.tracks[0]));
 });
 
@@ -128,7 +167,10 @@ test('pictures begin at a key frame, and go on at one behind what was lost or ma
   origin.send({ track: 1, mediaType: 1, bitstream: 8, dts: 170, data: Buffer.of(1) });
   origin.send({ dts: 200, data: annexB(IDR) });
   const all = await packets(4);
-  t.deepEqual(all.map(({ key, track }) => (track.type === 'audio' ? 'sound' : key)), [true, false, 'sound', true]);
+  t.deepEqual(
+    all.map(({ key, track }) => (track.type === 'audio' ? 'sound' : key)),
+    [true, false, 'sound', true],
+  );
 });
 
 test('tracks that are not carried, and tracks that nobody told of, are left out', async (t) => {
@@ -138,30 +180,50 @@ test('tracks that are not carried, and tracks that nobody told of, are left out'
   origin.send({ track: 99, data: Buffer.of(1) });
   origin.send({ data: annexB(IDR) });
   t.is((await packets(1)).length, 1);
-  t.deepEqual(recorder.told.map(({ tracks }) => tracks.length), [1]);
-  await t.throwsAsync(playing(t, describing(subtitles)), { instanceOf: OvtError, message: 'the stream has no track that can be taken' });
+  t.deepEqual(
+    recorder.told.map(({ tracks }) => tracks.length),
+    [1],
+  );
+  await t.throwsAsync(playing(t, describing(subtitles)), {
+    instanceOf: OvtError,
+    message: 'the stream has no track that can be taken',
+  });
 });
 
 test('the origin refuses, says nonsense or nothing: the client says which', async (t) => {
   const failure = async (contents: unknown): Promise<string> => {
-    const { message } = await t.throwsAsync(OvtClient.connect(new Origin(contents).connection, { log: silent }), { instanceOf: OvtError });
+    const { message } = await t.throwsAsync(OvtClient.connect(new Origin(contents).connection, { log: silent }), {
+      instanceOf: OvtError,
+    });
     return message;
   };
   t.is(await failure(404), 'the origin refused (404): m');
   t.is(await failure({ version: 17 }), 'description version 17 is not 18');
   t.is(await failure(undefined), 'no answer to describe in time');
-  await t.throwsAsync(OvtClient.connect('ovt://127.0.0.1:1/app/talk', { log: silent }), { instanceOf: OvtError, message: /cannot be reached/ });
-  await t.throwsAsync(OvtClient.connect('rtmp://127.0.0.1/app/talk', { log: silent }), { instanceOf: OvtError, message: /not an OVT URL/ });
+  await t.throwsAsync(OvtClient.connect('ovt://127.0.0.1:1/app/talk', { log: silent }), {
+    instanceOf: OvtError,
+    message: /cannot be reached/,
+  });
+  await t.throwsAsync(OvtClient.connect('rtmp://127.0.0.1/app/talk', { log: silent }), {
+    instanceOf: OvtError,
+    message: /not an OVT URL/,
+  });
 });
 
 test('it ends once, with a reason, and nothing is called after close()', async (t) => {
   const contents = describing(pictureOf(1, AVC_BASELINE));
   for (const [end, reason] of [
-    [(origin: Origin) => origin.say({ id: 0, application: 'stop', code: 200, message: 'bye' }), 'the origin ended the stream: bye'],
+    [
+      (origin: Origin) => origin.say({ id: 0, application: 'stop', code: 200, message: 'bye' }),
+      'the origin ended the stream: bye',
+    ],
     [(origin: Origin) => origin.stream.end(), 'the origin hung up'],
     [(origin: Origin) => origin.stream.write(Buffer.alloc(100, 0xff)), 'packet version 3 is not 1'],
     [(origin: Origin) => origin.say([]), 'an answer is not JSON with id, application and code'],
-    [(origin: Origin) => origin.say({ id: 0, application: 'notify', code: 200, message: 'track_changed' }), /^description /],
+    [
+      (origin: Origin) => origin.say({ id: 0, application: 'notify', code: 200, message: 'track_changed' }),
+      /^description /,
+    ],
   ] as const) {
     const { origin, recorder } = await playing(t, contents);
     end(origin);
@@ -179,16 +241,20 @@ test('it ends once, with a reason, and nothing is called after close()', async (
 
 test.serial('an answer that came while this process stood still is taken', async (t) => {
   const server = createServer((socket) => {
-    socket.on('error', () => {}).once('data', () => {
-      socket.write(writeMessage(PAYLOAD.response, { id: 1, application: 'describe', code: 404, message: 'none' }, 0));
-      standStill(1600);
-    });
+    socket
+      .on('error', () => {})
+      .once('data', () => {
+        socket.write(writeMessage(PAYLOAD.response, { id: 1, application: 'describe', code: 404, message: 'none' }, 0));
+        standStill(1600);
+      });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  await t.throwsAsync(OvtClient.connect(`ovt://127.0.0.1:${port}/app/talk`, { log: silent }), { message: /refused \(404\): none/ });
+  await t.throwsAsync(OvtClient.connect(`ovt://127.0.0.1:${port}/app/talk`, { log: silent }), {
+    message: /refused \(404\): none/,
+  });
 });
 
 test('silence ends it where that is asked for', async (t) => {
@@ -201,15 +267,21 @@ test('whatever an origin sends, it ends with a reason and harms nobody', async (
   const random = seeded(20_261_224);
   const upTo = (limit: number) => Math.floor(random() * limit);
   for (let round = 0; round < 150; round++) {
-    const origin = new Origin(describing(pictureOf(1, AVC_BASELINE), soundOf(7, AAC_LC), pictureOf(5, undefined, 2), soundOf(9, undefined, 3)));
+    const origin = new Origin(
+      describing(pictureOf(1, AVC_BASELINE), soundOf(7, AAC_LC), pictureOf(5, undefined, 2), soundOf(9, undefined, 3)),
+    );
     const client = await OvtClient.connect(origin.connection, { log: silent });
     const recorder = new Recorder();
     await client.play(recorder);
     for (let i = 0; i < 30; i++) {
       const data = Buffer.from(Array.from({ length: upTo(60) }, () => upTo(random() < 0.5 ? 4 : 256)));
       origin.send({
-        track: upTo(5), bitstream: [0, 1, 8, 10, 12, 26, upTo(256)][upTo(7)] as number, packetType: upTo(7),
-        dts: [0, i * 40, -5, 2 ** 52, upTo(1e9)][upTo(5)] as number, pts: [0, i * 40, 2 ** 52][upTo(3)] as number, data,
+        track: upTo(5),
+        bitstream: [0, 1, 8, 10, 12, 26, upTo(256)][upTo(7)] as number,
+        packetType: upTo(7),
+        dts: [0, i * 40, -5, 2 ** 52, upTo(1e9)][upTo(5)] as number,
+        pts: [0, i * 40, 2 ** 52][upTo(3)] as number,
+        data,
       });
     }
     if (round % 3 === 0) origin.stream.write(Buffer.from(Array.from({ length: 200 }, () => upTo(256))));

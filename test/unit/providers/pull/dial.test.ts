@@ -11,7 +11,8 @@ const plainLookup = dns.lookup;
 /** Who owns the name answers these, one for each question, and the last of them for ever. */
 function answer(...answers: string[][]): { asked: number } {
   const count = { asked: 0 };
-  const lookup = async () => (answers[Math.min(count.asked++, answers.length - 1)] as string[]).map((address) => ({ address, family: 4 }));
+  const lookup = async () =>
+    (answers[Math.min(count.asked++, answers.length - 1)] as string[]).map((address) => ({ address, family: 4 }));
   Object.assign(dns.promises, { lookup });
   Object.assign(dns, {
     lookup: (host: string, ...rest: [never, never]) => {
@@ -45,7 +46,12 @@ test.serial('a name that changes its mind is connected to where it was checked',
   t.teardown(() => socket.destroy());
   t.is(socket.remoteAddress, '127.0.0.3');
   t.is(count.asked, 1);
-  t.like(connectionOf(socket), { transport: 'TCP', protocol: 'TCP', remoteAddress: '127.0.0.3', remotePort: origin.port });
+  t.like(connectionOf(socket), {
+    transport: 'TCP',
+    protocol: 'TCP',
+    remoteAddress: '127.0.0.3',
+    remotePort: origin.port,
+  });
 });
 
 test.serial('of several addresses only the allowed ones are tried, in turn', async (t) => {

@@ -5,16 +5,38 @@ import type { NodeRow } from '#cluster';
 import { PullGuard } from '../../../../src/providers/pull/guard.ts';
 
 const node: NodeRow = {
-  id: 'b', incarnation: 'x', load: 0, full: false, info: {}, address: 'http://192.0.2.7:7000', state: 'ready', uptimeMs: 0, silentMs: 0,
+  id: 'b',
+  incarnation: 'x',
+  load: 0,
+  full: false,
+  info: {},
+  address: 'http://192.0.2.7:7000',
+  state: 'ready',
+  uptimeMs: 0,
+  silentMs: 0,
 };
 const named: NodeRow = { ...node, id: 'c', address: 'http://localhost:7001' };
 const guard = new PullGuard({
-  nodes: () => [node, named], ports: { tcp: new Set([8081]), udp: new Set([10_000]) }, stores: () => [{ host: '192.0.2.9', port: 6379 }, { host: 'localhost', port: 6380 }],
+  nodes: () => [node, named],
+  ports: { tcp: new Set([8081]), udp: new Set([10_000]) },
+  stores: () => [
+    { host: '192.0.2.9', port: 6379 },
+    { host: 'localhost', port: 6380 },
+  ],
 });
 const refused = { name: 'PullError', message: /nothing is pulled from/ };
 
 test('link-local, unspecified and multicast addresses are never pulled from, in any form', async (t) => {
-  for (const host of ['169.254.169.254', '0.0.0.0', '224.0.0.1', '255.255.255.255', '::', 'fe80::1', 'ff02::1', '::ffff:169.254.1.1']) {
+  for (const host of [
+    '169.254.169.254',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::',
+    'fe80::1',
+    'ff02::1',
+    '::ffff:169.254.1.1',
+  ]) {
     await t.throwsAsync(guard.addresses(host, 9000), refused, host);
   }
   await t.throwsAsync(guard.addresses('name.invalid', 9000), { name: 'PullError', message: /cannot be resolved/ });
@@ -22,9 +44,16 @@ test('link-local, unspecified and multicast addresses are never pulled from, in 
 
 test('the ports of the cluster are out of bounds on its own machines, and only there', async (t) => {
   for (const [host, port] of [
-    ['127.0.0.1', 8081], ['127.9.9.9', 6380], ['::1', 8081], ['localhost', 8081], ['::ffff:127.0.0.1', 8081],
-    ['192.0.2.7', 7000], ['192.0.2.7', 8081], ['192.0.2.9', 6379],
-  ] as const) await t.throwsAsync(guard.addresses(host, port), refused, `${host} ${port}`);
+    ['127.0.0.1', 8081],
+    ['127.9.9.9', 6380],
+    ['::1', 8081],
+    ['localhost', 8081],
+    ['::ffff:127.0.0.1', 8081],
+    ['192.0.2.7', 7000],
+    ['192.0.2.7', 8081],
+    ['192.0.2.9', 6379],
+  ] as const)
+    await t.throwsAsync(guard.addresses(host, port), refused, `${host} ${port}`);
   t.deepEqual(await guard.addresses('192.0.2.7', 9000), ['192.0.2.7']);
   t.deepEqual(await guard.addresses('192.0.2.1', 8081), ['192.0.2.1']);
   t.deepEqual(await guard.addresses('127.0.0.1', 9000), ['127.0.0.1']);
@@ -32,13 +61,32 @@ test('the ports of the cluster are out of bounds on its own machines, and only t
 });
 
 test('what is out of bounds is so in every form of its address, and by every name', async (t) => {
-  const own = Object.values(networkInterfaces()).flatMap((all) => all ?? []).filter(({ internal }) => !internal);
+  const own = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .filter(({ internal }) => !internal);
   for (const [host, port] of [
-    ['::ffff:192.0.2.7', 7000], ['::ffff:c000:207', 7000], ['0:0:0:0:0:FFFF:C000:0207', 7000], ['::192.0.2.7', 7000],
-    ['64:ff9b::c000:207', 7000], ['::ffff:c000:209', 6379], ['::ffff:7f00:1', 8081],
-    ['127.0.0.1', 7001], ['127.0.0.1', 6380], ['::1', 6380], ['0:0:0:0:0:0:0:1', 7001], ['::ffff:a9fe:a9fe', 9000],
-    ...own.flatMap(({ address }) => [[address, 8081], [address, 7001], [address, 6380]] as const),
-  ] as const) await t.throwsAsync(guard.addresses(host, port), refused, `${host} ${port}`);
+    ['::ffff:192.0.2.7', 7000],
+    ['::ffff:c000:207', 7000],
+    ['0:0:0:0:0:FFFF:C000:0207', 7000],
+    ['::192.0.2.7', 7000],
+    ['64:ff9b::c000:207', 7000],
+    ['::ffff:c000:209', 6379],
+    ['::ffff:7f00:1', 8081],
+    ['127.0.0.1', 7001],
+    ['127.0.0.1', 6380],
+    ['::1', 6380],
+    ['0:0:0:0:0:0:0:1', 7001],
+    ['::ffff:a9fe:a9fe', 9000],
+    ...own.flatMap(
+      ({ address }) =>
+        [
+          [address, 8081],
+          [address, 7001],
+          [address, 6380],
+        ] as const,
+    ),
+  ] as const)
+    await t.throwsAsync(guard.addresses(host, port), refused, `${host} ${port}`);
 });
 
 test('a port is out of bounds only where it is what must not be reached', async (t) => {
@@ -46,7 +94,11 @@ test('a port is out of bounds only where it is what must not be reached', async 
   t.deepEqual(await guard.addresses('192.0.2.9', 7000), ['192.0.2.9']);
   t.deepEqual(await guard.addresses('127.0.0.1', 7000), ['127.0.0.1']);
   t.deepEqual(await guard.addresses('::ffff:c000:207', 9000), ['::ffff:c000:207']);
-  const unknown = new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set() }, stores: () => [{ host: 'name.invalid', port: 6379 }] });
+  const unknown = new PullGuard({
+    nodes: () => [],
+    ports: { tcp: new Set(), udp: new Set() },
+    stores: () => [{ host: 'name.invalid', port: 6379 }],
+  });
   await t.throwsAsync(unknown.addresses('192.0.2.1', 6379), { name: 'PullError' });
   t.deepEqual(await unknown.addresses('192.0.2.1', 6380), ['192.0.2.1']);
 });
@@ -66,7 +118,12 @@ test('with networks nothing is pulled from elsewhere, in any form of its address
   const networks = new BlockList();
   networks.addSubnet('192.0.2.0', 28);
   networks.addSubnet('2001:db8::', 32, 'ipv6');
-  const narrow = new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set() }, stores: () => [], networks });
+  const narrow = new PullGuard({
+    nodes: () => [],
+    ports: { tcp: new Set(), udp: new Set() },
+    stores: () => [],
+    networks,
+  });
   for (const host of ['192.0.2.1', '::ffff:192.0.2.15', '2001:db8::1', '64:ff9b::c000:201']) {
     t.deepEqual(await narrow.addresses(host, 9000), [host]);
   }
@@ -75,13 +132,26 @@ test('with networks nothing is pulled from elsewhere, in any form of its address
   }
   networks.addSubnet('169.254.0.0', 16);
   await t.throwsAsync(narrow.addresses('169.254.169.254', 80), refused, 'link-local stays out');
-  const none = new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set() }, stores: () => [], networks: new BlockList() });
+  const none = new PullGuard({
+    nodes: () => [],
+    ports: { tcp: new Set(), udp: new Set() },
+    stores: () => [],
+    networks: new BlockList(),
+  });
   await t.throwsAsync(none.addresses('192.0.2.1', 9000), refused);
 });
 
 test('it is told what speaks against a host', async (t) => {
-  const objection = async (host: string, port: number) => (await guard.addresses(host, port).catch((error: Error) => error) as Error).message;
-  t.is(await objection('127.0.0.1', 8081), "nothing is pulled from 127.0.0.1:8081: the port is one of the cluster's own");
-  t.is(await objection('169.254.0.9', 9000), 'nothing is pulled from 169.254.0.9:9000: 169.254.0.9 is of a link, of everybody or of nobody');
-  for (const port of [0, 65_536, Number.NaN, -1]) t.is(await objection('192.0.2.1', port), `nothing is pulled from 192.0.2.1:${port}: it is no port`);
+  const objection = async (host: string, port: number) =>
+    ((await guard.addresses(host, port).catch((error: Error) => error)) as Error).message;
+  t.is(
+    await objection('127.0.0.1', 8081),
+    "nothing is pulled from 127.0.0.1:8081: the port is one of the cluster's own",
+  );
+  t.is(
+    await objection('169.254.0.9', 9000),
+    'nothing is pulled from 169.254.0.9:9000: 169.254.0.9 is of a link, of everybody or of nobody',
+  );
+  for (const port of [0, 65_536, Number.NaN, -1])
+    t.is(await objection('192.0.2.1', port), `nothing is pulled from 192.0.2.1:${port}: it is no port`);
 });

@@ -19,7 +19,10 @@ const urlsOf = (config: VirtualHostConfig['origins'], path: string, query = '') 
 };
 
 test('the rest of the path is put behind the URL', (t) => {
-  const config = origins(at('/edge_app/', 'origin.com:9000/origin_app/'), at('/edge_app/exact', 'origin.com:9000/app/other'));
+  const config = origins(
+    at('/edge_app/', 'origin.com:9000/origin_app/'),
+    at('/edge_app/exact', 'origin.com:9000/app/other'),
+  );
   t.deepEqual(urlsOf(config, 'edge_app/stream'), ['ovt://origin.com:9000/origin_app/stream']);
   t.deepEqual(urlsOf(config, 'edge_app/exact'), ['ovt://origin.com:9000/app/other'], 'the longest prefix wins');
   t.deepEqual(urlsOf(config, 'edge_app/a b/ä'), ['ovt://origin.com:9000/origin_app/a%20b']);
@@ -29,7 +32,10 @@ test('the rest of the path is put behind the URL', (t) => {
 
 test('an exact location is tried first, and takes nothing longer', (t) => {
   const config = origins(
-    at('/app/', 'long/'), at('/app/s', 'longer'), at('/app/s', 'strict', { strictLocation: true }), at('/app/s', 'second', { strictLocation: true }),
+    at('/app/', 'long/'),
+    at('/app/s', 'longer'),
+    at('/app/s', 'strict', { strictLocation: true }),
+    at('/app/s', 'second', { strictLocation: true }),
   );
   t.deepEqual(urlsOf(config, 'app/s'), ['ovt://strict']);
   t.deepEqual(urlsOf(config, 'app/st'), ['ovt://longert']);
@@ -50,13 +56,22 @@ test('what a stream is pulled with', (t) => {
   t.deepEqual(matchOrigin(config, 'a', 's', new URLSearchParams()), {
     persistent: true,
     spec: {
-      urls: ['ovt://one/s', 'ovt://two/s'], relay: true, noInputFailoverMs: 3000, unusedMs: 60_000, retryCount: 2,
-      failbackMs: 500, isFromStore: false, ignoresReports: false,
+      urls: ['ovt://one/s', 'ovt://two/s'],
+      relay: true,
+      noInputFailoverMs: 3000,
+      unusedMs: 60_000,
+      retryCount: 2,
+      failbackMs: 500,
+      isFromStore: false,
+      ignoresReports: false,
     },
   });
   const camera = origins(at('/a/', 'cam/', { ignoreRtcpSRTimestamp: true, pass: { ...pass('cam/'), scheme: 'rtsp' } }));
   t.like(matchOrigin(camera, 'a', 's', new URLSearchParams())?.spec, { urls: ['rtsp://cam/s'], ignoresReports: true });
   t.is(matchOrigin(origins(at('/a/', 'x/', { relay: false })), 'a', 's', new URLSearchParams())?.spec.relay, false);
-  t.like(storeOrder(config, 'ovt://h/a/s'), { persistent: false, spec: { urls: ['ovt://h/a/s'], isFromStore: true, relay: true, retryCount: 2 } });
+  t.like(storeOrder(config, 'ovt://h/a/s'), {
+    persistent: false,
+    spec: { urls: ['ovt://h/a/s'], isFromStore: true, relay: true, retryCount: 2 },
+  });
   t.like(storeOrder(undefined, 'ovt://h/a/s').spec, { noInputFailoverMs: 3000, unusedMs: 60_000, retryCount: 0 });
 });

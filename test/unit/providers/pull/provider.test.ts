@@ -3,17 +3,27 @@ import type { ApplicationConfig } from '../../../../src/config/model.ts';
 import { pullProvider } from '../../../../src/providers/pull/provider.ts';
 import { application, load, serverXml } from '../../config/support.ts';
 
-for (const [scheme, element, type] of [['ovt', 'OVT', 'Ovt'], ['rtsp', 'RTSPPull', 'RtspPull']] as const) {
+for (const [scheme, element, type] of [
+  ['ovt', 'OVT', 'Ovt'],
+  ['rtsp', 'RTSPPull', 'RtspPull'],
+] as const) {
   test(`who pulls ${scheme}, as it is configured`, async (t) => {
     const of = async (providers: string) => {
       const { config } = await load(t, serverXml({ apps: application(`<Providers>${providers}</Providers>`) }));
-      return pullProvider(config.virtualHosts[0]?.applications[0] as ApplicationConfig, [`${scheme}://host/app/stream`]);
+      return pullProvider(config.virtualHosts[0]?.applications[0] as ApplicationConfig, [
+        `${scheme}://host/app/stream`,
+      ]);
     };
     const usual = { name: element, isEnabled: true, maxConnections: 0, replaces: false, keepsTimes: false };
     t.like(await of(`<${element}/>`), { ...usual, source: { type } });
     t.like(await of('<RTMP/>'), { ...usual, isEnabled: false });
-    t.like(await of(`<${element}><MaxConnection>3</MaxConnection><TimestampMode>Original</TimestampMode></${element}>`), {
-      ...usual, maxConnections: 3, keepsTimes: true,
-    });
+    t.like(
+      await of(`<${element}><MaxConnection>3</MaxConnection><TimestampMode>Original</TimestampMode></${element}>`),
+      {
+        ...usual,
+        maxConnections: 3,
+        keepsTimes: true,
+      },
+    );
   });
 }

@@ -10,11 +10,19 @@ import { addVhost, AUDIO, VIDEO } from '../../../support/live.ts';
 import { until } from '../../../support/until.ts';
 
 const PLAYLIST = {
-  name: 'of the origin', fileName: 'origin', renditions: [],
+  name: 'of the origin',
+  fileName: 'origin',
+  renditions: [],
   options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false },
 };
 const SPEC: PullSpec = {
-  urls: ['ovt://one/a/s'], relay: true, noInputFailoverMs: 3000, unusedMs: 0, retryCount: 0, failbackMs: 0, isFromStore: false,
+  urls: ['ovt://one/a/s'],
+  relay: true,
+  noInputFailoverMs: 3000,
+  unusedMs: 0,
+  retryCount: 0,
+  failbackMs: 0,
+  isFromStore: false,
 };
 
 /** Origins by URL: those that are up play, until they are told to end. */
@@ -44,18 +52,36 @@ class Origins {
   }
 }
 
-function begin(t: ExecutionContext, spec: Partial<PullSpec>, options: Partial<PullOptions> = {}, up: readonly string[] = []) {
+function begin(
+  t: ExecutionContext,
+  spec: Partial<PullSpec>,
+  options: Partial<PullOptions> = {},
+  up: readonly string[] = [],
+) {
   const registry = new Registry();
   addVhost(registry);
   const application = registry.vhost('default').application('app');
-  const input = application.publish('s', { type: 'Ovt', kind: 'ovt' }, { replace: false, maxConnections: 0, isPassthrough: true });
+  const input = application.publish(
+    's',
+    { type: 'Ovt', kind: 'ovt' },
+    { replace: false, maxConnections: 0, isPassthrough: true },
+  );
   const origins = new Origins();
   for (const url of up) origins.up.add(url);
   const stop = new AbortController();
   const played: string[] = [];
   const pull = new Pull({
-    application, input, spec: { ...SPEC, ...spec }, persistent: false, isNew: false, open: origins.open,
-    log: pino({ level: 'silent' }), signal: stop.signal, begin: { at: 0 }, onPlays: (url) => void played.push(url), ...options,
+    application,
+    input,
+    spec: { ...SPEC, ...spec },
+    persistent: false,
+    isNew: false,
+    open: origins.open,
+    log: pino({ level: 'silent' }),
+    signal: stop.signal,
+    begin: { at: 0 },
+    onPlays: (url) => void played.push(url),
+    ...options,
   });
   t.teardown(() => stop.abort());
   const run = pull.run();
@@ -70,7 +96,10 @@ test('a relay is put out as the origin tells, under its own name', async (t) => 
   await plays(origins, 'ovt://one/a/s');
   t.deepEqual(played, ['ovt://one/a/s']);
   const output = application.outputs.get('s');
-  t.deepEqual(output?.tracks.map(({ codec }) => codec), ['H264', 'AAC']);
+  t.deepEqual(
+    output?.tracks.map(({ codec }) => codec),
+    ['H264', 'AAC'],
+  );
   t.like(output?.playlist('origin'), PLAYLIST);
   const packets: unknown[] = [];
   output?.read({ packet: (packet) => void packets.push(packet) });
@@ -108,7 +137,10 @@ test('an origin for a new stream is looked for in rounds, and left when nobody w
   const urls = ['ovt://one/a/s', 'ovt://two/a/s'];
   const origins = new Origins();
   const stop = new AbortController();
-  await t.throwsAsync(firstSource({ ...SPEC, urls, retryCount: 2 }, origins.open, stop.signal), { name: 'PullError', message: 'ovt://two/a/s is down' });
+  await t.throwsAsync(firstSource({ ...SPEC, urls, retryCount: 2 }, origins.open, stop.signal), {
+    name: 'PullError',
+    message: 'ovt://two/a/s is down',
+  });
   t.deepEqual(origins.opened, [...urls, ...urls]);
   origins.up.add('ovt://two/a/s');
   t.is((await firstSource({ ...SPEC, urls }, origins.open, stop.signal)).at, 1);
@@ -124,7 +156,11 @@ test('an origin for a new stream is looked for in rounds, and left when nobody w
 
 test('retryCount: rounds through the URLs before it is given up', async (t) => {
   const urls = ['ovt://one/a/s', 'ovt://two/a/s'];
-  for (const [retryCount, tries] of [[0, 2], [1, 2], [3, 6]] as const) {
+  for (const [retryCount, tries] of [
+    [0, 2],
+    [1, 2],
+    [3, 6],
+  ] as const) {
     const { origins, run } = begin(t, { urls, retryCount });
     await run;
     t.is(origins.opened.length, tries);

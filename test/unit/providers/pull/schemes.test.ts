@@ -15,7 +15,11 @@ test('what is pulled goes by the scheme of its URL, and others are refused befor
   t.is(await open('ovt://a/b/c', options), source);
   t.is(await open('OVT://a/b/c', options), source);
   for (const url of ['http://a/b?key=secret', 'file:///etc/passwd', 'constructor://x', '//a/b', '', 'ovt']) {
-    const error = await t.throwsAsync(open(url, options), { name: 'PullError', message: /^streams are pulled over ovt only: / }, url);
+    const error = await t.throwsAsync(
+      open(url, options),
+      { name: 'PullError', message: /^streams are pulled over ovt only: / },
+      url,
+    );
     t.notRegex(error.message, /secret/);
   }
   t.deepEqual(asked, ['ovt://a/b/c', 'OVT://a/b/c']);

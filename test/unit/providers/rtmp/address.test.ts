@@ -1,9 +1,7 @@
 import test from 'ava';
 import { readAddress, streamName } from '../../../../src/providers/rtmp/address.ts';
 
-type Form = readonly [
-  tcUrl: string, app: string, key: string, host: string, appName: string, name: string | undefined,
-];
+type Form = readonly [tcUrl: string, app: string, key: string, host: string, appName: string, name: string | undefined];
 
 const FORMS: readonly Form[] = [
   ['rtmp://live.example.com/app', 'app', 'stream', 'live.example.com', 'app', 'stream'],

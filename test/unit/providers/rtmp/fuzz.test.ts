@@ -20,25 +20,31 @@ const PARALLEL = 20;
 function session(key: string): Buffer {
   const writer = new ChunkWriter();
   const [video, audio] = [h264(), aac()];
-  const command = (...args: Parameters<typeof encodeCommand>) => writer.message(
-    3, MessageType.CommandAmf0, 0, 0, encodeCommand(...args),
-  );
-  const second = (packet: 'config' | 'frame', data: Buffer) => buildAudioTracks(
-    packet, [{ trackId: 1, codec: 'AAC', data }, { trackId: 2, codec: 'OPUS', data }],
-  );
+  const command = (...args: Parameters<typeof encodeCommand>) =>
+    writer.message(3, MessageType.CommandAmf0, 0, 0, encodeCommand(...args));
+  const second = (packet: 'config' | 'frame', data: Buffer) =>
+    buildAudioTracks(packet, [
+      { trackId: 1, codec: 'AAC', data },
+      { trackId: 2, codec: 'OPUS', data },
+    ]);
   const media = Array.from({ length: 12 }, (_, i) => [
     ...writer.message(6, MessageType.Video, 1, i * 40, video.frames[i % 2] as Buffer),
     ...writer.message(4, MessageType.Audio, 1, i * 21, audio.frames[i % 10] as Buffer),
     ...writer.message(4, MessageType.Audio, 1, i * 21, second('frame', Buffer.of(i))),
   ]);
   return Buffer.concat([
-    Buffer.of(3), Buffer.alloc(2 * HANDSHAKE_BYTES, 7),
+    Buffer.of(3),
+    Buffer.alloc(2 * HANDSHAKE_BYTES, 7),
     ...command('connect', 1, { app: 'app', tcUrl: 'rtmp://127.0.0.1/app' }),
     ...command('createStream', 2, null),
     ...command('publish', 3, null, key, 'live'),
     ...writer.message(2, MessageType.SetChunkSize, 0, 0, encodeNumber(128)),
     ...writer.message(
-      4, MessageType.DataAmf0, 1, 0, encodeAmf0('@setDataFrame', 'onMetaData', { videocodecid: 7, audiocodecid: 10 }),
+      4,
+      MessageType.DataAmf0,
+      1,
+      0,
+      encodeAmf0('@setDataFrame', 'onMetaData', { videocodecid: 7, audiocodecid: 10 }),
     ),
     ...writer.message(6, MessageType.Video, 1, 0, video.config),
     ...writer.message(4, MessageType.Audio, 1, 0, audio.config),
@@ -68,9 +74,11 @@ function broken(bytes: Buffer, random: () => number): Buffer {
     }
     default: {
       const from = handshake + pick(copy.length - handshake);
-      return Buffer.concat(
-        [copy.subarray(0, from), Buffer.from(Array.from({ length: pick(300) }, () => pick(256))), copy.subarray(from)],
-      );
+      return Buffer.concat([
+        copy.subarray(0, from),
+        Buffer.from(Array.from({ length: pick(300) }, () => pick(256))),
+        copy.subarray(from),
+      ]);
     }
   }
 }
@@ -98,7 +106,10 @@ test('the server serves on after hundreds of broken sessions', async (t) => {
   }
   await until('all sessions are gone', () => server.server.sessions === 0);
   t.is(server.lines.filter(({ msg }) => String(msg).startsWith('RTMP session closed')).length, SESSIONS);
-  t.deepEqual(server.lines.filter(({ level }) => Number(level) >= 50), []);
+  t.deepEqual(
+    server.lines.filter(({ level }) => Number(level) >= 50),
+    [],
+  );
   t.is(server.registry.counters.providers.rtmp, 0);
   for (const { packets } of server.recordings) {
     const last = new Map<number, number>();
@@ -122,7 +133,11 @@ test('half-open clients do not pile up: the oldest that wait give way', async (t
   const server = await startRtmp();
   t.teardown(() => server.close());
   const publisher = await RtmpClient.publish('live', server);
-  const sockets = Array.from({ length: 520 }, () => connect(server.port, '127.0.0.1').on('error', () => {}).resume());
+  const sockets = Array.from({ length: 520 }, () =>
+    connect(server.port, '127.0.0.1')
+      .on('error', () => {})
+      .resume(),
+  );
   t.teardown(() => {
     publisher.close();
     for (const socket of sockets) socket.destroy();

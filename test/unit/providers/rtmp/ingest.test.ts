@@ -32,7 +32,14 @@ test('the stream begins when both media are known, with all that came before', (
   t.is(tracks.length, 1);
   t.is(packets.length, 2);
   ingest.audio(tone(0), 110);
-  t.deepEqual(packets.map(({ track, dts }) => [track.type, dts]), [['video', 0], ['video', 3600], ['audio', 480]]);
+  t.deepEqual(
+    packets.map(({ track, dts }) => [track.type, dts]),
+    [
+      ['video', 0],
+      ['video', 3600],
+      ['audio', 480],
+    ],
+  );
 });
 
 test('the earliest packet that was held back is the beginning of time', (t) => {
@@ -59,7 +66,10 @@ test('a stream whose tracks are known begins with its first frame, or when that 
   ingest.audio(sound.config, 0);
   t.is(tracks.length, 0);
   await until('the stream', () => tracks.length === 1);
-  t.deepEqual(tracks[0]?.map(({ id }) => id), [0, 1]);
+  t.deepEqual(
+    tracks[0]?.map(({ id }) => id),
+    [0, 1],
+  );
 });
 
 test('a medium that is announced but does not come is waited for only so long', async (t) => {
@@ -88,7 +98,10 @@ test('a medium of a codec that is not taken is not waited for', (t) => {
   ingest.audio(Buffer.of(0xb2, 0), 0);
   ingest.video(video.config, 0);
   ingest.video(frame(0), 0);
-  t.deepEqual(tracks.map((set) => set.map(({ type }) => type)), [['video']]);
+  t.deepEqual(
+    tracks.map((set) => set.map(({ type }) => type)),
+    [['video']],
+  );
   t.is(packets.length, 1);
 });
 
@@ -100,7 +113,10 @@ test('a medium that comes late joins the tracks, in time', (t) => {
   ingest.audio(sound.config, 360);
   t.is(tracks.length, 1);
   ingest.audio(tone(0), 380);
-  t.deepEqual(tracks.map((set) => set.map(({ id }) => id)), [[0], [0, 1]]);
+  t.deepEqual(
+    tracks.map((set) => set.map(({ id }) => id)),
+    [[0], [0, 1]],
+  );
   t.is(packets.at(-1)?.dts, 380 * 48);
 });
 
@@ -156,7 +172,11 @@ test('another sampling rate goes on in its own timebase', (t) => {
   ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.of(0x12, 0x10) }), 1000);
   ingest.audio(tone(1), 1000);
   t.deepEqual(
-    packets.map(({ track, dts }) => [(track as AudioTrack).samplerate, dts]), [[48_000, 0], [44_100, 44_100]],
+    packets.map(({ track, dts }) => [(track as AudioTrack).samplerate, dts]),
+    [
+      [48_000, 0],
+      [44_100, 44_100],
+    ],
   );
 });
 
@@ -168,7 +188,10 @@ test('another codec in mid-stream', (t) => {
   ingest.video(frame(0), 0);
   ingest.video(tag('H265', 'config', box(hevc, 'hvcC')), 40);
   ingest.video(tag('H265', 'frame', samples(hevc)[0] as Buffer), 40);
-  t.deepEqual(packets.map(({ track }) => track.codec), ['H264', 'H265']);
+  t.deepEqual(
+    packets.map(({ track }) => track.codec),
+    ['H264', 'H265'],
+  );
   t.is(tracks.length, 2);
 });
 
@@ -186,7 +209,10 @@ test('parameter sets in the stream leave it and change the configuration when th
   t.is(tracks.length, 1);
   ingest.video(inBand([...sps, ...pps], picture), 40);
   t.is(tracks.length, 2);
-  t.deepEqual(packets.map(({ track }) => (track as VideoTrack).width), [66, 1920]);
+  t.deepEqual(
+    packets.map(({ track }) => (track as VideoTrack).width),
+    [66, 1920],
+  );
   for (const { data } of packets) for (const nal of nalUnits(data)) t.false([7, 8].includes((nal[0] as number) & 31));
 });
 
@@ -236,7 +262,15 @@ test('presentation times are those of the tags, and never before decoding', (t) 
   for (const [i, compositionTime] of [80, 160, 0, -40].entries()) {
     ingest.video(buildVideoTag({ codec: 'H264', packet: 'frame', key: false, compositionTime, data: body }), i * 40);
   }
-  t.deepEqual(packets.map(({ dts, pts }) => [dts, pts]), [[0, 7200], [3600, 18_000], [7200, 7200], [10_800, 10_800]]);
+  t.deepEqual(
+    packets.map(({ dts, pts }) => [dts, pts]),
+    [
+      [0, 7200],
+      [3600, 18_000],
+      [7200, 7200],
+      [10_800, 10_800],
+    ],
+  );
 });
 
 for (const [codec, config, frames, size] of [
@@ -290,7 +324,14 @@ test('Opus by Enhanced RTMP, with its header and without', (t) => {
     for (let i = 0; i < 3; i++) {
       ingest.audio(buildAudioTag({ codec: 'OPUS', packet: 'frame', data: Buffer.of(0xfc, i, i) }), i * 20);
     }
-    t.deepEqual(packets.map(({ dts, duration }) => [dts, duration]), [[0, 960], [960, 960], [1920, 960]]);
+    t.deepEqual(
+      packets.map(({ dts, duration }) => [dts, duration]),
+      [
+        [0, 960],
+        [960, 960],
+        [1920, 960],
+      ],
+    );
     t.like(packets[0]?.track, { codec: 'OPUS', samplerate: 48_000, channels: 2 });
     t.truthy((packets[0]?.track as AudioTrack).config);
   }
@@ -303,9 +344,13 @@ test('a nanosecond offset counts', (t) => {
   ingest.metadata(ONLY_VIDEO);
   ingest.video(tag('AV1', 'config', box(mp4, 'av1C')), 0);
   ingest.video(tag('AV1', 'frame', first), 0);
-  const offset = Buffer.concat(
-    [Buffer.from('a702', 'hex'), Buffer.from('051615', 'hex'), Buffer.of(1), Buffer.from('av01'), second],
-  );
+  const offset = Buffer.concat([
+    Buffer.from('a702', 'hex'),
+    Buffer.from('051615', 'hex'),
+    Buffer.of(1),
+    Buffer.from('av01'),
+    second,
+  ]);
   ingest.video(offset, 33);
   t.is(packets[1]?.dts, 3000);
 });

@@ -6,14 +6,22 @@ import type { AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
 const read = (properties: AmfObject) => readMetadata(['@setDataFrame', 'onMetaData', properties]);
 
 test('onMetaData as encoders send it', (t) => {
-  t.deepEqual(read({
-    videocodecid: 'avc1', audiocodecid: 10, width: 1280, height: 720, framerate: 29.97,
-    videodatarate: 2500, audiodatarate: 160,
-  }), {
-    announced: { video: [0], audio: [0] },
-    video: new Map([[0, { ...UNDECLARED, width: 1280, height: 720, framerate: 29.97, bitrate: 2_500_000 }]]),
-    audio: new Map([[0, { ...UNDECLARED, bitrate: 160_000 }]]),
-  });
+  t.deepEqual(
+    read({
+      videocodecid: 'avc1',
+      audiocodecid: 10,
+      width: 1280,
+      height: 720,
+      framerate: 29.97,
+      videodatarate: 2500,
+      audiodatarate: 160,
+    }),
+    {
+      announced: { video: [0], audio: [0] },
+      video: new Map([[0, { ...UNDECLARED, width: 1280, height: 720, framerate: 29.97, bitrate: 2_500_000 }]]),
+      audio: new Map([[0, { ...UNDECLARED, bitrate: 160_000 }]]),
+    },
+  );
   t.deepEqual(read({ videocodecid: 7 })?.announced, { video: [0], audio: [] });
 });
 
@@ -30,7 +38,13 @@ test('what is no value counts as not said', (t) => {
 
 test('the tracks of a source, as the maps of Enhanced RTMP tell what is different in them', (t) => {
   const declared = read({
-    videocodecid: 7, audiocodecid: 10, width: 1920, height: 1080, framerate: 30, videodatarate: 6000, audiodatarate: 128,
+    videocodecid: 7,
+    audiocodecid: 10,
+    width: 1920,
+    height: 1080,
+    framerate: 30,
+    videodatarate: 6000,
+    audiodatarate: 128,
     videoTrackIdInfoMap: { 1: { width: 1280, height: 720, videodatarate: 3000 }, 2: { width: 640, height: 360 } },
     audioTrackIdInfoMap: { 1: { audiodatarate: 64, channels: 1, samplerate: 44_100 } },
   });
@@ -44,7 +58,8 @@ test('the tracks of a source, as the maps of Enhanced RTMP tell what is differen
 
 test('languages: of a file as ffmpeg writes it, of tracks, and nobody speaks that of another', (t) => {
   const declared = read({
-    audiocodecid: 10, language: 'eng',
+    audiocodecid: 10,
+    language: 'eng',
     audioTrackIdInfoMap: { 1: { language: 'kor' }, 2: { lang: 'pt-BR' }, 3: {}, 4: { language: 'no"such' } },
   });
   t.deepEqual(

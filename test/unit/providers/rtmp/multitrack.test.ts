@@ -22,10 +22,15 @@ const ids = (tracks: readonly { readonly id: number }[] | undefined) => tracks?.
 
 test('sound in two languages: each track has its own packets, times and configuration', (t) => {
   const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(said({
-    videocodecid: 7, audiocodecid: 10, language: 'eng', audiodatarate: 128,
-    audioTrackIdInfoMap: { 1: { language: 'kor', audiodatarate: 64 } },
-  }));
+  ingest.metadata(
+    said({
+      videocodecid: 7,
+      audiocodecid: 10,
+      language: 'eng',
+      audiodatarate: 128,
+      audioTrackIdInfoMap: { 1: { language: 'kor', audiodatarate: 64 } },
+    }),
+  );
   ingest.video(h264().config, 0);
   ingest.audio(aac().config, 0);
   ingest.audio(buildAudioTracks('config', [sound(1, MONO_ASC)]), 0);
@@ -38,32 +43,68 @@ test('sound in two languages: each track has its own packets, times and configur
   t.deepEqual(ids(tracks[0]), [0, 1, 3]);
   t.like(tracks[0]?.[1], { type: 'audio', name: 'Audio', language: 'eng', channels: 2, bitrate: 128_000 });
   t.like(tracks[0]?.[2], { type: 'audio', name: 'Audio', language: 'kor', channels: 1, bitrate: 64_000 });
-  for (const [id, mark] of [[1, 1], [3, 2]]) {
+  for (const [id, mark] of [
+    [1, 1],
+    [3, 2],
+  ]) {
     const own = packets.filter(({ track }) => track.id === id);
-    t.deepEqual(own.map(({ dts, data }) => [dts, data[0]]), [[0, mark], [1024, mark], [2048, mark]]);
+    t.deepEqual(
+      own.map(({ dts, data }) => [dts, data[0]]),
+      [
+        [0, mark],
+        [1024, mark],
+        [2048, mark],
+      ],
+    );
   }
 });
 
 test('a ladder of pictures of several codecs, all in one message each', (t) => {
   const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(said({
-    videocodecid: 7, framerate: 25, videodatarate: 6000,
-    videoTrackIdInfoMap: { 1: { videodatarate: 3000 }, 2: { videodatarate: 1000 } },
-  }));
-  ingest.video(buildVideoTracks('config', true, [
-    picture(0, box(LARGE, 'avcC')), picture(1, box(AVC, 'avcC')), picture(2, box(HEVC, 'hvcC'), 'H265'),
-  ]), 0);
+  ingest.metadata(
+    said({
+      videocodecid: 7,
+      framerate: 25,
+      videodatarate: 6000,
+      videoTrackIdInfoMap: { 1: { videodatarate: 3000 }, 2: { videodatarate: 1000 } },
+    }),
+  );
+  ingest.video(
+    buildVideoTracks('config', true, [
+      picture(0, box(LARGE, 'avcC')),
+      picture(1, box(AVC, 'avcC')),
+      picture(2, box(HEVC, 'hvcC'), 'H265'),
+    ]),
+    0,
+  );
   t.is(tracks.length, 0);
-  ingest.video(buildVideoTracks('frame', true, [
-    { ...picture(0, samples(LARGE)[0] as Buffer), compositionTime: 80 }, picture(1, PICTURE),
-    picture(2, samples(HEVC)[0] as Buffer, 'H265'),
-  ]), 40);
+  ingest.video(
+    buildVideoTracks('frame', true, [
+      { ...picture(0, samples(LARGE)[0] as Buffer), compositionTime: 80 },
+      picture(1, PICTURE),
+      picture(2, samples(HEVC)[0] as Buffer, 'H265'),
+    ]),
+    40,
+  );
   ingest.video(buildVideoTracks('frame', false, [picture(1, NEXT)]), 80);
   t.deepEqual(ids(tracks.at(-1)), [0, 2, 4]);
-  t.deepEqual((tracks.at(-1) as VideoTrack[]).map(({ codec, width, bitrate, framerate }) => [codec, width, bitrate, framerate]), [
-    ['H264', 1920, 6_000_000, 25], ['H264', 66, 3_000_000, 25], ['H265', 1920, 1_000_000, 25],
-  ]);
-  t.deepEqual(packets.map(({ track, dts, pts }) => [track.id, dts, pts]), [[0, 0, 7200], [2, 0, 0], [4, 0, 0], [2, 3600, 3600]]);
+  t.deepEqual(
+    (tracks.at(-1) as VideoTrack[]).map(({ codec, width, bitrate, framerate }) => [codec, width, bitrate, framerate]),
+    [
+      ['H264', 1920, 6_000_000, 25],
+      ['H264', 66, 3_000_000, 25],
+      ['H265', 1920, 1_000_000, 25],
+    ],
+  );
+  t.deepEqual(
+    packets.map(({ track, dts, pts }) => [track.id, dts, pts]),
+    [
+      [0, 0, 7200],
+      [2, 0, 0],
+      [4, 0, 0],
+      [2, 3600, 3600],
+    ],
+  );
   t.is(tracks.length, 1);
 });
 
@@ -94,7 +135,10 @@ test('tracks that nobody announces are complete with the first frame', (t) => {
 test('what is wrong with a track is counted and harms no other', (t) => {
   const { ingest, tracks, packets, failures, faults, lines } = setUpIngest(t);
   ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
-  const flac = Buffer.from('9520 6d703461 00 000002 1190 664c6143 01 000001 00 6d703461 02 000002 1190'.replaceAll(' ', ''), 'hex');
+  const flac = Buffer.from(
+    '9520 6d703461 00 000002 1190 664c6143 01 000001 00 6d703461 02 000002 1190'.replaceAll(' ', ''),
+    'hex',
+  );
   ingest.audio(flac, 0);
   // AudioSpecificConfig of nothing, cut off, and a part longer than its message
   ingest.audio(buildAudioTracks('config', [sound(0, ASC), sound(3, Buffer.of(0xff))]), 0);
@@ -102,7 +146,14 @@ test('what is wrong with a track is counted and harms no other', (t) => {
   ingest.audio(good, 0);
   ingest.audio(good.subarray(0, -1), 21);
   t.deepEqual(ids(tracks[0]), [1, 5]);
-  t.deepEqual(packets.map(({ track, data }) => [track.id, ...data]), [[1, 7], [5, 8], [1, 7]]);
+  t.deepEqual(
+    packets.map(({ track, data }) => [track.id, ...data]),
+    [
+      [1, 7],
+      [5, 8],
+      [1, 7],
+    ],
+  );
   t.deepEqual(failures, []);
   faults.close();
   t.true(lines.includes('audio FourCC "fLaC" is not taken'));
@@ -126,19 +177,37 @@ test('another configuration of a track is that of this track alone', (t) => {
   ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 0);
   ingest.audio(buildAudioTracks('config', [sound(1, Buffer.of(0x12, 0x10))]), 21);
   ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 21);
-  t.deepEqual(tracks.map(ids), [[1, 3], [1, 3]]);
+  t.deepEqual(tracks.map(ids), [
+    [1, 3],
+    [1, 3],
+  ]);
   t.is(tracks[1]?.[0], tracks[0]?.[0]);
   t.like(tracks[1]?.[1], { samplerate: 44_100, language: 'kor' });
-  t.deepEqual([1, 3].map((id) => input.measured(id)?.configChangeCount), [0, 1]);
+  t.deepEqual(
+    [1, 3].map((id) => input.measured(id)?.configChangeCount),
+    [0, 1],
+  );
 });
 
 test('so many tracks of a kind and no more, which is told once', (t) => {
   const { ingest, tracks, packets, failures, lines } = setUpIngest(t);
   const many = Array.from({ length: 40 }, (_, trackId) => trackId);
-  ingest.audio(buildAudioTracks('config', many.map((trackId) => sound(trackId, ASC))), 0);
+  ingest.audio(
+    buildAudioTracks(
+      'config',
+      many.map((trackId) => sound(trackId, ASC)),
+    ),
+    0,
+  );
   ingest.video(h264().config, 0);
   for (let i = 0; i < 3; i++) {
-    ingest.audio(buildAudioTracks('frame', many.map((trackId) => sound(trackId, Buffer.of(1)))), i * 21);
+    ingest.audio(
+      buildAudioTracks(
+        'frame',
+        many.map((trackId) => sound(trackId, Buffer.of(1))),
+      ),
+      i * 21,
+    );
   }
   t.is(tracks.length, 1);
   t.is(tracks[0]?.length, 17);
@@ -168,7 +237,10 @@ test('metadata that comes behind the headers counts for the first announcement o
   late.ingest.video(h264().frames[0] as Buffer, 0);
   late.ingest.metadata(said({ videocodecid: 7, audiocodecid: 10, videodatarate: 2500, audiodatarate: 96 }));
   late.ingest.audio(aac().config, 0);
-  t.deepEqual((late.tracks[0] as MediaTrack[]).map(({ bitrate }) => bitrate), [2_500_000, 96_000]);
+  t.deepEqual(
+    (late.tracks[0] as MediaTrack[]).map(({ bitrate }) => bitrate),
+    [2_500_000, 96_000],
+  );
   t.is(late.packets[0]?.track, late.tracks[0]?.[0]);
 });
 
@@ -199,7 +271,10 @@ test('metadata of a stream that is live is shown by the next packets, without a 
     return (input.tracks[1] as AudioTrack).bitrate === 100_000;
   });
   t.is(tracks.length, 4);
-  t.deepEqual([0, 1].map((id) => input.measured(id)?.configChangeCount), [0, 0]);
+  t.deepEqual(
+    [0, 1].map((id) => input.measured(id)?.configChangeCount),
+    [0, 0],
+  );
 });
 
 test('random, cut and changed multitrack messages never throw', (t) => {
@@ -214,7 +289,10 @@ test('random, cut and changed multitrack messages never throw', (t) => {
   const random = seeded(4711);
   const pick = (below: number) => Math.floor(random() * below);
   for (let round = 0; round < 20_000 && failures.length === 0; round++) {
-    const message = Buffer.from(messages[pick(messages.length)] as Buffer).subarray(0, pick(3) === 0 ? pick(120) : undefined);
+    const message = Buffer.from(messages[pick(messages.length)] as Buffer).subarray(
+      0,
+      pick(3) === 0 ? pick(120) : undefined,
+    );
     if (message.length > 0) for (let i = pick(4); i > 0; i--) message[pick(Math.min(message.length, 60))] = pick(256);
     if (pick(2) === 0) ingest.video(message, round * 20);
     else ingest.audio(message, round * 20);

@@ -15,7 +15,8 @@ const quiet = pino({}, { write: () => {} });
 async function start(t: ExecutionContext, hosts: readonly string[], setup: RtmpSetup = {}) {
   const folder = new CertificateFolder(t);
   const certificates = new CertificateStore({ folder: folder.path, log: quiet });
-  const load = (name: string) => certificates.load({ name, host: { names: [name], tls: folder.write(name, issue(name)) } });
+  const load = (name: string) =>
+    certificates.load({ name, host: { names: [name], tls: folder.write(name, issue(name)) } });
   for (const host of hosts) await load(host);
   const rtmp = await startRtmp({ ...setup, certificates });
   t.teardown(() => rtmp.close());
@@ -37,12 +38,19 @@ async function start(t: ExecutionContext, hosts: readonly string[], setup: RtmpS
 test('a publisher comes in over TLS alone, and the stream says so', async (t) => {
   const { tlsPort, port, publish } = await start(t, ['localhost'], { onlyTls: true });
   t.is(port, 0);
-  for (const [key, tcUrl] of [['one', `rtmps://localhost:${tlsPort}/app`], ['two', `rtmp://localhost:${tlsPort}/app`]] as const) {
+  for (const [key, tcUrl] of [
+    ['one', `rtmps://localhost:${tlsPort}/app`],
+    ['two', `rtmp://localhost:${tlsPort}/app`],
+  ] as const) {
     const { client, source } = await publish(key, { port: tlsPort, servername: 'localhost', tcUrl });
     t.is(source.url, `rtmps://localhost:${tlsPort}/app/${key}`);
     t.like(source.connection!(), {
-      transport: 'TCP', protocol: 'TCP', localAddress: '127.0.0.1', localPort: tlsPort,
-      remoteAddress: '127.0.0.1', remotePort: client.socket.localPort,
+      transport: 'TCP',
+      protocol: 'TCP',
+      localAddress: '127.0.0.1',
+      localPort: tlsPort,
+      remoteAddress: '127.0.0.1',
+      remotePort: client.socket.localPort,
     });
   }
 });
@@ -83,7 +91,9 @@ test('who speaks the wrong one of the two is told of in the log', async (t) => {
   }
   t.is(messages().filter((text) => text === 'RTMPS connection refused: it does not speak TLS').length, 2);
   await t.throwsAsync(openTls(t, port));
-  await until('the log has it', () => messages().includes('RTMP session closed: the client speaks TLS, this port does not'));
+  await until('the log has it', () =>
+    messages().includes('RTMP session closed: the client speaks TLS, this port does not'),
+  );
   await until('all are gone', () => server.sessions === 0);
 });
 
@@ -102,14 +112,23 @@ test('behind PROXY protocol the client of the header is the client', async (t) =
   const { tlsPort, publish } = await start(t, ['localhost'], { proxyNetworks });
   const preface = 'PROXY TCP4 203.0.113.7 192.0.2.1 5555 443\r\n';
   const { source } = await publish('live', { port: tlsPort, servername: 'localhost', preface });
-  t.like(source.connection!(), { remoteAddress: '203.0.113.7', remotePort: 5555, localAddress: '192.0.2.1', localPort: 443 });
+  t.like(source.connection!(), {
+    remoteAddress: '203.0.113.7',
+    remotePort: 5555,
+    localAddress: '192.0.2.1',
+    localPort: 443,
+  });
 });
 
 test('too many that do not shake hands make the oldest give way, and publishers stay', async (t) => {
   const { tlsPort, server, messages } = await start(t, ['localhost']);
   const client = await RtmpClient.publish('live', { port: tlsPort, servername: 'localhost' });
   t.teardown(() => client.close());
-  const silent = Array.from({ length: 513 }, () => connect(tlsPort, '127.0.0.1').on('error', () => {}).resume());
+  const silent = Array.from({ length: 513 }, () =>
+    connect(tlsPort, '127.0.0.1')
+      .on('error', () => {})
+      .resume(),
+  );
   t.teardown(() => silent.forEach((socket) => socket.destroy()));
   await Promise.race(silent.map((socket) => once(socket, 'close')));
   await until('the rest is there', () => server.sessions === 513);
@@ -121,7 +140,9 @@ test('too many that do not shake hands make the oldest give way, and publishers 
 
 test('a handshake that does not come to its end is cut off', async (t) => {
   const { tlsPort, server, messages } = await start(t, ['localhost']);
-  const silent = connect(tlsPort, '127.0.0.1').on('error', () => {}).resume();
+  const silent = connect(tlsPort, '127.0.0.1')
+    .on('error', () => {})
+    .resume();
   await once(silent, 'close');
   t.true(messages().includes('RTMPS connection refused: TLS handshake timeout'));
   await until('it is gone', () => server.sessions === 0);
@@ -132,7 +153,9 @@ test('an address in use fails the start, and frees the other port', async (t) =>
   const { RtmpServer } = await import('../../../../src/providers/rtmp/server.ts');
   const certificates = new CertificateStore({ folder: '.', log: quiet });
   const options = { registry, names: undefined as never, log: quiet, host: '127.0.0.1', extended: true };
-  await t.throwsAsync(RtmpServer.listen({ ...options, port: 0, tls: { port: tlsPort, certificates } }), { code: 'EADDRINUSE' });
+  await t.throwsAsync(RtmpServer.listen({ ...options, port: 0, tls: { port: tlsPort, certificates } }), {
+    code: 'EADDRINUSE',
+  });
   await server.close();
   const again = await RtmpServer.listen({ ...options, tls: { port: tlsPort, certificates } });
   t.is(again.tlsPort, tlsPort);

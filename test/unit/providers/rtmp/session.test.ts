@@ -25,9 +25,8 @@ async function setUp(t: ExecutionContext, setup: RtmpSetup = {}) {
   return {
     ...server,
     open: async () => keep(await RtmpClient.open(server)),
-    connect: async (options: Partial<RtmpClientOptions> = {}) => keep(
-      await RtmpClient.connect({ ...server, ...options }),
-    ),
+    connect: async (options: Partial<RtmpClientOptions> = {}) =>
+      keep(await RtmpClient.connect({ ...server, ...options })),
     publish: async (key = 'live', options: Partial<RtmpClientOptions> = {}) =>
       keep(await RtmpClient.publish(key, { ...server, ...options })),
     /** The reasons for which sessions were closed. */
@@ -39,7 +38,13 @@ async function setUp(t: ExecutionContext, setup: RtmpSetup = {}) {
 function sendMedia(client: RtmpClient, start = 0): void {
   const [video, audio] = [h264(), aac()];
   client.metadata({
-    videocodecid: 7, audiocodecid: 10, width: 66, height: 50, framerate: 25, videodatarate: 2500, audiodatarate: 160,
+    videocodecid: 7,
+    audiocodecid: 10,
+    width: 66,
+    height: 50,
+    framerate: 25,
+    videodatarate: 2500,
+    audiodatarate: 160,
   });
   client.video(video.config, start);
   client.audio(audio.config, start);
@@ -58,21 +63,41 @@ test('an encoder that speaks like OBS becomes a stream with two tracks', async (
   const { input, packets, tracks } = recordings[0] as (typeof recordings)[number];
   t.is(input.name, 'live');
   t.is(tracks.length, 1);
-  t.like(
-    input.tracks[0],
-    { id: 0, name: 'Video', codec: 'H264', width: 66, height: 50, framerate: 25, bitrate: 2_500_000, bypass: false },
-  );
+  t.like(input.tracks[0], {
+    id: 0,
+    name: 'Video',
+    codec: 'H264',
+    width: 66,
+    height: 50,
+    framerate: 25,
+    bitrate: 2_500_000,
+    bypass: false,
+  });
   t.like(input.tracks[1], { id: 1, name: 'Audio', codec: 'AAC', samplerate: 48_000, channels: 2, bitrate: 160_000 });
   const video = packets.filter(({ track }) => track.type === 'video');
-  t.deepEqual(video.slice(0, 3).map(({ dts, key }) => [dts, key]), [[0, true], [3600, false], [7200, true]]);
+  t.deepEqual(
+    video.slice(0, 3).map(({ dts, key }) => [dts, key]),
+    [
+      [0, true],
+      [3600, false],
+      [7200, true],
+    ],
+  );
   const audio = packets.filter(({ track }) => track.type === 'audio');
-  t.deepEqual(audio.map(({ dts }) => dts), Array.from({ length: 50 }, (_, i) => i * 1024));
+  t.deepEqual(
+    audio.map(({ dts }) => dts),
+    Array.from({ length: 50 }, (_, i) => i * 1024),
+  );
   t.true(input.counters.in.totalBytes > 5000);
   t.is(input.counters.providers.rtmp, 1);
   t.is(input.source.url, `rtmp://127.0.0.1:${server.port}/app/live`);
   t.deepEqual(input.source.connection?.(), {
-    transport: 'TCP', protocol: 'TCP', localAddress: '127.0.0.1', localPort: server.port,
-    remoteAddress: '127.0.0.1', remotePort: client.socket.localPort,
+    transport: 'TCP',
+    protocol: 'TCP',
+    localAddress: '127.0.0.1',
+    localPort: server.port,
+    remoteAddress: '127.0.0.1',
+    remotePort: client.socket.localPort,
   });
   client.close();
   await until('the stream ends', () => recordings[0]?.closed !== undefined);
@@ -91,9 +116,10 @@ test('the answers of connect and publish are those that encoders wait for', asyn
   t.is(answer?.object.capsEx, 0x02 | 0x04 | 0x08);
   t.like(answer?.object.videoFourCcInfoMap, { avc1: 4, hvc1: 4, av01: 4, vp09: 4, vp08: 4 });
   t.like(answer?.object.audioFourCcInfoMap, { mp4a: 4, Opus: 4, '.mp3': 4 });
-  t.deepEqual(
-    client.messages.map(({ type }) => type).slice(0, 2), [MessageType.WindowAckSize, MessageType.SetPeerBandwidth],
-  );
+  t.deepEqual(client.messages.map(({ type }) => type).slice(0, 2), [
+    MessageType.WindowAckSize,
+    MessageType.SetPeerBandwidth,
+  ]);
   await client.publish('live');
   const named = client.heard.find(({ name }) => name === 'onFCPublish');
   t.like(named?.args[0], { code: 'NetStream.Publish.Start', description: 'live' });
@@ -138,20 +164,25 @@ test('commands of AMF3 encoding', async (t) => {
   const server = await setUp(t);
   const client = await server.open();
   const connectBody = Buffer.concat([
-    Buffer.of(0), encodeAmf0('connect', 1),
+    Buffer.of(0),
+    encodeAmf0('connect', 1),
     Buffer.from('110a0b0107617070060761707001', 'hex'),
   ]);
   client.message(ChunkStream.Command, MessageType.CommandAmf3, 0, connectBody);
   await client.until('answer', () => client.heard.some(({ name }) => name === '_result'));
   client.message(
-    ChunkStream.Command, MessageType.CommandAmf3, 0,
+    ChunkStream.Command,
+    MessageType.CommandAmf3,
+    0,
     Buffer.concat([Buffer.of(0), encodeAmf0('createStream', 2, null)]),
   );
-  await client.until(
-    'stream', () => client.heard.some(({ name, transactionId }) => name === '_result' && transactionId === 2),
+  await client.until('stream', () =>
+    client.heard.some(({ name, transactionId }) => name === '_result' && transactionId === 2),
   );
   client.message(
-    ChunkStream.Command, MessageType.CommandAmf3, 0,
+    ChunkStream.Command,
+    MessageType.CommandAmf3,
+    0,
     Buffer.concat([Buffer.of(0), encodeAmf0('publish', 3, null, 'live', 'live')]),
   );
   await client.until('status', () => client.statuses().some(({ code }) => code === 'NetStream.Publish.Start'));
@@ -175,9 +206,9 @@ test('commands that ask for answers get them, unknown ones an error', async (t) 
   const client = await server.connect();
   t.is((await client.call('_checkbw', null)).name, '_result');
   t.deepEqual((await client.call('getStreamLength', null, 'live')).args, [0]);
-  await t.throwsAsync(
-    client.call('toString', null), { message: /NetConnection.Call.Failed: Method not found: toString/ },
-  );
+  await t.throwsAsync(client.call('toString', null), {
+    message: /NetConnection.Call.Failed: Method not found: toString/,
+  });
   await t.throwsAsync(client.call('makeCoffee', null), { message: /Method not found: makeCoffee/ });
   await client.publish('live');
 });
@@ -193,27 +224,42 @@ test('an aggregate message is taken apart', async (t) => {
     head.writeUIntBE(time, 4, 3);
     return Buffer.concat([head, body, encodeNumber(body.length + 11)]);
   };
-  client.message(ChunkStream.Video, MessageType.Aggregate, 1000, Buffer.concat([
-    part(9, 50, video.config), part(8, 50, audio.config),
-    part(9, 50, video.frames[0] as Buffer), part(8, 50, audio.frames[0] as Buffer),
-    part(9, 90, video.frames[1] as Buffer),
-  ]));
+  client.message(
+    ChunkStream.Video,
+    MessageType.Aggregate,
+    1000,
+    Buffer.concat([
+      part(9, 50, video.config),
+      part(8, 50, audio.config),
+      part(9, 50, video.frames[0] as Buffer),
+      part(8, 50, audio.frames[0] as Buffer),
+      part(9, 90, video.frames[1] as Buffer),
+    ]),
+  );
   await until('packets', () => server.recordings[0]?.packets.length === 3);
-  t.deepEqual(server.recordings[0]?.packets.map(({ dts }) => dts), [0, 0, 3600]);
+  t.deepEqual(
+    server.recordings[0]?.packets.map(({ dts }) => dts),
+    [0, 0, 3600],
+  );
 });
 
 const REFUSALS: readonly (readonly [string, Partial<RtmpClientOptions>, RtmpSetup, RegExp])[] = [
   [
-    'an application that is not there', { app: 'nothing' }, {},
+    'an application that is not there',
+    { app: 'nothing' },
+    {},
     /Connect.Rejected: Could not find the application: \[default\/nothing\]/,
   ],
   ['an application without RTMP', { app: 'closed' }, {}, /Connect.Rejected: RTMP is not enabled: \[#default#closed\]/],
   [
-    'a host name that no virtual host has', { host: 'elsewhere.test' }, { hostNames: ['live.test'] },
+    'a host name that no virtual host has',
+    { host: 'elsewhere.test' },
+    { hostNames: ['live.test'] },
     /virtual host: \[elsewhere.test\]/,
   ],
   [
-    'everyone where access is controlled', {},
+    'everyone where access is controlled',
+    {},
     { signedPolicy: { enables: { providers: 'srt, RTMP', publishers: '' } } as RtmpSetup['signedPolicy'] },
     /Connect.Rejected: Access control/,
   ],
@@ -237,7 +283,9 @@ test('the virtual host is chosen by the host of the URL', async (t) => {
 test('an application is made of the template for who publishes, not for who only connects or is refused', async (t) => {
   const server = await setUp(t);
   const reading = readConfig(VirtualHost, {
-    name: 'on-demand', host: { names: ['demand.test'] }, applications: [{ name: '*', type: 'live', providers: { rtmp: {} } }],
+    name: 'on-demand',
+    host: { names: ['demand.test'] },
+    applications: [{ name: '*', type: 'live', providers: { rtmp: {} } }],
   });
   if (!reading.ok) return t.fail();
   server.registry.deleteVhost('default', 'another comes');
@@ -294,15 +342,19 @@ test('past the output profiles a stream is put out under its own name as it come
   const second = await server.publish('taken');
   sendMedia(second);
   await second.ended();
-  t.like(second.statuses().at(-1), { level: 'error', code: 'NetStream.Publish.Failed', description: 'Stream already exists' });
+  t.like(second.statuses().at(-1), {
+    level: 'error',
+    code: 'NetStream.Publish.Failed',
+    description: 'Stream already exists',
+  });
   t.false(input.closed);
 });
 
 test('a key that is no name is refused', async (t) => {
   const server = await setUp(t);
-  await t.throwsAsync(
-    server.publish('a/b?c=secret'), { message: 'NetStream.Publish.BadName: Not a name for a stream: [a/b]' },
-  );
+  await t.throwsAsync(server.publish('a/b?c=secret'), {
+    message: 'NetStream.Publish.BadName: Not a name for a stream: [a/b]',
+  });
 });
 
 test('playing is refused in so many words', async (t) => {
@@ -333,7 +385,9 @@ test('an encoder may end its stream and publish again on the same connection', a
   client.command('FCUnpublish', 9, null, 'one');
   client.command('deleteStream', 10, null, client.streamId);
   await until('its end', () => server.recordings[0]?.closed !== undefined);
-  await client.until('word of its end', () => client.statuses().some(({ code }) => code === 'NetStream.Unpublish.Success'));
+  await client.until('word of its end', () =>
+    client.statuses().some(({ code }) => code === 'NetStream.Unpublish.Success'),
+  );
   await client.publish('two');
   sendMedia(client);
   await until('the other stream', () => server.recordings[1]?.packets.length === 100);
@@ -356,7 +410,10 @@ test('a connection may create as many streams as it may publish', async (t) => {
   const server = await setUp(t);
   const client = await server.connect();
   const created = await Promise.all(Array.from({ length: 100 }, () => client.call('createStream', null)));
-  t.deepEqual(created.map(({ args }) => args[0]), created.map((_, i) => i + 1));
+  t.deepEqual(
+    created.map(({ args }) => args[0]),
+    created.map((_, i) => i + 1),
+  );
 });
 
 test('what is logged after a stream has ended names it no more', async (t) => {
@@ -386,7 +443,10 @@ test('faults of media are told with the stream they belong to', async (t) => {
   client.video(Buffer.from([0x91, ...Buffer.from('nope'), 0]), 0);
   client.close();
   await until('the fault', () => server.lines.some(({ msg }) => /"nope" is not taken/.test(String(msg))));
-  t.like(server.lines.find(({ msg }) => /"nope"/.test(String(msg))), { app: 'app', stream: 'broken', count: 1 });
+  t.like(
+    server.lines.find(({ msg }) => /"nope"/.test(String(msg))),
+    { app: 'app', stream: 'broken', count: 1 },
+  );
 });
 
 test('a malformed data message is counted and the publisher goes on, a malformed command ends it', async (t) => {
@@ -396,9 +456,11 @@ test('a malformed data message is counted and the publisher goes on, a malformed
   const { recordings } = server;
   await until('all packets', () => recordings[0]?.packets.length === 100);
   for (const [type, body] of [
-    [MessageType.DataAmf0, '02000a6f6e4d65746144617461 08 00000001 0005 77696474'], [MessageType.DataAmf0, 'ff'],
+    [MessageType.DataAmf0, '02000a6f6e4d65746144617461 08 00000001 0005 77696474'],
+    [MessageType.DataAmf0, 'ff'],
     [MessageType.DataAmf3, '00 11 ff'],
-  ] as const) client.message(ChunkStream.Audio, type, 2000, Buffer.from(body.replaceAll(' ', ''), 'hex'));
+  ] as const)
+    client.message(ChunkStream.Audio, type, 2000, Buffer.from(body.replaceAll(' ', ''), 'hex'));
   sendMedia(client, 2000);
   await until('all packets', () => recordings[0]?.packets.length === 200);
   const told = () => server.lines.filter(({ msg }) => String(msg).startsWith('malformed data message: '));
@@ -449,7 +511,8 @@ const MISBEHAVIOUR: readonly (readonly [string, (client: RtmpClient) => void, Re
   ['a command before connect', (client) => client.command('createStream', 1, null), /createStream before connect/],
   [
     'a message that is too long before publishing',
-    (client) => client.send([Buffer.from('0600000001000109000000000000', 'hex')]), /message of 65537 bytes/,
+    (client) => client.send([Buffer.from('0600000001000109000000000000', 'hex')]),
+    /message of 65537 bytes/,
   ],
   [
     'a body that is no AMF',
@@ -512,7 +575,11 @@ test('the connect object may hold anything', async (t) => {
   const server = await setUp(t);
   const client = await server.connect({
     properties: {
-      app: 'app', audioCodecs: 3575, pageUrl: undefined, nested: { deep: [1, null] }, when: new Date(0),
+      app: 'app',
+      audioCodecs: 3575,
+      pageUrl: undefined,
+      nested: { deep: [1, null] },
+      when: new Date(0),
     } as AmfObject,
   });
   t.true(client.heard.some(({ args }) => isAmfObject(args[0])));

@@ -25,7 +25,9 @@ test('where it does not, they are right after some pictures', (t) => {
   times.expect(undefined);
   const order = [0, 4, 2, 1, 3, 8, 6, 5, 7, 12, 10, 9, 11, 16, 14, 13, 15];
   const decoded = run(times, order);
-  order.slice(6).forEach((picture, i) => t.true((decoded[i + 6] as number) <= picture, `${picture}: ${decoded[i + 6]}`));
+  order
+    .slice(6)
+    .forEach((picture, i) => t.true((decoded[i + 6] as number) <= picture, `${picture}: ${decoded[i + 6]}`));
   t.deepEqual(decoded.slice(8), [5, 6, 7, 8, 9, 10, 11, 12, 13]);
 });
 

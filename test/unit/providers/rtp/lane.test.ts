@@ -25,8 +25,12 @@ function setUp(t: ExecutionContext): [Stream, Stream] {
   return [false, true].map((leads, id) => {
     const times: number[] = [];
     const lane: RtpLane = new RtpLane({
-      kind: 'audio', format: { encoding: 'OPUS', clockRate: RATE, parameters: {} }, waitMs: 0, faults,
-      source: new AudioIntake({ id, codec: 'OPUS' }), clock: clock.track(RATE, leads),
+      kind: 'audio',
+      format: { encoding: 'OPUS', clockRate: RATE, parameters: {} },
+      waitMs: 0,
+      faults,
+      source: new AudioIntake({ id, codec: 'OPUS' }),
+      clock: clock.track(RATE, leads),
       onEvent: (event) => {
         const unit = lane.unit(event);
         if (unit !== undefined) times.push(Math.round(unit.time / 900) / 100);
@@ -35,10 +39,18 @@ function setUp(t: ExecutionContext): [Stream, Stream] {
     return {
       times,
       send: (sequence: number, seconds: number, now: number) => {
-        const packet: RtpPacket = { payloadType: 96, marker: true, sequence, timestamp: seconds * RATE, ssrc: id, payload: Buffer.of(0xfc, 1, 2) };
+        const packet: RtpPacket = {
+          payloadType: 96,
+          marker: true,
+          sequence,
+          timestamp: seconds * RATE,
+          ssrc: id,
+          payload: Buffer.of(0xfc, 1, 2),
+        };
         lane.push(packet, now);
       },
-      report: (ssrc: number, ntpMs: number, seconds: number) => lane.report({ ssrc, ntpMs, compactNtp: 0, rtpTime: seconds * RATE }),
+      report: (ssrc: number, ntpMs: number, seconds: number) =>
+        lane.report({ ssrc, ntpMs, compactNtp: 0, rtpTime: seconds * RATE }),
     };
   }) as [Stream, Stream];
 }

@@ -26,7 +26,11 @@ function rtp(payloadType: number, sequence: number, timestamp: number, payload: 
 
 /** So many pictures, each an IDR of its own, with the parameter sets. */
 function pictures(count: number, from = 0): Buffer[] {
-  const frames = Array.from({ length: count }, () => ({ track: videoOf('H264'), key: false, data: joinNals(NALS.filter((nal) => ((nal[0] as number) & 31) === 5)) }));
+  const frames = Array.from({ length: count }, () => ({
+    track: videoOf('H264'),
+    key: false,
+    data: joinNals(NALS.filter((nal) => ((nal[0] as number) & 31) === 5)),
+  }));
   const sets = NALS.filter((nal) => [7, 8].includes((nal[0] as number) & 31));
   let sequence = from * 1000;
   return frames.flatMap((frame, i) => [
@@ -47,8 +51,16 @@ async function playing(t: ExecutionContext, camera: FakeCamera, user = '') {
 test('a camera is asked in order, and told that nobody watches any more', async (t) => {
   const camera = await FakeCamera.start(t);
   const played = await playing(t, camera);
-  t.deepEqual(played.told[0]?.map(({ codec }) => codec), ['H264', 'PCMA']);
-  t.deepEqual(played.source.connection, { ...played.source.connection, transport: 'TCP', protocol: 'TCP', remotePort: camera.port });
+  t.deepEqual(
+    played.told[0]?.map(({ codec }) => codec),
+    ['H264', 'PCMA'],
+  );
+  t.deepEqual(played.source.connection, {
+    ...played.source.connection,
+    transport: 'TCP',
+    protocol: 'TCP',
+    remotePort: camera.port,
+  });
   t.true(played.bytes() > 500);
   played.source.close();
   await until('the end of the session', () => camera.methods().includes('TEARDOWN'));
@@ -71,7 +83,9 @@ test('packets of garbage, of other channels and payload types, and pieces are no
   camera.media(1, Buffer.from('no report'));
   camera.media(9, Buffer.alloc(100));
   camera.send(Buffer.from([1, 2, 3, 0x24, 77, 0, 1]));
-  const [first, ...others] = pictures(1, 5).map((packet) => Buffer.concat([Buffer.of(0x24, 0, packet.length >> 8, packet.length & 255), packet]));
+  const [first, ...others] = pictures(1, 5).map((packet) =>
+    Buffer.concat([Buffer.of(0x24, 0, packet.length >> 8, packet.length & 255), packet]),
+  );
   camera.send((first as Buffer).subarray(0, 3));
   camera.send((first as Buffer).subarray(3));
   for (const other of others) camera.send(other);
@@ -101,10 +115,15 @@ test('Digest: a challenge is met, and met again when it is stale; a wrong passwo
 
 test('who sends its clients elsewhere is followed, not for ever, and not with the password', async (t) => {
   const target = await FakeCamera.start(t, {
-    answer: ({ headers }) => (headers['authorization'] === undefined ? '401 Unauthorized\r\nWWW-Authenticate: Basic realm="x"\r\n\r\n' : undefined),
+    answer: ({ headers }) =>
+      headers['authorization'] === undefined
+        ? '401 Unauthorized\r\nWWW-Authenticate: Basic realm="x"\r\n\r\n'
+        : undefined,
   });
   let location = '';
-  const camera = await FakeCamera.start(t, { answer: ({ method }) => (method === 'DESCRIBE' ? `302 Moved\r\nLocation: ${location}\r\n\r\n` : undefined) });
+  const camera = await FakeCamera.start(t, {
+    answer: ({ method }) => (method === 'DESCRIBE' ? `302 Moved\r\nLocation: ${location}\r\n\r\n` : undefined),
+  });
   location = target.url('other');
   await t.throwsAsync(playRtsp(t, camera.url('live', 'user:pass@')), { message: /401/ });
   location = target.url('other', 'own:word@');
@@ -122,7 +141,9 @@ test('who sends its clients elsewhere is followed, not for ever, and not with th
 test('who sends its clients elsewhere later is followed, too', async (t) => {
   const target = await FakeCamera.start(t);
   for (const late of ['SETUP', 'PLAY']) {
-    const camera = await FakeCamera.start(t, { answer: ({ method }) => (method === late ? `302 Moved\r\nLocation: ${target.url(late)}\r\n\r\n` : undefined) });
+    const camera = await FakeCamera.start(t, {
+      answer: ({ method }) => (method === late ? `302 Moved\r\nLocation: ${target.url(late)}\r\n\r\n` : undefined),
+    });
     const played = await playRtsp(t, camera.url('live'), { ignoresReports: true });
     t.is(target.requests.at(-1)?.uri, `${target.url(late)}/`);
     for (const packet of pictures(2)) target.media(0, packet);
@@ -131,7 +152,10 @@ test('who sends its clients elsewhere later is followed, too', async (t) => {
     t.deepEqual(played.ends, []);
     t.is(played.source.connection?.remotePort, target.port);
     if (late === 'PLAY') await until('the first session is given back', () => camera.methods().at(-1) === 'TEARDOWN');
-    const round = await FakeCamera.start(t, { answer: ({ method }, { port }) => (method === late ? `302 Moved\r\nLocation: rtsp://127.0.0.1:${port}/\r\n\r\n` : undefined) });
+    const round = await FakeCamera.start(t, {
+      answer: ({ method }, { port }) =>
+        method === late ? `302 Moved\r\nLocation: rtsp://127.0.0.1:${port}/\r\n\r\n` : undefined,
+    });
     await t.throwsAsync(playRtsp(t, round.url()), { message: /elsewhere, again and again/ });
   }
 });
@@ -148,12 +172,16 @@ test('a server without media in the connection gets UDP ports, and is heard alon
     answer: ({ method, headers }) => {
       if (method !== 'SETUP') return undefined;
       const transport = headers['transport'] ?? '';
-      return transport.includes('TCP') ? '461 Unsupported Transport\r\n\r\n' : `200 OK\r\nSession: 7\r\nTransport: ${transport};server_port=${port}-${port + 1}\r\n\r\n`;
+      return transport.includes('TCP')
+        ? '461 Unsupported Transport\r\n\r\n'
+        : `200 OK\r\nSession: 7\r\nTransport: ${transport};server_port=${port}-${port + 1}\r\n\r\n`;
     },
   });
   const played = await playRtsp(t, camera.url(), { ignoresReports: true });
   t.like(played.source.connection, { transport: 'UDP', protocol: 'UDP' });
-  const [video, audio] = camera.requests.flatMap(({ headers }) => /client_port=(\d+)/.exec(headers['transport'] ?? '')?.[1] ?? []).map(Number) as [number, number];
+  const [video, audio] = camera.requests
+    .flatMap(({ headers }) => /client_port=(\d+)/.exec(headers['transport'] ?? '')?.[1] ?? [])
+    .map(Number) as [number, number];
   await until('the ways are opened', () => heard.length === 2);
   const packets = pictures(3);
   const swapped = [packets[0], packets[2], packets[1], ...packets.slice(3)] as Buffer[];
@@ -178,12 +206,17 @@ test('datagrams from where the server says, and not from elsewhere, which is cou
   stranger.bind(0, '127.0.0.3');
   await Promise.all([once(source, 'listening'), once(stranger, 'listening')]);
   const camera = await FakeCamera.start(t, {
-    answer: ({ method, headers }) => (method === 'SETUP' ? `200 OK\r\nSession: 7\r\nTransport: ${headers['transport']};source=127.0.0.2\r\n\r\n` : undefined),
+    answer: ({ method, headers }) =>
+      method === 'SETUP'
+        ? `200 OK\r\nSession: 7\r\nTransport: ${headers['transport']};source=127.0.0.2\r\n\r\n`
+        : undefined,
   });
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => lines.push(line) });
   const played = await playRtsp(t, camera.url('live?transport=udp'), { ignoresReports: true, log });
-  const [video, audio] = camera.requests.flatMap(({ headers }) => /client_port=(\d+)/.exec(headers['transport'] ?? '')?.[1] ?? []).map(Number) as [number, number];
+  const [video, audio] = camera.requests
+    .flatMap(({ headers }) => /client_port=(\d+)/.exec(headers['transport'] ?? '')?.[1] ?? [])
+    .map(Number) as [number, number];
   for (const packet of pictures(1, 9)) stranger.send(packet, video, '127.0.0.1');
   for (const packet of pictures(2)) source.send(packet, video, '127.0.0.1');
   source.send(rtp(8, 0, 0, Buffer.alloc(160, 0xd5)), audio, '127.0.0.1');
@@ -193,27 +226,37 @@ test('datagrams from where the server says, and not from elsewhere, which is cou
 });
 
 test('UDP where the URL asks for it, without another try', async (t) => {
-  const camera = await FakeCamera.start(t, { answer: ({ method }) => (method === 'SETUP' ? '461 Unsupported Transport\r\n\r\n' : undefined) });
+  const camera = await FakeCamera.start(t, {
+    answer: ({ method }) => (method === 'SETUP' ? '461 Unsupported Transport\r\n\r\n' : undefined),
+  });
   await t.throwsAsync(playRtsp(t, camera.url('live?transport=udp')), { message: /461/ });
-  t.deepEqual(camera.requests.flatMap(({ headers }) => headers['transport']?.split(';')[0] ?? []), ['RTP/AVP', 'RTP/AVP']);
+  t.deepEqual(
+    camera.requests.flatMap(({ headers }) => headers['transport']?.split(';')[0] ?? []),
+    ['RTP/AVP', 'RTP/AVP'],
+  );
   t.is(camera.requests[0]?.uri, camera.url('live'));
 });
 
 test('a track that is refused is left out, all of them are a refusal', async (t) => {
   const camera = await FakeCamera.start(t, {
-    answer: ({ method, uri }) => (method === 'SETUP' && (uri.endsWith('1') || uri.includes('none')) ? '404 Not Found\r\n\r\n' : undefined),
+    answer: ({ method, uri }) =>
+      method === 'SETUP' && (uri.endsWith('1') || uri.includes('none')) ? '404 Not Found\r\n\r\n' : undefined,
   });
   const played = await playRtsp(t, camera.url(), { ignoresReports: true });
   for (const packet of pictures(1)) camera.media(0, packet);
   await until('the picture', () => played.told.length === 1);
-  t.deepEqual(played.told[0]?.map(({ codec }) => codec), ['H264']);
+  t.deepEqual(
+    played.told[0]?.map(({ codec }) => codec),
+    ['H264'],
+  );
   await t.throwsAsync(playRtsp(t, camera.url('none')), { message: /404/ });
 });
 
 test('channels and a session other than asked for, and answers without a number', async (t) => {
   const camera = await FakeCamera.start(t, {
     answer: ({ method, uri }) => {
-      if (method === 'SETUP') return `200 OK\r\nSession: abc;timeout=2\r\nTransport: RTP/AVP/TCP;unicast;interleaved=${uri.endsWith('0') ? '10-11' : '12-13'}\r\n\r\n`;
+      if (method === 'SETUP')
+        return `200 OK\r\nSession: abc;timeout=2\r\nTransport: RTP/AVP/TCP;unicast;interleaved=${uri.endsWith('0') ? '10-11' : '12-13'}\r\n\r\n`;
       if (method === 'GET_PARAMETER') return '501 Not Implemented\r\n\r\n';
       return method === 'PLAY' ? 'RTSP/1.0 200 OK\r\n\r\n' : undefined;
     },
@@ -234,7 +277,9 @@ test('what a server asks is answered', async (t) => {
   camera.sockets[0]?.on('data', (bytes: Buffer) => (answers += bytes.toString('latin1')));
   camera.send('OPTIONS * RTSP/1.0\r\nCSeq: 100\r\n\r\n');
   camera.send('ANNOUNCE rtsp://x/ RTSP/1.0\r\nCSeq: 101\r\nContent-Length: 2\r\n\r\nxx');
-  await until('both answers', () => /RTSP\/1\.0 200 OK\r\nCSeq: 100[\s\S]*RTSP\/1\.0 501 Not Implemented\r\nCSeq: 101/.test(answers));
+  await until('both answers', () =>
+    /RTSP\/1\.0 200 OK\r\nCSeq: 100[\s\S]*RTSP\/1\.0 501 Not Implemented\r\nCSeq: 101/.test(answers),
+  );
   camera.send('TEARDOWN rtsp://x/ RTSP/1.0\r\nCSeq: 102\r\n\r\n');
   await until('the end', () => played.ends.length === 1);
   t.deepEqual(played.ends, ['the server ended the stream']);
@@ -260,9 +305,10 @@ test('it ends when the server hangs up, sends anything but RTSP, leaves, or is s
   const silent = await FakeCamera.start(t);
   const four = await playRtsp(t, silent.url(), { silenceMs: 300 });
   await until('the end', () => four.ends.length > 0);
-  t.deepEqual([one, two, three, four].map(({ ends }) => ends), [
-    ['the server hung up'], ['what comes is no RTSP'], ['the source has left'], ['no packet for 300 ms'],
-  ]);
+  t.deepEqual(
+    [one, two, three, four].map(({ ends }) => ends),
+    [['the server hung up'], ['what comes is no RTSP'], ['the source has left'], ['no packet for 300 ms']],
+  );
 });
 
 test('an answer that says to go on is not the answer', async (t) => {
@@ -300,14 +346,19 @@ test('signs of life come in time, whether they are answered or not', async (t) =
     },
   });
   const played = await playing(t, camera);
-  await until('signs for longer than any answer is waited for', () => played.ends.length > 0 || camera.methods().filter((method) => method === 'GET_PARAMETER').length >= 6);
+  await until(
+    'signs for longer than any answer is waited for',
+    () => played.ends.length > 0 || camera.methods().filter((method) => method === 'GET_PARAMETER').length >= 6,
+  );
   t.deepEqual(played.ends, []);
 });
 
 test('a server that does not answer, or describes nothing, is a failure', async (t) => {
   const mute = await FakeCamera.start(t, { answer: ({ method }) => (method === 'DESCRIBE' ? '' : undefined) });
   const nothing = await FakeCamera.start(t, { sdp: 'v=0\r\nm=application 0 RTP/AVP 107\r\n' });
-  const refusing = await FakeCamera.start(t, { answer: ({ method }) => (method === 'PLAY' ? '455 Method Not Valid In This State\r\n\r\n' : undefined) });
+  const refusing = await FakeCamera.start(t, {
+    answer: ({ method }) => (method === 'PLAY' ? '455 Method Not Valid In This State\r\n\r\n' : undefined),
+  });
   await Promise.all([
     t.throwsAsync(playRtsp(t, mute.url()), { message: /no answer to DESCRIBE/ }),
     t.throwsAsync(playRtsp(t, nothing.url()), { message: /nothing that can be taken/ }),
@@ -318,10 +369,14 @@ test('a server that does not answer, or describes nothing, is a failure', async 
 });
 
 test('reports tell how sound and picture are to each other, unless they are ignored', async (t) => {
-  for (const [ignoresReports, apart] of [[false, 1], [true, 0]] as const) {
+  for (const [ignoresReports, apart] of [
+    [false, 1],
+    [true, 0],
+  ] as const) {
     const camera = await FakeCamera.start(t);
     const played = await playRtsp(t, camera.url(), { ignoresReports });
-    const report = (ssrc: number, rtpTime: number) => writeSenderReport({ ssrc, wallMs: 1_700_000_000_000, rtpTime, packets: 0, octets: 0, cname: 'x' });
+    const report = (ssrc: number, rtpTime: number) =>
+      writeSenderReport({ ssrc, wallMs: 1_700_000_000_000, rtpTime, packets: 0, octets: 0, cname: 'x' });
     // the sound that comes with a picture is of a second later
     camera.media(1, report(96, 0));
     camera.media(3, report(8, 8000));
@@ -341,19 +396,23 @@ test('the description has what decoders need: nothing in the packets is waited f
   const camera = await FakeCamera.start(t, { sdp });
   const played = await playRtsp(t, camera.url(), { ignoresReports: true });
   const idr = joinNals(NALS.filter((nal) => ((nal[0] as number) & 31) === 5));
-  for (const { payload, marker } of sent([{ track: videoOf('H264'), key: false, data: idr }])) camera.media(0, rtp(96, 0, 0, payload, marker));
+  for (const { payload, marker } of sent([{ track: videoOf('H264'), key: false, data: idr }]))
+    camera.media(0, rtp(96, 0, 0, payload, marker));
   camera.media(2, rtp(8, 0, 0, Buffer.alloc(160, 0xd5)));
   await until('the picture', () => played.of('video').length === 1);
   t.true(played.of('video')[0]?.data.equals(idr));
 });
 
-test('times of the first connection are the camera\'s own where they are kept', async (t) => {
+test("times of the first connection are the camera's own where they are kept", async (t) => {
   const camera = await FakeCamera.start(t);
   const clock = new LocalClock(true);
   const first = await playRtsp(t, camera.url(), { ignoresReports: true, clock });
   for (const packet of pictures(2, 100)) camera.media(0, packet);
   await until('pictures', () => first.of('video').length === 2);
-  t.deepEqual(first.of('video').map(({ dts }) => dts), [360_000, 363_600]);
+  t.deepEqual(
+    first.of('video').map(({ dts }) => dts),
+    [360_000, 363_600],
+  );
   first.source.close();
   await until('the end of the session', () => camera.methods().includes('TEARDOWN'));
   const second = await playRtsp(t, camera.url(), { ignoresReports: true, clock });

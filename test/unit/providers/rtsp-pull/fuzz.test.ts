@@ -15,7 +15,11 @@ import { CAMERA_SDP } from '../../../support/fake-camera.ts';
 import { rtspConversation } from '../../../support/rtsp-conversation.ts';
 
 /** What became of a conversation. @param internal takes errors that are ours */
-async function converse(answers: readonly Buffer[], media: readonly Buffer[], internal: unknown[]): Promise<'played' | 'refused'> {
+async function converse(
+  answers: readonly Buffer[],
+  media: readonly Buffer[],
+  internal: unknown[],
+): Promise<'played' | 'refused'> {
   const log = pino({ level: 'silent' });
   const faults = new FaultLog(log);
   const [near, far] = duplexPair();
@@ -31,19 +35,33 @@ async function converse(answers: readonly Buffer[], media: readonly Buffer[], in
   const late = setTimeout(() => far.end(), 50);
   try {
     client = await RtspClient.connect('rtsp://user:pass@127.0.0.1/live?transport=tcp', {
-      dial: () => Promise.resolve(near as unknown as Socket), checkUdp: () => Promise.resolve(), wants: isTakenTrack,
+      dial: () => Promise.resolve(near as unknown as Socket),
+      checkUdp: () => Promise.resolve(),
+      wants: isTakenTrack,
     });
     await client.play({
       begin: (tracks, transport) => {
         ingest = new RtspIngest({
-          media: tracks, transport, clock: new LocalClock(), ignoresReports: true, silenceMs: 0, log, faults,
-          sink: { setTracks: () => {}, write: () => {} }, report: (track, data) => client?.report(track, data), onEnd: () => {},
+          media: tracks,
+          transport,
+          clock: new LocalClock(),
+          ignoresReports: true,
+          silenceMs: 0,
+          log,
+          faults,
+          sink: { setTracks: () => {}, write: () => {} },
+          report: (track, data) => client?.report(track, data),
+          onEnd: () => {},
         });
       },
       start: (track, time) => ingest?.start(track, time),
       rtp: (track, data) => ingest?.rtp(track, data),
       rtcp: (track, data) => ingest?.rtcp(track, data),
-      received: () => {}, stranger: () => {}, garbage: () => {}, end: () => {}, fault: (error) => internal.push(error),
+      received: () => {},
+      stranger: () => {},
+      garbage: () => {},
+      end: () => {},
+      fault: (error) => internal.push(error),
     });
     for (const piece of media) far.write(piece);
     await new Promise(setImmediate);

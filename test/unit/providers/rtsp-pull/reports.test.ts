@@ -11,12 +11,26 @@ test('senders are told every five seconds what came of theirs', (t) => {
   t.teardown(() => mock.timers.reset());
   const log = pino({ level: 'silent' });
   const reports: (readonly [track: number, data: Buffer])[] = [];
-  const audio = (payloadType: number) => ({
-    kind: 'audio', payloadType, channels: 1, bitrate: 0, control: undefined, format: { encoding: 'PCMA', clockRate: 8000, parameters: {} },
-  } as const);
+  const audio = (payloadType: number) =>
+    ({
+      kind: 'audio',
+      payloadType,
+      channels: 1,
+      bitrate: 0,
+      control: undefined,
+      format: { encoding: 'PCMA', clockRate: 8000, parameters: {} },
+    }) as const;
   const ingest = new RtspIngest({
-    media: [audio(8), audio(97)], transport: 'tcp', clock: new LocalClock(), ignoresReports: true, silenceMs: 0, log, faults: new FaultLog(log),
-    sink: { setTracks: () => {}, write: () => {} }, report: (track, data) => reports.push([track, data]), onEnd: () => t.fail(),
+    media: [audio(8), audio(97)],
+    transport: 'tcp',
+    clock: new LocalClock(),
+    ignoresReports: true,
+    silenceMs: 0,
+    log,
+    faults: new FaultLog(log),
+    sink: { setTracks: () => {}, write: () => {} },
+    report: (track, data) => reports.push([track, data]),
+    onEnd: () => t.fail(),
   });
   t.teardown(() => ingest.close());
   for (const sequence of [10, 11, 13]) {

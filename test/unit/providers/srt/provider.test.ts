@@ -18,7 +18,13 @@ const MESSAGE = 7 * 188;
 /** Of messages that the way to the server loses, each time they are sent. */
 const LOST_MESSAGE = 4 * 188;
 const SRT_HEADER = 16;
-const PROVIDER: SrtProviderConfig = { blockDuplicateStreamName: true, maxConnection: 0, timestampMode: 'Original', packetSilenceTimeoutMs: 0, audioMap: [] };
+const PROVIDER: SrtProviderConfig = {
+  blockDuplicateStreamName: true,
+  maxConnection: 0,
+  timestampMode: 'Original',
+  packetSilenceTimeoutMs: 0,
+  audioMap: [],
+};
 
 async function start(t: ExecutionContext, latency = 60) {
   const registry = new Registry();
@@ -32,8 +38,15 @@ async function start(t: ExecutionContext, latency = 60) {
   const { cluster, names } = await aloneWith(registry);
   const [port = 0] = await freePorts(1);
   const provider = await SrtProvider.listen({
-    registry, names, log: pino({ level: 'silent' }), ip: ['127.0.0.1'],
-    bind: { port: [{ first: port, last: port }], streamMap: [], options: [{ key: 'SRTO_LATENCY', value: String(latency) }] },
+    registry,
+    names,
+    log: pino({ level: 'silent' }),
+    ip: ['127.0.0.1'],
+    bind: {
+      port: [{ first: port, last: port }],
+      streamMap: [],
+      options: [{ key: 'SRTO_LATENCY', value: String(latency) }],
+    },
   });
   t.teardown(async () => {
     registry.close('the test is over');
@@ -43,7 +56,8 @@ async function start(t: ExecutionContext, latency = 60) {
   return { port, provider, registry, inputs, packets };
 }
 
-const pictures = (packets: readonly Packet[]): Buffer[] => packets.flatMap(({ track, data }) => (track.type === 'video' ? [data] : []));
+const pictures = (packets: readonly Packet[]): Buffer[] =>
+  packets.flatMap(({ track, data }) => (track.type === 'video' ? [data] : []));
 
 /** Pictures of which each is larger than what is lost. */
 function large(seconds: number): { sent: Packet[]; ts: Buffer[] } {
@@ -54,31 +68,51 @@ function large(seconds: number): { sent: Packet[]; ts: Buffer[] } {
 
 test.serial('a picture of which sixteen transport packets are missing is none', async (t) => {
   const { port, packets } = await start(t);
-  const relay = await UdpRelay.open(port, () => ({ length }) => (length === SRT_HEADER + LOST_MESSAGE ? [] : [0]));
+  const relay = await UdpRelay.open(
+    port,
+    () =>
+      ({ length }) =>
+        length === SRT_HEADER + LOST_MESSAGE ? [] : [0],
+  );
   t.teardown(() => relay.close());
   const call = await new SrtCaller(t).call(relay.port, { streamId: 'default/app/talk' });
   const { sent, ts } = large(2);
   // behind the first key frame, which it goes live with; the counters of its PID go on as if nothing were missing
   const torn = ts.findIndex((unit, i) => i > 8 && unit.length > 30 * 188);
   const from = 10 * 188;
-  const pieces = ts.flatMap((unit, i) => (i !== torn ? [unit] : [
-    unit.subarray(0, from),
-    ...Array.from({ length: 4 }, (_, n) => unit.subarray(from + n * LOST_MESSAGE, from + (n + 1) * LOST_MESSAGE)),
-    unit.subarray(from + 4 * LOST_MESSAGE),
-  ]));
+  const pieces = ts.flatMap((unit, i) =>
+    i !== torn
+      ? [unit]
+      : [
+          unit.subarray(0, from),
+          ...Array.from({ length: 4 }, (_, n) => unit.subarray(from + n * LOST_MESSAGE, from + (n + 1) * LOST_MESSAGE)),
+          unit.subarray(from + 4 * LOST_MESSAGE),
+        ],
+  );
   for (const piece of pieces) {
     // what is left of a unit may have the length that is lost
     const isLost = piece.length === LOST_MESSAGE;
     for (let at = 0; at < piece.length;) {
       const rest = piece.length - at;
-      const length = !isLost && rest === LOST_MESSAGE ? 188 : !isLost && rest === LOST_MESSAGE + MESSAGE ? 188 : Math.min(rest, MESSAGE);
+      const length =
+        !isLost && rest === LOST_MESSAGE
+          ? 188
+          : !isLost && rest === LOST_MESSAGE + MESSAGE
+            ? 188
+            : Math.min(rest, MESSAGE);
       await call.send(piece.subarray(at, at + length));
       at += length;
     }
   }
   const before = sent.map(({ data }) => data);
-  await until('what is behind it comes', () => packets.length > 0 && pictures(packets).some((data) => data.equals(before.at(-3) as Buffer)));
-  t.true(pictures(packets).every((data) => before.some((one) => one.equals(data))), 'each as it was');
+  await until(
+    'what is behind it comes',
+    () => packets.length > 0 && pictures(packets).some((data) => data.equals(before.at(-3) as Buffer)),
+  );
+  t.true(
+    pictures(packets).every((data) => before.some((one) => one.equals(data))),
+    'each as it was',
+  );
   t.false(pictures(packets).some((data) => data.equals(before[torn] as Buffer)));
   t.true(relay.counts.toServer.lost >= 4);
 });
@@ -124,6 +158,10 @@ test.serial('a publisher who is back before its end was played gets its name', a
   await until('it has gone out', async () => (await first.unsent()) === 0);
   await first.close();
   // as soon as it is known that it has left
-  await until('it is in again', async () => (await caller.call(port, { streamId: 'default/app/talk' })).refused === 0, 3000);
+  await until(
+    'it is in again',
+    async () => (await caller.call(port, { streamId: 'default/app/talk' })).refused === 0,
+    3000,
+  );
   await until('the other has ended', () => inputs[0]?.closed === true);
 });

@@ -32,22 +32,33 @@ for (const [name, coded] of CODED) {
       t.is(after.length, before.length);
       t.true(after.every(({ data }, i) => data.equals(before[i]?.data as Buffer)));
       t.true(after.every(({ key }, i) => key === before[i]?.key));
-      t.true(after.every(({ dts, pts, track }, i) => {
-        const one = before[i] as (typeof sent)[number];
-        const seconds = (ticks: number, of: typeof track) => (ticks * of.timebase.num) / of.timebase.den;
-        const isNear = (ours: number, theirs: number) => Math.abs(seconds(ours, track) - seconds(theirs, one.track) - LATER) < 1 / 40_000;
-        return isNear(pts, one.pts) && isNear(dts, one.dts);
-      }));
+      t.true(
+        after.every(({ dts, pts, track }, i) => {
+          const one = before[i] as (typeof sent)[number];
+          const seconds = (ticks: number, of: typeof track) => (ticks * of.timebase.num) / of.timebase.den;
+          const isNear = (ours: number, theirs: number) =>
+            Math.abs(seconds(ours, track) - seconds(theirs, one.track) - LATER) < 1 / 40_000;
+          return isNear(pts, one.pts) && isNear(dts, one.dts);
+        }),
+      );
       const [told, known] = [before[0]?.track, after[0]?.track];
       t.is(known?.codec, told?.codec);
-      if (told !== undefined && 'config' in told && known !== undefined && 'config' in known && type === 'video') t.deepEqual(known.config, told.config);
+      if (told !== undefined && 'config' in told && known !== undefined && 'config' in known && type === 'video')
+        t.deepEqual(known.config, told.config);
     }
   });
 }
 
 test('a splice takes effect at its time, on the clock of the stream that it is in', (t) => {
   const sent = codedPackets({ audio: 'AAC', seconds: 1 });
-  const cues: DataTrack = { id: 10, name: 'SCTE35', type: 'data', codec: 'SCTE35', timebase: VIDEO_TIMEBASE, bypass: true };
+  const cues: DataTrack = {
+    id: 10,
+    name: 'SCTE35',
+    type: 'data',
+    codec: 'SCTE35',
+    timebase: VIDEO_TIMEBASE,
+    bypass: true,
+  };
   const muxer = new TsMuxer([...tracksOf(sent), cues]);
   const { source, packets } = setUpTsSource(t, { timestampMode: 'Original' });
   const splice = Buffer.from('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=', 'base64');
@@ -59,12 +70,26 @@ test('a splice takes effect at its time, on the clock of the stream that it is i
 
 test('events', (t) => {
   const sent = codedPackets({ audio: 'AAC', seconds: 1 });
-  const events: DataTrack[] = (['ID3v2', 'SCTE35'] as const).map((codec, i) => ({ id: 10 + i, name: codec, type: 'data', codec, timebase: VIDEO_TIMEBASE, bypass: true }));
+  const events: DataTrack[] = (['ID3v2', 'SCTE35'] as const).map((codec, i) => ({
+    id: 10 + i,
+    name: codec,
+    type: 'data',
+    codec,
+    timebase: VIDEO_TIMEBASE,
+    bypass: true,
+  }));
   const muxer = new TsMuxer([...tracksOf(sent), ...events]);
   const { source, packets } = setUpTsSource(t, { timestampMode: 'Original' });
   const tag = Buffer.from('494433040000000000014242', 'hex');
   const splice = Buffer.from('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=', 'base64');
   for (const packet of sent) source.push(muxer.write(packet));
-  for (const [i, data] of [tag, splice].entries()) source.push(muxer.write({ track: events[i] as DataTrack, dts: 90_000, pts: 90_000, duration: 0, key: true, data }));
-  t.deepEqual(packets.flatMap(({ track, data }) => (track.type === 'data' ? [[track.codec, data]] : [])), [['ID3v2', tag], ['SCTE35', splice]]);
+  for (const [i, data] of [tag, splice].entries())
+    source.push(muxer.write({ track: events[i] as DataTrack, dts: 90_000, pts: 90_000, duration: 0, key: true, data }));
+  t.deepEqual(
+    packets.flatMap(({ track, data }) => (track.type === 'data' ? [[track.codec, data]] : [])),
+    [
+      ['ID3v2', tag],
+      ['SCTE35', splice],
+    ],
+  );
 });

@@ -14,8 +14,10 @@ async function setUpScene(t: ExecutionContext, config: Partial<TsSourceOptions['
   const parts = setUpTsSource(t, config);
   const scene = new TsScene((packet) => parts.source.push(packet));
   const { video, audio } = await sceneMedia();
-  const picture = (i: number, time: number, pid = VIDEO.pid) => scene.pes(pid, video[i] as Buffer, { pts: time % RANGE });
-  const sound = (i: number, time: number, pid = AUDIO.pid) => scene.pes(pid, audio[i % audio.length] as Buffer, { pts: time % RANGE, streamId: 0xc0 });
+  const picture = (i: number, time: number, pid = VIDEO.pid) =>
+    scene.pes(pid, video[i] as Buffer, { pts: time % RANGE });
+  const sound = (i: number, time: number, pid = AUDIO.pid) =>
+    scene.pes(pid, audio[i % audio.length] as Buffer, { pts: time % RANGE, streamId: 0xc0 });
   const ids = () => parts.tracks.at(-1)?.map(({ id }) => id);
   const written = (id: number) => parts.packets.filter(({ track }) => track.id === id);
   return { ...parts, scene, picture, sound, ids, written };
@@ -31,9 +33,18 @@ test('pictures and sound go live together, with their times in step from 0 on', 
   const video = packets.filter(({ track }) => track.type === 'video');
   const audio = packets.filter(({ track }) => track.type === 'audio');
   t.is(video.length, 50);
-  t.deepEqual(video.map(({ dts }) => dts - (video[0]?.dts ?? 0)), video.map((_, i) => i * PICTURE));
-  t.deepEqual(video.map(({ key }) => key), video.map((_, i) => i % 25 === 0));
-  t.deepEqual(audio.map(({ dts }) => dts - (audio[0]?.dts ?? 0)), audio.map((_, i) => i * 1024));
+  t.deepEqual(
+    video.map(({ dts }) => dts - (video[0]?.dts ?? 0)),
+    video.map((_, i) => i * PICTURE),
+  );
+  t.deepEqual(
+    video.map(({ key }) => key),
+    video.map((_, i) => i % 25 === 0),
+  );
+  t.deepEqual(
+    audio.map(({ dts }) => dts - (audio[0]?.dts ?? 0)),
+    audio.map((_, i) => i * 1024),
+  );
   t.is(Math.min(video[0]?.dts ?? -1, audio[0]?.dts ?? -1), 0);
   // ffmpeg puts the beginning of its encoder's sound 1024 samples before the first picture
   t.true(Math.abs((video[0]?.pts ?? 0) / 90_000 - (audio[0]?.pts ?? 0) / 48_000) < 0.1);
@@ -51,7 +62,7 @@ test('a stream that is joined begins with its next key frame, and the sound from
   t.is(tracks.length, 1);
   t.like(written(0)[0], { key: true, dts: 0 });
   t.is(written(0).length, 5);
-  t.is(written(1)[0]?.dts, Math.round((47 * FRAME - 25 * PICTURE) / 90_000 * 48_000));
+  t.is(written(1)[0]?.dts, Math.round(((47 * FRAME - 25 * PICTURE) / 90_000) * 48_000));
 });
 
 test('sound alone, where the table has no picture', async (t) => {
@@ -75,15 +86,23 @@ test('sound that does not come is not waited for long, and is added when it come
 
 test('names of sound come from the map, languages from there or from the table', async (t) => {
   const { scene, sound, tracks } = await setUpScene(t, {
-    audioMap: [{ name: 'Original' }, { name: 'Korean', language: 'ko', characteristics: 'public.accessibility.describes-video' }],
+    audioMap: [
+      { name: 'Original' },
+      { name: 'Korean', language: 'ko', characteristics: 'public.accessibility.describes-video' },
+    ],
   });
   const language = writeDescriptors([{ tag: 10, data: Buffer.from('eng\0', 'latin1') }]);
   const pids = [257, 258, 259];
   scene.tables(pids.map((pid) => ({ ...AUDIO, pid, descriptors: language })));
   for (const pid of pids) sound(0, 0, pid);
-  t.deepEqual(tracks.at(-1)?.map(({ id, name, language: told, characteristics }) => [id, name, told, characteristics]), [
-    [1, 'Original', 'eng', undefined], [3, 'Korean', 'ko', 'public.accessibility.describes-video'], [5, 'Audio', 'eng', undefined],
-  ]);
+  t.deepEqual(
+    tracks.at(-1)?.map(({ id, name, language: told, characteristics }) => [id, name, told, characteristics]),
+    [
+      [1, 'Original', 'eng', undefined],
+      [3, 'Korean', 'ko', 'public.accessibility.describes-video'],
+      [5, 'Audio', 'eng', undefined],
+    ],
+  );
 });
 
 test('a table that changes: tracks go and come, and keep their ids with their PIDs', async (t) => {
@@ -113,7 +132,13 @@ test('another codec in the place of one', async (t) => {
   scene.tables([VIDEO, { pid: AUDIO.pid, type: 3 }]);
   const layer3 = Buffer.concat([Buffer.from('fffb9464', 'hex'), Buffer.alloc(380)]);
   scene.pes(AUDIO.pid, layer3, { pts: FRAME, streamId: 0xc0 });
-  t.deepEqual(tracks.map((list) => list.map(({ codec }) => codec)), [['H264', 'AAC'], ['H264', 'MP3']]);
+  t.deepEqual(
+    tracks.map((list) => list.map(({ codec }) => codec)),
+    [
+      ['H264', 'AAC'],
+      ['H264', 'MP3'],
+    ],
+  );
   t.like(packets.at(-1), { dts: 1024, track: { id: 1, codec: 'MP3', samplerate: 48_000 } });
 });
 
@@ -125,7 +150,10 @@ test('pictures behind a loss are left out up to the next key frame; sound goes o
     picture(i, i * PICTURE);
     sound(i, i * FRAME);
   }
-  t.deepEqual(written(0).map(({ dts }) => dts / PICTURE), [...Array(10).keys(), ...Array.from({ length: 15 }, (_, i) => 25 + i)]);
+  t.deepEqual(
+    written(0).map(({ dts }) => dts / PICTURE),
+    [...Array(10).keys(), ...Array.from({ length: 15 }, (_, i) => 25 + i)],
+  );
   t.is(written(1).length, 40);
   faults.close();
   t.deepEqual(lines, ['transport packets were lost', 'pictures behind a loss were left out']);
@@ -143,7 +171,10 @@ test('times go on where those of the source wrap, and where its clock jumps', as
     picture(i, 1_000_000_000 + i * PICTURE);
     sound(i, 1_000_000_000 + i * PICTURE);
   }
-  t.deepEqual(written(0).map(({ dts }) => dts), Array.from({ length: 20 }, (_, i) => i * PICTURE));
+  t.deepEqual(
+    written(0).map(({ dts }) => dts),
+    Array.from({ length: 20 }, (_, i) => i * PICTURE),
+  );
   t.true(Math.abs((written(1).at(-1)?.dts ?? 0) / 48_000 - 19 * 0.04) < 0.1);
 });
 
@@ -166,7 +197,14 @@ test('timed metadata and splices are events of tracks of their own', async (t) =
   picture(1, start + PICTURE);
   scene.pes(300, tag, { pts: start + 2 * PICTURE, streamId: 0xbd });
   scene.send(scene.on(301).section(splice));
-  t.deepEqual(tracks[0]?.map(({ id, codec }) => [id, codec]), [[0, 'H264'], [512, 'ID3v2'], [513, 'SCTE35']]);
+  t.deepEqual(
+    tracks[0]?.map(({ id, codec }) => [id, codec]),
+    [
+      [0, 'H264'],
+      [512, 'ID3v2'],
+      [513, 'SCTE35'],
+    ],
+  );
   t.is(tracks.length, 1);
   t.like(written(512)[0], { dts: 2 * PICTURE, pts: 2 * PICTURE, key: true, data: tag });
   t.like(written(513)[0], { dts: PICTURE, pts: 10 * PICTURE, key: true, data: splice });
@@ -191,7 +229,8 @@ test('a source that falls silent has failed, and so has one that changes all the
   for (let i = 0; i < 200; i++) {
     unsteady.scene.tables([i % 2 === 0 ? AUDIO : { ...AUDIO, pid: 400, type: 3 }]);
     if (i % 2 === 0) unsteady.sound(0, i * FRAME);
-    else unsteady.scene.pes(400, Buffer.concat([Buffer.from('fffb9464', 'hex'), Buffer.alloc(380)]), { pts: i * FRAME });
+    else
+      unsteady.scene.pes(400, Buffer.concat([Buffer.from('fffb9464', 'hex'), Buffer.alloc(380)]), { pts: i * FRAME });
   }
   t.deepEqual(unsteady.failures, ['the configuration of the stream changes too often']);
 });

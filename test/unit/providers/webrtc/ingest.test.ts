@@ -16,14 +16,23 @@ import { vector } from '../../codecs/vectors.ts';
 import { videoOf } from '../../protocols/rtp/receive/support.ts';
 
 const CONFIG = {
-  maxConnection: 0, timestampMode: 'Auto', packetSilenceTimeoutMs: 0, timeout: 30_000, firInterval: 0, rtcpBasedTimestamp: false,
+  maxConnection: 0,
+  timestampMode: 'Auto',
+  packetSilenceTimeoutMs: 0,
+  timeout: 30_000,
+  firInterval: 0,
+  rtcpBasedTimestamp: false,
   rtx: { enable: false, maxHoldMs: 400 },
 } as WebrtcProviderConfig;
-const plan = (kind: 'video' | 'audio', codec: string, rids: string[] = []) => ({ kind, codec, rids }) as unknown as IngestPlan;
+const plan = (kind: 'video' | 'audio', codec: string, rids: string[] = []) =>
+  ({ kind, codec, rids }) as unknown as IngestPlan;
 
 const NALS = splitAnnexB(vector('h264-baseline.h264'));
 const ofType = (...types: number[]) => NALS.filter((nal) => types.includes(h264.nalType(nal)));
-const CONFIG_RECORD = h264.buildAvcConfig({ sps: ofType(h264.NAL.sps).slice(0, 1), pps: ofType(h264.NAL.pps).slice(0, 1) });
+const CONFIG_RECORD = h264.buildAvcConfig({
+  sps: ofType(h264.NAL.sps).slice(0, 1),
+  pps: ofType(h264.NAL.pps).slice(0, 1),
+});
 const KEY = joinNals(ofType(h264.NAL.idr).slice(0, 1));
 /** Parameter sets alone: what is sent with every key frame goes without one. */
 const SETS = Buffer.alloc(0);
@@ -35,8 +44,12 @@ function setUp(t: ExecutionContext, plans: readonly IngestPlan[], config: Partia
   const asked: IngestPlan['kind'][] = [];
   const failures: string[] = [];
   const ingest = new Ingest({
-    input, config: { ...CONFIG, ...config }, faults, plans,
-    onKeyWanted: ({ kind }) => asked.push(kind), onFailure: (reason) => failures.push(reason),
+    input,
+    config: { ...CONFIG, ...config },
+    faults,
+    plans,
+    onKeyWanted: ({ kind }) => asked.push(kind),
+    onFailure: (reason) => failures.push(reason),
   });
   t.teardown(() => {
     ingest.close();
@@ -47,11 +60,19 @@ function setUp(t: ExecutionContext, plans: readonly IngestPlan[], config: Partia
   /** Sends pictures of H.264 in a stream of a section. */
   const sender = (of: IngestPlan, layer = 0) => {
     const lane = ingest.lanes(of)[layer];
-    const rtp = new RtpSender({ payloadType: 96, ssrc: 7 + layer, sequence: 1, output: (bytes) => lane && ingest.push(lane, Buffer.from(bytes)) });
+    const rtp = new RtpSender({
+      payloadType: 96,
+      ssrc: 7 + layer,
+      sequence: 1,
+      output: (bytes) => lane && ingest.push(lane, Buffer.from(bytes)),
+    });
     const packetizer = createPacketizer('H264');
     return (data: Buffer, timestamp: number) => {
       rtp.timestamp = timestamp;
-      packetizer.packetize({ track: videoOf('H264', CONFIG_RECORD), dts: 0, pts: 0, duration: 0, key: data !== PICTURE, data }, rtp);
+      packetizer.packetize(
+        { track: videoOf('H264', CONFIG_RECORD), dts: 0, pts: 0, duration: 0, key: data !== PICTURE, data },
+        rtp,
+      );
     };
   };
   return { input, ingest, asked, failures, packets, sender };
@@ -95,7 +116,10 @@ test('parameter sets in a frame of their own cost no picture', (t) => {
   send(SETS, 5400);
   send(PICTURE, 7200);
   send(PICTURE, 10_800);
-  t.deepEqual(packets.map(({ dts }) => dts), [0, 3600, 7200, 10_800]);
+  t.deepEqual(
+    packets.map(({ dts }) => dts),
+    [0, 3600, 7200, 10_800],
+  );
   t.true(packets.every(({ data }) => [...nalUnits(data)].length > 0));
 });
 
@@ -138,16 +162,29 @@ test('a stream that brings nothing playable says what came', async (t) => {
   await until('it fails', () => failures.length > 0);
   t.is(failures.length, 1);
   // whichever of the two is noticed first
-  t.regex(failures[0] ?? '', /^no (?:playable audio or video within|packet for) 1000 ms \(OPUS: 0 packets, 0 frames; H264: 5 packets, 5 frames\)$/);
+  t.regex(
+    failures[0] ?? '',
+    /^no (?:playable audio or video within|packet for) 1000 ms \(OPUS: 0 packets, 0 frames; H264: 5 packets, 5 frames\)$/,
+  );
 });
 
-for (const [timestampMode, first] of [['Auto', 0], ['ZeroBased', 0], ['Original', 900_000]] as const) {
+for (const [timestampMode, first] of [
+  ['Auto', 0],
+  ['ZeroBased', 0],
+  ['Original', 900_000],
+] as const) {
   test(`TimestampMode ${timestampMode}`, (t) => {
     const video = plan('video', 'H264');
     const { packets, sender } = setUp(t, [video], { timestampMode });
     const send = sender(video);
     send(KEY, 900_000);
     send(PICTURE, 903_600);
-    t.deepEqual(packets.map(({ dts, pts }) => [dts, pts]), [[first, first], [first + 3600, first + 3600]]);
+    t.deepEqual(
+      packets.map(({ dts, pts }) => [dts, pts]),
+      [
+        [first, first],
+        [first + 3600, first + 3600],
+      ],
+    );
   });
 }

@@ -15,7 +15,8 @@ const TRACKS = [videoTrack(), audioTrack()];
 /** A stream of node `a` that `b` and `c` know of, and a function that brings it on to a media time. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const redis = await RedisServer.start(t);
-  const open = (id: string) => openLlhlsNode(t, redis, id, { ...setup, hls: { segmentDuration: 2, segmentCount: 4, ...setup.hls } });
+  const open = (id: string) =>
+    openLlhlsNode(t, redis, id, { ...setup, hls: { segmentDuration: 2, segmentCount: 4, ...setup.hls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);
   for (const node of [b, c]) await untilKnown(node, a);
@@ -24,15 +25,18 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
 
 /** A publisher tries until the name is free. */
 function publishAgain(node: LlhlsNode) {
-  return until('the name is free', () => node.goLive(TRACKS).catch((error: unknown) => {
-    if (error instanceof KilnError && error.code === 'streamExists') return undefined;
-    throw error;
-  }));
+  return until('the name is free', () =>
+    node.goLive(TRACKS).catch((error: unknown) => {
+      if (error instanceof KilnError && error.code === 'streamExists') return undefined;
+      throw error;
+    }),
+  );
 }
 
 const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('/'))}/${name}`;
 const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-const numbers = (text: string) => (HLS.parse(text) as HLS.types.MediaPlaylist).segments.map(({ mediaSequenceNumber }) => mediaSequenceNumber);
+const numbers = (text: string) =>
+  (HLS.parse(text) as HLS.types.MediaPlaylist).segments.map(({ mediaSequenceNumber }) => mediaSequenceNumber);
 
 /** A media playlist as it is from some node, once it has a number. */
 function untilSegment(node: LlhlsNode, url: string, msn: number): Promise<string> {
@@ -43,12 +47,16 @@ function untilSegment(node: LlhlsNode, url: string, msn: number): Promise<string
 }
 
 test('every file of a stream is the same on every node, and fetched once', async (t) => {
-  const { a, b, c, advance } = await live(t, { hls: { cacheControl: { segmentMaxAge: 9 }, crossDomains: { url: ['*'] } } });
+  const { a, b, c, advance } = await live(t, {
+    hls: { cacheControl: { segmentMaxAge: 9 }, crossDomains: { url: ['*'] } },
+  });
   t.is((await b.get(MASTER)).statusCode, 201);
   advance(10.2);
   const [url = ''] = lines((await c.get(MASTER)).body);
   const same = async (path: string, headers: Record<string, string> = {}) => {
-    const [own, ...others] = await Promise.all([a, b, c].map((node) => node.get(path, { origin: 'http://somewhere', ...headers })));
+    const [own, ...others] = await Promise.all(
+      [a, b, c].map((node) => node.get(path, { origin: 'http://somewhere', ...headers })),
+    );
     for (const other of others) {
       t.is(other.statusCode, own?.statusCode as number, path);
       t.deepEqual(other.rawPayload, own?.rawPayload, path);
@@ -65,7 +73,14 @@ test('every file of a stream is the same on every node, and fetched once', async
     t.deepEqual(analyse(segment.rawPayload).errors, []);
     await same(sibling(url, name), { range: 'bytes=188-375' });
   }
-  for (const path of ['/app/stream/ts:other.m3u8', '/app/stream/seg_1_1_hls.ts', '/app/stream/medialist_1_hls.m3u8', sibling(url, 'seg_1_1_hls.ts'), sibling(url, 'x.ts')]) await same(path);
+  for (const path of [
+    '/app/stream/ts:other.m3u8',
+    '/app/stream/seg_1_1_hls.ts',
+    '/app/stream/medialist_1_hls.m3u8',
+    sibling(url, 'seg_1_1_hls.ts'),
+    sibling(url, 'x.ts'),
+  ])
+    await same(path);
   t.is(b.asked.filter((path) => path.includes('/media/seg_') && !path.includes('seg_1_1_')).length, 4);
   t.true(a.asked.every((path) => !path.startsWith('/hlsv3/')));
 });
@@ -93,15 +108,20 @@ for (const returnsTo of ['the same', 'another'] as const) {
     const [url = ''] = lines((await c.get(MASTER)).body);
     const before = numbers((await c.get(url)).body);
     input.close('the connection was lost');
-    const last = numbers((await untilSegment(a, url, (before.at(-1) ?? 0) + 1))).at(-1) ?? 0;
+    const last = numbers(await untilSegment(a, url, (before.at(-1) ?? 0) + 1)).at(-1) ?? 0;
     t.is((await c.get(url)).statusCode, 200, 'players get what there is');
     const { output } = await publishAgain(returnsTo === 'another' ? b : a);
     feeder(output)(4.2);
     for (const node of [a, b, c]) {
       const body = await untilSegment(node, url, last + 1);
       const { segments } = HLS.parse(body) as HLS.types.MediaPlaylist;
-      t.true(segments.find(({ mediaSequenceNumber }) => mediaSequenceNumber === last + 1)?.discontinuity === true || /DISCONTINUITY-SEQUENCE/.test(body), body);
-      for (const { uri, mediaSequenceNumber } of segments) if (mediaSequenceNumber > last) t.is((await node.get(sibling(url, uri))).statusCode, 200);
+      t.true(
+        segments.find(({ mediaSequenceNumber }) => mediaSequenceNumber === last + 1)?.discontinuity === true ||
+          /DISCONTINUITY-SEQUENCE/.test(body),
+        body,
+      );
+      for (const { uri, mediaSequenceNumber } of segments)
+        if (mediaSequenceNumber > last) t.is((await node.get(sibling(url, uri))).statusCode, 200);
     }
   });
 }

@@ -8,7 +8,15 @@ import type { Track } from '../../../../src/core/track.ts';
 import { codedPackets, tracksOf } from '../../../support/coded-packets.ts';
 import { decode } from '../../../support/decoder.ts';
 import { openLlhls, type LlhlsSetup } from '../../../support/llhls.ts';
-import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack, withNal } from '../../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  AVC_HIGH,
+  interleaved,
+  videoPackets,
+  videoTrack,
+  withNal,
+} from '../../../support/packets.ts';
 import { analyse } from '../../../support/ts-analyser.ts';
 
 const MASTER = '/app/stream/ts:playlist.m3u8';
@@ -27,16 +35,24 @@ function feeder(output: OutputStream, gop = 60) {
   let from = 0;
   return (to: number) => {
     const span = { from, to, gop };
-    for (const packet of interleaved(...output.tracks.map((track) => (
-      track.type === 'video' ? videoPackets(track, span).map(withNal) : track.type === 'audio' ? audioPackets(track, span) : []
-    )))) output.write(packet);
+    for (const packet of interleaved(
+      ...output.tracks.map((track) =>
+        track.type === 'video'
+          ? videoPackets(track, span).map(withNal)
+          : track.type === 'audio'
+            ? audioPackets(track, span)
+            : [],
+      ),
+    ))
+      output.write(packet);
     from = to;
   };
 }
 
 const lines = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('/'))}/${name}`;
-const child = async ({ get }: { get: (url: string) => Promise<{ body: string }> }, master = MASTER) => lines((await get(master)).body)[0] as string;
+const child = async ({ get }: { get: (url: string) => Promise<{ body: string }> }, master = MASTER) =>
+  lines((await get(master)).body)[0] as string;
 type Media = HLS.types.MediaPlaylist;
 
 test('nothing is there before the first segment, and everything after it', async (t) => {
@@ -50,7 +66,10 @@ test('nothing is there before the first segment, and everything after it', async
   const { statusCode, headers, body } = await get(MASTER);
   t.is(statusCode, 200);
   t.like(headers, { 'content-type': 'application/vnd.apple.mpegurl', 'cache-control': 'no-cache, no-store' });
-  t.regex(body, /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,RESOLUTION=640x360,FRAME-RATE=30.000,CODECS="avc1.42c01e,mp4a.40.2"\n\/app\/stream\/[^/]+\/medialist_\d+_hls.m3u8\n$/);
+  t.regex(
+    body,
+    /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-STREAM-INF:BANDWIDTH=\d+,AVERAGE-BANDWIDTH=\d+,RESOLUTION=640x360,FRAME-RATE=30.000,CODECS="avc1.42c01e,mp4a.40.2"\n\/app\/stream\/[^/]+\/medialist_\d+_hls.m3u8\n$/,
+  );
 });
 
 test('the playlist goes by all its names, and others are not there', async (t) => {
@@ -60,7 +79,13 @@ test('the playlist goes by all its names, and others are not there', async (t) =
     t.regex((await get(url)).body, /medialist_/, url);
   }
   t.notRegex((await get('/app/stream/llhls.m3u8')).body, /medialist_/);
-  for (const url of ['/app/stream/ts:other.m3u8', '/app/stream/ts:llhls.m3u8', '/app/nobody/ts:playlist.m3u8', '/other/stream/ts:playlist.m3u8', '/app/stream/other.ts']) {
+  for (const url of [
+    '/app/stream/ts:other.m3u8',
+    '/app/stream/ts:llhls.m3u8',
+    '/app/nobody/ts:playlist.m3u8',
+    '/other/stream/ts:playlist.m3u8',
+    '/app/stream/other.ts',
+  ]) {
     t.is((await get(url)).statusCode, 404, url);
   }
 });
@@ -73,9 +98,19 @@ test('the media playlist has the newest segments, and each of them is there', as
   const { body, headers } = await get(url);
   t.is(headers['content-type'], 'application/vnd.apple.mpegurl');
   const text = body.replace(/T[\d:.]+Z/g, 'T');
-  t.regex(text, /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:4\n(#EXT-X-PROGRAM-DATE-TIME:[\d-]+T\n#EXTINF:2.000,\nseg_\d+_\d_hls.ts\n){3}$/);
+  t.regex(
+    text,
+    /^#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:4\n(#EXT-X-PROGRAM-DATE-TIME:[\d-]+T\n#EXTINF:2.000,\nseg_\d+_\d_hls.ts\n){3}$/,
+  );
   const list = HLS.parse(body) as Media;
-  t.deepEqual(list.segments.map(({ mediaSequenceNumber, duration }) => [mediaSequenceNumber, duration]), [[4, 2], [5, 2], [6, 2]]);
+  t.deepEqual(
+    list.segments.map(({ mediaSequenceNumber, duration }) => [mediaSequenceNumber, duration]),
+    [
+      [4, 2],
+      [5, 2],
+      [6, 2],
+    ],
+  );
   const parts: Buffer[] = [];
   for (const { uri } of list.segments) {
     const segment = await get(sibling(url, uri));
@@ -89,7 +124,11 @@ test('the media playlist has the newest segments, and each of them is there', as
     parts.push(segment.rawPayload);
   }
   t.deepEqual(analyse(Buffer.concat(parts)).errors, [], 'counters go on from one to the next');
-  t.is((await get(sibling(url, list.segments[0]?.uri.replace('_4_', '_2_') ?? ''))).statusCode, 200, 'it has just left');
+  t.is(
+    (await get(sibling(url, list.segments[0]?.uri.replace('_4_', '_2_') ?? ''))).statusCode,
+    200,
+    'it has just left',
+  );
   t.is((await get(sibling(url, list.segments[0]?.uri.replace('_4_', '_1_') ?? ''))).statusCode, 404);
   t.is((await get(sibling(url, list.segments[0]?.uri.replace('_4_', '_7_') ?? ''))).statusCode, 404);
   const range = await get(sibling(url, list.segments[0]?.uri ?? ''), { range: 'bytes=188-375' });
@@ -125,18 +164,43 @@ test('sound alone is cut by time', async (t) => {
 });
 
 test('every rendition of a playlist that asks for MPEG-TS is a variant, cut at the same places', async (t) => {
-  const options = { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: 0, enableTsPackaging: true };
-  const renditions = [{ videoVariantName: 'video', audioVariantName: 'audio' }, { videoVariantName: 'small', audioVariantName: 'audio' }, { audioVariantName: 'audio' }];
-  const playlists: Playlist[] = [{ name: 'abr', fileName: 'abr', options, renditions }, { fileName: 'plain', options: { ...options, enableTsPackaging: false }, renditions }];
-  const server = await live(t, { playlists, hls: { createDefaultPlaylist: false } }, [VIDEO, AUDIO, videoTrack({ id: 2, name: 'small', width: 320, height: 180 })]);
+  const options = {
+    webrtcAutoAbr: true,
+    webrtcAudioOnlyFallback: false,
+    hlsChunklistPathDepth: 0,
+    enableTsPackaging: true,
+  };
+  const renditions = [
+    { videoVariantName: 'video', audioVariantName: 'audio' },
+    { videoVariantName: 'small', audioVariantName: 'audio' },
+    { audioVariantName: 'audio' },
+  ];
+  const playlists: Playlist[] = [
+    { name: 'abr', fileName: 'abr', options, renditions },
+    { fileName: 'plain', options: { ...options, enableTsPackaging: false }, renditions },
+  ];
+  const server = await live(t, { playlists, hls: { createDefaultPlaylist: false } }, [
+    VIDEO,
+    AUDIO,
+    videoTrack({ id: 2, name: 'small', width: 320, height: 180 }),
+  ]);
   server.advance(8.2);
   t.is((await server.get('/app/stream/ts:playlist.m3u8')).statusCode, 404);
   t.is((await server.get('/app/stream/ts:plain.m3u8')).statusCode, 404);
   const { body } = await server.get('/app/stream/ts:abr.m3u8');
-  t.deepEqual((HLS.parse(body) as HLS.types.MasterPlaylist).variants.map(({ resolution }) => resolution?.height), [360, 180, undefined]);
-  const lists = await Promise.all(lines(body).map(async (name) => HLS.parse((await server.get(`/app/stream/${name}`)).body) as Media));
+  t.deepEqual(
+    (HLS.parse(body) as HLS.types.MasterPlaylist).variants.map(({ resolution }) => resolution?.height),
+    [360, 180, undefined],
+  );
+  const lists = await Promise.all(
+    lines(body).map(async (name) => HLS.parse((await server.get(`/app/stream/${name}`)).body) as Media),
+  );
   const times = lists.map(({ segments }) => segments.map(({ mediaSequenceNumber }) => mediaSequenceNumber));
-  t.deepEqual(times, [[1, 2, 3], [1, 2, 3], [1, 2, 3]]);
+  t.deepEqual(times, [
+    [1, 2, 3],
+    [1, 2, 3],
+    [1, 2, 3],
+  ]);
 });
 
 test('a change of configuration is a discontinuity, which is counted when it has left', async (t) => {
@@ -187,7 +251,13 @@ test('no more players come in than MaxConnection allows', async (t) => {
 
 test('in origin mode there is no session, and names are the same on every origin', async (t) => {
   const open = async () => {
-    const server = await live(t, { hls: { originMode: true, serverTimeBasedSegmentNumbering: true, cacheControl: { segmentMaxAge: 9, chunklistMaxAge: 1, masterPlaylistMaxAge: 5 } } });
+    const server = await live(t, {
+      hls: {
+        originMode: true,
+        serverTimeBasedSegmentNumbering: true,
+        cacheControl: { segmentMaxAge: 9, chunklistMaxAge: 1, masterPlaylistMaxAge: 5 },
+      },
+    });
     server.advance(4.2);
     return server;
   };
@@ -197,13 +267,15 @@ test('in origin mode there is no session, and names are the same on every origin
   t.regex(url, /^\/app\/stream\/medialist_\d+_hls.m3u8$/);
   const { body, headers } = await one.get(url);
   t.is(headers['cache-control'], 'max-age=1');
-  t.true((HLS.parse(body) as Media).mediaSequenceBase as number > Date.now() / 1000 / 2 - 1000);
+  t.true(((HLS.parse(body) as Media).mediaSequenceBase as number) > Date.now() / 1000 / 2 - 1000);
   const segment = await one.get(sibling(url, lines(body)[0] as string));
   t.is(segment.headers['cache-control'], 'max-age=9');
 });
 
 test('queries are handed on, and the configured ones are added', async (t) => {
-  const server = await live(t, { hls: { defaultQueryString: [{ key: 'cdn', value: 'x y' }], crossDomains: { url: ['*'] } } });
+  const server = await live(t, {
+    hls: { defaultQueryString: [{ key: 'cdn', value: 'x y' }], crossDomains: { url: ['*'] } },
+  });
   server.advance(4.2);
   const url = await child(server, '/app/stream/playlist.m3u8?format=ts&token=abc');
   t.true(url.endsWith('_hls.m3u8?cdn=x%20y&format=ts&token=abc'), url);
@@ -238,7 +310,14 @@ test('a stream that has ended for good is not there any more; one that may retur
 });
 
 test('access control for hlsv3 shuts the door as long as nothing can check it', async (t) => {
-  const vhost = { signedPolicy: { policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'x', enables: { publishers: 'hlsv3' } } };
+  const vhost = {
+    signedPolicy: {
+      policyQueryKeyName: 'policy',
+      signatureQueryKeyName: 'signature',
+      secretKey: 'x',
+      enables: { publishers: 'hlsv3' },
+    },
+  };
   const server = await live(t, { vhost });
   server.advance(4.2);
   t.is((await server.get(MASTER)).statusCode, 401);
@@ -247,7 +326,8 @@ test('access control for hlsv3 shuts the door as long as nothing can check it', 
 
 test('a sound that is told of and does not come is not waited for, and is there when it comes', async (t) => {
   const server = await live(t);
-  const write = (...packets: readonly Packet[][]) => interleaved(...packets).forEach((packet) => server.output.write(packet));
+  const write = (...packets: readonly Packet[][]) =>
+    interleaved(...packets).forEach((packet) => server.output.write(packet));
   const pictures = (from: number, to: number) => videoPackets(VIDEO, { from, to, gop: 60 }).map(withNal);
   const newest = async (): Promise<ReadonlyMap<number, readonly unknown[]>> => {
     const url = await child(server);
@@ -265,8 +345,10 @@ test('a sound that is told of and does not come is not waited for, and is there 
 test('a frame that MPEG-TS has no place for is left out and counted, and the rest is right', async (t) => {
   const server = await live(t);
   const span = { to: 4.2, gop: 60 };
-  const broken = (packet: Packet, index: number): Packet => (index === 7 ? { ...packet, data: Buffer.from('ffffffff', 'hex') } : withNal(packet));
-  for (const packet of interleaved(videoPackets(VIDEO, span).map(broken), audioPackets(AUDIO, span))) server.output.write(packet);
+  const broken = (packet: Packet, index: number): Packet =>
+    index === 7 ? { ...packet, data: Buffer.from('ffffffff', 'hex') } : withNal(packet);
+  for (const packet of interleaved(videoPackets(VIDEO, span).map(broken), audioPackets(AUDIO, span)))
+    server.output.write(packet);
   const url = await child(server);
   const [first = ''] = lines((await server.get(url)).body);
   const { errors, pes } = analyse((await server.get(sibling(url, first))).rawPayload);

@@ -25,10 +25,12 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
 
 /** A publisher tries until the name is free. */
 function publishAgain(node: LlhlsNode, tracks: readonly Track[] = TRACKS) {
-  return until('the name is free', () => node.goLive(tracks).catch((error: unknown) => {
-    if (error instanceof KilnError && error.code === 'streamExists') return undefined;
-    throw error;
-  }));
+  return until('the name is free', () =>
+    node.goLive(tracks).catch((error: unknown) => {
+      if (error instanceof KilnError && error.code === 'streamExists') return undefined;
+      throw error;
+    }),
+  );
 }
 
 const uris = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, uri]) => uri as string);
@@ -53,7 +55,8 @@ test('a publisher that returns to the same node continues its playlists behind a
   t.is(output.sessions.size, 0);
   for (const node of [a, b]) {
     t.is((await node.get(MASTER)).statusCode, 200, 'who comes now finds what there is');
-    for (const url of urls) t.true(numbers((await node.get(url)).body).includes(newest), 'what was growing is complete');
+    for (const url of urls)
+      t.true(numbers((await node.get(url)).body).includes(newest), 'what was growing is complete');
   }
   const held = [a, b].map((node) => node.get(`${urls[1]}?_HLS_msn=${newest + 1}&_HLS_part=0`));
   const next = await publishAgain(a);
@@ -64,14 +67,20 @@ test('a publisher that returns to the same node continues its playlists behind a
   }
   for (const [index, url] of urls.entries()) {
     const own = (await a.get(url)).body;
-    t.is((await untilSegment(b, url, newest + 1)), own);
-    t.deepEqual(numbers(own).slice(0, numbers(before[index] ?? '').length), numbers(before[index] ?? ''), 'old segments stay');
+    t.is(await untilSegment(b, url, newest + 1), own);
+    t.deepEqual(
+      numbers(own).slice(0, numbers(before[index] ?? '').length),
+      numbers(before[index] ?? ''),
+      'old segments stay',
+    );
     t.is(uris(own, /(#EXT-X-DISCONTINUITY)\n/g).length, 1);
     const behind = own.slice(own.indexOf('#EXT-X-DISCONTINUITY\n'));
     t.is(Math.min(...numbers(behind)), newest + 1);
-    for (const name of uris(own, /URI="((?:part|init)[^"]+)"|^(seg_.*)$/gm)) if (name !== undefined && !name.endsWith('m3u8')) {
-      if (!own.includes(`HINT:TYPE=PART,URI="${name}"`)) t.is((await b.get(sibling(url, name))).statusCode, 200, name);
-    }
+    for (const name of uris(own, /URI="((?:part|init)[^"]+)"|^(seg_.*)$/gm))
+      if (name !== undefined && !name.endsWith('m3u8')) {
+        if (!own.includes(`HINT:TYPE=PART,URI="${name}"`))
+          t.is((await b.get(sibling(url, name))).statusCode, 200, name);
+      }
     HLS.setOptions({ strictMode: true });
     t.notThrows(() => HLS.parse(own));
   }
@@ -83,7 +92,8 @@ test('a publisher that returns to another node continues its playlists, and ever
   const old = await Promise.all(urls.map(async (url) => (await b.get(url)).body));
   input.close('the connection was lost');
   const newest = Math.max(...numbers(old[1] ?? '')) + 1;
-  for (const url of urls) t.true(numbers((await b.get(url)).body).includes(newest) || (await untilSegment(b, url, newest)) !== '');
+  for (const url of urls)
+    t.true(numbers((await b.get(url)).body).includes(newest) || (await untilSegment(b, url, newest)) !== '');
   const { output } = await publishAgain(c);
   feeder(output)(3.1);
   for (const node of [a, b]) await untilKnown(node, c);
@@ -250,5 +260,8 @@ test('OriginMode: names that caches know mean the same as before, also on anothe
   await untilKnown(b, c);
   const after = (await c.get(url)).body;
   const names = (text: string) => uris(text, /URI="((?:part|init)[^"]+)"|^(seg_.*)$/gm);
-  t.deepEqual(names(before).filter((name) => name !== undefined && names(after).includes(name)), []);
+  t.deepEqual(
+    names(before).filter((name) => name !== undefined && names(after).includes(name)),
+    [],
+  );
 });

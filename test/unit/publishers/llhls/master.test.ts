@@ -14,14 +14,22 @@ const TWENTY_MS = 0xfc;
 
 const source = videoTrack({ id: 0, name: 'source', config: AVC_HIGH, width: 1280, height: 720 });
 const small = videoTrack({ id: 1, name: 'small', bypass: false, width: 320, height: 180, bitrate: 300_000 });
-const aac = (id: number, shape: Partial<AudioTrack> = {}) => audioTrack({ id, name: 'aac', bypass: false, bitrate: 96_000, ...shape });
+const aac = (id: number, shape: Partial<AudioTrack> = {}) =>
+  audioTrack({ id, name: 'aac', bypass: false, bitrate: 96_000, ...shape });
 const opus = (id: number, shape: Partial<AudioTrack> = {}) =>
   audioTrack({ id, name: 'opus', codec: 'OPUS', config: OPUS_CONFIG, ...shape });
 
 function playlist(...renditions: readonly Rendition[]): Playlist {
   return {
-    name: 'ladder', fileName: 'ladder', renditions,
-    options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: 0, enableTsPackaging: false },
+    name: 'ladder',
+    fileName: 'ladder',
+    renditions,
+    options: {
+      webrtcAutoAbr: true,
+      webrtcAudioOnlyFallback: false,
+      hlsChunklistPathDepth: 0,
+      enableTsPackaging: false,
+    },
   };
 }
 
@@ -29,7 +37,12 @@ function packets(track: MediaTrack, to: number, bytes = 100): Packet[] {
   if (track.type === 'video') return videoPackets(track, { to, gop: 60, bytes });
   if (track.codec === 'AAC') return audioPackets(track, { to });
   return Array.from({ length: to * 50 }, (_, index) => ({
-    track, dts: index * 960, pts: index * 960, duration: 960, key: true, data: Buffer.of(TWENTY_MS, 1, 2),
+    track,
+    dts: index * 960,
+    pts: index * 960,
+    duration: 960,
+    key: true,
+    data: Buffer.of(TWENTY_MS, 1, 2),
   }));
 }
 
@@ -39,7 +52,13 @@ const LADDER = playlist(
 );
 
 /** A stream of some tracks that has come to a media time, and the master playlist as hls-parser reads it. */
-async function master(t: ExecutionContext, tracks: readonly MediaTrack[], wanted: Playlist | undefined, to = 7, bytes?: number) {
+async function master(
+  t: ExecutionContext,
+  tracks: readonly MediaTrack[],
+  wanted: Playlist | undefined,
+  to = 7,
+  bytes?: number,
+) {
   const server = await openLlhls(t, { llhls: LLHLS, playlists: wanted === undefined ? [] : [wanted] });
   const { output } = server.goLive(tracks);
   for (const packet of interleaved(...tracks.map((track) => packets(track, to, bytes)))) output.write(packet);
@@ -56,7 +75,11 @@ async function master(t: ExecutionContext, tracks: readonly MediaTrack[], wanted
 }
 
 const lines = (body: string, tag: string) => body.split('\n').filter((line) => line.startsWith(tag));
-const attribute = (line: string, name: string) => new RegExp(`[:,]${name}=(?:"([^"]*)"|([^,]*))`).exec(line)?.slice(1).find((one) => one !== undefined);
+const attribute = (line: string, name: string) =>
+  new RegExp(`[:,]${name}=(?:"([^"]*)"|([^,]*))`)
+    .exec(line)
+    ?.slice(1)
+    .find((one) => one !== undefined);
 const idOf = (uri: string) => Number(uri.split('/').at(-1)?.split('_')[1]);
 
 test('a rendition that picks one of several tracks of a variant has that one alone', async (t) => {
@@ -66,23 +89,47 @@ test('a rendition that picks one of several tracks of a variant has that one alo
     { name: 'none', videoVariantName: 'source', audioVariantName: 'aac', audioIndex: 2 },
   );
   const { variants, body } = await master(t, [source, aac(2), aac(3)], picked);
-  t.deepEqual(variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))), [[2], [3]]);
-  t.deepEqual(lines(body, '#EXT-X-MEDIA').map((line) => attribute(line, 'GROUP-ID')), ['audio_aac', 'audio_aac_2']);
+  t.deepEqual(
+    variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))),
+    [[2], [3]],
+  );
+  t.deepEqual(
+    lines(body, '#EXT-X-MEDIA').map((line) => attribute(line, 'GROUP-ID')),
+    ['audio_aac', 'audio_aac_2'],
+  );
 });
 
 test('one variant for each rendition, each with the sound it names', async (t) => {
   const { variants, body } = await master(t, [source, small, aac(2)], LADDER);
-  t.deepEqual(variants.map(({ uri }) => idOf(uri)), [0, 1]);
-  t.deepEqual(variants.map(({ codecs }) => codecs), ['avc1.64001f,mp4a.40.2', 'avc1.42c01e,mp4a.40.2']);
-  t.deepEqual(variants.map(({ resolution }) => resolution), [{ width: 1280, height: 720 }, { width: 320, height: 180 }]);
-  t.deepEqual(variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))), [[2], [2]]);
+  t.deepEqual(
+    variants.map(({ uri }) => idOf(uri)),
+    [0, 1],
+  );
+  t.deepEqual(
+    variants.map(({ codecs }) => codecs),
+    ['avc1.64001f,mp4a.40.2', 'avc1.42c01e,mp4a.40.2'],
+  );
+  t.deepEqual(
+    variants.map(({ resolution }) => resolution),
+    [
+      { width: 1280, height: 720 },
+      { width: 320, height: 180 },
+    ],
+  );
+  t.deepEqual(
+    variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))),
+    [[2], [2]],
+  );
   t.is(lines(body, '#EXT-X-MEDIA').length, 1);
 });
 
 test('two languages are one group; a second sound of a language is not chosen by a player itself', async (t) => {
   const tracks = [
-    source, aac(2, { language: 'eng' }), aac(3, { language: 'ko' }),
-    aac(4, { language: 'ko', characteristics: 'public.accessibility.describes-video' }), aac(5, { language: 'ko' }),
+    source,
+    aac(2, { language: 'eng' }),
+    aac(3, { language: 'ko' }),
+    aac(4, { language: 'ko', characteristics: 'public.accessibility.describes-video' }),
+    aac(5, { language: 'ko' }),
   ];
   const { body, variants } = await master(t, tracks, LADDER);
   const media = lines(body, '#EXT-X-MEDIA');
@@ -105,14 +152,34 @@ test('renditions with different sounds have groups of their own, whose members a
     { audioVariantName: 'opus' },
   );
   const languages = ['de', 'fr'];
-  const tracks = [source, ...languages.map((language, at) => aac(2 + at, { language })), ...languages.map((language, at) => opus(4 + at, { language }))];
+  const tracks = [
+    source,
+    ...languages.map((language, at) => aac(2 + at, { language })),
+    ...languages.map((language, at) => opus(4 + at, { language })),
+  ];
   const { body, variants } = await master(t, tracks, wanted);
-  const shape = (group: string) => lines(body, '#EXT-X-MEDIA').filter((line) => line.includes(`"${group}"`)).map((line) => line.replace(/GROUP-ID="[^"]*"|URI="[^"]*"/g, ''));
+  const shape = (group: string) =>
+    lines(body, '#EXT-X-MEDIA')
+      .filter((line) => line.includes(`"${group}"`))
+      .map((line) => line.replace(/GROUP-ID="[^"]*"|URI="[^"]*"/g, ''));
   t.is(shape('audio_aac').length, 2);
   t.deepEqual(shape('audio_aac'), shape('audio_opus'));
-  t.deepEqual(variants.map(({ codecs }) => codecs), ['avc1.64001f,mp4a.40.2', 'avc1.64001f,opus', 'opus']);
-  t.deepEqual(variants.map(({ uri }) => idOf(uri)), [0, 0, 4]);
-  t.deepEqual(variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))), [[2, 3], [4, 5], [4, 5]]);
+  t.deepEqual(
+    variants.map(({ codecs }) => codecs),
+    ['avc1.64001f,mp4a.40.2', 'avc1.64001f,opus', 'opus'],
+  );
+  t.deepEqual(
+    variants.map(({ uri }) => idOf(uri)),
+    [0, 0, 4],
+  );
+  t.deepEqual(
+    variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))),
+    [
+      [2, 3],
+      [4, 5],
+      [4, 5],
+    ],
+  );
 });
 
 test('a rendition whose track is missing is left out, equal ones are told once', async (t) => {
@@ -124,23 +191,38 @@ test('a rendition whose track is missing is left out, equal ones are told once',
     {},
   );
   const { variants } = await master(t, [source, small, aac(2)], wanted);
-  t.deepEqual(variants.map(({ uri }) => idOf(uri)), [1]);
+  t.deepEqual(
+    variants.map(({ uri }) => idOf(uri)),
+    [1],
+  );
 });
 
 test('where no rendition is whole, what is there of them plays', async (t) => {
   const silent = await master(t, [source, small], LADDER);
-  t.deepEqual(silent.variants.map(({ uri }) => idOf(uri)), [0, 1]);
+  t.deepEqual(
+    silent.variants.map(({ uri }) => idOf(uri)),
+    [0, 1],
+  );
   t.notRegex(silent.body, /AUDIO/);
   const blind = await master(t, [aac(2)], LADDER);
-  t.deepEqual(blind.variants.map(({ uri, codecs }) => [idOf(uri), codecs]), [[2, 'mp4a.40.2']]);
+  t.deepEqual(
+    blind.variants.map(({ uri, codecs }) => [idOf(uri), codecs]),
+    [[2, 'mp4a.40.2']],
+  );
 });
 
 test('the default playlist takes the AAC sound, Opus only where there is no other', async (t) => {
   const both = await master(t, [source, small, opus(2), aac(3)], undefined);
-  t.deepEqual(both.variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))), [[3], [3]]);
+  t.deepEqual(
+    both.variants.map(({ audio }) => audio.map(({ uri }) => idOf(uri ?? ''))),
+    [[3], [3]],
+  );
   t.notRegex(both.body, /opus/);
   const only = await master(t, [source, opus(2)], undefined);
-  t.deepEqual(only.variants.map(({ codecs }) => codecs), ['avc1.64001f,opus']);
+  t.deepEqual(
+    only.variants.map(({ codecs }) => codecs),
+    ['avc1.64001f,opus'],
+  );
 });
 
 test('bandwidths: no less than declared before there is a segment, then what the window holds', async (t) => {
@@ -152,11 +234,17 @@ test('bandwidths: no less than declared before there is a segment, then what the
   const [variant] = fat.variants;
   const media = bytes * 8 * 30;
   t.true((variant?.averageBandwidth ?? 0) > media && (variant?.averageBandwidth ?? 0) < media * 1.1);
-  t.true((variant?.bandwidth ?? 0) >= (variant?.averageBandwidth ?? Infinity) && (variant?.bandwidth ?? 0) < media * 1.1 + 96_000);
+  t.true(
+    (variant?.bandwidth ?? 0) >= (variant?.averageBandwidth ?? Infinity) &&
+      (variant?.bandwidth ?? 0) < media * 1.1 + 96_000,
+  );
 });
 
 test('a short segment of nothing but a key frame is no peak', async (t) => {
-  const server = await openLlhls(t, { llhls: { ...LLHLS, segmentDuration: 6 }, playlists: [playlist({ videoVariantName: 'source' })] });
+  const server = await openLlhls(t, {
+    llhls: { ...LLHLS, segmentDuration: 6 },
+    playlists: [playlist({ videoVariantName: 'source' })],
+  });
   const { output } = server.goLive([source]);
   for (const packet of videoPackets(source, { to: 20, gop: 30, bytes: 1000 })) {
     output.write(packet.dts === 0 ? { ...packet, data: Buffer.alloc(1_000_000) } : packet);
@@ -187,9 +275,15 @@ test('a rendition that is away for longer than the window is not offered, and is
     }
   };
   write([source, aac(2)], 7, 40);
-  t.deepEqual((await read()).variants.map(({ uri }) => idOf(uri)), [0]);
+  t.deepEqual(
+    (await read()).variants.map(({ uri }) => idOf(uri)),
+    [0],
+  );
   write([source, small, aac(2)], 40, 44);
-  t.deepEqual((await read()).variants.map(({ uri }) => idOf(uri)), [0, 1]);
+  t.deepEqual(
+    (await read()).variants.map(({ uri }) => idOf(uri)),
+    [0, 1],
+  );
 });
 
 test('who asks for a playlist wakes encoders that rest, and is told of renditions when they are back', async (t) => {
@@ -227,20 +321,32 @@ test('a held request for a segment that becomes a gap is answered with the playl
 
 test('rendition reports tell of every other rendition of the stream', async (t) => {
   const { get, url } = await master(t, [source, small, aac(2), aac(3, { language: 'de' })], LADDER);
-  const names = [...(await get(url)).body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => quoted ?? line);
+  const names = [...(await get(url)).body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(
+    ([, quoted, line]) => quoted ?? line,
+  );
   for (const name of names) {
     const { body } = await get(`/app/stream/${name}`);
     const reports = lines(body, '#EXT-X-RENDITION-REPORT').map((line) => idOf(attribute(line, 'URI') ?? ''));
-    t.deepEqual(reports.toSorted(), [0, 1, 2, 3].filter((id) => id !== idOf(name ?? '')));
+    t.deepEqual(
+      reports.toSorted(),
+      [0, 1, 2, 3].filter((id) => id !== idOf(name ?? '')),
+    );
   }
 });
 
 test('different codecs are variants beside each other', async (t) => {
   const av1 = videoTrack({
-    id: 5, name: 'small', codec: 'AV1', bypass: false, config: Buffer.from('81050c000a0b00000024cf7f0dbffe3004', 'hex'),
+    id: 5,
+    name: 'small',
+    codec: 'AV1',
+    bypass: false,
+    config: Buffer.from('81050c000a0b00000024cf7f0dbffe3004', 'hex'),
   } satisfies Partial<VideoTrack>);
   const { variants } = await master(t, [source, av1, aac(2)], LADDER);
-  t.deepEqual(variants.map(({ codecs }) => codecs?.split('.')[0]), ['avc1', 'av01']);
+  t.deepEqual(
+    variants.map(({ codecs }) => codecs?.split('.')[0]),
+    ['avc1', 'av01'],
+  );
 });
 
 test('languages by the tag and the name of RFC 5646, whatever the source calls them', (t) => {

@@ -163,7 +163,12 @@ test('a child without a token, or with a wrong one: 401 and no body', async (t) 
 });
 
 test('access control that cannot be checked: 401', async (t) => {
-  const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k', enables: { publishers: 'webrtc,LLHLS' } };
+  const signedPolicy = {
+    policyQueryKeyName: 'p',
+    signatureQueryKeyName: 's',
+    secretKey: 'k',
+    enables: { publishers: 'webrtc,LLHLS' },
+  };
   const { get, advance } = await live(t, { vhost: { signedPolicy } });
   advance(3);
   t.like(await get(MASTER), { statusCode: 401, body: '' });
@@ -220,7 +225,13 @@ test('too far ahead, or nonsense: 400', async (t) => {
   advance(3.1);
   const url = (await children())[1] as string;
   for (const query of [
-    '_HLS_msn=4&_HLS_part=0', '_HLS_msn=99999999', '_HLS_msn=1&_HLS_part=50', '_HLS_part=1', '_HLS_msn=-1', '_HLS_msn=x', '_HLS_msn=1&_HLS_part=1.5',
+    '_HLS_msn=4&_HLS_part=0',
+    '_HLS_msn=99999999',
+    '_HLS_msn=1&_HLS_part=50',
+    '_HLS_part=1',
+    '_HLS_msn=-1',
+    '_HLS_msn=x',
+    '_HLS_msn=1&_HLS_part=1.5',
   ]) {
     t.is((await get(`${url}?${query}`)).statusCode, 400, query);
   }
@@ -357,8 +368,11 @@ test('ranges of segments: 206, 416, and ignored where they make no sense', async
   const segment = sibling(url, name);
   const whole = (await get(segment)).rawPayload;
   for (const [range, from, to] of [
-    ['bytes=0-9', 0, 10], ['bytes=1500-2600', 1500, 2601], [`bytes=${whole.length - 5}-`, whole.length - 5, whole.length],
-    ['bytes=-7', whole.length - 7, whole.length], [`bytes=0-${whole.length * 2}`, 0, whole.length],
+    ['bytes=0-9', 0, 10],
+    ['bytes=1500-2600', 1500, 2601],
+    [`bytes=${whole.length - 5}-`, whole.length - 5, whole.length],
+    ['bytes=-7', whole.length - 7, whole.length],
+    [`bytes=0-${whole.length * 2}`, 0, whole.length],
   ] as const) {
     const answer = await get(segment, { range });
     t.is(answer.statusCode, 206, range);
@@ -398,7 +412,13 @@ test('origins of CrossDomains may read every answer, errors too', async (t) => {
   t.is((await get(MASTER, origin)).headers['access-control-allow-origin'], '*');
   advance(3.1);
   const [url = ''] = await children();
-  for (const path of [MASTER, url, '/app/stream/nothing.m3u8', '/app/nobody/llhls.m3u8', url.replace('chunklist', 'seg')]) {
+  for (const path of [
+    MASTER,
+    url,
+    '/app/stream/nothing.m3u8',
+    '/app/nobody/llhls.m3u8',
+    url.replace('chunklist', 'seg'),
+  ]) {
     const { headers } = await get(path, origin);
     t.is(headers['access-control-allow-origin'], '*', path);
     t.is(headers['x-own'], 'yes', path);
@@ -432,7 +452,8 @@ test('the query of the master goes on to the chunklists, the default query to ev
   const urls = await children(`${MASTER}?user=7&_HLS_rewind=NO&_HLS_msn=5`);
   t.true(urls.every((url) => url.endsWith('.m3u8?cdn=a%20b&user=7&_HLS_rewind=NO')));
   const { body } = await get(urls[1] as string);
-  for (const uri of uris(body, /URI="([^"]+)"|^(seg_.*)$/gm)) if (uri !== undefined) t.true(uri.endsWith('?cdn=a%20b'), uri);
+  for (const uri of uris(body, /URI="([^"]+)"|^(seg_.*)$/gm))
+    if (uri !== undefined) t.true(uri.endsWith('?cdn=a%20b'), uri);
   t.is((await get(sibling(urls[1] as string, uris(body, /EXT-X-MAP:URI="([^"]+)"/g)[0] as string))).statusCode, 200);
 });
 
@@ -444,16 +465,28 @@ test('a query cannot break out of its quotes', async (t) => {
 });
 
 const NAMED = (hlsChunklistPathDepth: number, fileName: string): Playlist => ({
-  name: fileName, fileName,
+  name: fileName,
+  fileName,
   options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth, enableTsPackaging: false },
-  renditions: [{ name: 'r', videoVariantName: 'video', audioVariantName: 'audio' }, { name: 'sound', audioVariantName: 'audio' }],
+  renditions: [
+    { name: 'r', videoVariantName: 'video', audioVariantName: 'audio' },
+    { name: 'sound', audioVariantName: 'audio' },
+  ],
 });
 
 test('configured playlists, with chunklist paths as deep as they ask', async (t) => {
-  const depths = [[-1, '/app/stream/'], [0, ''], [1, '../stream/'], [2, '../../app/stream/']] as const;
+  const depths = [
+    [-1, '/app/stream/'],
+    [0, ''],
+    [1, '../stream/'],
+    [2, '../../app/stream/'],
+  ] as const;
   const { advance, children, get } = await live(t, {
     llhls: { createDefaultPlaylist: false },
-    playlists: [...depths.map(([depth]) => NAMED(depth, `depth${depth}`)), { ...NAMED(0, 'nothing'), renditions: [{ videoVariantName: 'absent' }] }],
+    playlists: [
+      ...depths.map(([depth]) => NAMED(depth, `depth${depth}`)),
+      { ...NAMED(0, 'nothing'), renditions: [{ videoVariantName: 'absent' }] },
+    ],
   });
   advance(3.1);
   t.is((await get(MASTER)).statusCode, 404);
@@ -481,7 +514,11 @@ test('sound alone plays by its own chunklist', async (t) => {
 });
 
 test('a player is counted from its first child on, and until it has been silent for three targets', async (t) => {
-  const { get, advance, children, output, app } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } }, 30);
+  const { get, advance, children, output, app } = await live(
+    t,
+    { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } },
+    30,
+  );
   advance(3.1);
   for (let asked = 0; asked < 50; asked++) await get(MASTER);
   t.is(output.counters.publishers.llhls, 0);
@@ -586,7 +623,11 @@ test('a track that comes later joins, one that leaves is gone', async (t) => {
   for (const packet of videoPackets(VIDEO, { to: 3, gop: 60 })) output.write(packet);
   const [video = ''] = await children();
   output.setTracks([VIDEO, AUDIO]);
-  for (const packet of interleaved(videoPackets(VIDEO, { from: 3, to: 5.1, gop: 60 }), audioPackets(AUDIO, { from: 3, to: 5.1 }))) output.write(packet);
+  for (const packet of interleaved(
+    videoPackets(VIDEO, { from: 3, to: 5.1, gop: 60 }),
+    audioPackets(AUDIO, { from: 3, to: 5.1 }),
+  ))
+    output.write(packet);
   const text = (await get(video)).body;
   const [report = ''] = uris(text, /RENDITION-REPORT:URI="([^"]+)"/g);
   t.regex(report, /^chunklist_1_audio/);
@@ -657,7 +698,23 @@ test('hundreds of mutated URLs and headers: an answer of the table each, and the
   const urls = await children();
   const { body } = await get(urls[1] as string);
   const seeds = [MASTER, ...urls, ...uris(body, /URI="([^"]+)"/g).map((name) => sibling(urls[1] as string, name))];
-  const pieces = ['_HLS_msn=', '_HLS_part=', '9'.repeat(30), '%00', '%2e%2e', '/', '?', '&', '..', '%', 'A'.repeat(200), '_v1', '-1', '"', '%ff'];
+  const pieces = [
+    '_HLS_msn=',
+    '_HLS_part=',
+    '9'.repeat(30),
+    '%00',
+    '%2e%2e',
+    '/',
+    '?',
+    '&',
+    '..',
+    '%',
+    'A'.repeat(200),
+    '_v1',
+    '-1',
+    '"',
+    '%ff',
+  ];
   let state = 20_260_102;
   const random = (below: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -670,10 +727,16 @@ test('hundreds of mutated URLs and headers: an answer of the table each, and the
       const at = 1 + random(url.length);
       url = url.slice(0, at) + (pieces[random(pieces.length)] as string) + url.slice(at + random(6));
     }
-    const { statusCode } = await get(url, { range: `bytes=${random(9)}-${random(9)}`, 'accept-encoding': pieces[random(pieces.length)] as string });
+    const { statusCode } = await get(url, {
+      range: `bytes=${random(9)}-${random(9)}`,
+      'accept-encoding': pieces[random(pieces.length)] as string,
+    });
     seen.add(statusCode);
   }
-  t.true([...seen].every((status) => [200, 206, 400, 401, 404, 414].includes(status)), [...seen].join());
+  t.true(
+    [...seen].every((status) => [200, 206, 400, 401, 404, 414].includes(status)),
+    [...seen].join(),
+  );
   t.is((await get(urls[0] as string)).statusCode, 200);
 });
 
@@ -688,9 +751,10 @@ test('the default playlist follows the tracks: sound that comes later is in it, 
   const [audio = '', video = ''] = await server.children();
   t.regex(audio, /chunklist_1_audio_/);
   t.regex(video, /chunklist_0_video_/);
-  t.deepEqual(output.playlists.map(({ renditions }) => renditions), [
-    [{ name: 'video', videoVariantName: 'video', audioVariantName: 'audio' }],
-  ]);
+  t.deepEqual(
+    output.playlists.map(({ renditions }) => renditions),
+    [[{ name: 'video', videoVariantName: 'video', audioVariantName: 'audio' }]],
+  );
   for (const stream of [input, output]) stream.setTracks([AUDIO]);
   const [only = '', ...others] = await server.children();
   t.regex(only, /chunklist_1_audio_/);
@@ -703,7 +767,10 @@ test('a default playlist exists as long as a track has a place in HLS; a configu
   const { output } = server.goLive([vp8]);
   t.deepEqual(output.playlists, []);
   output.setTracks([vp8, AUDIO]);
-  t.deepEqual(output.playlists.map(({ fileName }) => fileName), ['llhls']);
+  t.deepEqual(
+    output.playlists.map(({ fileName }) => fileName),
+    ['llhls'],
+  );
   output.setTracks([vp8]);
   t.deepEqual(output.playlists, []);
 

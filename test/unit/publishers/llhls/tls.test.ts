@@ -42,33 +42,43 @@ const newestSegment = (list: string) => [...list.matchAll(/^([^#\n]+)$/gm)].at(-
 test('playlists, segments, ranges, HEAD and gzip are the same in both versions of HTTP', async (t) => {
   const { number, advance } = await live(t);
   advance(5);
-  const answers = await Promise.all(PROTOCOLS.map(async (protocol) => {
-    const client = await openClient(t, protocol, number);
-    const chunklist = await chunklistOf(client);
-    const list = await text(client, chunklist);
-    const segment = from(chunklist, newestSegment(list));
-    const part = from(chunklist, /#EXT-X-PART:.*URI="([^"]+)"/.exec(list)?.[1]);
-    const zipped = await client.call(chunklist, { headers: { 'accept-encoding': 'gzip' } });
-    t.is(zipped.headers['content-encoding'], 'gzip');
-    const whole = await client.call(segment);
-    const range = await client.call(segment, { headers: { range: 'bytes=100-199' } });
-    t.deepEqual(range.body, whole.body.subarray(100, 200));
-    const beyond = await client.call(segment, { headers: { range: 'bytes=99999999-' } });
-    const head = await client.call(segment, { method: 'HEAD' });
-    t.is(head.body.length, 0);
-    t.is(Number(head.headers['content-length']), whole.body.length);
-    const options = await client.call(segment, { method: 'OPTIONS', headers: { origin: 'https://a.example' } });
-    const missing = await client.call('/app/stream/none.m4s');
-    t.true(whole.body.length > 1000);
-    return [zipped, whole, range, beyond, head, options, missing, await client.call(part)].map((answer) => ({
-      status: answer.status, range: answer.headers['content-range'], length: answer.headers['content-length'],
-      type: answer.headers['content-type'], cache: answer.headers['cache-control'], vary: answer.headers.vary,
-      body: answer.headers['content-encoding'] === 'gzip' ? undefined : answer.body.toString('base64'),
-      list: answer.headers['content-encoding'] === 'gzip' ? gunzipSync(answer.body).toString() : undefined,
-    }));
-  }));
-  t.deepEqual(answers[0]?.map(({ status }) => status), [200, 200, 206, 416, 200, 200, 404, 200]);
-  const stable = (list: typeof answers[number] | undefined) => list?.map((answer) => ({ ...answer, length: answer.list ? '' : answer.length }));
+  const answers = await Promise.all(
+    PROTOCOLS.map(async (protocol) => {
+      const client = await openClient(t, protocol, number);
+      const chunklist = await chunklistOf(client);
+      const list = await text(client, chunklist);
+      const segment = from(chunklist, newestSegment(list));
+      const part = from(chunklist, /#EXT-X-PART:.*URI="([^"]+)"/.exec(list)?.[1]);
+      const zipped = await client.call(chunklist, { headers: { 'accept-encoding': 'gzip' } });
+      t.is(zipped.headers['content-encoding'], 'gzip');
+      const whole = await client.call(segment);
+      const range = await client.call(segment, { headers: { range: 'bytes=100-199' } });
+      t.deepEqual(range.body, whole.body.subarray(100, 200));
+      const beyond = await client.call(segment, { headers: { range: 'bytes=99999999-' } });
+      const head = await client.call(segment, { method: 'HEAD' });
+      t.is(head.body.length, 0);
+      t.is(Number(head.headers['content-length']), whole.body.length);
+      const options = await client.call(segment, { method: 'OPTIONS', headers: { origin: 'https://a.example' } });
+      const missing = await client.call('/app/stream/none.m4s');
+      t.true(whole.body.length > 1000);
+      return [zipped, whole, range, beyond, head, options, missing, await client.call(part)].map((answer) => ({
+        status: answer.status,
+        range: answer.headers['content-range'],
+        length: answer.headers['content-length'],
+        type: answer.headers['content-type'],
+        cache: answer.headers['cache-control'],
+        vary: answer.headers.vary,
+        body: answer.headers['content-encoding'] === 'gzip' ? undefined : answer.body.toString('base64'),
+        list: answer.headers['content-encoding'] === 'gzip' ? gunzipSync(answer.body).toString() : undefined,
+      }));
+    }),
+  );
+  t.deepEqual(
+    answers[0]?.map(({ status }) => status),
+    [200, 200, 206, 416, 200, 200, 404, 200],
+  );
+  const stable = (list: (typeof answers)[number] | undefined) =>
+    list?.map((answer) => ({ ...answer, length: answer.list ? '' : answer.length }));
   t.deepEqual(stable(answers[1]), stable(answers[0]));
 });
 
@@ -121,7 +131,9 @@ test('a viewer who takes back a blocked request frees its place, and what was no
   }
   advance(6);
   const segment = from(chunklist, newestSegment(list));
-  const slow = openSession(t, await openTls(t, number, { ALPNProtocols: ['h2'] }), 'localhost', { initialWindowSize: 100 });
+  const slow = openSession(t, await openTls(t, number, { ALPNProtocols: ['h2'] }), 'localhost', {
+    initialWindowSize: 100,
+  });
   const stuck = slow.request({ ':path': segment }).on('error', () => {});
   await once(stuck, 'response');
   stuck.close(constants.NGHTTP2_CANCEL);

@@ -54,14 +54,21 @@ test('of a stream that continues one that was relayed it is kept from the start'
   const application = registry.vhost('default').application('app');
   const continued = ['one', 'other'].map((name) => {
     const continuity = new Continuity(inherited);
-    const input = application.publish(name, { type: 'Rtmp', kind: 'rtmp' }, { replace: true, maxConnections: 0, continuity });
+    const input = application.publish(
+      name,
+      { type: 'Rtmp', kind: 'rtmp' },
+      { replace: true, maxConnections: 0, continuity },
+    );
     const next = application.addOutput(input, name);
     next.setTracks([VIDEO]);
     application.announce(next);
     return next;
   });
   for (const packet of videoPackets(VIDEO, { to: 0.1 })) continued.forEach((each) => each.write(packet));
-  t.deepEqual(continued.map((each) => kept(caches, each)), [[0, 1, 2], []]);
+  t.deepEqual(
+    continued.map((each) => kept(caches, each)),
+    [[0, 1, 2], []],
+  );
 });
 
 test('it ends a while after the last relay', async (t) => {
@@ -75,7 +82,10 @@ test('it ends a while after the last relay', async (t) => {
   t.not(caches.of(one), undefined);
   await until('it has ended', () => caches.of(one) === undefined, 30_000);
   t.not(caches.of(other), undefined);
-  t.deepEqual([one, other].map(({ name, input }) => input.continuity.kept.get(`relayed/${name}`)), [false, true]);
+  t.deepEqual(
+    [one, other].map(({ name, input }) => input.continuity.kept.get(`relayed/${name}`)),
+    [false, true],
+  );
 });
 
 test('a node keeps so much and no more: first goes what nobody relays', async (t) => {

@@ -4,15 +4,41 @@ import { isNews, nextOf, readKept, toKept } from '../../../../src/publishers/pla
 const AT = 1_700_000_000_000;
 const COMPLETE = { complete: true, at: AT, segmentDuration: 2 };
 const GROWING = { ...COMPLETE, complete: false };
-const PROGRESS = { msn: 7, discontinuities: 2, inits: new Map([[0, 1], [1, 3]]) };
+const PROGRESS = {
+  msn: 7,
+  discontinuities: 2,
+  inits: new Map([
+    [0, 1],
+    [1, 3],
+  ]),
+};
 
 test('what is kept is small JSON, and read again says where to go on', (t) => {
   const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, ['x']);
   const read = readKept(JSON.parse(JSON.stringify(kept)));
   t.deepEqual(read, kept);
   if (read === undefined) return t.fail();
-  t.deepEqual(nextOf(read, AT + 20_000), { msn: 8, past: { discontinuities: 2, inits: new Map([[0, 1], [1, 3]]), gaps: 0 } });
-  t.true(JSON.stringify(toKept('AbCdEfGh', PROGRESS, COMPLETE, Array.from({ length: 9999 }, () => 'x'.repeat(128)))).length < 10_000);
+  t.deepEqual(nextOf(read, AT + 20_000), {
+    msn: 8,
+    past: {
+      discontinuities: 2,
+      inits: new Map([
+        [0, 1],
+        [1, 3],
+      ]),
+      gaps: 0,
+    },
+  });
+  t.true(
+    JSON.stringify(
+      toKept(
+        'AbCdEfGh',
+        PROGRESS,
+        COMPLETE,
+        Array.from({ length: 9999 }, () => 'x'.repeat(128)),
+      ),
+    ).length < 10_000,
+  );
 });
 
 test('a node that died may have been ahead of what it kept', (t) => {
@@ -53,8 +79,24 @@ test('a stream that has not begun has nothing to continue', (t) => {
 test('what another version may have left is not believed', (t) => {
   const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, []);
   for (const wrong of [
-    undefined, null, 'text', [], {}, { ...kept, run: '../../evil' }, { ...kept, run: 7 }, { ...kept, msn: -1 }, { ...kept, msn: 1e300 },
-    { ...kept, msn: '7' }, { ...kept, inits: [[0]] }, { ...kept, inits: { 0: 1 } }, { ...kept, discontinuities: undefined }, { ...kept, kicked: [7] },
-    { ...kept, at: undefined }, { ...kept, at: 1e300 }, { ...kept, segmentDuration: 0 }, { ...kept, segmentDuration: '2' },
-  ]) t.is(readKept(wrong), undefined, JSON.stringify(wrong));
+    undefined,
+    null,
+    'text',
+    [],
+    {},
+    { ...kept, run: '../../evil' },
+    { ...kept, run: 7 },
+    { ...kept, msn: -1 },
+    { ...kept, msn: 1e300 },
+    { ...kept, msn: '7' },
+    { ...kept, inits: [[0]] },
+    { ...kept, inits: { 0: 1 } },
+    { ...kept, discontinuities: undefined },
+    { ...kept, kicked: [7] },
+    { ...kept, at: undefined },
+    { ...kept, at: 1e300 },
+    { ...kept, segmentDuration: 0 },
+    { ...kept, segmentDuration: '2' },
+  ])
+    t.is(readKept(wrong), undefined, JSON.stringify(wrong));
 });

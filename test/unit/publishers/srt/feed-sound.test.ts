@@ -8,7 +8,15 @@ import type { Track } from '../../../../src/core/track.ts';
 import { FaultLog } from '../../../../src/log.ts';
 import { TsFeed } from '../../../../src/publishers/srt/feed.ts';
 import { addDefaultPlaylist } from '../../../../src/publishers/srt/selection.ts';
-import { AAC_LC, audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from '../../../support/packets.ts';
+import {
+  AAC_LC,
+  audioPackets,
+  audioTrack,
+  interleaved,
+  videoPackets,
+  videoTrack,
+  withNal,
+} from '../../../support/packets.ts';
 import { analyse } from '../../../support/ts-analyser.ts';
 
 const FRAME = 1920;
@@ -21,13 +29,20 @@ function setUp(t: ExecutionContext, tracks: readonly Track[]) {
   addDefaultPlaylist(output);
   const ends: string[] = [];
   const feed = new TsFeed(output, {
-    fileName: 'master', delayMs: 0, faults: new FaultLog(pino({ level: 'silent' })), onEnd: () => ends.push('end'),
+    fileName: 'master',
+    delayMs: 0,
+    faults: new FaultLog(pino({ level: 'silent' })),
+    onEnd: () => ends.push('end'),
   });
   const sent: Packet[] = [];
   feed.attach({ packet: (packet) => void sent.push(packet) });
   t.teardown(() => feed.close('the test is over'));
   const found = () => analyse(Buffer.concat(sent.map(({ data }) => data)));
-  const sound = (pid: number) => (found().pes.get(pid) ?? []).map(({ pts, payload }) => ({ pts, frames: [...adtsFrames(payload)].map((frame) => frame.payload) }));
+  const sound = (pid: number) =>
+    (found().pes.get(pid) ?? []).map(({ pts, payload }) => ({
+      pts,
+      frames: [...adtsFrames(payload)].map((frame) => frame.payload),
+    }));
   return { output, feed, sent, found, sound };
 }
 
@@ -39,7 +54,10 @@ test('frames of sound go in groups, each with the time of its first, and none is
   feed.close('the end');
   t.deepEqual(found().errors, []);
   const groups = sound(0x101);
-  t.deepEqual(groups.flatMap(({ frames }) => frames), sounds.map(({ data }) => data));
+  t.deepEqual(
+    groups.flatMap(({ frames }) => frames),
+    sounds.map(({ data }) => data),
+  );
   t.true(groups.length <= Math.ceil(sounds.length / 4));
   let before = 0;
   for (const { pts, frames } of groups) {
@@ -55,7 +73,10 @@ test('sound does not wait for long: pictures that go on send what is there', (t)
   const { output, sound } = setUp(t, [video, audio]);
   output.write(audioPackets(audio, { to: 1 })[0] as Packet);
   for (const packet of videoPackets(video, { to: 0.2 }).map(withNal)) output.write(packet);
-  t.deepEqual(sound(0x101).map(({ pts }) => pts), [OFFSET]);
+  t.deepEqual(
+    sound(0x101).map(({ pts }) => pts),
+    [OFFSET],
+  );
 });
 
 test('what is behind a hole tells its own time', (t) => {
@@ -63,7 +84,15 @@ test('what is behind a hole tells its own time', (t) => {
   const { output, feed, sound } = setUp(t, [audio]);
   for (const packet of audioPackets(audio, { to: 1 }).filter((_, at) => at !== 2 && at !== 3)) output.write(packet);
   feed.close('the end');
-  t.deepEqual(sound(0x100).slice(0, 2).map(({ pts, frames }) => [pts, frames.length]), [[OFFSET, 2], [OFFSET + 4 * FRAME, 4]]);
+  t.deepEqual(
+    sound(0x100)
+      .slice(0, 2)
+      .map(({ pts, frames }) => [pts, frames.length]),
+    [
+      [OFFSET, 2],
+      [OFFSET + 4 * FRAME, 4],
+    ],
+  );
 });
 
 test('a change of tracks sends what waits, and a sound with another configuration begins a group of its own', (t) => {

@@ -24,14 +24,29 @@ function live(tracks: readonly Track[] = [VIDEO, OPUS, AUDIO, EVENTS]) {
   return output;
 }
 
-const sound = (track: Packet['track'], pts: number): Packet => ({ track, dts: pts, pts, duration: 1024, key: true, data: Buffer.alloc(200, 1) });
+const sound = (track: Packet['track'], pts: number): Packet => ({
+  track,
+  dts: pts,
+  pts,
+  duration: 1024,
+  key: true,
+  data: Buffer.alloc(200, 1),
+});
 
 test('the default playlist is the first picture with AAC where there is any, and every event', (t) => {
   const output = live();
-  t.deepEqual(tracksOf(output.tracks, playlistOf(output)).map(({ name }) => name), ['video', 'audio', 'Data']);
+  t.deepEqual(
+    tracksOf(output.tracks, playlistOf(output)).map(({ name }) => name),
+    ['video', 'audio', 'Data'],
+  );
   output.setTracks([VIDEO, OPUS]);
-  t.deepEqual(tracksOf(output.tracks, playlistOf(output)).map(({ name }) => name), ['video', 'opus'], 'made again with the tracks');
-  const code = (fileName: string): string | undefined => t.throws<KilnError>(() => playlistOf(output, fileName), { instanceOf: KilnError }).code;
+  t.deepEqual(
+    tracksOf(output.tracks, playlistOf(output)).map(({ name }) => name),
+    ['video', 'opus'],
+    'made again with the tracks',
+  );
+  const code = (fileName: string): string | undefined =>
+    t.throws<KilnError>(() => playlistOf(output, fileName), { instanceOf: KilnError }).code;
   t.deepEqual([code('llhls'), code('none')], ['fileNotFound', 'fileNotFound'], 'not for MPEG-TS, or not there');
 });
 
@@ -42,13 +57,20 @@ test('viewers of a playlist share one packaging, which ends with the last of the
   const got: Buffer[][] = [[], []];
   const viewers = got.map((list) => feed.attach({ packet: ({ data }) => void list.push(data) }));
   const write = (from: number): void => {
-    for (let pts = from; pts < from + 20 * 1024; pts += 1024) for (const track of [AUDIO, OPUS]) output.write(sound(track, pts));
+    for (let pts = from; pts < from + 20 * 1024; pts += 1024)
+      for (const track of [AUDIO, OPUS]) output.write(sound(track, pts));
   };
   write(0);
   const { length } = got[0] as Buffer[];
   t.true(length > 0);
-  t.deepEqual(got.map((list) => list.length), [length, length]);
-  t.true(got[0]?.every((data, i) => data === got[1]?.[i]), 'the same bytes');
+  t.deepEqual(
+    got.map((list) => list.length),
+    [length, length],
+  );
+  t.true(
+    got[0]?.every((data, i) => data === got[1]?.[i]),
+    'the same bytes',
+  );
   t.true(got[0]?.every((data) => data.length % 188 === 0 && data[0] === 0x47));
   viewers[0]?.detach();
   write(20 * 1024);

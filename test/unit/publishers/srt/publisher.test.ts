@@ -12,17 +12,31 @@ import { freePorts } from '../../../support/ports.ts';
 import { SrtCaller } from '../../../support/srt/caller.ts';
 import { until } from '../../../support/until.ts';
 
-const OPTIONS = { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: -1, enableTsPackaging: false };
+const OPTIONS = {
+  webrtcAutoAbr: true,
+  webrtcAudioOnlyFallback: false,
+  hlsChunklistPathDepth: -1,
+  enableTsPackaging: false,
+};
 
 /** A live stream `talk` of a test pattern and a tone, and a port to play it from. */
-async function start(t: ExecutionContext, { options = [], playlists = [] }: { options?: readonly { key: string; value: string }[]; playlists?: readonly Playlist[] } = {}) {
+async function start(
+  t: ExecutionContext,
+  {
+    options = [],
+    playlists = [],
+  }: { options?: readonly { key: string; value: string }[]; playlists?: readonly Playlist[] } = {},
+) {
   const registry = new Registry();
   addVhost(registry, { publishers: { srt: { maxConnection: 0 } } as Partial<ApplicationConfig['publishers']> });
   const { cluster, sessionNames } = await aloneWith(registry);
   const [port = 0] = await freePorts(1);
   const lines: string[] = [];
   const publisher = await SrtPublisher.listen({
-    registry, sessionNames, find: async () => undefined, ip: ['127.0.0.1'],
+    registry,
+    sessionNames,
+    find: async () => undefined,
+    ip: ['127.0.0.1'],
     log: pino({}, { write: (line: string) => void lines.push(line) }),
     bind: { port: [{ first: port, last: port }], streamMap: [], options },
   });
@@ -63,7 +77,10 @@ test.serial('a viewer gets all of a stream that ends', async (t) => {
   t.is(got, session?.out.totalBytes ?? 0);
 });
 
-for (const [key, value, packets] of [['SRTO_PAYLOADSIZE', '1000', 5], ['SRTO_MSS', '700', 3]] as const) {
+for (const [key, value, packets] of [
+  ['SRTO_PAYLOADSIZE', '1000', 5],
+  ['SRTO_MSS', '700', 3],
+] as const) {
   test.serial(`messages are as long as ${key} of ${value} lets them be`, async (t) => {
     const stream = await start(t, { options: [{ key, value }] });
     const call = await stream.watch();
@@ -80,11 +97,16 @@ test.serial('a viewer whose messages have no room for a transport packet is told
   const call = await new SrtCaller(t).call(port, { streamId: 'default/app/talk' });
   t.is(call.refused, 0);
   await until('it is ended', async () => !(await call.connected()));
-  t.true(lines.some((line) => /"level":40.*SRT viewer closed: it takes no messages of more than 136 bytes/.test(line)), lines.join(''));
+  t.true(
+    lines.some((line) => /"level":40.*SRT viewer closed: it takes no messages of more than 136 bytes/.test(line)),
+    lines.join(''),
+  );
 });
 
 test.serial('a playlist `master` that is not for MPEG-TS does not stand in the way of the default', async (t) => {
-  const { watch } = await start(t, { playlists: [{ name: 'abr', fileName: 'master', options: OPTIONS, renditions: [{}] }] });
+  const { watch } = await start(t, {
+    playlists: [{ name: 'abr', fileName: 'master', options: OPTIONS, renditions: [{}] }],
+  });
   t.is((await watch()).refused, 0);
   t.is((await watch('default/app/talk/master')).refused, 1404);
 });

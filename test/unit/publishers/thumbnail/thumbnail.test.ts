@@ -36,9 +36,18 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
   });
   const { cluster, others, directory, calls, sessionNames, live } = await aloneWith(registry);
   const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
-  const llhls = new PlaylistPublisher(LLHLS, { registry, cluster, directory, calls, sessionNames, log: pino({ level: 'silent' }), tokenKey: Buffer.alloc(32) });
+  const llhls = new PlaylistPublisher(LLHLS, {
+    registry,
+    cluster,
+    directory,
+    calls,
+    sessionNames,
+    log: pino({ level: 'silent' }),
+    tokenKey: Buffer.alloc(32),
+  });
   const app = Fastify();
-  for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })]) await app.register(routes);
+  for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })])
+    await app.register(routes);
   t.teardown(async () => {
     registry.close('the test is over');
     llhls.close();
@@ -61,12 +70,28 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
 
 function imageTrack(id: number, codec: ImageCodec): ImageTrack {
   return {
-    id, name: `image_${id}`, type: 'image', codec, timebase: VIDEO_TIMEBASE, bypass: false,
-    width: 320, height: 180, bitrate: 0, framerate: 1, keyFrameInterval: 0,
+    id,
+    name: `image_${id}`,
+    type: 'image',
+    codec,
+    timebase: VIDEO_TIMEBASE,
+    bypass: false,
+    width: 320,
+    height: 180,
+    bitrate: 0,
+    framerate: 1,
+    keyFrameInterval: 0,
   };
 }
 
-const picture = (track: Track, text: string) => ({ track, dts: 0, pts: 0, duration: 0, key: true, data: Buffer.from(text) });
+const picture = (track: Track, text: string) => ({
+  track,
+  dts: 0,
+  pts: 0,
+  duration: 0,
+  key: true,
+  data: Buffer.from(text),
+});
 const CODECS = ['JPEG', 'PNG', 'WEBP', 'AVIF'] as const;
 const TYPES = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', avif: 'image/avif' };
 
@@ -181,7 +206,12 @@ test('a stream that ends takes its pictures with it', async (t) => {
 });
 
 test('access control that cannot be checked: 401, before anything is told of the stream', async (t) => {
-  const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k', enables: { publishers: 'webrtc,Thumbnail' } };
+  const signedPolicy = {
+    policyQueryKeyName: 'p',
+    signatureQueryKeyName: 's',
+    secretKey: 'k',
+    enables: { publishers: 'webrtc,Thumbnail' },
+  };
   const { goLive, get } = await open(t, { vhost: { signedPolicy } });
   const track = imageTrack(0, 'PNG');
   goLive([track]).write(picture(track, 'picture'));
@@ -195,11 +225,19 @@ test('access control that cannot be checked: 401, before anything is told of the
 test('CrossDomains of the publisher, else those of everybody, on errors too', async (t) => {
   const own = { url: ['https://own.example'] };
   const shared = { url: ['https://shared.example'], header: [{ key: 'x-own', value: 'yes' }] };
-  for (const [thumbnail, origin] of [[{ crossDomains: own }, 'https://own.example'], [{}, 'https://shared.example']] as const) {
+  for (const [thumbnail, origin] of [
+    [{ crossDomains: own }, 'https://own.example'],
+    [{}, 'https://shared.example'],
+  ] as const) {
     const { get } = await open(t, { thumbnail, crossDomains: shared });
     for (const method of ['GET', 'HEAD', 'OPTIONS'] as const) {
       t.is((await get('/app/nobody/thumb.png', { origin }, method)).headers['access-control-allow-origin'], origin);
-      t.is((await get('/app/nobody/thumb.png', { origin: 'https://x.example' }, method)).headers['access-control-allow-origin'], undefined);
+      t.is(
+        (await get('/app/nobody/thumb.png', { origin: 'https://x.example' }, method)).headers[
+          'access-control-allow-origin'
+        ],
+        undefined,
+      );
     }
   }
   const { get } = await open(t);

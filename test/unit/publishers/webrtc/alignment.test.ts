@@ -39,7 +39,14 @@ class Stage {
     for (let now = Date.now() - 1_000_000; now < until; now++) {
       while ((this.#events[0]?.at ?? Infinity) <= now) {
         const { layer, time } = this.#events.shift() as { layer: number; time: number };
-        this.alignment.take(layer, { track: TRACK, dts: time, pts: time, duration: 0, key: false, data: Buffer.alloc(0) } as Packet);
+        this.alignment.take(layer, {
+          track: TRACK,
+          dts: time,
+          pts: time,
+          duration: 0,
+          key: false,
+          data: Buffer.alloc(0),
+        } as Packet);
       }
       mock.timers.tick(1);
     }
@@ -92,7 +99,10 @@ test.serial('a layer that dies, and one that is made again and catches up, hold 
   t.is(source.length, 450);
   t.true(Math.min(...delays) >= 95);
   const steps = delays.slice(1).map((delay, index) => delay - (delays[index] as number));
-  t.true(steps.every((step) => Math.abs(step) < FRAME_MS / 2), `${Math.max(...steps)}`);
+  t.true(
+    steps.every((step) => Math.abs(step) < FRAME_MS / 2),
+    `${Math.max(...steps)}`,
+  );
   t.true(inOrder(stage.since(16_000)));
 });
 

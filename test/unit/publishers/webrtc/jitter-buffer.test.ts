@@ -16,14 +16,20 @@ test('what comes evenly is hardly held', (t) => {
 
 test('what comes unsteadily leaves evenly, as late as the latest come', (t) => {
   const turns = holds((i) => (i * 37) % 101).slice(110);
-  t.true(turns.every((turn) => Math.abs(turn - 100) < 1), `${Math.min(...turns)} to ${Math.max(...turns)}`);
+  t.true(
+    turns.every((turn) => Math.abs(turn - 100) < 1),
+    `${Math.min(...turns)} to ${Math.max(...turns)}`,
+  );
 });
 
 test('one that is late for once is soon forgotten, little by little', (t) => {
   const turns = holds((i) => (i === 50 ? 200 : 0), 1000);
-  t.true(turns[49] as number < 21);
+  t.true((turns[49] as number) < 21);
   t.true(Math.abs((turns[50] as number) - 200) < 1);
-  t.true(turns.slice(1).every((turn, i) => i + 1 === 50 || (turns[i] as number) - turn < 1), 'never by a leap');
+  t.true(
+    turns.slice(1).every((turn, i) => i + 1 === 50 || (turns[i] as number) - turn < 1),
+    'never by a leap',
+  );
   t.true((turns.at(-1) as number) < 21);
 });
 

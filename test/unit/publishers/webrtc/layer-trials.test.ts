@@ -29,7 +29,10 @@ test('only what had to be left waits: neither lower layers, nor what a viewer le
   trials.sent(1, false, 2000);
   t.is(trials.from(2), 0);
   trials.sent(0, true, 3000);
-  t.deepEqual([0, 1, 2].map((layer) => trials.from(layer)), [0, 13_000, 0]);
+  t.deepEqual(
+    [0, 1, 2].map((layer) => trials.from(layer)),
+    [0, 13_000, 0],
+  );
   trials.sent(1, true, 14_000);
   t.is(trials.from(0), 0);
 });

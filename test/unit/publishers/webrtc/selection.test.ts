@@ -19,7 +19,12 @@ const ENGLISH = audioTrack({ id: 8, name: 'voices', language: 'en', ...OPUS });
 const GERMAN = audioTrack({ id: 9, name: 'voices', language: 'de', ...OPUS });
 
 /** The names of what each codec's viewers can choose from. */
-function choices(tracks: readonly Track[], renditions: readonly Rendition[], awaited: readonly Track[] = [], fallback = false) {
+function choices(
+  tracks: readonly Track[],
+  renditions: readonly Rendition[],
+  awaited: readonly Track[] = [],
+  fallback = false,
+) {
   const output = new OutputStream('stream', new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters()));
   output.setTracks(tracks);
   output.setAwaited(awaited);
@@ -28,7 +33,11 @@ function choices(tracks: readonly Track[], renditions: readonly Rendition[], awa
 }
 
 const names = (found: ReturnType<typeof choices>) => found.map(({ renditions }) => renditions.map(({ name }) => name));
-const both = (name: string, videoVariantName: string, audioVariantName = 'sound') => ({ name, videoVariantName, audioVariantName });
+const both = (name: string, videoVariantName: string, audioVariantName = 'sound') => ({
+  name,
+  videoVariantName,
+  audioVariantName,
+});
 
 test('each video codec has the renditions of its own, in the order of the playlist', (t) => {
   const renditions = [both('a', 'vp8'), both('b', 'high'), both('c', 'low'), both('d', 'h265')];
@@ -44,7 +53,13 @@ test('a codec without layers has the renditions of its first track', (t) => {
 });
 
 test('renditions of tracks that are not there and names that are taken are left out', (t) => {
-  const renditions = [both('a', 'high'), both('a', 'low'), both('b', 'absent'), both('c', 'low', 'absent'), both('d', 'high', 'aac')];
+  const renditions = [
+    both('a', 'high'),
+    both('a', 'low'),
+    both('b', 'absent'),
+    both('c', 'low', 'absent'),
+    both('d', 'high', 'aac'),
+  ];
   t.deepEqual(names(choices([HIGH, LOW, SOUND, AAC], renditions)), [['a']]);
   t.deepEqual(names(choices([HIGH, LOW, AAC], renditions)), [['a', 'c', 'd']], 'without sound where there is none');
   t.deepEqual(choices([H265, AAC], renditions), []);
@@ -53,7 +68,10 @@ test('renditions of tracks that are not there and names that are taken are left 
 test('what an encoder is about to put out can be chosen, what it has failed to can not', (t) => {
   const encoder = (status: Encoder['status']): Encoder => ({ module: 'x264', status });
   const renditions = [both('a', 'high'), both('b', 'low'), both('c', 'other')];
-  const awaited = [{ ...LOW, encoder: encoder(undefined) }, { ...LOW, id: 20, name: 'other', encoder: encoder('Failed') }];
+  const awaited = [
+    { ...LOW, encoder: encoder(undefined) },
+    { ...LOW, id: 20, name: 'other', encoder: encoder('Failed') },
+  ];
   t.deepEqual(names(choices([HIGH, SOUND], renditions, awaited)), [['a', 'b']]);
 });
 
@@ -65,11 +83,23 @@ test('sound alone is there for those who want it, and where there is nothing els
 });
 
 test('of several tracks of a variant a rendition has the one that it names, or the first', (t) => {
-  const renditions = [both('a', 'high', 'voices'), { ...both('b', 'high', 'voices'), audioIndex: 1 }, { ...both('c', 'high', 'voices'), audioIndex: 2 }];
+  const renditions = [
+    both('a', 'high', 'voices'),
+    { ...both('b', 'high', 'voices'), audioIndex: 1 },
+    { ...both('c', 'high', 'voices'), audioIndex: 2 },
+  ];
   const [found] = choices([HIGH, GERMAN, ENGLISH], renditions);
-  t.deepEqual(found?.renditions.map(({ name, audio }) => [name, audio?.language]), [['a', 'en'], ['b', 'de']]);
+  t.deepEqual(
+    found?.renditions.map(({ name, audio }) => [name, audio?.language]),
+    [
+      ['a', 'en'],
+      ['b', 'de'],
+    ],
+  );
 });
 
 test('renditions without names are numbered', (t) => {
-  t.deepEqual(names(choices([HIGH, LOW, SOUND], [{ videoVariantName: 'high' }, { videoVariantName: 'low' }])), [['0', '1']]);
+  t.deepEqual(names(choices([HIGH, LOW, SOUND], [{ videoVariantName: 'high' }, { videoVariantName: 'low' }])), [
+    ['0', '1'],
+  ]);
 });

@@ -9,12 +9,24 @@ import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
 
-for (const [jitterBuffer, delayBufferTimeMs, least] of [[false, 300, 299], [true, 0, 19], [true, 300, 319]] as const) {
+for (const [jitterBuffer, delayBufferTimeMs, least] of [
+  [false, 300, 299],
+  [true, 0, 19],
+  [true, 300, 319],
+] as const) {
   test(`JitterBuffer ${jitterBuffer}, DelayBufferTimeMs ${delayBufferTimeMs}: frames are sent later`, async (t) => {
     const socket = { protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] } as const;
     const worker = await MediaWorker.start(0, [socket], () => t.fail());
-    const output = new OutputStream('stream', new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters()));
-    const feed = new StreamFeed(output, { playoutDelay: undefined, jitterBuffer, delayBufferTimeMs }, new LiveProducers(), createLogger('silent'));
+    const output = new OutputStream(
+      'stream',
+      new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters()),
+    );
+    const feed = new StreamFeed(
+      output,
+      { playoutDelay: undefined, jitterBuffer, delayBufferTimeMs },
+      new LiveProducers(),
+      createLogger('silent'),
+    );
     t.teardown(() => {
       feed.close();
       worker.close();
@@ -22,7 +34,8 @@ for (const [jitterBuffer, delayBufferTimeMs, least] of [[false, 300, 299], [true
     const track = videoTrack();
     output.setTracks([track]);
     const { producer } = await feed.outlet([track], worker, offeredCodec('H264', false, 'All'));
-    const sent = async (): Promise<number> => (await producer.getStats()).reduce((sum, { packetCount }) => sum + packetCount, 0);
+    const sent = async (): Promise<number> =>
+      (await producer.getStats()).reduce((sum, { packetCount }) => sum + packetCount, 0);
     const begin = performance.now();
     output.write({ track, dts: 0, pts: 0, duration: 0, key: true, data: Buffer.of(0, 0, 0, 4, 0x65, 1, 1, 1) });
     await until('the frame', async () => (await sent()) > 0);
@@ -35,7 +48,12 @@ test('a codec that comes back soon reaches the producer that was left of it', as
   const worker = await MediaWorker.start(0, [socket], () => t.fail());
   const input = new InputStream('stream', { type: 'Rtmp', kind: 'rtmp' }, new Counters());
   const output = new OutputStream('stream', input);
-  const feed = new StreamFeed(output, { playoutDelay: undefined, jitterBuffer: false, delayBufferTimeMs: 0 }, new LiveProducers(), createLogger('silent'));
+  const feed = new StreamFeed(
+    output,
+    { playoutDelay: undefined, jitterBuffer: false, delayBufferTimeMs: 0 },
+    new LiveProducers(),
+    createLogger('silent'),
+  );
   t.teardown(() => {
     feed.close();
     worker.close();

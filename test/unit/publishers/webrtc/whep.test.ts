@@ -10,19 +10,39 @@ import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { AudioTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
 
 const VIDEO: VideoTrack = {
-  id: 0, name: 'video', type: 'video', codec: 'H264', timebase: VIDEO_TIMEBASE, bypass: true,
-  width: 640, height: 360, bitrate: 0, framerate: 30, keyFrameInterval: 0,
+  id: 0,
+  name: 'video',
+  type: 'video',
+  codec: 'H264',
+  timebase: VIDEO_TIMEBASE,
+  bypass: true,
+  width: 640,
+  height: 360,
+  bitrate: 0,
+  framerate: 30,
+  keyFrameInterval: 0,
 };
 const AUDIO: AudioTrack = {
-  id: 1, name: 'audio', type: 'audio', codec: 'OPUS', timebase: { num: 1, den: 48_000 }, bypass: true,
-  samplerate: 48_000, channels: 2, bitrate: 0,
+  id: 1,
+  name: 'audio',
+  type: 'audio',
+  codec: 'OPUS',
+  timebase: { num: 1, den: 48_000 },
+  bypass: true,
+  samplerate: 48_000,
+  channels: 2,
+  bitrate: 0,
 };
 const OFFER = offerOf([OPUS_AUDIO, H264_VIDEO]);
 const SDP = { 'content-type': 'application/sdp' };
 const FRAGMENT = { 'content-type': 'application/trickle-ice-sdpfrag' };
 
 /** A stream without packets: enough for all signalling. */
-async function start(t: ExecutionContext, options: WebrtcServerOptions = {}, tracks: readonly Track[] = [VIDEO, AUDIO]) {
+async function start(
+  t: ExecutionContext,
+  options: WebrtcServerOptions = {},
+  tracks: readonly Track[] = [VIDEO, AUDIO],
+) {
   const server = await startWebrtc(t, options);
   const application = server.registry.vhost('default').application('app');
   const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
@@ -51,8 +71,11 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   t.regex(headers.get('location') ?? '', /^\/app\/stream\/[0-9a-f-]{36}\.[0-9a-f]+\?direction=whep$/);
   t.regex(headers.get('etag') ?? '', /^"[0-9a-f]{8}"$/);
   t.is(headers.get('accept-patch'), 'application/trickle-ice-sdpfrag');
-  t.is(headers.get('link'), '<stun:stun.example.com>; rel="ice-server", <turn:turn.example.com>; rel="ice-server"; ' +
-    'username="na\\"me"; credential="secret"; credential-type="password"');
+  t.is(
+    headers.get('link'),
+    '<stun:stun.example.com>; rel="ice-server", <turn:turn.example.com>; rel="ice-server"; ' +
+      'username="na\\"me"; credential="secret"; credential-type="password"',
+  );
   t.is(headers.get('access-control-allow-origin'), '*');
   t.regex(headers.get('access-control-expose-headers') ?? '', /Location, Link, ETag/);
   t.is(output.sessions.size, 1);
@@ -60,9 +83,13 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   const answer = parse(body);
   t.is(answer.icelite, 'ice-lite');
   t.deepEqual(answer.groups, [{ type: 'BUNDLE', mids: '0 1' }]);
-  t.deepEqual(answer.media.map(({ type, payloads, direction, setup }) => [type, payloads, direction, setup]), [
-    ['audio', 111, 'sendonly', 'passive'], ['video', 108, 'sendonly', 'passive'],
-  ] as unknown[]);
+  t.deepEqual(
+    answer.media.map(({ type, payloads, direction, setup }) => [type, payloads, direction, setup]),
+    [
+      ['audio', 111, 'sendonly', 'passive'],
+      ['video', 108, 'sendonly', 'passive'],
+    ] as unknown[],
+  );
   t.is(answer.media[1]?.fmtp[0]?.config, 'packetization-mode=1;profile-level-id=42e01f;level-asymmetry-allowed=1');
   t.like(answer.media[0]?.candidates?.[0], { transport: 'UDP', ip: '127.0.0.1', type: 'host' });
 });
@@ -74,9 +101,15 @@ test('sections that carry nothing stay in their place', async (t) => {
   const { status, body } = await post(offerOf([data, { ...OPUS_AUDIO, direction: 'inactive' }, H264_VIDEO, second]));
   t.is(status, 201);
   const answer = parse(body);
-  t.deepEqual(answer.media.map(({ type, port, direction }) => [type, port, direction]), [
-    ['application', 0, 'inactive'], ['audio', 9, 'inactive'], ['video', 9, 'sendonly'], ['video', 9, 'inactive'],
-  ]);
+  t.deepEqual(
+    answer.media.map(({ type, port, direction }) => [type, port, direction]),
+    [
+      ['application', 0, 'inactive'],
+      ['audio', 9, 'inactive'],
+      ['video', 9, 'sendonly'],
+      ['video', 9, 'inactive'],
+    ],
+  );
   t.deepEqual(answer.groups, [{ type: 'BUNDLE', mids: '1 2 3' }]);
 });
 
@@ -85,7 +118,16 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
   const cases: [string, Promise<{ status: number; headers: Headers; body: string }>, number][] = [
     ['no SDP', post('hello'), 400],
     ['empty', post(''), 400],
-    ['no fingerprint', post(offerOf([H264_VIDEO], TRANSPORT.filter((line) => !line.includes('fingerprint')))), 400],
+    [
+      'no fingerprint',
+      post(
+        offerOf(
+          [H264_VIDEO],
+          TRANSPORT.filter((line) => !line.includes('fingerprint')),
+        ),
+      ),
+      400,
+    ],
     ['another type', call('POST', '/app/stream', { 'content-type': 'application/json' }, '{}'), 415],
     ['a fragment', call('POST', '/app/stream', FRAGMENT, OFFER), 415],
     ['no type and no body', call('POST', '/app/stream'), 415],
@@ -119,8 +161,13 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
 
 test('a default playlist is found by its name', async (t) => {
   const { post, output } = await start(t);
-  t.deepEqual(output.playlists.map(({ fileName }) => fileName), ['webrtc_default']);
-  t.deepEqual(output.playlists[0]?.renditions, [{ name: 'default', videoVariantName: 'video', audioVariantName: 'audio' }]);
+  t.deepEqual(
+    output.playlists.map(({ fileName }) => fileName),
+    ['webrtc_default'],
+  );
+  t.deepEqual(output.playlists[0]?.renditions, [
+    { name: 'default', videoVariantName: 'video', audioVariantName: 'audio' },
+  ]);
   t.is((await post(OFFER, '/app/stream/webrtc_default')).status, 201);
 });
 
@@ -139,17 +186,21 @@ test('a stream that WebRTC cannot carry is not acceptable, one that it can carry
   const part = await start(t, {}, [VIDEO, aac]);
   const { status, body } = await part.post();
   t.is(status, 201);
-  t.deepEqual(parse(body).media.map(({ direction }) => direction), ['inactive', 'sendonly']);
+  t.deepEqual(
+    parse(body).media.map(({ direction }) => direction),
+    ['inactive', 'sendonly'],
+  );
 });
 
-test('trickle needs the session\'s tag; an ICE restart changes it and the credentials', async (t) => {
+test("trickle needs the session's tag; an ICE restart changes it and the credentials", async (t) => {
   const { post, call } = await start(t);
   const { headers, body } = await post();
   const path = headers.get('location') as string;
   const etag = headers.get('etag') as string;
   const patch = (match: string | undefined, fragment: string) =>
     call('PATCH', path, { ...FRAGMENT, ...(match === undefined ? {} : { 'if-match': match }) }, fragment);
-  const candidate = 'a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\nm=audio 9 RTP/AVP 0\r\na=mid:0\r\n' +
+  const candidate =
+    'a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\nm=audio 9 RTP/AVP 0\r\na=mid:0\r\n' +
     'a=candidate:1 1 UDP 2130706431 10.0.0.1 9 typ host\r\n';
   t.is((await patch(etag, candidate)).status, 204);
   t.is((await patch(undefined, candidate)).status, 428);
@@ -209,25 +260,35 @@ test('who never connects is let go after the timeout', async (t) => {
   await until('the session ends', () => output.sessions.size === 0);
   t.is((await call('DELETE', path)).status, 404);
   await until('the feed is released', () => output.readers === 0);
-  t.is(pool.workers.reduce((sum, { sessions }) => sum + sessions, 0), 0);
+  t.is(
+    pool.workers.reduce((sum, { sessions }) => sum + sessions, 0),
+    0,
+  );
 });
 
-test.serial('one client can have so many sessions that do not connect, and another one is served all the same', async (t) => {
-  // none is let go meanwhile
-  mock.timers.enable({ apis: ['setInterval'] });
-  t.teardown(() => mock.timers.reset());
-  const { post, url, output } = await start(t);
-  const answers = await Promise.all(Array.from({ length: 260 }, () => post()));
-  t.is(answers.filter(({ status }) => status === 201).length, 256);
-  t.is(answers.filter(({ status }) => status === 503).length, 4);
-  const other = request(`${url}/app/stream?direction=whep`, { method: 'POST', localAddress: '127.0.0.2', headers: SDP });
-  other.end(OFFER);
-  const [answer] = (await once(other, 'response')) as [IncomingMessage];
-  answer.resume();
-  t.is(answer.statusCode, 201);
-  for (const session of [...output.sessions.values()]) session.kick();
-  t.is((await post()).status, 201);
-});
+test.serial(
+  'one client can have so many sessions that do not connect, and another one is served all the same',
+  async (t) => {
+    // none is let go meanwhile
+    mock.timers.enable({ apis: ['setInterval'] });
+    t.teardown(() => mock.timers.reset());
+    const { post, url, output } = await start(t);
+    const answers = await Promise.all(Array.from({ length: 260 }, () => post()));
+    t.is(answers.filter(({ status }) => status === 201).length, 256);
+    t.is(answers.filter(({ status }) => status === 503).length, 4);
+    const other = request(`${url}/app/stream?direction=whep`, {
+      method: 'POST',
+      localAddress: '127.0.0.2',
+      headers: SDP,
+    });
+    other.end(OFFER);
+    const [answer] = (await once(other, 'response')) as [IncomingMessage];
+    answer.resume();
+    t.is(answer.statusCode, 201);
+    for (const session of [...output.sessions.values()]) session.kick();
+    t.is((await post()).status, 201);
+  },
+);
 
 test('another codec in mid-stream ends the sessions made for the first', async (t) => {
   const { post, output } = await start(t);
@@ -241,7 +302,8 @@ test('another codec in mid-stream ends the sessions made for the first', async (
 
 test('one stream is fed for so many payload types at once and no more', async (t) => {
   const { post } = await start(t, { ice: [{ address: '127.0.0.1', protocol: 'udp' }] }, [VIDEO]);
-  const offer = (type: number) => offerOf([{ ...H264_VIDEO, types: [type], lines: H264_VIDEO.lines?.map((line) => line.replace('108', `${type}`)) }]);
+  const offer = (type: number) =>
+    offerOf([{ ...H264_VIDEO, types: [type], lines: H264_VIDEO.lines?.map((line) => line.replace('108', `${type}`)) }]);
   const answers = await Promise.all(Array.from({ length: 32 }, (_, i) => post(offer(96 + i))));
   const statuses = answers.map(({ status }) => status);
   t.true(statuses.includes(201));
@@ -251,9 +313,12 @@ test('one stream is fed for so many payload types at once and no more', async (t
 
 test('preflights are answered; CrossDomains limit origins', async (t) => {
   const { call } = await start(t, { webrtc: { crossDomains: { url: ['https://*.example.com'] } } });
-  const preflight = (origin: string, path = '/app/stream') => call('OPTIONS', path, {
-    origin, 'access-control-request-method': 'PATCH', 'access-control-request-headers': 'if-match',
-  });
+  const preflight = (origin: string, path = '/app/stream') =>
+    call('OPTIONS', path, {
+      origin,
+      'access-control-request-method': 'PATCH',
+      'access-control-request-headers': 'if-match',
+    });
   const allowed = await preflight('https://www.example.com', '/app/stream/key');
   t.is(allowed.status, 200);
   t.is(allowed.headers.get('access-control-allow-origin'), 'https://www.example.com');
@@ -266,7 +331,9 @@ test('preflights are answered; CrossDomains limit origins', async (t) => {
 
 test('access control that cannot be asked keeps everybody out', async (t) => {
   const { post } = await start(t, {
-    vhost: { admissionWebhooks: { controlServerUrl: 'http://127.0.0.1:1/', secretKey: 'x', enables: { publishers: 'webrtc' } } },
+    vhost: {
+      admissionWebhooks: { controlServerUrl: 'http://127.0.0.1:1/', secretKey: 'x', enables: { publishers: 'webrtc' } },
+    },
   });
   t.is((await post()).status, 401);
 });

@@ -5,7 +5,12 @@ import { commandFor, runWork } from '../run-command.ts';
 
 test('options are pairs between colons, and blanks around them are none of them', (t) => {
   t.deepEqual(readExtraOptions('aq-mode=2: deblock = -1,-1 :ref=3:no-psy', 'libx264'), {
-    allowed: [['aq-mode', '2'], ['deblock', '-1,-1'], ['ref', '3'], ['no-psy', '1']],
+    allowed: [
+      ['aq-mode', '2'],
+      ['deblock', '-1,-1'],
+      ['ref', '3'],
+      ['no-psy', '1'],
+    ],
     refused: [],
   });
   t.deepEqual(readExtraOptions(undefined, 'libx264'), { allowed: [], refused: [] });
@@ -20,10 +25,35 @@ test('what does not belong to an encoder is refused by name', (t) => {
 });
 
 const HOSTILE = [
-  'stats=/tmp/x', 'log-file=/tmp/x', 'dump-yuv=/tmp/x', 'qpfile=/etc/passwd', 'cqmfile=/etc/passwd', 'keyint=5', 'scenecut=40',
-  'open-gop=1', 'intra-refresh=1', 'rc-lookahead=250', 'bframes=16', 'threads=100000', 'fps=1000', 'force-cfr=0', 'opencl=1',
-  'aq-mode=/etc/passwd', 'aq-mode=$(id)', 'aq-mode=1;2', 'aq-mode="1"', 'aq-mode=1\n2', 'aq-mode=1 -f flv rtmp://host/x',
-  'aq-mode=1=2', '-y', '-i /etc/passwd', 'movie=/etc/passwd', '[in]null[out]', '__proto__=1', `ref=${'9'.repeat(100)}`, 'ref=\0',
+  'stats=/tmp/x',
+  'log-file=/tmp/x',
+  'dump-yuv=/tmp/x',
+  'qpfile=/etc/passwd',
+  'cqmfile=/etc/passwd',
+  'keyint=5',
+  'scenecut=40',
+  'open-gop=1',
+  'intra-refresh=1',
+  'rc-lookahead=250',
+  'bframes=16',
+  'threads=100000',
+  'fps=1000',
+  'force-cfr=0',
+  'opencl=1',
+  'aq-mode=/etc/passwd',
+  'aq-mode=$(id)',
+  'aq-mode=1;2',
+  'aq-mode="1"',
+  'aq-mode=1\n2',
+  'aq-mode=1 -f flv rtmp://host/x',
+  'aq-mode=1=2',
+  '-y',
+  '-i /etc/passwd',
+  'movie=/etc/passwd',
+  '[in]null[out]',
+  '__proto__=1',
+  `ref=${'9'.repeat(100)}`,
+  'ref=\0',
 ];
 
 test('nothing in them becomes a file, a filter, another option, or what places key frames and counts time', async (t) => {

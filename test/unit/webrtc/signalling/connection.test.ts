@@ -12,7 +12,14 @@ test('a player that asks and never reads is cut off', async (t) => {
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
   t.teardown(() => client.terminate());
   const [[socket]] = (await Promise.all([once(server, 'connection'), once(client, 'open')])) as [[WebSocket], unknown];
-  const request = { hostName: 'x', origin: 'ws://x', app: 'app', stream: 'stream', client: '127.0.0.1', query: new URLSearchParams('direction=send') };
+  const request = {
+    hostName: 'x',
+    origin: 'ws://x',
+    app: 'app',
+    stream: 'stream',
+    client: '127.0.0.1',
+    query: new URLSearchParams('direction=send'),
+  };
   new SignallingConnection({ socket, request, entrance: undefined, log: createLogger('silent') });
   client.pause();
   socket.send(Buffer.alloc(32 * 1024 * 1024));

@@ -7,7 +7,10 @@ const proxies = new BlockList();
 proxies.addSubnet('10.0.0.0', 8);
 
 function from(remoteAddress: string, forwarded?: string): IncomingMessage {
-  return { socket: { remoteAddress }, headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded } } as unknown as IncomingMessage;
+  return {
+    socket: { remoteAddress },
+    headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+  } as unknown as IncomingMessage;
 }
 
 test('the client is the nearest that no proxy of ours is', (t) => {

@@ -20,12 +20,16 @@ test('Opus, G.711 and MPEG-TS: a packet is a frame; empty ones are none', (t) =>
 test('AAC: several units of a packet, each at its time (RFC 3640 section 3.3.6)', (t) => {
   const { depacketizer, out } = take('mpeg4-generic', HBR, 48_000);
   depacketizer.push(packet('0020 0018 0010 aabbcc ddee', { timestamp: 2 ** 32 - 24, marker: true }));
-  t.deepEqual(out, [[bytes('aabbcc'), 2 ** 32 - 24], [bytes('ddee'), 1000]]);
+  t.deepEqual(out, [
+    [bytes('aabbcc'), 2 ** 32 - 24],
+    [bytes('ddee'), 1000],
+  ]);
 });
 
 test('AAC: a packet of more units than anybody sends is dropped', (t) => {
   const { depacketizer, out, frames } = take('mpeg4-generic', HBR, 48_000);
-  const units = (count: number) => `${(16 * count).toString(16).padStart(4, '0')}${'0008'.repeat(count)}${'aa'.repeat(count)}`;
+  const units = (count: number) =>
+    `${(16 * count).toString(16).padStart(4, '0')}${'0008'.repeat(count)}${'aa'.repeat(count)}`;
   depacketizer.push(packet(units(128)));
   t.is(frames().length, 128);
   depacketizer.push(packet(units(129)));
@@ -46,7 +50,11 @@ test('AAC: one unit of several packets, each with the size of the whole', (t) =>
 });
 
 test('AAC: low bit rates, fields of other headers, auxiliary data, no headers', (t) => {
-  const low = take('mpeg4-generic', { ...HBR, mode: 'AAC-lbr', sizelength: '6', indexlength: '2', indexdeltalength: '2' }, 48_000);
+  const low = take(
+    'mpeg4-generic',
+    { ...HBR, mode: 'AAC-lbr', sizelength: '6', indexlength: '2', indexdeltalength: '2' },
+    48_000,
+  );
   low.depacketizer.push(packet('0010 0c08 aabbcc ddee', { timestamp: 0 }));
   t.deepEqual(low.frames(), [bytes('aabbcc'), bytes('ddee')]);
 
@@ -55,7 +63,11 @@ test('AAC: low bit rates, fields of other headers, auxiliary data, no headers', 
   t.deepEqual(implied.frames(), [bytes('aabb')]);
 
   // 13 bits of size, 3 of index, a flag and 8 bits of CTS, a flag of DTS, one of random access: 27 bits
-  const full = take('mpeg4-generic', { ...HBR, ctsdeltalength: '8', dtsdeltalength: '8', randomaccessindication: '1' }, 48_000);
+  const full = take(
+    'mpeg4-generic',
+    { ...HBR, ctsdeltalength: '8', dtsdeltalength: '8', randomaccessindication: '1' },
+    48_000,
+  );
   full.depacketizer.push(packet('001b 0010 80a0 aabb'.replace('80a0', '80 20')));
   t.deepEqual(full.frames(), [bytes('aabb')]);
 
@@ -70,12 +82,20 @@ test('AAC: low bit rates, fields of other headers, auxiliary data, no headers', 
 
 test('AAC: how far units are apart follows the configuration', (t) => {
   for (const [config, clockRate, parameters, step] of [
-    ['1190', 48_000, {}, 1024], ['1194', 48_000, {}, 960], ['2b11880800', 48_000, {}, 2048], ['1190', 48_000, { constantduration: '512' }, 512],
-    ['1190', 90_000, {}, 1920], ['', 48_000, {}, 1024],
+    ['1190', 48_000, {}, 1024],
+    ['1194', 48_000, {}, 960],
+    ['2b11880800', 48_000, {}, 2048],
+    ['1190', 48_000, { constantduration: '512' }, 512],
+    ['1190', 90_000, {}, 1920],
+    ['', 48_000, {}, 1024],
   ] as const) {
     const { depacketizer, out } = take('mpeg4-generic', { ...HBR, config, ...parameters }, clockRate);
     depacketizer.push(packet('0020 0008 0008 aabb'));
-    t.deepEqual(out.map((one) => one[1]), [0, step], config);
+    t.deepEqual(
+      out.map((one) => one[1]),
+      [0, step],
+      config,
+    );
   }
 });
 
@@ -89,7 +109,9 @@ test('AAC: interleaved and malformed packets are left out', (t) => {
   }
   const sink = { frame: () => t.fail(), damaged: () => t.fail(), configuration: () => t.fail() };
   for (const parameters of [{ ...HBR, maxdisplacement: '3' }, { mode: 'CELP-vbr' }, { ...HBR, sizelength: '64' }]) {
-    t.throws(() => createDepacketizer({ encoding: 'mpeg4-generic', clockRate: 48_000, parameters }, sink), { instanceOf: RtpError });
+    t.throws(() => createDepacketizer({ encoding: 'mpeg4-generic', clockRate: 48_000, parameters }, sink), {
+      instanceOf: RtpError,
+    });
   }
 });
 
@@ -101,7 +123,13 @@ test('LATM: configuration apart (RFC 6416 section 6.1), whole elements and piece
   // without a marker an element ends when the timestamp changes
   depacketizer.push(packet('01 ee', { timestamp: 3072 }));
   depacketizer.push(packet('01 ff', { timestamp: 4096, marker: true }));
-  t.deepEqual(out, ['config 1190', [bytes('aabbcc'), 1024], [bytes('aabbccdd'), 2048], [bytes('ee'), 3072], [bytes('ff'), 4096]]);
+  t.deepEqual(out, [
+    'config 1190',
+    [bytes('aabbcc'), 1024],
+    [bytes('aabbccdd'), 2048],
+    [bytes('ee'), 3072],
+    [bytes('ff'), 4096],
+  ]);
   out.length = 0;
   depacketizer.push(packet('04 aabb', { timestamp: 5120 }));
   depacketizer.lose();
@@ -114,7 +142,10 @@ test('LATM: a configuration with extensions, as GStreamer sends it', (t) => {
   const { depacketizer, out } = take('MP4A-LATM', { cpresent: '0', config: '40002320adca00' }, 48_000);
   depacketizer.push(packet('01 ee', { timestamp: 0, marker: true }));
   depacketizer.push(packet('01 ff', { timestamp: 1024, marker: true }));
-  t.deepEqual(out.slice(1), [[bytes('ee'), 0], [bytes('ff'), 1024]]);
+  t.deepEqual(out.slice(1), [
+    [bytes('ee'), 0],
+    [bytes('ff'), 1024],
+  ]);
   t.regex(String(out[0]), /^config 119056e500/);
 });
 
@@ -123,13 +154,22 @@ test('LATM: configuration in the elements', (t) => {
   depacketizer.push(packet('80 80', { timestamp: 0, marker: true }));
   // useSameStreamMux 0, StreamMuxConfig, a frame of two bytes: all moved by one bit
   const muxConfig = BigInt('0x400023203fc0') >> 4n;
-  const bits = `0${muxConfig.toString(2).padStart(44, '0')}${(2).toString(2).padStart(8, '0')}${0xaabb.toString(2)}`.padEnd(72, '0');
+  const bits =
+    `0${muxConfig.toString(2).padStart(44, '0')}${(2).toString(2).padStart(8, '0')}${(0xaabb).toString(2)}`.padEnd(
+      72,
+      '0',
+    );
   const element = BigInt(`0b${bits}`).toString(16).padStart(18, '0');
   depacketizer.push(packet(element, { timestamp: 1024, marker: true }));
   t.deepEqual(out.slice(-2), ['config 1190', [bytes('aabb'), 1024]]);
   const sink = { frame: () => t.fail(), damaged: () => t.fail(), configuration: () => t.fail() };
-  for (const parameters of [{ cpresent: '0', config: '' }, { cpresent: '0', config: 'ff' }]) {
-    t.throws(() => createDepacketizer({ encoding: 'MP4A-LATM', clockRate: 48_000, parameters }, sink), { instanceOf: RtpError });
+  for (const parameters of [
+    { cpresent: '0', config: '' },
+    { cpresent: '0', config: 'ff' },
+  ]) {
+    t.throws(() => createDepacketizer({ encoding: 'MP4A-LATM', clockRate: 48_000, parameters }, sink), {
+      instanceOf: RtpError,
+    });
   }
 });
 
@@ -144,12 +184,21 @@ test('MPEG audio: several frames in a packet, one in several (RFC 2250 section 3
   const { depacketizer, out } = take('MPA');
   const [one, other] = [mp3(1), mp3(2)];
   depacketizer.push(packet(`00000000${one.toString('hex')}${other.toString('hex')}`, { timestamp: 90 }));
-  t.deepEqual(out, [[one, 90], [other, 90 + 2160]]);
+  t.deepEqual(out, [
+    [one, 90],
+    [other, 90 + 2160],
+  ]);
   out.length = 0;
   depacketizer.push(packet(`00000000${one.toString('hex', 0, 50)}`, { timestamp: 5000 }));
   depacketizer.push(packet(`00000032${one.toString('hex', 50)}`, { timestamp: 5000 }));
   t.deepEqual(out, [[one, 5000]]);
-  for (const bad of ['0000', '00000000', '00000000 1122', `00000032${one.toString('hex', 50)}`, `00000000${one.toString('hex')}ffff`]) {
+  for (const bad of [
+    '0000',
+    '00000000',
+    '00000000 1122',
+    `00000032${one.toString('hex', 50)}`,
+    `00000000${one.toString('hex')}ffff`,
+  ]) {
     out.length = 0;
     depacketizer.push(packet(bad, { timestamp: 6000 }));
     t.is(typeof out.at(-1), 'string', bad);

@@ -4,9 +4,21 @@ import { RtpClock, type RtpTrackClock } from '../../../../../src/protocols/rtp/r
 const TICKS = 90_000;
 
 /** Takes a frame of a track every 20 ms, from one second to another, and answers the times, in seconds. */
-function run(track: RtpTrackClock, clockRate: number, { from, to, base, latency = 0 }: {
-  readonly from: number; readonly to: number; readonly base: number; readonly latency?: number;
-}): number[] {
+function run(
+  track: RtpTrackClock,
+  clockRate: number,
+  {
+    from,
+    to,
+    base,
+    latency = 0,
+  }: {
+    readonly from: number;
+    readonly to: number;
+    readonly base: number;
+    readonly latency?: number;
+  },
+): number[] {
   const times: number[] = [];
   for (let i = Math.round(from * 50); i < Math.round(to * 50); i++) {
     const stamp = Math.round(base + (i / 50) * clockRate) % 2 ** 32;
@@ -164,7 +176,11 @@ test('a stall, and a burst after it, are no jumps', (t) => {
   near(t, stalled.at(-1), 20.98);
 });
 
-for (const [pause, isReported] of [[2, true], [8, true], [8, false]] as const) {
+for (const [pause, isReported] of [
+  [2, true],
+  [8, true],
+  [8, false],
+] as const) {
   test(`sound whose sender does not count for ${pause} s${isReported ? '' : ', and reports nothing,'} goes on where the picture is`, (t) => {
     const clock = new RtpClock(true);
     const video = clock.track(90_000, false);
@@ -213,7 +229,8 @@ test('a sender that stood still, and reported when it sent what it had missed, d
     audio.report(report(501, 48_000));
     near(t, audio.time(2 * 48_000, resumed * 1000) / TICKS, 2);
     audio.report(report(500 + resumed, 2 * 48_000));
-    for (let at = 2.02; at < resumed; at += 0.02) near(t, audio.time(Math.round(at * 48_000), resumed * 1000) / TICKS, at);
+    for (let at = 2.02; at < resumed; at += 0.02)
+      near(t, audio.time(Math.round(at * 48_000), resumed * 1000) / TICKS, at);
     for (let at = resumed; at < resumed + 5; at++) {
       late(at, at + 1).forEach((off) => near(t, off, 0));
       audio.report(report(501 + at, Math.round((at + 1) * 48_000)));

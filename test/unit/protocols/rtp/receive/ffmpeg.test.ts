@@ -26,19 +26,38 @@ async function boundPair(): Promise<[Socket, Socket]> {
 async function bound(port: number): Promise<Socket | undefined> {
   const socket = createSocket('udp4');
   socket.bind(port, '127.0.0.1');
-  return await once(socket, 'listening').then(() => socket, () => undefined);
+  return await once(socket, 'listening').then(
+    () => socket,
+    () => undefined,
+  );
 }
 
 /** What ffmpeg sends of a file, in small packets, and what it says of it. */
-async function received(file: string, rtpOptions: readonly string[], packetBytes = SMALL): Promise<{ frames: Buffer[]; times: number[] }> {
+async function received(
+  file: string,
+  rtpOptions: readonly string[],
+  packetBytes = SMALL,
+): Promise<{ frames: Buffer[]; times: number[] }> {
   const [socket, reports] = await boundPair();
   const packets: Buffer[] = [];
   socket.on('message', (message) => packets.push(message));
   const path = fileURLToPath(new URL(`../../../../vectors/codecs/${file}`, import.meta.url));
-  const child = spawn('ffmpeg', [
-    '-v', 'error', '-nostdin', '-re', '-i', path, '-c', 'copy', ...rtpOptions,
-    `rtp://127.0.0.1:${socket.address().port}?pkt_size=${packetBytes}`,
-  ], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-nostdin',
+      '-re',
+      '-i',
+      path,
+      '-c',
+      'copy',
+      ...rtpOptions,
+      `rtp://127.0.0.1:${socket.address().port}?pkt_size=${packetBytes}`,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   let sdp = '';
   child.stdout.on('data', (text: Buffer) => (sdp += text.toString()));
   const [code] = (await once(child, 'exit')) as [number];
@@ -50,9 +69,12 @@ async function received(file: string, rtpOptions: readonly string[], packetBytes
   reports.close();
   if (code !== 0) throw new Error(`ffmpeg ended with ${code}`);
   const [, encoding, clockRate] = /a=rtpmap:\d+ ([^/]+)\/(\d+)/.exec(sdp) ?? [];
-  const parameters = Object.fromEntries([...(/a=fmtp:\d+ (.*)/.exec(sdp)?.[1] ?? '').matchAll(/([^=; ]+)=([^;\s]*)/g)].map(
-    ([, name = '', value = '']) => [name.toLowerCase(), value],
-  ));
+  const parameters = Object.fromEntries(
+    [...(/a=fmtp:\d+ (.*)/.exec(sdp)?.[1] ?? '').matchAll(/([^=; ]+)=([^;\s]*)/g)].map(([, name = '', value = '']) => [
+      name.toLowerCase(),
+      value,
+    ]),
+  );
   const known = STATIC_FORMATS[packets[0]?.readUInt8(1) ?? 0];
   const format = encoding === undefined ? known : { encoding, clockRate: Number(clockRate), parameters };
   if (format === undefined) throw new Error(`no format in ${sdp}`);
@@ -84,7 +106,10 @@ for (const [name, file, wanted, options] of [
 ] as const) {
   test(`${name} of ffmpeg comes back frame by frame`, async (t) => {
     const { frames, times } = await received(file, options);
-    t.deepEqual(frames.map((frame) => frame.toString('hex')), wanted.map((frame) => frame.toString('hex')));
+    t.deepEqual(
+      frames.map((frame) => frame.toString('hex')),
+      wanted.map((frame) => frame.toString('hex')),
+    );
     t.is(new Set(times).size, times.length);
   });
 }

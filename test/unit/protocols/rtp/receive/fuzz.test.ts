@@ -7,9 +7,18 @@ import { seeded } from '../../../codecs/vectors.ts';
 import { sent, videoOf } from './support.ts';
 
 const FORMATS = [
-  ['H264', {}], ['H265', {}], ['VP8', {}], ['VP9', {}], ['AV1', {}], ['OPUS', {}], ['MP2T', {}], ['MPA', {}],
-  ['MPEG4-GENERIC', { mode: 'AAC-hbr', config: '1190' }], ['MPEG4-GENERIC', { mode: 'AAC-lbr', auxiliarydatasizelength: '7', ctsdeltalength: '9' }],
-  ['MP4A-LATM', {}], ['MP4A-LATM', { cpresent: '0', config: '400023203fc0' }],
+  ['H264', {}],
+  ['H265', {}],
+  ['VP8', {}],
+  ['VP9', {}],
+  ['AV1', {}],
+  ['OPUS', {}],
+  ['MP2T', {}],
+  ['MPA', {}],
+  ['MPEG4-GENERIC', { mode: 'AAC-hbr', config: '1190' }],
+  ['MPEG4-GENERIC', { mode: 'AAC-lbr', auxiliarydatasizelength: '7', ctsdeltalength: '9' }],
+  ['MP4A-LATM', {}],
+  ['MP4A-LATM', { cpresent: '0', config: '400023203fc0' }],
 ] as const;
 
 test('random payloads, in any order, give frames or damage and nothing else', (t) => {
@@ -31,7 +40,14 @@ test('random payloads, in any order, give frames or damage and nothing else', (t
       const payload = Buffer.from(Array.from({ length: Math.floor(random() * 60) }, () => Math.floor(random() * 256)));
       bytesIn += payload.length;
       const sequence = (i + Math.floor(random() * 5)) & 0xffff;
-      const packet = { payloadType: 96, marker: random() < 0.3, sequence, timestamp: Math.floor(i / 4) * 3000, ssrc: 1, payload };
+      const packet = {
+        payloadType: 96,
+        marker: random() < 0.3,
+        sequence,
+        timestamp: Math.floor(i / 4) * 3000,
+        ssrc: 1,
+        payload,
+      };
       receiver.push(packet, i);
     }
     t.true(told > 100, encoding);

@@ -12,7 +12,9 @@ test('the header that RFC 3550 draws', (t) => {
 });
 
 test('contributing sources, an extension and padding are no payload', (t) => {
-  const { payload, marker } = parse('b2 60 0001 00000000 00000001 11111111 22222222 bede 0002 1000000000000000 aabb 000003');
+  const { payload, marker } = parse(
+    'b2 60 0001 00000000 00000001 11111111 22222222 bede 0002 1000000000000000 aabb 000003',
+  );
   t.is(payload.toString('hex'), 'aabb');
   t.false(marker);
   t.is(parse('a0 60 0001 00000000 00000001 01').payload.length, 0);
@@ -20,10 +22,19 @@ test('contributing sources, an extension and padding are no payload', (t) => {
 
 test('what is malformed is refused', (t) => {
   for (const hex of [
-    '', '80', '80600001000000000000', '40600001 00000000 00000001 00', '00600001 00000000 00000001',
-    '81600001 00000000 00000001', '90600001 00000000 00000001 bede', '90600001 00000000 00000001 bede0001',
-    'a0600001 00000000 00000001 aa00', 'a0600001 00000000 00000001 aa03', 'a0600001 00000000 00000001',
-  ]) t.throws(() => parse(hex), { instanceOf: RtpError }, hex);
+    '',
+    '80',
+    '80600001000000000000',
+    '40600001 00000000 00000001 00',
+    '00600001 00000000 00000001',
+    '81600001 00000000 00000001',
+    '90600001 00000000 00000001 bede',
+    '90600001 00000000 00000001 bede0001',
+    'a0600001 00000000 00000001 aa00',
+    'a0600001 00000000 00000001 aa03',
+    'a0600001 00000000 00000001',
+  ])
+    t.throws(() => parse(hex), { instanceOf: RtpError }, hex);
 });
 
 test('RTCP is told from RTP by its type', (t) => {

@@ -18,30 +18,55 @@ export interface Taken {
 /** A depacketizer, and what comes out of it. */
 export function take(encoding: string, parameters: RtpFormat['parameters'] = {}, clockRate = 90_000): Taken {
   const out: Taken['out'] = [];
-  const depacketizer = createDepacketizer({ encoding, clockRate, parameters }, {
-    frame: (data, timestamp) => out.push([data, timestamp]),
-    damaged: (reason) => out.push(reason),
-    configuration: (config) => out.push(`config ${config.toString('hex')}`),
-  });
+  const depacketizer = createDepacketizer(
+    { encoding, clockRate, parameters },
+    {
+      frame: (data, timestamp) => out.push([data, timestamp]),
+      damaged: (reason) => out.push(reason),
+      configuration: (config) => out.push(`config ${config.toString('hex')}`),
+    },
+  );
   return { depacketizer, out, frames: () => out.flatMap((one) => (typeof one === 'string' ? [] : [one[0]])) };
 }
 
 /** A packet of one payload, in hexadecimal. */
 export function packet(hex: string, { timestamp = 0, marker = false } = {}): RtpPacket {
-  return { payloadType: 96, marker, sequence: 0, timestamp, ssrc: 1, payload: Buffer.from(hex.replaceAll(' ', ''), 'hex') };
+  return {
+    payloadType: 96,
+    marker,
+    sequence: 0,
+    timestamp,
+    ssrc: 1,
+    payload: Buffer.from(hex.replaceAll(' ', ''), 'hex'),
+  };
 }
 
 export function videoOf(codec: VideoTrack['codec'], config?: Buffer): VideoTrack {
   return {
-    id: 0, name: 'video', type: 'video', codec, timebase: VIDEO_TIMEBASE, bypass: true,
-    width: 640, height: 360, bitrate: 0, framerate: 0, keyFrameInterval: 0, ...(config && { config }),
+    id: 0,
+    name: 'video',
+    type: 'video',
+    codec,
+    timebase: VIDEO_TIMEBASE,
+    bypass: true,
+    width: 640,
+    height: 360,
+    bitrate: 0,
+    framerate: 0,
+    keyFrameInterval: 0,
+    ...(config && { config }),
   };
 }
 
 /** Frames as this server's own packetizer sends them, 3000 ticks apart. */
 export function sent(frames: readonly Pick<Packet, 'track' | 'data' | 'key'>[]): RtpPacket[] {
   const packets: RtpPacket[] = [];
-  const sender = new RtpSender({ payloadType: 96, ssrc: 1, sequence: 65_530, output: (bytes) => packets.push(parseRtp(Buffer.from(bytes))) });
+  const sender = new RtpSender({
+    payloadType: 96,
+    ssrc: 1,
+    sequence: 65_530,
+    output: (bytes) => packets.push(parseRtp(Buffer.from(bytes))),
+  });
   const [first] = frames;
   if (first === undefined) return [];
   const packetizer = createPacketizer(first.track.codec);

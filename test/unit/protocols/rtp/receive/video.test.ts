@@ -19,15 +19,25 @@ function slice(type: number, size: number): Buffer {
 
 test('H.264: frames of every size come back as they were, each with its last packet', (t) => {
   const sizes = [2, 500, 1197, 1198, 1199, 1200, 1201, 2400, 50_000];
-  const frames = sizes.map((size, i) => ({ track: videoOf('H264'), key: false, data: joinNals([slice(6, 9), slice(i === 0 ? 5 : 1, size)]) }));
+  const frames = sizes.map((size, i) => ({
+    track: videoOf('H264'),
+    key: false,
+    data: joinNals([slice(6, 9), slice(i === 0 ? 5 : 1, size)]),
+  }));
   const { depacketizer, out } = take('H264');
   const perFrame: number[] = [];
   for (const one of sent(frames)) {
     depacketizer.push(one);
     if (one.marker) perFrame.push(out.length);
   }
-  t.deepEqual(perFrame, sizes.map((_, i) => i + 1));
-  t.deepEqual(out, frames.map(({ data }, i) => [data, i * 3000]));
+  t.deepEqual(
+    perFrame,
+    sizes.map((_, i) => i + 1),
+  );
+  t.deepEqual(
+    out,
+    frames.map(({ data }, i) => [data, i * 3000]),
+  );
 });
 
 test('H.264: single units, STAP-A and FU-A by the byte (RFC 6184 sections 5.6 to 5.8)', (t) => {
@@ -41,25 +51,55 @@ test('H.264: single units, STAP-A and FU-A by the byte (RFC 6184 sections 5.6 to
 });
 
 test('H.264: units that are malformed or of another mode cost their frame alone', (t) => {
-  for (const bad of ['79 0000 0002 6580', '7a 00', '7b 00', '7d 85 88', '7c 85', '78', '78 0005 6588', '78 00', '5e 11', '7c 05 22']) {
+  for (const bad of [
+    '79 0000 0002 6580',
+    '7a 00',
+    '7b 00',
+    '7d 85 88',
+    '7c 85',
+    '78',
+    '78 0005 6588',
+    '78 00',
+    '5e 11',
+    '7c 05 22',
+  ]) {
     const { depacketizer, out } = take('H264');
     depacketizer.push(packet('65 88', { timestamp: 1, marker: true }));
     depacketizer.push(packet(bad, { timestamp: 2 }));
     depacketizer.push(packet('41 9a', { timestamp: 2, marker: true }));
     depacketizer.push(packet('41 9b', { timestamp: 3, marker: true }));
     t.is(out.length, 3, bad);
-    t.deepEqual([out[0], out[2]], [[hexNals('6588'), 1], [hexNals('419b'), 3]], bad);
+    t.deepEqual(
+      [out[0], out[2]],
+      [
+        [hexNals('6588'), 1],
+        [hexNals('419b'), 3],
+      ],
+      bad,
+    );
     t.is(typeof out[1], 'string');
   }
 });
 
 test('H.264: after a loss what may not be whole is left out', (t) => {
-  const cases: readonly (readonly [reason: string, hex: readonly (readonly [string, number, boolean] | 'lost')[], frames: readonly string[]])[] = [
+  const cases: readonly (readonly [
+    reason: string,
+    hex: readonly (readonly [string, number, boolean] | 'lost')[],
+    frames: readonly string[],
+  ])[] = [
     ['the end of a frame', [['41 80', 1, false], 'lost', ['41 9b', 2, true]], ['419b']],
-    ['the beginning of a frame', [['41 80', 1, true], 'lost', ['41 1b', 2, true], ['41 9c', 3, true]], ['4180', '419c']],
+    [
+      'the beginning of a frame',
+      [['41 80', 1, true], 'lost', ['41 1b', 2, true], ['41 9c', 3, true]],
+      ['4180', '419c'],
+    ],
     ['the middle of a frame', [['7c 81 80', 1, false], 'lost', ['7c 41 33', 1, true], ['41 9c', 2, true]], ['419c']],
     ['whole frames', [['41 80', 1, true], 'lost', ['41 9c', 4, true]], ['4180', '419c']],
-    ['a fragment that begins no frame', [['41 80', 1, true], 'lost', ['7c 81 1f', 2, false], ['7c 41 33', 2, true], ['41 9c', 3, true]], ['4180', '419c']],
+    [
+      'a fragment that begins no frame',
+      [['41 80', 1, true], 'lost', ['7c 81 1f', 2, false], ['7c 41 33', 2, true], ['41 9c', 3, true]],
+      ['4180', '419c'],
+    ],
   ];
   for (const [reason, steps, expected] of cases) {
     const { depacketizer, frames, out } = take('H264');
@@ -67,7 +107,11 @@ test('H.264: after a loss what may not be whole is left out', (t) => {
       if (step === 'lost') depacketizer.lose();
       else depacketizer.push(packet(step[0], { timestamp: step[1], marker: step[2] }));
     }
-    t.deepEqual(frames(), expected.map((nal) => hexNals(nal)), reason);
+    t.deepEqual(
+      frames(),
+      expected.map((nal) => hexNals(nal)),
+      reason,
+    );
     t.true(out.includes('packets did not come'), reason);
   }
 });
@@ -125,8 +169,21 @@ test('VP8: frames come back; the forms of the descriptor (RFC 7741 section 4.2)'
   const frames = [1, 1196, 1197, 30_000].map((size) => ({ track: videoOf('VP8'), key: true, data: randomBytes(size) }));
   const { depacketizer, out } = take('VP8');
   for (const one of sent(frames)) depacketizer.push(one);
-  t.deepEqual(out, frames.map(({ data }, i) => [data, i * 3000]));
-  for (const descriptor of ['10', '90 00', '90 80 11', '90 80 8011', '90 40 22', '90 20 22', '90 10 22', '90 f0 8011 22 33', 'b0 00']) {
+  t.deepEqual(
+    out,
+    frames.map(({ data }, i) => [data, i * 3000]),
+  );
+  for (const descriptor of [
+    '10',
+    '90 00',
+    '90 80 11',
+    '90 80 8011',
+    '90 40 22',
+    '90 20 22',
+    '90 10 22',
+    '90 f0 8011 22 33',
+    'b0 00',
+  ]) {
     out.length = 0;
     depacketizer.push(packet(`${descriptor} aabb`, { timestamp: 1 }));
     depacketizer.push(packet('00 cc', { timestamp: 1, marker: true }));
@@ -140,12 +197,26 @@ test('VP8: frames come back; the forms of the descriptor (RFC 7741 section 4.2)'
 });
 
 test('VP9: frames come back; the forms of the descriptor (RFC 9628 section 4.2)', (t) => {
-  const frames = [5000, 1, 1197, 20_000].map((size, i) => ({ track: videoOf('VP9'), key: i === 0, data: randomBytes(size) }));
+  const frames = [5000, 1, 1197, 20_000].map((size, i) => ({
+    track: videoOf('VP9'),
+    key: i === 0,
+    data: randomBytes(size),
+  }));
   const { depacketizer, out } = take('VP9');
   for (const one of sent(frames)) depacketizer.push(one);
-  t.deepEqual(out, frames.map(({ data }, i) => [data, i * 3000]));
+  t.deepEqual(
+    out,
+    frames.map(({ data }, i) => [data, i * 3000]),
+  );
   for (const descriptor of [
-    '08', '88 11', '88 8011', 'a8 11 20 05', 'b8 11 20', 'f8 8011 20 03 04', '0a 18 0280 0168 01 04 05', '8a 11 38 0140 00b4 0280 0168 02 00 01',
+    '08',
+    '88 11',
+    '88 8011',
+    'a8 11 20 05',
+    'b8 11 20',
+    'f8 8011 20 03 04',
+    '0a 18 0280 0168 01 04 05',
+    '8a 11 38 0140 00b4 0280 0168 02 00 01',
   ]) {
     out.length = 0;
     depacketizer.push(packet(`${descriptor} aabb`, { timestamp: 1 }));
@@ -167,7 +238,10 @@ test('VP9: of spatial layers the lowest, as soon as it is whole', (t) => {
   depacketizer.push(packet('ac 11 05 00 cc', { timestamp: 1, marker: true }));
   depacketizer.push(packet('ac 12 20 00 dd', { timestamp: 2 }));
   depacketizer.push(packet('ac 12 23 00 ee', { timestamp: 2, marker: true }));
-  t.deepEqual(out, [[Buffer.of(0xaa), 1], [Buffer.of(0xdd), 2]]);
+  t.deepEqual(out, [
+    [Buffer.of(0xaa), 1],
+    [Buffer.of(0xdd), 2],
+  ]);
 });
 
 test('AV1: temporal units come back; the forms of the aggregation header', (t) => {
@@ -175,7 +249,10 @@ test('AV1: temporal units come back; the forms of the aggregation header', (t) =
   const { depacketizer, out } = take('AV1');
   const frames = units.map((data, i) => ({ track: videoOf('AV1'), key: i === 0, data }));
   for (const one of sent(frames)) depacketizer.push(one);
-  t.deepEqual(out, units.map((data, i) => [data, i * 3000]));
+  t.deepEqual(
+    out,
+    units.map((data, i) => [data, i * 3000]),
+  );
   const whole = Buffer.from('0a02 bbcc 3203 ddeeff'.replaceAll(' ', ''), 'hex');
   const forms: readonly (readonly string[])[] = [
     ['08 03 08bbcc 04 30ddeeff'],
@@ -188,7 +265,9 @@ test('AV1: temporal units come back; the forms of the aggregation header', (t) =
   ];
   for (const payloads of forms) {
     out.length = 0;
-    payloads.forEach((payload, i) => depacketizer.push(packet(payload, { timestamp: 1 + out.length, marker: i === payloads.length - 1 })));
+    payloads.forEach((payload, i) =>
+      depacketizer.push(packet(payload, { timestamp: 1 + out.length, marker: i === payloads.length - 1 })),
+    );
     t.deepEqual(out, [[whole, 1]], payloads.join());
   }
   // an extension, alone in its packet
@@ -225,8 +304,15 @@ test('a frame of more units than an encoder makes is left out before they are ta
   ] as const;
   for (const [codec, bomb, good] of cases) {
     const { depacketizer, out, frames } = take(codec);
-    for (let i = 0; i < 10; i++) depacketizer.push(packet(i === 0 && codec === 'AV1' ? bomb.replace('00', '08') : bomb, { timestamp: 1, marker: i === 9 }));
-    t.deepEqual(out.map((one) => typeof one), ['string'], codec);
+    for (let i = 0; i < 10; i++)
+      depacketizer.push(
+        packet(i === 0 && codec === 'AV1' ? bomb.replace('00', '08') : bomb, { timestamp: 1, marker: i === 9 }),
+      );
+    t.deepEqual(
+      out.map((one) => typeof one),
+      ['string'],
+      codec,
+    );
     depacketizer.push(packet(good, { timestamp: 2, marker: true }));
     t.is(frames().length, 1, codec);
   }
@@ -236,14 +322,22 @@ test('a picture of many slices, each in fragments, is taken', (t) => {
   const { depacketizer, frames } = take('H264');
   for (let i = 0; i < 3000; i++) {
     const edge = i % 3 === 0 ? '80' : i % 3 === 2 ? '40' : '00';
-    depacketizer.push(packet(`7c ${(Number.parseInt(edge, 16) | 5).toString(16).padStart(2, '0')} ${i === 0 ? '88' : '11'}`, { timestamp: 1, marker: i === 2999 }));
+    depacketizer.push(
+      packet(`7c ${(Number.parseInt(edge, 16) | 5).toString(16).padStart(2, '0')} ${i === 0 ? '88' : '11'}`, {
+        timestamp: 1,
+        marker: i === 2999,
+      }),
+    );
   }
   t.is(frames().length, 1);
 });
 
 test('a frame of more pieces than any picture has is dropped, and its rest with it', (t) => {
   const pieces = 20_000;
-  for (const [encoding, one] of [['H264', `18${'000167'.repeat(pieces)}`], ['AV1', `08${'0132'.repeat(pieces)}`]] as const) {
+  for (const [encoding, one] of [
+    ['H264', `18${'000167'.repeat(pieces)}`],
+    ['AV1', `08${'0132'.repeat(pieces)}`],
+  ] as const) {
     const { depacketizer, out, frames } = take(encoding);
     depacketizer.push(packet(one, { timestamp: 0 }));
     depacketizer.push(packet(one, { timestamp: 0, marker: true }));
@@ -255,6 +349,10 @@ test('a frame of more pieces than any picture has is dropped, and its rest with 
 test('what is interleaved, or no payload format, is refused', (t) => {
   const sink = { frame: () => t.fail(), damaged: () => t.fail(), configuration: () => t.fail() };
   for (const [encoding, parameters] of [
-    ['H264', { 'packetization-mode': '2' }], ['H265', { 'sprop-max-don-diff': '1' }], ['JPEG', {}], ['', {}],
-  ] as const) t.throws(() => createDepacketizer({ encoding, clockRate: 90_000, parameters }, sink), { instanceOf: RtpError });
+    ['H264', { 'packetization-mode': '2' }],
+    ['H265', { 'sprop-max-don-diff': '1' }],
+    ['JPEG', {}],
+    ['', {}],
+  ] as const)
+    t.throws(() => createDepacketizer({ encoding, clockRate: 90_000, parameters }, sink), { instanceOf: RtpError });
 });

@@ -42,18 +42,33 @@ async function guarded(t: ExecutionContext, windows: readonly Window[] | undefin
   };
 }
 
-const ack = (socket: number, sequence: number, ...rest: number[]): Buffer => control(CONTROL.ack, socket, sequence, ...(rest.length > 0 ? rest : ACK_TAIL));
+const ack = (socket: number, sequence: number, ...rest: number[]): Buffer =>
+  control(CONTROL.ack, socket, sequence, ...(rest.length > 0 ? rest : ACK_TAIL));
 
 test('what sane peers send comes through', async (t) => {
   const passes = await guarded(t, [{ socket: 77, first: 5000 }]);
   const sane = [
-    handshake({ type: INDUCTION }), handshake({}), handshake({ sequence: 0 }), handshake({ sequence: 0x7fff_ffff }),
-    handshake({ packetBytes: 1360 }), handshake({ window: 25_600 }), handshake({ window: 100_000 }),
-    data(5, 9, Buffer.alloc(1316)), data(5, 9, Buffer.alloc(0)),
-    control(CONTROL.keepAlive, 9, 0), control(CONTROL.shutdown, 9, 0), control(CONTROL.ackAck, 9, 0), control(0x7fff, 9, 1, 2, 3),
-    control(CONTROL.dropRequest, 9, 10, 10), control(CONTROL.dropRequest, 9, 0x7fff_fff0, 10),
-    ack(77, 5000), ack(77, 5001), ack(77, 5000 + WINDOW_NUMBERS - 1), ack(77, 5001, 1, 1, 1),
-    control(CONTROL.nak, 77, 5001), control(CONTROL.nak, 77, 0x8000_0000 + 5001, 5010),
+    handshake({ type: INDUCTION }),
+    handshake({}),
+    handshake({ sequence: 0 }),
+    handshake({ sequence: 0x7fff_ffff }),
+    handshake({ packetBytes: 1360 }),
+    handshake({ window: 25_600 }),
+    handshake({ window: 100_000 }),
+    data(5, 9, Buffer.alloc(1316)),
+    data(5, 9, Buffer.alloc(0)),
+    control(CONTROL.keepAlive, 9, 0),
+    control(CONTROL.shutdown, 9, 0),
+    control(CONTROL.ackAck, 9, 0),
+    control(0x7fff, 9, 1, 2, 3),
+    control(CONTROL.dropRequest, 9, 10, 10),
+    control(CONTROL.dropRequest, 9, 0x7fff_fff0, 10),
+    ack(77, 5000),
+    ack(77, 5001),
+    ack(77, 5000 + WINDOW_NUMBERS - 1),
+    ack(77, 5001, 1, 1, 1),
+    control(CONTROL.nak, 77, 5001),
+    control(CONTROL.nak, 77, 0x8000_0000 + 5001, 5010),
   ];
   for (const packet of sane) t.true(await passes(packet), packet.toString('hex', 0, 60));
 });
@@ -61,23 +76,51 @@ test('what sane peers send comes through', async (t) => {
 test('what harms libsrt does not', async (t) => {
   const passes = await guarded(t, [{ socket: 77, first: 5000 }]);
   const harmful = [
-    Buffer.alloc(0), Buffer.alloc(15), handshake({}).subarray(0, 60),
-    handshake({ sequence: 0x8000_0000 }), handshake({ packetBytes: 0 }), handshake({ packetBytes: 76 }), handshake({ packetBytes: 0xffff_ffff }),
-    handshake({ window: 0 }), handshake({ window: 1 }), handshake({ window: 0x7fff_ffff }), handshake({ window: 0xffff_fff0 }),
-    handshake({ type: 0 }), handshake({ type: 1400 }), handshake({ type: 0xffff_fffe }),
-    ack(77, 4999), ack(77, 5000 + WINDOW_NUMBERS), ack(77, 5000 + 2 ** 30 - 2), ack(77, 0x8000_1388), ack(78, 5001), ack(76, 5001),
-    control(CONTROL.ack, 77, 5001), ack(77, 5001, ...ACK_TAIL, 1, 1),
-    ack(77, 5001, 60_000_000, 1, 1), ack(77, 5001, 1, 60_000_000, 1), ack(77, 5001, 0xffff_ffff, 1, 1),
-    control(CONTROL.nak, 78, 5001), control(CONTROL.nak, 77, 4000), control(CONTROL.nak, 77),
-    control(CONTROL.dropRequest, 9, 1, 0x7fff_fffe), control(CONTROL.dropRequest, 9, 10, 9), control(CONTROL.dropRequest, 9, 0x8000_0001, 10),
-    control(CONTROL.dropRequest, 9, 10), control(CONTROL.congestion, 9, 0), control(CONTROL.peerError, 9, 0), control(0x1234, 9, 0),
+    Buffer.alloc(0),
+    Buffer.alloc(15),
+    handshake({}).subarray(0, 60),
+    handshake({ sequence: 0x8000_0000 }),
+    handshake({ packetBytes: 0 }),
+    handshake({ packetBytes: 76 }),
+    handshake({ packetBytes: 0xffff_ffff }),
+    handshake({ window: 0 }),
+    handshake({ window: 1 }),
+    handshake({ window: 0x7fff_ffff }),
+    handshake({ window: 0xffff_fff0 }),
+    handshake({ type: 0 }),
+    handshake({ type: 1400 }),
+    handshake({ type: 0xffff_fffe }),
+    ack(77, 4999),
+    ack(77, 5000 + WINDOW_NUMBERS),
+    ack(77, 5000 + 2 ** 30 - 2),
+    ack(77, 0x8000_1388),
+    ack(78, 5001),
+    ack(76, 5001),
+    control(CONTROL.ack, 77, 5001),
+    ack(77, 5001, ...ACK_TAIL, 1, 1),
+    ack(77, 5001, 60_000_000, 1, 1),
+    ack(77, 5001, 1, 60_000_000, 1),
+    ack(77, 5001, 0xffff_ffff, 1, 1),
+    control(CONTROL.nak, 78, 5001),
+    control(CONTROL.nak, 77, 4000),
+    control(CONTROL.nak, 77),
+    control(CONTROL.dropRequest, 9, 1, 0x7fff_fffe),
+    control(CONTROL.dropRequest, 9, 10, 9),
+    control(CONTROL.dropRequest, 9, 0x8000_0001, 10),
+    control(CONTROL.dropRequest, 9, 10),
+    control(CONTROL.congestion, 9, 0),
+    control(CONTROL.peerError, 9, 0),
+    control(0x1234, 9, 0),
   ];
   for (const packet of harmful) t.false(await passes(packet), packet.toString('hex', 0, 60));
 });
 
 test('windows of many sockets are told apart, and begin anew behind the last number', async (t) => {
   for (const count of [1, 2, 3, 64, 255, 1000]) {
-    const windows = Array.from({ length: count }, (_, i) => ({ socket: 10_000 + 2 * i, first: (0x7fff_ff00 + i * 2 ** 20) % 2 ** 31 }));
+    const windows = Array.from({ length: count }, (_, i) => ({
+      socket: 10_000 + 2 * i,
+      first: (0x7fff_ff00 + i * 2 ** 20) % 2 ** 31,
+    }));
     const passes = await guarded(t, windows);
     for (const { socket, first } of windows.filter((_, i) => i % 37 === 0 || i === count - 1)) {
       t.true(await passes(ack(socket, (first + 1000) % 2 ** 31)), `${count}: ${socket}`);

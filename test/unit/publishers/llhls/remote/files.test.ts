@@ -2,7 +2,14 @@ import { gunzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import type { LlhlsSetup } from '../../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
-import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  AVC_HIGH,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../../../support/packets.ts';
 import { RedisServer } from '../../../../support/redis.ts';
 import { until } from '../../../../support/until.ts';
 
@@ -21,21 +28,31 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}, gop = 60) {
 }
 
 /** Asks again where the owner was so late that it was taken for silent: then a player is told what is known. */
-const untilOverdue = (node: LlhlsNode, url: string) => until('it is overdue', async () => {
-  const answer = await node.get(url);
-  return answer.statusCode === 503 && answer;
-});
+const untilOverdue = (node: LlhlsNode, url: string) =>
+  until('it is overdue', async () => {
+    const answer = await node.get(url);
+    return answer.statusCode === 503 && answer;
+  });
 
 const uris = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, uri]) => uri as string);
 const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('/'))}/${name}`;
 const media = ({ asked }: LlhlsNode) => asked.filter((path) => path.includes('/media/'));
 
 test('every file of a stream is the same on every node, with the same headers', async (t) => {
-  const { a, b, c, advance } = await live(t, { llhls: { segmentCount: 8, crossDomains: { url: ['*'] }, cacheControl: { segmentMaxAge: 9, partialSegmentMaxAge: 8 } } });
+  const { a, b, c, advance } = await live(t, {
+    llhls: {
+      segmentCount: 8,
+      crossDomains: { url: ['*'] },
+      cacheControl: { segmentMaxAge: 9, partialSegmentMaxAge: 8 },
+    },
+  });
   advance(18.1);
   const headers = { origin: 'http://somewhere' };
   const same = async (url: string, more: Record<string, string> = {}) => {
-    const [own, ...others] = await Promise.all([a.get(url, { ...headers, ...more }), ...[b, c].map((node) => node.get(url, { ...headers, ...more }))]);
+    const [own, ...others] = await Promise.all([
+      a.get(url, { ...headers, ...more }),
+      ...[b, c].map((node) => node.get(url, { ...headers, ...more })),
+    ]);
     for (const other of others) {
       t.is(other.statusCode, own.statusCode, url);
       t.deepEqual(other.rawPayload, own.rawPayload, url);
@@ -51,17 +68,26 @@ test('every file of a stream is the same on every node, with the same headers', 
     t.regex((await same(`${url}?_HLS_skip=YES`)).body, /SKIPPED-SEGMENTS/);
     t.notRegex((await same(`${url}?_HLS_legacy=YES`)).body, /PART/);
     t.is((await same(`${url}?_HLS_msn=8&_HLS_part=0`)).headers['cache-control'], 'max-age=60');
-    for (const name of uris(list.body, /(?:MAP|PART):.*URI="([^"]+)"/g)) t.is((await same(sibling(url, name))).statusCode, 200);
+    for (const name of uris(list.body, /(?:MAP|PART):.*URI="([^"]+)"/g))
+      t.is((await same(sibling(url, name))).statusCode, 200);
     const [segment = ''] = uris(list.body, /^(seg_.*)$/gm);
     t.is((await same(sibling(url, segment))).headers['cache-control'], 'max-age=9');
     t.is((await same(sibling(url, segment), { range: 'bytes=5-20' })).statusCode, 206);
     t.is((await same(sibling(url, segment), { range: 'bytes=999999-' })).statusCode, 416);
-    for (const query of ['_HLS_msn=99', '_HLS_part=1', '_HLS_msn=x']) t.is((await same(`${url}?${query}`)).statusCode, 400);
-    for (const name of ['seg_0_99_video_x_llhls.m4s', 'chunklist_9_video_x_llhls.m3u8', 'other.m4s']) t.is((await same(sibling(url, name))).statusCode, 404);
+    for (const query of ['_HLS_msn=99', '_HLS_part=1', '_HLS_msn=x'])
+      t.is((await same(`${url}?${query}`)).statusCode, 400);
+    for (const name of ['seg_0_99_video_x_llhls.m4s', 'chunklist_9_video_x_llhls.m3u8', 'other.m4s'])
+      t.is((await same(sibling(url, name))).statusCode, 404);
     const head = await b.app.inject({ method: 'HEAD', url: sibling(url, segment) });
     t.like(head, { statusCode: 200, body: '' });
   }
-  for (const path of ['/app/nobody/llhls.m3u8', '/app/stream/other.m3u8', '/app/stream/other.m4s', '/app/stream/chunklist_0_video_x_llhls.m3u8']) await same(path);
+  for (const path of [
+    '/app/nobody/llhls.m3u8',
+    '/app/stream/other.m3u8',
+    '/app/stream/other.m4s',
+    '/app/stream/chunklist_0_video_x_llhls.m3u8',
+  ])
+    await same(path);
 });
 
 test('the legacy form is the one of the owner, whatever is asked for at the same time', async (t) => {
@@ -88,7 +114,11 @@ test('media is fetched once for a node, however many ask and however often', asy
   const [url = ''] = await b.children();
   const [name = ''] = uris((await b.get(url)).body, /^(seg_.*)$/gm);
   const all = await Promise.all(Array.from({ length: 50 }, () => b.get(sibling(url, name))));
-  t.true(all.every(({ statusCode, rawPayload }) => statusCode === 200 && rawPayload.equals(all[0]?.rawPayload ?? Buffer.alloc(0))));
+  t.true(
+    all.every(
+      ({ statusCode, rawPayload }) => statusCode === 200 && rawPayload.equals(all[0]?.rawPayload ?? Buffer.alloc(0)),
+    ),
+  );
   await b.get(sibling(url, name), { range: 'bytes=0-9' });
   t.is(media(b).length, 1);
 });
@@ -123,7 +153,8 @@ test('a part that was hinted at is held through the hop; one that does not come 
   const { a, b, advance, output } = await live(t);
   advance(3.1);
   const url = (await b.children())[1] as string;
-  const hintOf = async () => sibling(url, uris((await a.get(url)).body, /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g)[0] as string);
+  const hintOf = async () =>
+    sibling(url, uris((await a.get(url)).body, /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g)[0] as string);
   const hint = await hintOf();
   const held = Promise.all(Array.from({ length: 10 }, () => b.get(hint)));
   await until('it is asked for', () => media(b).length > 0);
@@ -185,7 +216,11 @@ test('OriginMode: no tokens, on any node, and no file of a stream of the same na
   await untilKnown(b, a);
   const [video, audio] = [videoTrack(), audioTrack()];
   output.setTracks([video, audio]);
-  for (const packet of interleaved(videoPackets(video, { to: 3.1, gop: 60, bytes: 222 }), audioPackets(audio, { to: 3.1 }))) output.write(packet);
+  for (const packet of interleaved(
+    videoPackets(video, { to: 3.1, gop: 60, bytes: 222 }),
+    audioPackets(audio, { to: 3.1 }),
+  ))
+    output.write(packet);
   t.is((await b.get(url)).statusCode, 200);
   const [own, other] = await Promise.all([a.get(segment), b.get(segment)]);
   t.is(own.statusCode, 200);

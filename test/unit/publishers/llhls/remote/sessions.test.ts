@@ -91,7 +91,10 @@ test('MaxConnection holds for all nodes together', async (t) => {
 });
 
 test('the name of a session is one for all nodes', async (t) => {
-  const { a, b, c, output, application } = await live(t).then((nodes) => ({ ...nodes, application: nodes.a.application }));
+  const { a, b, c, output, application } = await live(t).then((nodes) => ({
+    ...nodes,
+    application: nodes.a.application,
+  }));
   const named = `${MASTER}?session=somebody`;
   const [first = ''] = await b.children(named);
   t.is((await b.get(first)).statusCode, 200);

@@ -90,10 +90,12 @@ test('a request that is on its way to a silent owner ends when the publisher com
   await untilOld(b, url);
   const held = b.get(next);
   input.close('the connection was lost');
-  const { output } = await until('the name is free', () => b.goLive(TRACKS).catch((error: unknown) => {
-    if (error instanceof KilnError && error.code === 'streamExists') return undefined;
-    throw error;
-  }));
+  const { output } = await until('the name is free', () =>
+    b.goLive(TRACKS).catch((error: unknown) => {
+      if (error instanceof KilnError && error.code === 'streamExists') return undefined;
+      throw error;
+    }),
+  );
   t.like(await held, { statusCode: 200, body }, 'it is told to ask again');
   feeder(output)(3.1);
   t.is((await b.get(next)).statusCode, 200);
