@@ -57,7 +57,9 @@ async function systemCalls(set: string): Promise<string[]> {
     .slice(1)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
-  return (await Promise.all(names.map((name) => (name.startsWith('@') ? systemCalls(name) : [name])))).flat();
+  return (
+    await Promise.all(names.map((name) => (name.startsWith('@') ? systemCalls(name) : Promise.resolve([name]))))
+  ).flat();
 }
 
 ofSystemd('the unit lets Node have memory protection keys, and kills nobody for a system call', async (t) => {

@@ -42,7 +42,7 @@ const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('
 /** An answer that is not there yet, and whether it has come. */
 function pending<T>(promise: Promise<T>): { done: boolean; promise: Promise<T> } {
   const state = { done: false, promise };
-  promise.then(() => (state.done = true));
+  void promise.then(() => (state.done = true));
   return state;
 }
 
