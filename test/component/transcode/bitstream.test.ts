@@ -12,7 +12,7 @@ import { isMedia, type MediaTrack } from '../../../src/core/track.ts';
 import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/transcode/bitstream.ts';
 import type { Encoding } from '../../../src/transcode/encoding.ts';
 import { nutStreamOf } from '../../../src/transcode/nut-stream.ts';
-import { box, samples, seeded, vector } from '../codecs/vectors.ts';
+import { box, samples, seeded, vector } from '../../unit/codecs/vectors.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { audioTrack, videoTrack } from '../../support/packets.ts';
 

@@ -8,8 +8,8 @@ import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { raisedRate } from '../../../src/transcode/rate-watch.ts';
 import { videoTrack } from '../../support/packets.ts';
 import { until } from '../../support/until.ts';
-import { RTMP, Sink, vhostConfig } from '../core/support.ts';
-import { looped, makeClip, secondsOf, videoEncoding } from './sources.ts';
+import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
+import { looped, makeClip, secondsOf, videoEncoding } from '../../unit/transcode/sources.ts';
 
 const log = createLogger('silent');
 const EVERY_MS = 5000;

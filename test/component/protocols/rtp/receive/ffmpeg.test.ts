@@ -7,7 +7,7 @@ import { STATIC_FORMATS } from '../../../../../src/protocols/rtp/receive/format.
 import { RtpReceiver } from '../../../../../src/protocols/rtp/receive/receiver.ts';
 import { parseRtp } from '../../../../../src/protocols/rtp/receive/packet.ts';
 import { until } from '../../../../support/until.ts';
-import { ivfFrames, samples, vector } from '../../../codecs/vectors.ts';
+import { ivfFrames, samples, vector } from '../../../../unit/codecs/vectors.ts';
 
 /** Of so many bytes that most frames take several, and of one that a transport stream packet fits. */
 const SMALL = 150;

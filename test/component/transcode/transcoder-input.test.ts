@@ -2,8 +2,16 @@ import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { until } from '../../support/until.ts';
-import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
-import { audioEncoding, looped, makeClip, pictureAndSound, Taken, videoEncoding, type Clip } from './sources.ts';
+import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from '../../unit/transcode/rig.ts';
+import {
+  audioEncoding,
+  looped,
+  makeClip,
+  pictureAndSound,
+  Taken,
+  videoEncoding,
+  type Clip,
+} from '../../unit/transcode/sources.ts';
 
 const clip = makeClip({ width: 160, height: 90, rate: 10 });
 

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { findProgram } from '../../../deploy/cluster/program.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { configOf, LEAST, read, ROOT, srtPorts, STOP_S } from './support.ts';
+import { configOf, LEAST, read, ROOT, srtPorts, STOP_S } from '../../unit/deploy/support.ts';
 
 const run = promisify(execFile);
 const SERVICE = read('deploy/kiln@.service');

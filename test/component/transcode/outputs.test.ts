@@ -4,7 +4,7 @@ import type { OutputStream } from '../../../src/core/stream.ts';
 import { createLogger } from '../../../src/log.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
-import { AUDIO, RTMP, Sink, VIDEO, audio, vhostConfig, video } from '../core/support.ts';
+import { AUDIO, RTMP, Sink, VIDEO, audio, vhostConfig, video } from '../../unit/core/support.ts';
 
 const log = createLogger('silent');
 

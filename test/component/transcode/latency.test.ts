@@ -1,7 +1,7 @@
 import test from 'ava';
 import { until } from '../../support/until.ts';
 import { audioJob, changed, FFMPEGS, imageJob, PICTURE, recordSource, SOUND, videoJob } from './command-support.ts';
-import { startWork, type Recording } from './run-command.ts';
+import { startWork, type Recording } from '../../unit/transcode/run-command.ts';
 
 let source: Recording;
 test.before(async () => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { demuxTs, encodeTs, PATTERN, TONE, X264 } from '../../../support/ts-media.ts';
-import { seeded } from '../../codecs/vectors.ts';
+import { seeded } from '../../../unit/codecs/vectors.ts';
 
 const ROUNDS = 60;
 

@@ -4,7 +4,7 @@ import { parse } from 'sdp-transform';
 import { KilnError } from '../../../../src/errors.ts';
 import { parseRemoteDescription } from '../../../../src/webrtc/remote-description.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
-import { seeded } from '../../codecs/vectors.ts';
+import { seeded } from '../../../unit/codecs/vectors.ts';
 import { until } from '../../../support/until.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
 

@@ -5,14 +5,14 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
-import { seeded } from '../codecs/vectors.ts';
+import { seeded } from '../../unit/codecs/vectors.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { processTree } from '../../support/load/usage.ts';
 import { standStillBeforeTimers } from '../../support/stand-still.ts';
 import { until } from '../../support/until.ts';
-import { BEEPS, skewedClocks } from './clocks.ts';
-import { killChildren } from './kills.ts';
-import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from './rig.ts';
+import { BEEPS, skewedClocks } from '../../unit/transcode/clocks.ts';
+import { killChildren } from '../../unit/transcode/kills.ts';
+import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from '../../unit/transcode/rig.ts';
 import {
   audioEncoding,
   looped,
@@ -22,7 +22,7 @@ import {
   Taken,
   videoEncoding,
   type Clip,
-} from './sources.ts';
+} from '../../unit/transcode/sources.ts';
 
 const KILLS = 8;
 /** So small that what is fed ahead goes into pipes: a queue that does not get shorter is left out. */

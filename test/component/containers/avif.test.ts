@@ -9,7 +9,7 @@ import { BitstreamError } from '../../../src/codecs/bits.ts';
 import { avifFile } from '../../../src/containers/avif.ts';
 import { launchBrowser } from '../../support/browser.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
-import { box, samples, seeded, vector } from '../codecs/vectors.ts';
+import { box, samples, seeded, vector } from '../../unit/codecs/vectors.ts';
 
 const run = promisify(execFile);
 const unit = (name: string) => av1.canonicalize(samples(vector(name))[0] as Buffer);

@@ -14,7 +14,7 @@ import {
   timesOf,
   videoJob,
 } from './command-support.ts';
-import { commandFor, runWork, type Output, type Recording } from './run-command.ts';
+import { commandFor, runWork, type Output, type Recording } from '../../unit/transcode/run-command.ts';
 
 const TRACKS = [PICTURE, SOUND];
 let source: Recording;

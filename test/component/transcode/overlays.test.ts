@@ -17,8 +17,8 @@ import { Overlays } from '../../../src/transcode/overlays.ts';
 import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { freePorts } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
-import { VIDEO } from '../core/support.ts';
-import { recordNut, runWork } from './run-command.ts';
+import { VIDEO } from '../../unit/core/support.ts';
+import { recordNut, runWork } from '../../unit/transcode/run-command.ts';
 
 const run = promisify(execFile);
 const PICTURE = { width: 160, height: 90 };

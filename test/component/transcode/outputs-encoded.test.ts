@@ -11,8 +11,8 @@ import { createLogger } from '../../../src/log.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { until } from '../../support/until.ts';
-import { RTMP, Sink, vhostConfig } from '../core/support.ts';
-import { makeClip, secondsOf } from './sources.ts';
+import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
+import { makeClip, secondsOf } from '../../unit/transcode/sources.ts';
 
 const clip = makeClip({ width: 160, height: 90, seconds: 2 });
 /** Of the clip: its sound begins in front of its picture. */

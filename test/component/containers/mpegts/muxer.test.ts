@@ -12,7 +12,7 @@ import { codedPackets, tracksOf, type Coded } from '../../../support/coded-packe
 import { decode } from '../../../support/decoder.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from '../../../support/packets.ts';
 import { analyse, type TsAnalysis } from '../../../support/ts-analyser.ts';
-import { seeded } from '../../codecs/vectors.ts';
+import { seeded } from '../../../unit/codecs/vectors.ts';
 
 const WRAP = 2 ** 33;
 /** Streams begin at 0; times are so much later, for the PCR is in front of them. */

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { readExtraOptions } from '../../../../src/transcode/encoders/extra-options.ts';
 import { FFMPEGS, PICTURE, recordSource, videoJob } from '../command-support.ts';
-import { commandFor, runWork } from '../run-command.ts';
+import { commandFor, runWork } from '../../../unit/transcode/run-command.ts';
 
 test('options are pairs between colons, and blanks around them are none of them', (t) => {
   t.deepEqual(readExtraOptions('aq-mode=2: deblock = -1,-1 :ref=3:no-psy', 'libx264'), {
