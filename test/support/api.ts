@@ -119,9 +119,10 @@ export async function apiOptions(
 /** The management API on an instance that does not listen. */
 export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = {}, registry = sampleRegistry()) {
   const app = Fastify();
-  await app.register(apiRoutes(await apiOptions(config, registry)));
+  const options = await apiOptions(config, registry);
+  await app.register(apiRoutes(options));
   t.teardown(() => app.close());
-  return { app, registry, call: caller(app) };
+  return { app, registry, options, call: caller(app) };
 }
 
 export function basic(credentials: string): string {
