@@ -108,7 +108,7 @@ export class Heartbeat {
     const downs = this.#downs;
     try {
       connection.probe();
-      const beat = await nodes.beat(config.position);
+      const beat = await nodes.beat(config.version);
       // before anything that takes its time
       await leases.renew();
       await this.#follow(beat);
@@ -131,7 +131,7 @@ export class Heartbeat {
       beat.open !== this.#open ||
       this.#state === 'degraded' ||
       beat.claimsRevision !== table.revision ||
-      beat.configRevision !== config.position.revision;
+      beat.configRevision !== config.version.revision;
     if (this.#state === 'degraded') table.forget();
     if (moved) await this.pull();
     this.#followDrain();
@@ -146,7 +146,7 @@ export class Heartbeat {
 
   async #pullNow(): Promise<void> {
     const { connection, config, table } = this.#options;
-    const { epoch, revision } = config.position;
+    const { epoch, revision } = config.version;
     const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision]);
     const [id, open, claims, entries] = reply as PullReply;
     this.#epoch = Number(id);

@@ -227,7 +227,7 @@ export class DynamicConfig {
       const made = this.#writable(vhost).applications.has(config.name);
       if (made || this.#writer.revision(joinKey(vhost, config.name)) > 0)
         throw kilnError('applicationExists', vhost, config.name);
-      await this.#writer.write([create(vhost, config)]);
+      await this.#writer.write([create(vhost, config)], [this.#writer.expected(joinKey(vhost))]);
       return this.#registry.vhost(vhost).application(config.name);
     });
   }
@@ -239,7 +239,8 @@ export class DynamicConfig {
   /** Stores an application's new configuration, which restarts it. One made on demand is an ordinary one from then on. */
   async #replace(vhost: string, config: ApplicationConfig): Promise<void> {
     const key = joinKey(vhost, config.name);
-    await this.#writer.write([{ key, value: documentOf(config) as Json, seen: this.#writer.revision(key) }]);
+    const change = { key, value: documentOf(config) as Json, seen: this.#writer.revision(key) };
+    await this.#writer.write([change], [this.#writer.expected(joinKey(vhost))]);
   }
 
   /** @throws vhostNotFound, vhostReadOnly */
