@@ -228,7 +228,7 @@ export class DynamicConfig {
       const made = this.#writable(vhost).applications.has(config.name);
       if (made || this.#writer.revision(joinKey(vhost, config.name)) > 0)
         throw kilnError('applicationExists', vhost, config.name);
-      await this.#writer.write([create(vhost, config)]);
+      await this.#writer.write([create(vhost, config)], [this.#writer.expected(joinKey(vhost))]);
       return this.#registry.vhost(vhost).application(config.name);
     });
   }
@@ -244,7 +244,8 @@ export class DynamicConfig {
   async #replace(vhost: string, present: ApplicationConfig, wanted: ApplicationConfig): Promise<void> {
     if (isDeepStrictEqual(present, wanted)) return;
     const key = joinKey(vhost, wanted.name);
-    await this.#writer.write([{ key, value: documentOf(wanted) as Json, seen: this.#writer.revision(key) }]);
+    const change = { key, value: documentOf(wanted) as Json, seen: this.#writer.revision(key) };
+    await this.#writer.write([change], [this.#writer.expected(joinKey(vhost))]);
   }
 
   /** @throws vhostNotFound, applicationNotFound, profileNotFound */

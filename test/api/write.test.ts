@@ -539,6 +539,9 @@ test('an application that is created while a publisher demands it of the templat
   let demand = (): void => {};
   const store: ConfigStore = {
     stale: false,
+    get position() {
+      return inner.position;
+    },
     entries: () => inner.entries(),
     sync: () => inner.sync(),
     listen: (listener) => inner.listen(listener),
