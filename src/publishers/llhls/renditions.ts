@@ -114,9 +114,9 @@ export class Renditions implements Package, RenditionContext {
     this.#start.wake();
   }
 
-  update({ tracks }: OutputStream): void {
+  update({ tracks, input }: OutputStream): void {
     this.#interrupted = false;
-    const added = this.#segmenter.setTracks(tracks);
+    const added = this.#segmenter.setTracks(tracks, input.arrival);
     for (const [id, rendition] of this.#all) {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
