@@ -32,6 +32,7 @@ export class Passthrough {
     if (present !== undefined) return;
     this.#input.read({ packet: (packet) => output.write(packet) });
     this.#application.announce(output);
+    this.#application.outputsMade(this.#input);
   }
 }
 
