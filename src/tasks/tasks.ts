@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ConflictError, joinKey, type Cluster, type Json, type NodeRow } from '#cluster';
+import { ConflictError, joinKey, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
@@ -140,6 +140,11 @@ export class Tasks {
     await this.#slots.get(key)?.over;
     if (was) await this.#untilEnded(name);
     return was;
+  }
+
+  /** Who has a task of a kind that this node knows, as far as it has heard. */
+  owner(name: TaskName): Owner | undefined {
+    return this.#slots.get(taskKey(name))?.owner;
   }
 
   /** How the tasks of this node say that they go, by id: those of a kind in an application that run here. */
