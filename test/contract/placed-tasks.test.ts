@@ -83,3 +83,22 @@ test('the tasks of a node that does not answer are of unknown state until it is 
   await b.tasks.close();
   await until('it runs here', async () => a.kind.running.has('one') && (await state()) === 'running');
 });
+
+test('a task that is deleted while it is being created is there afterwards, and runs, or is not', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await open(t, redis, { a: true, b: true });
+  for (let n = 0; n < 15; n++) {
+    const name = fakeName('one');
+    const [created] = await Promise.allSettled([
+      a.everywhere.create(name, { does: 'wait' }, KEPT),
+      b.everywhere.remove(name),
+      a.everywhere.remove(name),
+    ]);
+    t.is(created.status, 'fulfilled');
+    await Promise.all([a, b].map(({ cluster }) => cluster.config.sync()));
+    const isDefined = a.tasks.definitions.get(name) !== undefined;
+    t.is(b.tasks.definitions.get(name) !== undefined, isDefined);
+    t.is(a.kind.running.size + b.kind.running.size, isDefined ? 1 : 0);
+    t.is(await a.everywhere.remove(name), isDefined);
+  }
+});
