@@ -29,8 +29,18 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   const others = new OtherNodes(cluster);
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, log });
-  const tasks = new Tasks({ cluster, registry, directory, log });
-  const { pulls, maps, demand } = openPulling({ config, registry, cluster, names, directory, calls, tasks, log });
+  const tasks = new Tasks({ cluster, registry, log });
+  const { pulls, maps, demand } = openPulling({
+    config,
+    registry,
+    cluster,
+    names,
+    directory,
+    calls,
+    others,
+    tasks,
+    log,
+  });
   registry.demand = demand.application;
   const find: FindOutput = async (application, name, query) => {
     const relay = await relays.find(application, name);

@@ -194,13 +194,8 @@ export class Server {
     const { log } = this.#options;
     const cluster = await joinCluster(this.#config, this.#options);
     this.#cluster = cluster;
-    const tell = (): void => {
-      const { id } = cluster.self;
-      if (cluster.state === 'connected') log.info({ node: id }, 'connected to the cluster');
-      else log.error({ node: id }, 'the store of the cluster cannot be reached: this node goes on with what it has');
-    };
-    if (this.#config.cluster !== undefined) tell();
-    cluster.events.on('state', tell);
+    if (this.#config.cluster !== undefined && cluster.state === 'connected')
+      log.info({ node: cluster.self.id }, 'connected to the cluster');
     this.registry.draining = cluster.draining;
     cluster.events.on('drain', (draining) => {
       if (this.#leaving) return;

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { ArrivalClock } from './arrival-clock.ts';
 import { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
 import { KickedSessions } from './kicked-sessions.ts';
@@ -151,6 +152,7 @@ export interface InputOptions {
 export class InputStream extends Stream {
   readonly source: Source;
   readonly continuity: Continuity;
+  readonly arrival = new ArrivalClock();
   /** Viewers who stay out, of this stream and of the one that continues it. */
   readonly kicked: KickedSessions;
   readonly isRelay: boolean;
@@ -198,6 +200,11 @@ export class InputStream extends Stream {
     this.#outputs.set(name, output);
     output.once('close', () => this.#outputs.delete(name));
     return output;
+  }
+
+  override write(packet: Packet): void {
+    this.arrival.note(packet);
+    super.write(packet);
   }
 
   override wantKey(): void {

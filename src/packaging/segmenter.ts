@@ -10,7 +10,7 @@ import type { Past, Progress } from './past.ts';
 import { isRefusal, Refusals } from './refusals.ts';
 import { TargetDuration } from './target-duration.ts';
 import { TrackPackager } from './track-packager.ts';
-import { WallTime } from './wall-time.ts';
+import { WallTime, type MediaClock } from './wall-time.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -30,6 +30,7 @@ export interface SegmenterOptions {
 /** A segment without key frames ends here all the same, so that memory stays bounded. */
 export const MAX_SEGMENT_SECONDS = 30;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+const NO_CLOCK: MediaClock = { at: () => Infinity };
 
 /**
  * Cuts the tracks of one stream. Segments begin at the key frames of the picture whose key frames are the
@@ -50,7 +51,7 @@ export class Segmenter<Data = Buffer> {
   #firstMsn: number;
   #leaders: readonly TrackPackager<Data>[] = [];
   #started = false;
-  readonly #wallTime = new WallTime();
+  #clock: MediaClock = NO_CLOCK;
   #cut: Cut | undefined;
   #shift = 0;
   /** Of the first picture that could not begin the stream. */
@@ -93,9 +94,11 @@ export class Segmenter<Data = Buffer> {
 
   /**
    * Tells which tracks there are.
+   * @param clock when their media arrived; what is packaged counts as arriving now, where that is not known
    * @returns packagers of tracks that are new, by track id
    */
-  setTracks(tracks: readonly Track[]): TrackPackager<Data>[] {
+  setTracks(tracks: readonly Track[], clock: MediaClock = this.#clock): TrackPackager<Data>[] {
+    this.#clock = clock;
     for (const [id, packager] of this.#packagers) {
       const track = tracks.find((one) => one.id === id);
       if (track !== undefined && (track === packager.track || this.#canBecome(packager, track))) {
@@ -196,13 +199,19 @@ export class Segmenter<Data = Buffer> {
     this.#kept = undefined;
     this.#lag.start(time);
     this.#shift = shiftFor(time);
-    this.#wallTime.begin(presentation(packet));
     // whoever played what was there before finds another timeline
     const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
     const discontinuities = this.#discontinuities + 1;
     const { frameSeconds: slack } = packager;
-    const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#wallTime.anchor };
-    this.#cut = { msn: this.#firstMsn, ...common };
+    this.#cut = {
+      msn: this.#firstMsn,
+      time,
+      slack,
+      discontinuity: false,
+      jump: false,
+      discontinuities,
+      wallTime: this.#wallTimeOf(packet),
+    };
     for (const one of this.#packagers.values()) {
       if (gaps > 0) one.lead(this.#cut, gaps, this.targetDuration);
       one.start(this.#cut, this.#shift);
@@ -231,9 +240,8 @@ export class Segmenter<Data = Buffer> {
       const { segmentDuration, firstSegmentDuration } = this.#options;
       const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
       if (elapsed < wanted - packager.tolerance) return;
-      this.#wallTime.note(presentation(packet));
     }
-    this.#cutAll(packager, seconds(packet));
+    this.#cutAll(packager, packet);
     if (!packet.key) packager.advance(packet);
   }
 
@@ -246,15 +254,15 @@ export class Segmenter<Data = Buffer> {
     const time = seconds(packet);
     this.#shift = shiftFor(time);
     if (!packager.awaitsDiscontinuity) {
-      this.#wallTime.begin(presentation(packet));
       if (jump) this.#lag.jump(time);
-      this.#cutAll(packager, time, jump ? 'jump' : 'change');
+      this.#cutAll(packager, packet, jump ? 'jump' : 'change');
     }
     packager.break(this.#shift);
   }
 
-  #cutAll({ frameSeconds: slack }: TrackPackager<Data>, time: number, why?: 'jump' | 'change'): void {
+  #cutAll({ frameSeconds: slack }: TrackPackager<Data>, packet: Packet, why?: 'jump' | 'change'): void {
     const { msn, discontinuities } = this.#cut as Cut;
+    const time = seconds(packet);
     const discontinuity = why !== undefined;
     this.#cut = {
       msn: msn + 1,
@@ -263,10 +271,14 @@ export class Segmenter<Data = Buffer> {
       discontinuity,
       jump: why === 'jump',
       discontinuities: discontinuities + (discontinuity ? 1 : 0),
-      anchor: this.#wallTime.anchor,
+      wallTime: this.#wallTimeOf(packet),
     };
     this.#lag.expect(msn + 1, time);
     for (const packager of this.#packagers.values()) packager.cut(this.#cut);
+  }
+
+  #wallTimeOf(packet: Packet): WallTime {
+    return new WallTime(this.#clock, presentation(packet), Date.now(), this.#cut?.wallTime);
   }
 
   /** Who is too far behind by now is not waited for. */

@@ -1,7 +1,7 @@
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
-import { wallClock, type Cut } from './cut.ts';
+import type { Cut } from './cut.ts';
 import { differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
 import { KeyInterval } from './key-interval.ts';
@@ -128,10 +128,10 @@ export class TrackPackager<Data = Buffer> {
   }
 
   /** Puts gaps in front of what a cut begins, each so many seconds long. */
-  lead({ msn, discontinuities, anchor, time }: Cut, gaps: number, seconds: number): void {
+  lead({ msn, discontinuities, wallTime, time }: Cut, gaps: number, seconds: number): void {
     this.window.lead(gaps);
     for (let before = gaps; before > 0; before--) {
-      const segment = new Segment<Data>(msn - before, this.#init, false, wallClock(anchor, time - before * seconds));
+      const segment = new Segment<Data>(msn - before, this.#init, false, wallTime, time - before * seconds);
       segment.duration = seconds;
       this.window.start(segment, discontinuities - 1);
       this.window.complete();
@@ -280,7 +280,7 @@ export class TrackPackager<Data = Buffer> {
     this.#lastDts = packet.dts;
     const segment = this.window.open as Segment<Data>;
     if (segment.parts.length === 0 && builder.empty) {
-      segment.wallClock = wallClock((this.#current as Cut).anchor, pts / den - this.#shift);
+      segment.presentation = pts / den - this.#shift;
     }
     builder.add(packet, dts, pts, duration);
     if (builder.full || !this.#fits(builder.end, duration)) this.#closePart(builder.end);
@@ -333,8 +333,8 @@ export class TrackPackager<Data = Buffer> {
     return this.window.last !== undefined;
   }
 
-  #segment({ msn, anchor, time }: Cut, discontinuity: boolean): Segment<Data> {
-    return new Segment<Data>(msn, this.#init, discontinuity, wallClock(anchor, time));
+  #segment({ msn, wallTime, time }: Cut, discontinuity: boolean): Segment<Data> {
+    return new Segment<Data>(msn, this.#init, discontinuity, wallTime, time);
   }
 
   #reconfigure(track: MediaTrack): void {

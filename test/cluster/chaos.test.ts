@@ -6,7 +6,7 @@ import { round } from '../support/chaos/round.ts';
 const ROUNDS = 4;
 /** Errors that nodes are right to tell of when all this is done to them. */
 const EXPECTED = [
-  /the store of the cluster cannot be reached/,
+  /Redis at .* cannot be reached since/,
   // with an error that clients are told of by its name: what cannot be done now, or may have been
   /"type":"KilnError".*"msg":"API call failed"/,
   /a call was carried to its node, which did not answer/,

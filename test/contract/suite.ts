@@ -287,6 +287,42 @@ export function contract(name: string, open: Open): void {
     t.deepEqual(heard, []);
   });
 
+  clause(
+    'a write is made only when what it relies on is as it was seen, which stays as it is',
+    2,
+    async (t, [a, b]) => {
+      const { config } = a as Cluster;
+      await config.write([{ key: 'v', value: 'parent', seen: 0 }]);
+      const seen = config.entries().get('v')?.revision ?? 0;
+      const heard: string[] = [];
+      config.listen((keys) => void heard.push(...keys));
+      await config.write([{ key: 'v/a', value: 1, seen: 0 }], [{ key: 'v', seen }]);
+      await config.sync();
+      t.deepEqual(heard, ['v/a']);
+      t.is(config.entries().get('v')?.revision, seen);
+      const other = (b as Cluster).config;
+      await other.sync();
+      await other.write([{ key: 'v', seen }]);
+      await t.throwsAsync(config.write([{ key: 'v/b', value: 1, seen: 0 }], [{ key: 'v', seen }]), {
+        instanceOf: ConflictError,
+      });
+      await config.write([{ key: 'w', value: 1, seen: 0 }], [{ key: 'v', seen: 0 }]);
+      t.deepEqual([...config.entries().keys()], ['w']);
+    },
+  );
+
+  clause('what has seen a position of another node has every entry that it had', 2, async (t, [a, b]) => {
+    const [one, other] = [(a as Cluster).config, (b as Cluster).config];
+    for (let n = 0; n < 20; n++) {
+      await one.write([{ key: `k/${n}`, value: n, seen: 0 }]);
+      await other.sync(one.position);
+      t.is(other.entries().get(`k/${n}`)?.value, n);
+      t.is(other.position, one.position);
+    }
+    await other.sync('of another life');
+    t.is(other.position, one.position);
+  });
+
   clause('a lock is for one at a time, and goes on to the next also when the step fails', 4, async (t, clients) => {
     let inside = 0;
     let most = 0;

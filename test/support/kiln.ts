@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { isRunning, processTree } from './load/usage.ts';
+import { refuseWarnings } from './node-warnings.ts';
 import { freePorts } from './ports.ts';
 import { turns } from './turns.ts';
 import { until } from './until.ts';
@@ -322,12 +323,16 @@ export class Kiln {
     return this.#child.exitCode;
   }
 
-  /** Ends the process without draining, at once if it must, and removes its files. */
+  /**
+   * Ends the process without draining, at once if it must, and removes its files.
+   * @throws Error when any process of this server wrote a warning of Node
+   */
   async stop(): Promise<void> {
     if (this.running) this.signal('SIGINT');
     const kill = setTimeout(() => this.signal('SIGKILL'), 15_000);
     await this.exited();
     clearTimeout(kill);
     await rm(this.#folder, { recursive: true, force: true });
+    refuseWarnings(this.#stderr);
   }
 }

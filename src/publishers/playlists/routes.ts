@@ -152,7 +152,7 @@ function serveFile(
   return after(stream.file(file, directives, holdOn(reply)), (answer: FileAnswer) => {
     if (answer.kind === 'starting') return sendNothing(reply);
     if (answer.kind === 'chunklist') {
-      const age = directives.msn === undefined ? ages.chunklistMaxAge : ages.chunklistWithDirectivesMaxAge;
+      const age = answer.asNamed ? ages.chunklistWithDirectivesMaxAge : ages.chunklistMaxAge;
       return sendText(answer.text, age, reply, onSent);
     }
     return sendMedia(answer, answer.kind === 'part' ? ages.partialSegmentMaxAge : ages.segmentMaxAge, reply, onSent);

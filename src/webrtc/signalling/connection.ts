@@ -38,7 +38,7 @@ export class SignallingConnection {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     const { socket } = options;
-    socket.on('message', (data, binary) => this.#receive(data.toString(), binary));
+    socket.on('message', (data, binary) => this.#receive((data as Buffer).toString(), binary));
     // ws closes the socket itself, with the fitting code; `close` follows
     socket.on('error', (error) => options.log.debug({ err: error }, 'a signalling connection failed'));
     socket.on('close', () => this.#end('the signalling connection was closed'));

@@ -20,6 +20,7 @@ const OPTIONS: ChunklistOptions = {
 };
 const NAMES = fileNames(0, 'video', 'Key45678', '');
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+const CLOCK = { at: (media: number) => START + media * 1000 };
 
 function init(version: number): Init {
   return { version, track: videoTrack(), codec: 'avc1.64001f', data: Buffer.alloc(1) };
@@ -37,7 +38,7 @@ function fill(count: number, plans: readonly Plan[]): Window {
   const first = init(0);
   plans.forEach((plan, msn) => {
     if (msn > 0) window.complete();
-    window.start(new Segment(msn, plan.init ?? first, plan.discontinuity ?? false, START + msn * 2000));
+    window.start(new Segment(msn, plan.init ?? first, plan.discontinuity ?? false, CLOCK, msn * 2));
     for (let index = 0; index < plan.parts; index++) {
       window.add({ index, duration: 0.5, independent: index === 0, bytes: 0, data: Buffer.alloc(10) });
     }

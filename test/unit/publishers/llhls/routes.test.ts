@@ -42,7 +42,7 @@ const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('
 /** An answer that is not there yet, and whether it has come. */
 function pending<T>(promise: Promise<T>): { done: boolean; promise: Promise<T> } {
   const state = { done: false, promise };
-  promise.then(() => (state.done = true));
+  void promise.then(() => (state.done = true));
   return state;
 }
 
@@ -188,6 +188,27 @@ test('a chunklist request is held until the part exists', async (t) => {
   t.is(answer.statusCode, 200);
   t.regex(answer.body, /part_0_1_2_video/);
   t.is(answer.headers['cache-control'], 'max-age=60');
+});
+
+test('a chunklist may be kept by caches where it ends with what was named, and is that of the moment otherwise', async (t) => {
+  const cacheControl = { chunklistMaxAge: 2, chunklistWithDirectivesMaxAge: 7 };
+  const { get, advance, children } = await live(t, { llhls: { cacheControl } });
+  advance(3.1);
+  const url = (await children())[1] as string;
+  const age = async (query: string) => (await get(`${url}${query}`)).headers['cache-control'];
+  t.is(await age(''), 'max-age=2');
+  t.is(await age('?_HLS_msn=1&_HLS_part=1'), 'max-age=7');
+  t.is(await age('?_HLS_msn=0'), 'max-age=7');
+  t.is(await age('?_HLS_msn=1&_HLS_part=0'), 'max-age=2');
+  t.is(await age('?_HLS_msn=0&_HLS_part=3'), 'max-age=2');
+  advance(4.1);
+  t.is(await age('?_HLS_msn=1'), 'max-age=7');
+  // what video.js asks with when it has the whole of the last segment and nothing of the next
+  for (const part of [0, 3]) t.is(await age(`?_HLS_msn=1&_HLS_part=${part}`), 'max-age=2');
+  advance(4.6);
+  t.is(await age('?_HLS_msn=1&_HLS_part=4'), 'max-age=7', 'part 0 of the next segment is meant');
+  advance(5.1);
+  t.is(await age('?_HLS_msn=1&_HLS_part=4'), 'max-age=2');
 });
 
 test('without directives, the first complete segment is waited for: players start with one', async (t) => {
