@@ -36,7 +36,9 @@ export function textLine(json: string, color: boolean): string {
     streamOf(fields),
     msg,
     tracks,
-    ...Object.entries(fields).flatMap(([key, value]) => (PLACED.has(key) ? [] : [`${key}=${shown(value)}`])),
+    ...Object.entries(fields)
+      .filter(([key, value]) => !PLACED.has(key) && !isSaid(value, String(msg)))
+      .map(([key, value]) => `${key}=${shown(value)}`),
     remote === undefined ? undefined : `from ${String(remote)}`,
     err === undefined ? undefined : `(${errorText(err)})`,
   ];
@@ -56,6 +58,12 @@ function errorText(error: unknown): string {
   const { type, message, stack } = error as { type?: unknown; message?: unknown; stack?: unknown };
   const frame = FRAME.exec(String(stack ?? ''))?.[0].trim();
   return `${String(type ?? 'Error')}: ${String(message)}${frame === undefined ? '' : `, ${frame}`}`;
+}
+
+/** Whether the message has the value already: fields are there for searches, too. */
+function isSaid(value: unknown, message: string): boolean {
+  if (typeof value === 'string') return value !== '' && message.includes(value);
+  return typeof value === 'number' && message.split(/[\s:,;()]+/).includes(String(value));
 }
 
 function shown(value: unknown): string {
