@@ -36,6 +36,9 @@ async function failing() {
     get stale() {
       return cluster.config.stale;
     },
+    get position() {
+      return cluster.config.position;
+    },
     entries: () => cluster.config.entries(),
     sync: () => cluster.config.sync(),
     listen: (listener) => cluster.config.listen(listener),
