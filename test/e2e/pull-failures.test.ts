@@ -43,6 +43,7 @@ test('a stream that cannot be pulled: the answer and the log tell why, without s
   const mute = await tcpServer(t, (socket) => socket.resume());
   const rude = await tcpServer(t, (socket) => socket.destroy());
   const web = await tcpServer(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  const chatty = await tcpServer(t, (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'.repeat(10)));
   const guarded = await FakeCamera.start(t, {
     answer: ({ method }) =>
       method === 'DESCRIBE' ? '401 Unauthorized\r\nWWW-Authenticate: Basic realm="cam"\r\n\r\n' : undefined,
@@ -53,11 +54,13 @@ test('a stream that cannot be pulled: the answer and the log tell why, without s
   const odd = await FakeCamera.start(t, {
     sdp: 'v=0\r\nm=video 0 RTP/AVP 96 26\r\na=rtpmap:96 H266/90000\r\nm=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/8000\r\n',
   });
+  // the reason is a prefix: what a connection that breaks off says depends on when
   const cases: readonly (readonly [urls: string | readonly string[], reason: string])[] = [
     [`ovt://127.0.0.1:${closed}/app/s`, `127.0.0.1:${closed} refused the connection`],
     [`rtsp://admin:secret@127.0.0.1:${closed}/s?secret=1`, `127.0.0.1:${closed} refused the connection`],
     [`ovt://127.0.0.1:${mute}/app/s?secret=1`, 'no answer to describe in time'],
     [`ovt://127.0.0.1:${rude}/app/s`, ''],
+    [`ovt://127.0.0.1:${chatty}/app/s`, 'what answers is not an OVT origin: a packet has payload type '],
     [`rtsp://127.0.0.1:${web}/s`, ''],
     [origin.ovtUrl('none'), 'the origin refused (404): There is no such stream (#default#app/none)'],
     [missing.url('live', 'admin:secret@'), 'the server refused (404): Not Found'],
