@@ -7,6 +7,7 @@ export { joinKey, splitKey } from './keys.ts';
 export { place } from './placement.ts';
 export type { RedisClusterOptions } from './redis/cluster.ts';
 export type { RedisOptions } from './redis/connection.ts';
+export type { StoreReport } from './redis/outage.ts';
 export type * from './types.ts';
 
 /**

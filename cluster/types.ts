@@ -98,6 +98,9 @@ export interface Change {
   readonly seen: number;
 }
 
+/** An entry that has to be at a revision, 0 for none, for a write to be made. */
+export type Expectation = Pick<Change, 'key' | 'seen'>;
+
 /** Hears which entries were made, changed or removed; entries() has them. */
 export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
 
@@ -111,17 +114,22 @@ export interface ConfigStore {
   entries(): ReadonlyMap<string, ConfigEntry>;
   /** The store cannot be reached: entries() is what it was. */
   readonly stale: boolean;
+  /** Which state of the store entries() is: the same on two nodes that have the same entries of it. */
+  readonly position: string;
   /**
    * Resolves when this node has, and its listeners have applied, every write that resolved before the call on any node.
    * Where the store cannot be reached it resolves with `stale` set. Not to be awaited by a listener.
+   * @param seen the position of a node that has every write that is to be waited for: the store is not asked when this
+   * node is there, too
    */
-  sync(): Promise<void>;
+  sync(seen?: string): Promise<void>;
   /**
    * Makes all changes or none. Listeners of this node hear of it, too; they are not waited for.
+   * @param expected entries that are not changed
    * @throws ConflictError when an entry is at another revision by now, StorageError when they could not be kept,
    * UnavailableError when the store cannot be reached
    */
-  write(changes: readonly Change[]): Promise<void>;
+  write(changes: readonly Change[], expected?: readonly Expectation[]): Promise<void>;
   /** Tells of changes from now on, one call at a time. Returns its undo. */
   listen(listener: ConfigListener): () => void;
 }
@@ -183,6 +191,8 @@ export interface ClusterEvents {
   state: [state: ClusterState];
   /** This node was asked to drain, or not to any more. */
   drain: [draining: boolean];
+  /** A node came or went, or told something else of itself than before: `nodes()` has it. */
+  nodes: [];
   /** Another process took this node's id. */
   replaced: [];
 }
@@ -227,7 +237,8 @@ export interface Cluster {
    */
   watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void;
   /**
-   * Runs `fn` while no other node runs one under the same key. For short steps: the signal aborts when it is no longer alone.
+   * Runs `fn` while no other node runs one under the same key. For short steps: the signal aborts, with a
+   * ConflictError, when it is no longer alone.
    * @throws UnavailableError, ConflictError when others have the key for too long
    */
   withLock<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;

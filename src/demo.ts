@@ -1,10 +1,8 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { hostInUrl } from './config/values.ts';
 import type { Logger } from './log.ts';
-
-const run = promisify(execFile);
+import { runProgram } from './run-program.ts';
 
 const RESTART_MS = { first: 500, most: 10_000 };
 /** One that ran this long was healthy: the next restart is quick again. */
@@ -122,9 +120,8 @@ function ownAddress(ip: readonly string[]): string {
 async function draws(ffmpegPath: string): Promise<boolean> {
   const input = `color=size=1280x720,${CLOCK}`;
   try {
-    await run(ffmpegPath, ['-v', 'error', '-f', 'lavfi', '-i', input, '-frames:v', '1', '-f', 'null', '-'], {
-      timeout: PROBE_TIMEOUT_MS,
-    });
+    const args = ['-v', 'error', '-f', 'lavfi', '-i', input, '-frames:v', '1', '-f', 'null', '-'];
+    await runProgram(ffmpegPath, args, { timeoutMs: PROBE_TIMEOUT_MS });
     return true;
   } catch {
     return false;
@@ -153,7 +150,7 @@ class Publisher {
   }
 
   #start(): void {
-    const child = spawn(this.#path, this.#args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(this.#path, this.#args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
     const startedAt = performance.now();
     let lastLine = '';
     createInterface({ input: child.stderr }).on('line', (line) => {

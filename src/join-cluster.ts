@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { openEmbedded, openRedis, UnavailableError, type Cluster, type RedisOptions } from '#cluster';
+import { openEmbedded, openRedis, UnavailableError, type Cluster, type RedisOptions, type StoreReport } from '#cluster';
 import { loadNodeTls, loadRedisTls } from './config/cluster-tls.ts';
 import type { ClusterConfig, ServerConfig } from './config/model.ts';
 import { hostInUrl } from './config/values.ts';
@@ -39,7 +39,25 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const tls = await loadNodeTls(node, folder);
   const port = { host, port: node.port, advertise: node.advertiseAddress, secret, tls };
   const nodesFile = kept ? join(dirname(storageFile), 'nodes.json') : undefined;
-  return await openRedis({ ...common, nodesFile, name, id: node.id, redis: await redisOptions(redis, folder), port });
+  const onStore = (report: StoreReport): void => logStore(report, log);
+  const options = { ...common, nodesFile, name, id: node.id, redis: await redisOptions(redis, folder), port, onStore };
+  return await openRedis(options);
+}
+
+function logStore(report: StoreReport, log: Logger): void {
+  const { store, since } = report;
+  if (report.reachable) {
+    const seconds = (report.awayMs / 1000).toFixed(1);
+    return log.info(
+      { event: 'store.back', redis: store, seconds: Number(seconds) },
+      `Redis at ${store} is back after ${seconds} s`,
+    );
+  }
+  const { reason } = report;
+  log.error(
+    { event: 'store.lost', redis: store, since: since.toISOString(), reason },
+    `Redis at ${store} cannot be reached since ${since.toISOString()} (${reason}): this node goes on with what it has`,
+  );
 }
 
 async function redisOptions(redis: ClusterConfig['redis'], folder: string): Promise<RedisOptions> {

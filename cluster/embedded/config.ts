@@ -2,7 +2,7 @@ import type { ConfigCopy, ConfigState } from '../config-copy.ts';
 import { ConflictError } from '../errors.ts';
 import { isWithin } from '../keys.ts';
 import { ConfigListeners } from '../listeners.ts';
-import type { Change, ConfigEntry, ConfigListener, ConfigStore } from '../types.ts';
+import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation } from '../types.ts';
 
 /** The configuration of a node that shares with nobody. */
 export class EmbeddedConfig implements ConfigStore {
@@ -23,12 +23,16 @@ export class EmbeddedConfig implements ConfigStore {
     return this.#state.entries;
   }
 
+  get position(): string {
+    return String(this.#state.revision);
+  }
+
   sync(): Promise<void> {
     return this.#listeners.settled();
   }
 
-  write(changes: readonly Change[]): Promise<void> {
-    const turn = this.#last.then(() => this.#apply(changes));
+  write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
+    const turn = this.#last.then(() => this.#apply(changes, expected));
     this.#last = turn.catch(() => undefined);
     return turn;
   }
@@ -42,13 +46,15 @@ export class EmbeddedConfig implements ConfigStore {
     return this.#last;
   }
 
-  async #apply(changes: readonly Change[]): Promise<void> {
+  async #apply(changes: readonly Change[], expected: readonly Expectation[]): Promise<void> {
+    for (const { key, seen } of [...expected, ...changes]) {
+      const present = this.#state.entries.get(key)?.revision ?? 0;
+      if (present !== seen) throw new ConflictError(`${key} is at revision ${present}, not ${seen}`);
+    }
     const entries = new Map(this.#state.entries);
     const revision = this.#state.revision + 1;
     const changed = new Set<string>();
-    for (const { key, value, seen } of changes) {
-      const present = this.#state.entries.get(key)?.revision ?? 0;
-      if (present !== seen) throw new ConflictError(`${key} is at revision ${present}, not ${seen}`);
+    for (const { key, value } of changes) {
       if (value !== undefined) {
         entries.set(key, { value, revision });
         changed.add(key);

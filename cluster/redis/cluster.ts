@@ -36,6 +36,7 @@ import { KnownPeers } from './known-peers.ts';
 import { Leases } from './leases.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
+import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
@@ -52,6 +53,8 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly timing?: Partial<Timing>;
   /** File that keeps who the other nodes are, for a start without Redis; undefined keeps it nowhere. */
   readonly nodesFile?: string;
+  /** Hears when Redis goes and when it is back: what fails for want of it in between is no fault for `onFault`. */
+  readonly onStore?: (report: StoreReport) => void;
 }
 
 /**
@@ -83,6 +86,7 @@ class RedisCluster implements Cluster {
   readonly #known: KnownPeers;
   readonly #connection: Connection;
   readonly #faults: Faults;
+  readonly #outage: Outage;
   readonly #table: ClaimTable;
   readonly #leases: Leases;
   readonly #nodes: Nodes;
@@ -95,7 +99,7 @@ class RedisCluster implements Cluster {
   #closed = false;
 
   constructor(
-    { name, id, redis, port, timing, onFault: tell }: RedisClusterOptions,
+    { name, id, redis, port, timing, onFault: tell, onStore = () => {} }: RedisClusterOptions,
     copy: ConfigCopy,
     known: KnownPeers,
   ) {
@@ -105,10 +109,11 @@ class RedisCluster implements Cluster {
     this.#known = known;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     this.#faults = new Faults(tell);
-    const onFault = (error: Error): void => this.#faults.report(error);
+    this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
+    const onFault = (error: Error): void => this.#onFault(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
       onUp: () => this.#heartbeat.wake(),
-      onDown: () => this.#heartbeat.down(),
+      onDown: (reason) => this.#heartbeat.down(reason),
       onMessage: (what) => this.#hear(what),
       onFault,
     });
@@ -138,6 +143,7 @@ class RedisCluster implements Cluster {
       leases: this.#leases,
       table: this.#table,
       config: this.config,
+      outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
     });
     this.#port = new PeerPort({
@@ -240,7 +246,7 @@ class RedisCluster implements Cluster {
   async reportStats(rows: readonly StatsRow[]): Promise<void> {
     if (this.state === 'degraded') return;
     // counters only grow: what could not be told now is told with the next report
-    await this.#stats.report(rows, this.#heartbeat.epoch).catch((error: Error) => this.#faults.report(error));
+    await this.#stats.report(rows, this.#heartbeat.epoch).catch((error: Error) => this.#onFault(error));
   }
 
   stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>> {
@@ -306,6 +312,11 @@ class RedisCluster implements Cluster {
 
   #knowsHolder(key: string): boolean {
     return this.#leases.holds(key) || (this.state === 'connected' && this.#table.ownerOf(key) !== undefined);
+  }
+
+  #onFault(error: Error): void {
+    if (error instanceof UnavailableError && this.#outage.takes(error)) return;
+    this.#faults.report(error);
   }
 
   #hear(what: string): void {

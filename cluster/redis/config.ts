@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ConfigCopy, ConfigState } from '../config-copy.ts';
 import { ConflictError, UnavailableError } from '../errors.ts';
 import { ConfigListeners } from '../listeners.ts';
-import type { Change, ConfigEntry, ConfigListener, ConfigStore, Json } from '../types.ts';
+import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation, Json } from '../types.ts';
 import type { TableChanges } from './changes.ts';
 import type { Connection } from './connection.ts';
 import { CopySaver } from './copy-saver.ts';
@@ -42,41 +42,46 @@ export class RedisConfig implements ConfigStore {
   }
 
   /** Which epoch and revision this node has. */
-  get position(): { readonly epoch: number; readonly revision: number } {
+  get version(): { readonly epoch: number; readonly revision: number } {
     return this.#state;
+  }
+
+  get position(): string {
+    return `${this.#state.epoch}.${this.#state.revision}`;
   }
 
   entries(): ReadonlyMap<string, ConfigEntry> {
     return this.#state.entries;
   }
 
-  async sync(): Promise<void> {
-    await this.#options.pull().catch(() => (this.#missed = true));
+  async sync(seen?: string): Promise<void> {
+    if (seen !== this.position) await this.#pull();
     await this.#listeners.settled();
   }
 
-  async write(changes: readonly Change[]): Promise<void> {
-    const { connection, timing, pull } = this.#options;
-    const args = changes.flatMap(({ key, value, seen }) => [
-      key,
-      seen,
-      value === undefined ? 0 : 1,
-      JSON.stringify(value) ?? '',
-    ]);
+  async write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
+    const { connection, timing } = this.#options;
+    const compared = [...expected, ...changes];
+    const args = [
+      ...expected.flatMap(({ key, seen }) => [key, seen, 'expected', '']),
+      ...changes.flatMap(({ key, value, seen }) =>
+        value === undefined ? [key, seen, 'removed', ''] : [key, seen, 'put', JSON.stringify(value)],
+      ),
+    ];
     const end = performance.now() + 2 * timing.grace;
     for (;;) {
       const known = [this.#state.epoch, this.#state.revision];
       const [outcome, key, revision] = (await connection.run(SCRIPTS.write, [...known, ...args])) as string[];
       if (outcome === 'conflict') {
-        const seen = changes.find((change) => change.key === key)?.seen;
+        const seen = compared.find((entry) => entry.key === key)?.seen;
         throw new ConflictError(`${key} is at revision ${revision}, not ${seen}`);
       }
       if (outcome === 'written') break;
       if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
       await delay(ASK_AGAIN_MS);
     }
-    // it is written: where it cannot be read back the next beat brings it
-    await pull().catch(() => undefined);
+    // it is written: where it cannot be read back this node is stale, until the next beat brings it
+    await this.#pull();
   }
 
   listen(listener: ConfigListener): () => void {
@@ -112,6 +117,10 @@ export class RedisConfig implements ConfigStore {
     const { entries, epoch: from, revision } = this.#state;
     const list = [...entries].flatMap(([key, entry]) => [key, `${entry.revision} ${JSON.stringify(entry.value)}`]);
     await this.#options.connection.run(SCRIPTS.offer, [epoch, from, revision, ...list]);
+  }
+
+  async #pull(): Promise<void> {
+    await this.#options.pull().catch(() => (this.#missed = true));
   }
 }
 

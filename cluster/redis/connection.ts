@@ -7,7 +7,8 @@ import type { StoreAddress } from '../types.ts';
 
 /** The longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1000;
-const TIMED_OUT = 'Command timed out';
+const TIMED_OUT = 'it did not answer in time';
+const CLOSED = 'the connection was closed';
 /** ioredis' own time for a command, in times of the given one: it counts on while this process stands still. */
 const BACKSTOP = 10;
 
@@ -32,9 +33,9 @@ export type RedisOptions = {
 );
 
 export interface ConnectionListener {
-  /** The connection for commands is there, or is not any more. */
+  /** The connection for commands is there, or is not any more; of the end of one that was given up it is called twice. */
   readonly onUp: () => void;
-  readonly onDown: () => void;
+  readonly onDown: (reason: string) => void;
   readonly onMessage: (text: string) => void;
   readonly onFault: (error: Error) => void;
 }
@@ -59,21 +60,26 @@ export class Connection {
   readonly client: Client;
   readonly #subscriber: Client;
   readonly #prefix: string;
+  readonly #configured: string;
+  readonly #onDown: ConnectionListener['onDown'];
   /** Whose connection is given up and not closed yet. */
   readonly #ending = new Set<Client>();
   #closed = false;
-  /** When the last answer came, on the monotonic clock. */
-  #answered = -Infinity;
+  /** When the last answer came, on the monotonic clock; at first, when this was made. */
+  #answered = performance.now();
 
   /** @param prefix of all keys, hash tag included */
   constructor(options: RedisOptions, prefix: string, commandTimeoutMs: number, listener: ConnectionListener) {
     this.#prefix = prefix;
+    this.#configured = placeOf(options);
     this.client = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
     this.#subscriber = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
     const onError = (error: Error): void => listener.onFault(describe(error));
     const follow = (client: Redis): void => {
+      // a connection that was there ends with the error: what comes of that is known by `close`
+      const onSocketError = (error: Error): void => void (client.status !== 'ready' && onError(error));
       // ioredis hears the first error of a socket only, and a TLS socket may have another
-      client.on('error', onError).on('connect', () => client.stream.on('error', onError));
+      client.on('error', onSocketError).on('connect', () => client.stream.on('error', onSocketError));
     };
     for (const client of [this.client, this.#subscriber]) {
       if (client instanceof Redis) follow(client);
@@ -81,12 +87,25 @@ export class Connection {
       client.on('end', () => this.#again(client, onError));
     }
     this.client.on('ready', listener.onUp);
-    this.client.on('close', listener.onDown);
+    this.#onDown = listener.onDown;
+    this.client.on('close', () => listener.onDown(CLOSED));
     this.#subscriber.on('message', (_channel: string, text: string) => listener.onMessage(text));
     this.#subscriber.on('ready', () => {
       // what fails here is tried again with the next connection; messages only make quicker what polling finds
       this.#subscriber.subscribe(`${prefix}events`).catch(listener.onFault);
     });
+  }
+
+  /** Where Redis is: where it is connected to, or as it was configured. */
+  get place(): string {
+    const { client } = this;
+    const [address] = client instanceof Cluster ? [] : this.addresses;
+    return address === undefined ? this.#configured : hostAndPort(address);
+  }
+
+  /** When the last answer came, on the monotonic clock; before the first one, when this was made. */
+  get answeredAt(): number {
+    return this.#answered;
   }
 
   /** What it is connected to now; of a Redis Cluster every node that is known. */
@@ -130,6 +149,7 @@ export class Connection {
   #renew(client: Client): void {
     if (client.status !== 'ready' || this.#ending.has(client)) return;
     this.#ending.add(client);
+    if (client === this.client) this.#onDown(TIMED_OUT);
     client.once('close', () => this.#ending.delete(client));
     client.disconnect(true);
   }
@@ -235,6 +255,18 @@ function addressOf(text: string): Address {
     ...(db > 0 && { db }),
     secure: url.protocol === 'rediss:',
   };
+}
+
+/** The addresses that Redis is looked for at. */
+function placeOf(options: RedisOptions): string {
+  if ('url' in options) return hostAndPort(addressOf(options.url));
+  if ('cluster' in options) return options.cluster.map((url) => hostAndPort(addressOf(url))).join(', ');
+  const sentinels = options.sentinels.map((url) => hostAndPort(addressOf(url))).join(', ');
+  return `the master ${options.master} (sentinels ${sentinels})`;
+}
+
+function hostAndPort({ host, port }: StoreAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function credentials(from: { readonly username?: string; readonly password?: string } | undefined) {

@@ -9,6 +9,7 @@ import type { RedisConfig } from './config.ts';
 import type { Connection } from './connection.ts';
 import type { Leases } from './leases.ts';
 import type { Beat, Nodes } from './nodes.ts';
+import type { Outage } from './outage.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
@@ -22,6 +23,7 @@ export interface HeartbeatOptions {
   readonly leases: Leases;
   readonly table: ClaimTable;
   readonly config: RedisConfig;
+  readonly outage: Outage;
   /** Redis cannot be reached, and something is valid that would not be any more soon. */
   readonly onAtStake: () => void;
   readonly onFault: (error: Error) => void;
@@ -72,9 +74,9 @@ export class Heartbeat {
   }
 
   /** The connection is lost. */
-  down(): void {
+  down(reason: string): void {
     this.#downs += 1;
-    this.#setState('degraded');
+    this.#setDegraded(reason);
   }
 
   /** Resolves when the last beat is over. */
@@ -106,14 +108,14 @@ export class Heartbeat {
     const downs = this.#downs;
     try {
       connection.probe();
-      const beat = await nodes.beat(config.position);
+      const beat = await nodes.beat(config.version);
       // before anything that takes its time
       await leases.renew();
       await this.#follow(beat);
       // the connection may be gone since it was answered
-      if (!this.#closed && downs === this.#downs) this.#setState('connected');
+      if (!this.#closed && downs === this.#downs) this.#setConnected();
     } catch (error) {
-      this.#setState('degraded');
+      this.#setDegraded((error as Error).message);
       onFault(error as Error);
       if (error instanceof UnavailableError && !this.#closed && leases.atStake) onAtStake();
     }
@@ -129,10 +131,11 @@ export class Heartbeat {
       beat.open !== this.#open ||
       this.#state === 'degraded' ||
       beat.claimsRevision !== table.revision ||
-      beat.configRevision !== config.position.revision;
+      beat.configRevision !== config.version.revision;
     if (this.#state === 'degraded') table.forget();
     if (moved) await this.pull();
     this.#followDrain();
+    if (beat.nodesChanged) events.emit('nodes');
   }
 
   #followDrain(): void {
@@ -144,13 +147,25 @@ export class Heartbeat {
 
   async #pullNow(): Promise<void> {
     const { connection, config, table } = this.#options;
-    const { epoch, revision } = config.position;
+    const { epoch, revision } = config.version;
     const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision]);
     const [id, open, claims, entries] = reply as PullReply;
     this.#epoch = Number(id);
     this.#open = open === 1;
     table.apply(parseChanges(claims), this.#open);
     if (this.#open) config.apply(this.#epoch, parseChanges(entries));
+  }
+
+  #setDegraded(reason: string): void {
+    const { outage, connection } = this.#options;
+    // that the connection ends with the node is nothing to report
+    if (!this.#closed) outage.begin(reason, connection.answeredAt);
+    this.#setState('degraded');
+  }
+
+  #setConnected(): void {
+    this.#options.outage.end();
+    this.#setState('connected');
   }
 
   #setState(state: ClusterState): void {

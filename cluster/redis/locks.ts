@@ -26,7 +26,7 @@ export class RedisLocks {
     for (;;) {
       let result: Promise<T> | undefined;
       try {
-        const step = (signal: AbortSignal): Promise<T> => (result = fn(signal));
+        const step = (held: AbortSignal): Promise<T> => (result = fn(lossOf(key, held)));
         return await this.#redlock.using([`${this.#prefix}lock:${key}`], HELD_MS, { retryCount: 0 }, step);
       } catch (error) {
         // the step is what counts: a lock that cannot be given back runs out
@@ -37,6 +37,15 @@ export class RedisLocks {
       await delay(ASK_AGAIN_MS * (0.5 + Math.random()));
     }
   }
+}
+
+/** Aborts when a lock could not be held any longer. */
+function lossOf(key: string, held: AbortSignal): AbortSignal {
+  const loss = new AbortController();
+  const lose = (): void => loss.abort(new ConflictError(`the lock of ${key} was lost`));
+  if (held.aborted) lose();
+  else held.addEventListener('abort', lose, { once: true });
+  return loss.signal;
 }
 
 async function reasonOf(key: string, error: unknown): Promise<unknown> {

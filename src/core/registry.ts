@@ -11,6 +11,8 @@ interface RegistryEvents {
   input: [input: InputStream, application: Application];
   /** An output stream, or the relay of one, is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
+  /** A source got a name, its output streams were made, or it has ended: what is to come of it is another. */
+  starting: [application: Application, input: InputStream];
   /** A virtual host was deleted: its streams have ended. */
   vhostClosed: [vhost: VirtualHost];
   /** Something an operator should know of. */
@@ -25,6 +27,9 @@ export interface Alert {
   readonly stream: string;
 }
 
+/** Parts of a server that follow its streams, each with one listener: more is a leak. */
+const MAX_LISTENERS = 32;
+
 /** All virtual hosts of this node, and the place where streams are announced. */
 export class Registry extends EventEmitter<RegistryEvents> {
   readonly counters = new Counters();
@@ -33,6 +38,11 @@ export class Registry extends EventEmitter<RegistryEvents> {
   /** Makes the application of a stream that viewers ask for and an origin has; undefined when none has it. */
   demand: (vhost: VirtualHost, app: string, stream: string) => Promise<Application | undefined> = async () => undefined;
   readonly #vhosts = new Map<string, VirtualHost>();
+
+  constructor() {
+    super();
+    this.setMaxListeners(MAX_LISTENERS);
+  }
 
   get vhosts(): ReadonlyMap<string, VirtualHost> {
     return this.#vhosts;

@@ -1,4 +1,12 @@
-import { ConflictError, joinKey, StorageError, UnavailableError, type Change, type Cluster } from '#cluster';
+import {
+  ConflictError,
+  joinKey,
+  StorageError,
+  UnavailableError,
+  type Change,
+  type Cluster,
+  type Expectation,
+} from '#cluster';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
@@ -14,6 +22,8 @@ export class ConfigWriter {
   readonly #log: Logger;
   /** Changes of this node go one after the other: it contends for locks with other nodes only. */
   #last: Promise<unknown> = Promise.resolve();
+  /** Aborts when the change under way has lost its lock: another node may be changing the same by then. */
+  #lock: AbortSignal | undefined;
 
   constructor(cluster: Pick<Cluster, 'config' | 'withLock'>, log: Logger) {
     this.#cluster = cluster;
@@ -37,20 +47,30 @@ export class ConfigWriter {
     return turn;
   }
 
+  /** An entry as this change has seen it: what is written has no effect when it is another by then. */
+  expected(key: string): Expectation {
+    return { key, seen: this.revision(key) };
+  }
+
   /**
    * Stores, inside a change, and waits until the registry has it.
-   * @throws storageFailed, ConflictError, UnavailableError; changeUnknown when it is stored but cannot be read back
+   * @param expected entries that the change relies on
+   * @throws storageFailed, ConflictError also when the lock was lost, UnavailableError; changeUnknown when it is stored
+   * but cannot be read back
    */
-  async write(changes: readonly Change[]): Promise<void> {
+  async write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
+    const { config } = this.#cluster;
+    this.#lock?.throwIfAborted();
     try {
-      await this.#cluster.config.write(changes);
+      await config.write(changes, expected);
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
       this.#log.error({ err: error }, 'a change by the management API could not be stored');
       throw kilnError('storageFailed');
     }
-    await this.#cluster.config.sync();
-    if (this.#cluster.config.stale) throw kilnError('changeUnknown');
+    // a write brings this node to where it was written
+    await config.sync(config.position);
+    if (config.stale) throw kilnError('changeUnknown');
   }
 
   async #attempt<T>(vhost: string, change: () => Promise<T>): Promise<T> {
@@ -58,8 +78,9 @@ export class ConfigWriter {
       let begun = false;
       try {
         this.#requireStore();
-        return await this.#cluster.withLock(joinKey('config', vhost), async () => {
+        return await this.#cluster.withLock(joinKey('config', vhost), async (lock) => {
           begun = true;
+          this.#lock = lock;
           await this.#cluster.config.sync();
           this.#requireStore();
           return await change();

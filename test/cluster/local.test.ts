@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { balancerConfig } from '../../deploy/cluster/balancer.ts';
 import { fixedPorts } from '../../deploy/cluster/ports.ts';
+import { refuseWarnings } from '../support/node-warnings.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { until, untilWorks } from '../support/until.ts';
@@ -78,7 +79,7 @@ test('a cluster with a stream, which goes when it is told to, with all its files
   });
 
   const folder = find(/logs in (\S+)/);
-  t.true(existsSync(join(folder, 'node-1.log')));
+  for (const node of ['node-1', 'node-2']) refuseWarnings(readFileSync(join(folder, `${node}.log`), 'utf8'));
   const pids = [again, Number(find(/node-2 +process (\d+)/))];
   child.kill('SIGINT');
   const [code] = await once(child, 'exit');

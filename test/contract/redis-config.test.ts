@@ -8,6 +8,8 @@ import { ConfigCopy } from '../../cluster/config-copy.ts';
 import { ConflictError, UnavailableError, type Change, type Cluster, type ConfigStore, type Json } from '#cluster';
 import { CertificateStore } from '../../src/access/certificates.ts';
 import { Registry } from '../../src/core/registry.ts';
+import type { KilnError } from '../../src/errors.ts';
+import { ConfigWriter } from '../../src/management/config-writer.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -27,6 +29,30 @@ function folder(t: ExecutionContext): string {
   const path = mkdtempSync(join(tmpdir(), 'kiln-copies-'));
   t.teardown(() => rmSync(path, { recursive: true, force: true }));
   return path;
+}
+
+/** A store whose writes `around` makes. */
+function storeWith(store: ConfigStore, around: (write: () => Promise<void>) => Promise<void>): ConfigStore {
+  return {
+    entries: () => store.entries(),
+    sync: (seen) => store.sync(seen),
+    listen: (listener) => store.listen(listener),
+    get stale() {
+      return store.stale;
+    },
+    get position() {
+      return store.position;
+    },
+    write: (changes, expected) => around(() => store.write(changes, expected)),
+  };
+}
+
+/** What a node's management API changes, with a registry of its own. */
+function dynamicOf(cluster: Cluster, config: ConfigStore): DynamicConfig {
+  const log = pino({ level: 'silent' });
+  const certificates = new CertificateStore({ folder: '/nowhere', log });
+  const withLock: Cluster['withLock'] = (key, fn) => cluster.withLock(key, fn);
+  return new DynamicConfig({ registry: new Registry(), cluster: { config, withLock }, certificates, log });
 }
 
 async function change(node: Cluster, key: string, value?: Json): Promise<void> {
@@ -188,28 +214,12 @@ test('a write that Redis does not answer may be done, one that it does not get i
   const cluster = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
   await until('connected', () => cluster.state === 'connected');
   let swallow = false;
-  const store = cluster.config;
-  const config: ConfigStore = {
-    entries: () => store.entries(),
-    sync: () => store.sync(),
-    listen: (listener) => store.listen(listener),
-    get stale() {
-      return store.stale;
-    },
-    write: (changes) => {
-      const written = store.write(changes);
-      if (swallow) proxy.blackhole();
-      return written;
-    },
-  };
-  const log = pino({ level: 'silent' });
-  const certificates = new CertificateStore({ folder: '/nowhere', log });
-  const dynamic = new DynamicConfig({
-    registry: new Registry(),
-    cluster: { config, withLock: (key, fn) => cluster.withLock(key, fn) },
-    certificates,
-    log,
+  const config = storeWith(cluster.config, (write) => {
+    const written = write();
+    if (swallow) proxy.blackhole();
+    return written;
   });
+  const dynamic = dynamicOf(cluster, config);
   const create = async (name: string) => {
     const [outcome] = await dynamic.createVhosts([{ name, host: { names: [`${name}.example.com`] } }]);
     return outcome !== undefined && 'error' in outcome ? outcome.error.status : 200;
@@ -225,6 +235,63 @@ test('a write that Redis does not answer may be done, one that it does not get i
     instanceOf: UnavailableError,
   });
   t.false(error.mayBeDone);
+});
+
+test('an application that is created while its virtual host is deleted does not survive, though the lock was lost', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => openNode(t, id, { url: redis.url })))) as [Cluster, Cluster];
+  const gate = { entered: Promise.withResolvers<void>(), open: Promise.withResolvers<void>() };
+  const paused = storeWith(b.config, async (write) => {
+    gate.entered.resolve();
+    await gate.open.promise;
+    await write();
+  });
+  const [deleting, creating] = [dynamicOf(a, a.config), dynamicOf(b, paused)];
+  const [made] = await deleting.createVhosts([{ name: 'v', host: { names: ['v.example.com'] } }]);
+  t.true(made !== undefined && 'made' in made);
+  await b.config.sync();
+  const created = creating.createApplications('v', () => [{ name: 'late', type: 'live' }]);
+  await gate.entered.promise;
+  // as when the node that creates it stands still for longer than a lock lasts
+  t.is(await raw.del('{kiln:test}:lock:config/v'), 1);
+  await deleting.deleteVhost('v');
+  gate.open.resolve();
+  const [outcome] = await created.catch((error: KilnError) => [{ error }]);
+  t.is(outcome !== undefined && 'error' in outcome ? outcome.error.code : undefined, 'vhostNotFound');
+  await Promise.all([a.config.sync(), b.config.sync()]);
+  for (const { config } of [a, b]) t.deepEqual([...config.entries().keys()], []);
+});
+
+test('a change whose lock was lost writes nothing by it: it is made anew', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const node = await openNode(t, 'a', { url: redis.url });
+  await node.config.write([put('k', 1)]);
+  const writer = new ConfigWriter(node, pino({ level: 'silent' }));
+  const written: number[] = [];
+  let attempts = 0;
+  const lost = Promise.withResolvers<AbortSignal>();
+  const held = node.withLock.bind(node);
+  node.withLock = (key, fn) =>
+    held(key, async (signal) => {
+      signal.addEventListener('abort', () => lost.resolve(signal));
+      return await fn(signal);
+    });
+  await writer.change('v', async () => {
+    attempts++;
+    if (attempts === 1) {
+      t.is(await raw.set('{kiln:test}:lock:config/v', 'of another', 'PX', 20_000, 'XX'), 'OK');
+      t.true((await lost.promise).reason instanceof ConflictError);
+      await raw.del('{kiln:test}:lock:config/v');
+    }
+    await writer.write([{ key: `attempt/${attempts}`, value: 1, seen: 0 }]);
+    written.push(attempts);
+  });
+  t.deepEqual(written, [2]);
+  t.deepEqual([...node.config.entries().keys()].sort(), ['attempt/2', 'k']);
 });
 
 test('removing much at once looks through the configuration once, in few steps', async (t) => {

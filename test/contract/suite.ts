@@ -287,6 +287,42 @@ export function contract(name: string, open: Open): void {
     t.deepEqual(heard, []);
   });
 
+  clause(
+    'a write is made only when what it relies on is as it was seen, which stays as it is',
+    2,
+    async (t, [a, b]) => {
+      const { config } = a as Cluster;
+      await config.write([{ key: 'v', value: 'parent', seen: 0 }]);
+      const seen = config.entries().get('v')?.revision ?? 0;
+      const heard: string[] = [];
+      config.listen((keys) => void heard.push(...keys));
+      await config.write([{ key: 'v/a', value: 1, seen: 0 }], [{ key: 'v', seen }]);
+      await config.sync();
+      t.deepEqual(heard, ['v/a']);
+      t.is(config.entries().get('v')?.revision, seen);
+      const other = (b as Cluster).config;
+      await other.sync();
+      await other.write([{ key: 'v', seen }]);
+      await t.throwsAsync(config.write([{ key: 'v/b', value: 1, seen: 0 }], [{ key: 'v', seen }]), {
+        instanceOf: ConflictError,
+      });
+      await config.write([{ key: 'w', value: 1, seen: 0 }], [{ key: 'v', seen: 0 }]);
+      t.deepEqual([...config.entries().keys()], ['w']);
+    },
+  );
+
+  clause('what has seen a position of another node has every entry that it had', 2, async (t, [a, b]) => {
+    const [one, other] = [(a as Cluster).config, (b as Cluster).config];
+    for (let n = 0; n < 20; n++) {
+      await one.write([{ key: `k/${n}`, value: n, seen: 0 }]);
+      await other.sync(one.position);
+      t.is(other.entries().get(`k/${n}`)?.value, n);
+      t.is(other.position, one.position);
+    }
+    await other.sync('of another life');
+    t.is(other.position, one.position);
+  });
+
   clause('a lock is for one at a time, and goes on to the next also when the step fails', 4, async (t, clients) => {
     let inside = 0;
     let most = 0;
@@ -390,6 +426,22 @@ export function contract(name: string, open: Open): void {
     await until('not draining', () => !node.draining);
     t.deepEqual(heard, [true, false]);
     await t.throwsAsync((b as Cluster).drain('nobody'), { instanceOf: NoNodeError });
+  });
+
+  clause('an event tells that nodes say something else of themselves, or drain', 2, async (t, [a, b]) => {
+    const [node, other] = [a as Cluster, b as Cluster];
+    const row = () => other.nodes().find(({ id }) => id === node.self.id);
+    const heard: string[] = [];
+    other.events.on('nodes', () => heard.push(`${row()?.full} ${row()?.state}`));
+    node.describe({ load: 0, full: true, info: {} });
+    await until('it is full', () => heard.includes('true ready'));
+    node.describe({ load: 0, full: false, info: {} });
+    await until('it has room', () => heard.at(-1) === 'false ready');
+    await other.drain(node.self.id);
+    await until('it drains', () => heard.at(-1) === 'false draining');
+    await other.undrain(node.self.id);
+    await until('it does not', () => heard.at(-1) === 'false ready');
+    t.is(new Set(heard).size, 3);
   });
 
   clause('a node that retires drains, and nobody can undo it', 2, async (t, [a, b]) => {

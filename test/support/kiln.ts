@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { isRunning, processTree } from './load/usage.ts';
+import { refuseWarnings } from './node-warnings.ts';
 import { freePorts } from './ports.ts';
 import { turns } from './turns.ts';
 import { until } from './until.ts';
@@ -69,6 +70,8 @@ export interface KilnOptions {
   readonly iceAddress?: string;
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** It leads a process group, as what is started in a terminal does: see `signalGroup`. */
+  readonly ownGroup?: boolean;
 }
 
 type Eleven<T> = [T, T, T, T, T, T, T, T, T, T, T];
@@ -211,8 +214,9 @@ export class Kiln {
   }
 
   #spawn(): ChildProcess {
-    const { args = [], env } = this.#options;
+    const { args = [], env, ownGroup } = this.#options;
     const child = spawn(START, ['--config', join(this.#folder, 'Server.xml'), ...args], {
+      detached: ownGroup,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
@@ -308,18 +312,27 @@ export class Kiln {
     this.#child.kill(name);
   }
 
+  /** Signals every process of its group, as a terminal does at Ctrl-C. */
+  signalGroup(name: NodeJS.Signals): void {
+    process.kill(-this.pid, name);
+  }
+
   /** Its log is whole then. @returns the exit code, null after a signal ended it */
   async exited(): Promise<number | null> {
     await until('the server has ended', () => this.#ended);
     return this.#child.exitCode;
   }
 
-  /** Ends the process without draining, at once if it must, and removes its files. */
+  /**
+   * Ends the process without draining, at once if it must, and removes its files.
+   * @throws Error when any process of this server wrote a warning of Node
+   */
   async stop(): Promise<void> {
     if (this.running) this.signal('SIGINT');
     const kill = setTimeout(() => this.signal('SIGKILL'), 15_000);
     await this.exited();
     clearTimeout(kill);
     await rm(this.#folder, { recursive: true, force: true });
+    refuseWarnings(this.#stderr);
   }
 }

@@ -1,4 +1,5 @@
--- After what the writer knows, changes of four arguments each: key, revision that was seen, whether there is a value, value.
+-- After what the writer knows, four arguments for each entry: key, revision that was seen, what becomes of it (`put`,
+-- `removed`; `expected` is compared and stays as it is), value.
 local known, known_revision = ARGV[1], tonumber(ARGV[2])
 if not is_open() then return { 'wait' } end
 -- an older state came back: what is written to it would be lost with it (beat.lua)
@@ -18,7 +19,7 @@ end
 -- is served meanwhile. Changes count in their order: what comes after a removal is there.
 local removed_at = {}
 for at = 3, #ARGV, 4 do
-  if ARGV[at + 2] ~= '1' then removed_at[ARGV[at]] = at end
+  if ARGV[at + 2] == 'removed' then removed_at[ARGV[at]] = at end
 end
 
 -- The last change that removes a key or a path above it; 0 when none does.
@@ -36,10 +37,11 @@ local revision = redis.call('INCR', P .. 'config:revision')
 local put, present, entries, gone, dropped = {}, {}, {}, {}, {}
 for at = 3, #ARGV, 4 do
   local key = ARGV[at]
+  local fate = ARGV[at + 2]
   -- listeners hear of a removal, too, where there was nothing
-  if ARGV[at + 2] ~= '1' or removal_of(key) > at then
+  if fate == 'removed' or (fate == 'put' and removal_of(key) > at) then
     gone[#gone + 1] = key
-  else
+  elseif fate == 'put' then
     put[key] = true
     present[#present + 1] = key
     entries[#entries + 1] = key

@@ -80,6 +80,7 @@ async function chunklist(stream: OwnStream, { app, stream: name, file, query }: 
   if (hold > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
     await rendition.waiters.wait(changed, hold, () => {});
   }
+  await stream.settled();
   if (stream.closed) throw kilnError('streamNotFound', `${app}/${name}`);
   if (stream.rendition(file) !== rendition) throw kilnError('fileNotFound');
   const { position } = rendition;

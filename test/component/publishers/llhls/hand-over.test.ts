@@ -121,6 +121,7 @@ test('what waits while the publisher is away gets what there is, unless the stre
   for (const answer of await Promise.all([a, b].map((node) => node.get(url + ahead)))) {
     t.is(answer.statusCode, 200);
     t.is(answer.body, last);
+    t.is(answer.headers['cache-control'], 'no-cache, no-store', 'it is not what was asked for');
   }
 });
 
