@@ -130,10 +130,11 @@ function admit(
 }
 
 function serveMaster(stream: PlayedStream, name: string, request: Request, reply: FastifyReply): Promise<void> | void {
-  return after(stream.master(name, queryOf(request)), (text) => {
-    if (text === undefined) return sendNothing(reply);
+  return after(stream.master(name, queryOf(request), request.method !== 'HEAD'), (master) => {
+    if (master === undefined) return sendNothing(reply);
+    const { text, viewer } = master;
     return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) =>
-      stream.sent(bytes, undefined),
+      stream.sent(bytes, viewer),
     );
   });
 }
