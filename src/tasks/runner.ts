@@ -255,6 +255,7 @@ export class TaskRunner {
     } catch (error) {
       // it goes on here when the stream is back before the store is
       log.debug({ ...name, ...reasonOf(error) }, 'the progress of a task cannot be written down: it is tried again');
+      if (this.#isHere) return;
       this.#isLeaving = true;
       await this.#pause(SAVE_AGAIN_MS);
       this.#isLeaving = false;
