@@ -22,6 +22,7 @@ import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
 import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
+import { apiHomeRoutes } from './web/api-home.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
@@ -220,8 +221,8 @@ export class Server {
     const door = await openApi(context, this.#parts);
     if (door === undefined) return;
     const { ports, routes, certificates } = door;
-    if (ports.port !== undefined) await this.#listenHttp(ports.port, [routes]);
-    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [routes], certificates);
+    if (ports.port !== undefined) await this.#listenHttp(ports.port, [apiHomeRoutes, routes]);
+    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [apiHomeRoutes, routes], certificates);
     this.#addresses = { ...this.#addresses, api: ports };
   }
 
