@@ -1,4 +1,5 @@
 import type { Cluster } from '#cluster';
+import { Access } from './access/access.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -48,8 +49,10 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
+  const access = new Access({ registry, names, sessionNames, find, elsewhere: directory, log });
   return {
     cluster,
+    access,
     names,
     sessionNames,
     directory,
@@ -57,9 +60,8 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     others,
     tasks,
     pulls,
-    find,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, sessionNames, directory, relays, maps, calls],
+    parts: [names, sessionNames, directory, relays, maps, calls, access],
   };
 }

@@ -160,6 +160,8 @@ export class InputStream extends Stream {
   readonly kicked: KickedSessions;
   readonly isRelay: boolean;
   readonly isPassthrough: boolean;
+  /** Its output streams are made: no other is to come. Set through `Application.outputsMade`. */
+  hasOutputs = false;
   readonly #isListed: boolean;
   readonly #outputs = new Map<string, OutputStream>();
 
@@ -228,6 +230,8 @@ export class InputStream extends Stream {
 /** What publishers read. Shares the counters of its input: the API measures by input stream. */
 export class OutputStream extends Stream {
   readonly input: InputStream;
+  /** Publishers have been told of it. Set through `Application.announce`. */
+  announced = false;
   #playlists: readonly Playlist[] = [];
   #awaited: readonly Track[] = [];
   #resting = false;

@@ -168,8 +168,18 @@ export class Segmenter<Data = Buffer> {
   #package(track: MediaTrack): TrackPackager<Data> | undefined {
     return this.#refusals.tried(track, () => {
       const { segmentCount, chunkDuration } = this.#options;
-      const limits = { segmentCount, chunkDuration, pictureTarget: () => this.#partTarget || this.#pictureTarget() };
-      const packager = new TrackPackager(track, limits, this.#form, this.#initVersions.get(track.id) ?? 0);
+      const limits = {
+        segmentCount,
+        chunkDuration,
+        pictureTarget: () => this.#partTarget || this.#pictureTarget(),
+        nextCut: () => this.#nextCut(packager),
+      };
+      const packager: TrackPackager<Data> = new TrackPackager(
+        track,
+        limits,
+        this.#form,
+        this.#initVersions.get(track.id) ?? 0,
+      );
       packager.window.on('part', () => {
         if (packager === this.#leaders[0]) this.#partTarget ||= this.#pictureTarget();
       });
@@ -237,12 +247,32 @@ export class Segmenter<Data = Buffer> {
     }
     if (!full) {
       if (!packet.key || !isFirst(packager, seconds(packet), this.#leaders)) return;
-      const { segmentDuration, firstSegmentDuration } = this.#options;
-      const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
-      if (elapsed < wanted - packager.tolerance) return;
+      if (elapsed < this.#wanted(packager.msn) - packager.tolerance) return;
     }
     this.#cutAll(packager, packet);
     if (!packet.key) packager.advance(packet);
+  }
+
+  /** Seconds after which a segment ends at the next key frame. */
+  #wanted(msn: number): number {
+    const { segmentDuration, firstSegmentDuration } = this.#options;
+    return msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
+  }
+
+  /**
+   * From when on a frame of a track, of a leader a key frame, is expected to begin a segment, in seconds. It is not known
+   * where the leaders' key frames come at odds.
+   */
+  #nextCut(packager: TrackPackager<Data>): number | undefined {
+    if (this.#cut === undefined) return undefined;
+    const { time, msn } = this.#cut;
+    const earliest = (leader: TrackPackager<Data>): number => time + this.#wanted(msn) - leader.tolerance;
+    if (this.#leaders.includes(packager)) return earliest(packager);
+    for (const leader of this.#leaders) {
+      const due = leader.track.type === 'audio' ? earliest(leader) : leader.keyInterval.due(earliest(leader));
+      if (due !== undefined) return due - packager.frameSeconds / 2;
+    }
+    return undefined;
   }
 
   /** A track that was away comes back to where the others are. */

@@ -1,7 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import Type from 'typebox';
 import {
   ConflictError,
-  joinKey,
   OutcomeUnknownError,
   place,
   StorageError,
@@ -20,7 +20,7 @@ import type { Logger } from '../log.ts';
 import { readJson } from '../origins/json.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
-import { taskKey, TASKS, type TaskDefinition, type TaskName } from './definition.ts';
+import { TASKS, type TaskDefinition, type TaskName } from './definition.ts';
 import { isStreamKind, TaskEnd, type PlacedKind, type TaskEndCause } from './kind.ts';
 import { TaskExistsError, type TaskCreation, type Tasks } from './tasks.ts';
 
@@ -114,25 +114,28 @@ export class ClusterTasks {
   }
 
   /** The tasks of a kind in an application, by id, as they are now: nodes that run some are asked all at once. */
-  async list(kind: string, { vhost: { name: vhost }, name: app }: Application): Promise<TaskRow[]> {
+  async list(kind: string, application: Application): Promise<TaskRow[]> {
     const { cluster, tasks } = this.#options;
-    await cluster.config.sync();
-    const owners = await cluster.list(joinKey(TASKS, kind, vhost, app));
-    const reports = await this.#reports(kind, vhost, app, [...owners.values()]);
-    const rows = tasks.definitions.in(kind, { vhost: { name: vhost }, name: app }).flatMap((name): TaskRow[] => {
+    await Promise.all([cluster.config.sync(), cluster.ownerOf(TASKS)]);
+    // who watches is told in the turn after this node has heard
+    await setImmediate();
+    const found = tasks.definitions.in(kind, application).flatMap((name) => {
       const definition = tasks.definitions.get(name);
-      if (definition === undefined) return [];
-      const owner = owners.get(taskKey(name));
+      return definition === undefined ? [] : [{ name, definition, owner: tasks.owner(name) }];
+    });
+    const owners = found.flatMap(({ owner }) => owner ?? []);
+    const reports = await this.#reports(kind, application, owners);
+    const rows = found.map(({ name, definition, owner }): TaskRow => {
       const told = owner === undefined ? new Map<string, Json>() : reports.get(owner.incarnation);
       const report = told?.get(name.id);
       const state = told === undefined ? 'unknown' : report === undefined ? 'waiting' : 'running';
-      return [{ name, definition, state, report: report ?? undefined }];
+      return { name, definition, state, report: report ?? undefined };
     });
     return rows.sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
   }
 
   /** By incarnation of the node; without those that do not answer. */
-  async #reports(kind: string, vhost: string, app: string, owners: readonly Owner[]) {
+  async #reports(kind: string, { vhost: { name: vhost }, name: app }: Application, owners: readonly Owner[]) {
     const { cluster, tasks, others } = this.#options;
     const nodes = new Map(owners.map((owner) => [owner.incarnation, owner]));
     const answers = new Map([[cluster.self.incarnation, tasks.reports(kind, vhost, app)]]);

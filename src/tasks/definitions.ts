@@ -1,4 +1,5 @@
 import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
+import type { Application } from '../core/application.ts';
 import { definitionKey, readDefinition, taskOfKey, type TaskDefinition, type TaskName } from './definition.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { Progress } from './progress.ts';
@@ -33,10 +34,7 @@ export class TaskDefinitions {
   }
 
   /** Names of those of one kind in an application. */
-  in(
-    kind: string,
-    { vhost, name }: { readonly vhost: { readonly name: string }; readonly name: string },
-  ): readonly TaskName[] {
+  in(kind: string, { vhost, name }: Application): readonly TaskName[] {
     const entries = this.#config.entries();
     if (entries !== this.#indexed) {
       this.#index = Map.groupBy(this.names(), (task) => joinKey(task.kind, task.vhost, task.app));

@@ -44,7 +44,9 @@ export class ProgressWriter {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.slice(0, BATCH);
       this.#waiting = this.#waiting.slice(BATCH);
-      await this.#writeBatch(batch);
+      await this.#writeBatch(batch).catch((error: unknown) => {
+        for (const { reject } of batch) reject(error);
+      });
     }
     this.#isWriting = false;
   }

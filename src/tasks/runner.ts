@@ -144,8 +144,8 @@ export class TaskRunner {
       while (this.#end === undefined) await this.#turn();
     } finally {
       this.#start.reject(this.#end ?? new TaskEnd('removed', 'the task has ended'));
-      clearTimeout(this.#checkpoint);
       this.#sign();
+      clearTimeout(this.#checkpoint);
       await this.#saveOrTell();
       await this.#lease.release();
     }

@@ -68,6 +68,11 @@ export class TaskSlot {
     return this.#runner?.over;
   }
 
+  /** Who has it, as far as this node has heard. */
+  get owner(): Owner | undefined {
+    return this.#owner;
+  }
+
   get runner(): TaskRunner | undefined {
     return this.#runner;
   }
@@ -76,7 +81,7 @@ export class TaskSlot {
   setOwner(owner: Owner | undefined): void {
     const before = this.#owner;
     this.#owner = owner;
-    if (owner !== undefined) this.#succeeded(owner.fence);
+    if (owner !== undefined) this.#succeeded(owner);
     else if (before !== undefined) this.#goneFence = before.fence;
     this.consider();
   }
@@ -115,9 +120,10 @@ export class TaskSlot {
     }
   }
 
-  /** What was before an owner does not count any more. */
-  #succeeded(fence: number): void {
+  /** What was before the owner does not count any more, but for what this node itself goes on with. */
+  #succeeded({ incarnation, fence }: Owner): void {
     this.#goneFence = undefined;
+    if (incarnation === this.#options.cluster.self.incarnation) return;
     if (this.#unsaved !== undefined && this.#unsaved.fence < fence) this.#unsaved = undefined;
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ConflictError, joinKey, type Cluster, type Json, type NodeRow } from '#cluster';
+import { ConflictError, joinKey, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
@@ -108,7 +108,8 @@ export class Tasks {
   async createHere(name: TaskName, spec: Json, { persistent, withinMs }: TaskCreation): Promise<void> {
     await this.#checkFree(name);
     const definition = this.#definition(name, spec, persistent);
-    const runner = await this.#slot(name)?.begin(definition);
+    const slot = this.#slot(name);
+    const runner = await slot?.begin(definition);
     if (runner === undefined) throw exists(name);
     const late = setTimeout(() => void runner.stop(new TaskEnd('removed', 'the task did not start in time')), withinMs);
     try {
@@ -126,6 +127,8 @@ export class Tasks {
       throw error;
     }
     runner.define(definition);
+    // it may have been deleted again meanwhile
+    slot?.consider();
   }
 
   /**
@@ -136,10 +139,15 @@ export class Tasks {
   async remove(name: TaskName): Promise<boolean> {
     const key = taskKey(name);
     const was = await this.definitions.remove(name);
-    this.#slots.get(key)?.consider();
-    await this.#slots.get(key)?.over;
-    if (was) await this.#untilEnded(name);
+    const slot = this.#slots.get(key);
+    slot?.consider();
+    if (was) await within(ENDS_MS, Promise.all([slot?.over, this.#untilEnded(name)]));
     return was;
+  }
+
+  /** Who has a task of a kind that this node knows, as far as it has heard. */
+  owner(name: TaskName): Owner | undefined {
+    return this.#slots.get(taskKey(name))?.owner;
   }
 
   /** How the tasks of this node say that they go, by id: those of a kind in an application that run here. */
@@ -188,7 +196,7 @@ export class Tasks {
     }
   }
 
-  /** Resolves when nobody has a task that was deleted, or it was made anew, or that takes too long. */
+  /** Resolves when nobody has a task that was deleted, or it was made anew, or the store cannot be reached. */
   async #untilEnded(name: TaskName): Promise<void> {
     const { cluster } = this.#options;
     const key = taskKey(name);
@@ -200,9 +208,7 @@ export class Tasks {
       // where the store cannot be reached what was known last does not end
       if (last?.owner === undefined || isMadeAnew || cluster.state === 'degraded') resolve();
     });
-    const late = setTimeout(resolve, ENDS_MS);
-    await promise;
-    clearTimeout(late);
+    await within(ENDS_MS, promise);
     undo();
   }
 
@@ -288,6 +294,14 @@ export class Tasks {
     const others = this.#byStream.get(now) ?? new Set();
     this.#byStream.set(now, others.add(slot));
   }
+}
+
+/** Resolves with what is waited for, or when that takes too long. */
+async function within(ms: number, awaited: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([awaited, late]);
+  clearTimeout(timer);
 }
 
 function exists(name: TaskName): TaskExistsError {

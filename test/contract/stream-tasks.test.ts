@@ -15,8 +15,10 @@ import {
   type Count,
   type CountingSpec,
 } from '../support/counting-task.ts';
-import { openTasks } from '../support/fake-task.ts';
+import { FakeKind, openTasks } from '../support/fake-task.ts';
 import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
+import { seeded } from '../unit/codecs/vectors.ts';
 import { until } from '../support/until.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
@@ -236,6 +238,39 @@ test('a stream goes and returns while Redis is away: nothing is lost, and nothin
   t.deepEqual(faults(counts), []);
 });
 
+test('a node that was cut off from Redis alone goes on with what it has counted', async (t) => {
+  const redis = await RedisServer.start(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const counts: Count[] = [];
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  const a = openTasks(await openNode(t, 'a', { url }), new CountingKind((count) => counts.push(count)));
+  t.teardown(() => a.tasks.close());
+  // another node, which does not know what the task is
+  const b = openTasks(await openNode(t, 'b', { url: redis.url }), new FakeKind());
+  t.teardown(() => b.tasks.close());
+  await until('they know each other', () => [a, b].every(({ cluster }) => cluster.nodes().length === 2));
+  await a.everywhere.create(ONE, spec(LIVE), KEPT);
+  const output = await publish(a, 'live');
+  const task = await runs('one', a);
+  write(output, 10);
+  proxy.cut();
+  await until('it is cut off', () => a.cluster.state === 'degraded');
+  await until('it may not count any more', () => {
+    write(output, 1);
+    return !task.valid;
+  });
+  const counted = counts.length;
+  t.true(counted > 10);
+  await until('it has stopped', () => a.kind.running.size === 0);
+  proxy.heal();
+  await runs('one', a);
+  t.like(a.kind.begun.at(-1), { total: counted, sequence: 2 });
+  write(output, 5);
+  output.input.close('gone');
+  await waits(counted + 5, a);
+  t.deepEqual(faults(counts), []);
+});
+
 /** A node in a process of its own, which can be killed. */
 async function startChild(t: ExecutionContext, redis: RedisServer, id: string) {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../support/counting-child.ts'), redis.url, id], {
@@ -316,4 +351,36 @@ test('an owner that stood still counts nothing more, and does not overwrite what
   });
   next.input.close('gone');
   await waits(30, a, b);
+});
+
+test('publishers leave, return elsewhere and take over, nodes are drained: every packet is counted once', async (t) => {
+  const redis = await RedisServer.start(t);
+  const { nodes, counts } = await open(t, redis, ['a', 'b', 'c']);
+  const ids = ['one', 'two', 'three'];
+  for (const id of ids) await nodes[0].everywhere.create(countingName(id), spec(LIVE), KEPT);
+  const random = seeded(13);
+  const pick = (): Node => nodes[Math.floor(random() * nodes.length)] as Node;
+  let draining: string | undefined;
+  let written = 0;
+  for (let round = 0; round < 25; round++) {
+    const node = pick();
+    const output = await publish(node, 'live');
+    for (const id of ids) await runs(id, node);
+    for (let part = 0; part < 3; part++) {
+      const count = Math.floor(random() * 20);
+      write(output, count);
+      written += count;
+      if (part === 1 && random() < 0.3) {
+        if (draining === undefined) await node.cluster.drain((draining = pick().cluster.self.id));
+        else await node.cluster.undrain(draining).then(() => (draining = undefined));
+      }
+    }
+    output.input.close('the publisher left');
+  }
+  for (const id of ids) {
+    const name = countingName(id);
+    await until(`${id} is written down`, () => nodes.every((node) => savedTotal(node, name) === written));
+  }
+  t.is(counts.length, written * ids.length);
+  t.deepEqual(faults(counts), []);
 });

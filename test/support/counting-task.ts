@@ -51,7 +51,7 @@ export class CountingKind implements StreamKind {
 
   follows(spec: Json): string | undefined {
     this.asked += 1;
-    return (spec as unknown as CountingSpec).stream;
+    return (spec as unknown as Partial<CountingSpec>).stream;
   }
 
   async run(task: StreamTask): Promise<void> {

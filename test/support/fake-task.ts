@@ -13,9 +13,9 @@ import { addVhost } from './live.ts';
 
 const STEP_MS = 2;
 
-/** What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped. */
+/** What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped, and `hang` is never said to work. */
 export interface FakeSpec {
-  readonly does: 'wait' | 'fail' | 'end';
+  readonly does: 'wait' | 'fail' | 'end' | 'hang';
 }
 
 export class FakeFailure extends Error {
@@ -49,7 +49,7 @@ export class FakeKind implements PlacedKind {
     this.runs.set(id, (this.runs.get(id) ?? 0) + 1);
     if (does === 'fail') throw new FakeFailure('it fails');
     this.running.set(id, task);
-    task.started();
+    if (does !== 'hang') task.started();
     task.keep(Number(task.progress ?? 0) + 1);
     try {
       if (does === 'end') return;

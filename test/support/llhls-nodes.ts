@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
+import { Access } from '../../src/access/access.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -48,7 +49,8 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
   const sessionNames = new SessionNames({ registry, cluster, directory, others: new OtherNodes(cluster), calls, log });
-  const options = { registry, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
+  const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
+  const options = { registry, access, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();
   await app.register(publisher.routes);

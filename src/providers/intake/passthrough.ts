@@ -36,6 +36,7 @@ export class Passthrough {
     if (present !== undefined) return;
     this.#input.read({ packet: (packet) => this.#pass(output, packet) });
     this.#application.announce(output);
+    this.#application.outputsMade(this.#input);
   }
 
   #pass(output: OutputStream, packet: Packet): void {

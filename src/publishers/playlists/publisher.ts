@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
+import type { Access } from '../../access/access.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -22,6 +23,7 @@ import { SessionTokens } from './token.ts';
 /** What HLS is served with. */
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
+  readonly access: Access;
   readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
@@ -46,7 +48,7 @@ export class PlaylistPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, cluster, directory, calls, log, tokenKey, crossDomains } = options;
+    const { registry, access, cluster, directory, calls, log, tokenKey, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
@@ -60,6 +62,7 @@ export class PlaylistPublisher {
     });
     this.routes = playlistRoutes(form, {
       registry,
+      access,
       stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
     });

@@ -174,6 +174,14 @@ test('a segment in whose time nothing came is a gap', (t) => {
   t.regex(build(window), /#EXT-X-GAP\n#EXTINF:0\.000000,\nseg_0_1_video/);
 });
 
+test('behind a part that is likely to be the last, the hint is at the next segment', (t) => {
+  const window = fill(10, [{ parts: 4 }, { parts: 3 }]);
+  window.add({ index: 3, duration: 0.5, independent: false, bytes: 0, data: Buffer.alloc(10) }, true);
+  t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_2_0_video_Key45678_llhls.m4s"\n/);
+  window.add({ index: 4, duration: 0.5, independent: false, bytes: 0, data: Buffer.alloc(10) });
+  t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_1_5_video_Key45678_llhls.m4s"\n/);
+});
+
 test('no hint when none is wanted', (t) => {
   t.notRegex(build(fill(10, [{ parts: 2 }]), 'full', { preloadHint: false }), /PRELOAD/);
 });

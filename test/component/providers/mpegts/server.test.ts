@@ -78,9 +78,11 @@ test('datagrams without MPEG-TS, and to ports that nobody has a stream for, do n
   sender.sendRaw(Buffer.of(0x80, 0x21));
   sender.sendRaw(Buffer.of(0x80, 200, 0, 0));
   await sender.send(10);
-  await until('the refusal', () => lines.includes('MPEG-TS refused: no application has a stream for the port'));
+  await until('the refusal', () =>
+    lines.includes('MPEG-TS publisher refused: no application has a stream for the port'),
+  );
   await server.close();
-  t.deepEqual(lines.filter((line) => line.startsWith('MPEG-TS refused')).length, 1);
+  t.deepEqual(lines.filter((line) => line.startsWith('MPEG-TS publisher refused')).length, 1);
   t.true(lines.includes('datagrams without MPEG-TS'));
   t.deepEqual(taken, []);
 });
@@ -95,7 +97,7 @@ test('as many streams as may be, and none while the node drains', async (t) => {
   await (await UdpSender.open(t, first)).send(3);
   await until('the stream', () => taken.length === 1);
   await (await UdpSender.open(t, second)).send(3);
-  await until('the refusal', () => lines.includes('MPEG-TS refused: Too many connections: 1 are allowed'));
+  await until('the refusal', () => lines.includes('MPEG-TS publisher refused: Too many connections: 1 are allowed'));
   t.is(taken.length, 1);
   registry.draining = true;
   taken[0]?.input.close('for the test');

@@ -35,11 +35,10 @@ async function start(t: ExecutionContext, latency = 60) {
     inputs.push(input);
     input.read({ packet: (packet) => void packets.push(packet) });
   });
-  const { cluster, names } = await aloneWith(registry);
+  const { cluster, access } = await aloneWith(registry);
   const [port = 0] = await freePorts(1);
   const provider = await SrtProvider.listen({
-    registry,
-    names,
+    access,
     log: pino({ level: 'silent' }),
     ip: ['127.0.0.1'],
     bind: {

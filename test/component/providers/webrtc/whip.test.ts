@@ -4,6 +4,7 @@ import { parse } from 'sdp-transform';
 import { KilnError } from '../../../../src/errors.ts';
 import { parseRemoteDescription } from '../../../../src/webrtc/remote-description.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
+import { CLIENT } from '../../../support/access.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
 import { until } from '../../../support/until.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
@@ -197,7 +198,8 @@ test('what the media worker refuses is no fault of the server', async (t) => {
   const request = {
     hostName: '127.0.0.1',
     origin: url,
-    client: '127.0.0.1',
+    url: 'http://live.example:3333/app/stream?direction=whip',
+    client: CLIENT,
     app: 'app',
     stream: 'stream',
     query: new URLSearchParams(),

@@ -29,15 +29,15 @@ async function start(
 ) {
   const registry = new Registry();
   addVhost(registry, { publishers: { srt: { maxConnection: 0 } } as Partial<ApplicationConfig['publishers']> });
-  const { cluster, sessionNames } = await aloneWith(registry);
   const [port = 0] = await freePorts(1);
   const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const { cluster, access } = await aloneWith(registry, { log });
   const publisher = await SrtPublisher.listen({
     registry,
-    sessionNames,
-    find: async () => undefined,
+    access,
     ip: ['127.0.0.1'],
-    log: pino({}, { write: (line: string) => void lines.push(line) }),
+    log,
     bind: { port: [{ first: port, last: port }], streamMap: [], options },
   });
   t.teardown(async () => {

@@ -133,7 +133,7 @@ test('bad offers, paths and types are refused, each with its status', async (t) 
     ['no type and no body', call('POST', '/app/stream'), 415],
     ['too large', post(OFFER + 'a=x\r\n'.repeat(20_000)), 413],
     ['no such application', post(OFFER, '/other/stream'), 404],
-    ['not live yet', post(OFFER, '/app/other'), 409],
+    ['no such stream', post(OFFER, '/app/other'), 404],
     ['WebRTC is off there', post(OFFER, '/off/stream'), 404],
     ['no such playlist', post(OFFER, '/app/stream/other'), 404],
     ['publishing where no provider is', post(OFFER, '/app/stream?direction=whip'), 406],

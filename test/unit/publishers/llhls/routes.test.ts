@@ -314,6 +314,46 @@ test('a hinted part that its segment ended without: 404', async (t) => {
   t.is((await held).statusCode, 404);
 });
 
+const HINT = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g;
+
+test('behind what is likely to be the last part of a segment, the hint is at the next segment', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(4);
+  const [audio = '', video = ''] = await children();
+  const held = [video, audio].map(async (url) => {
+    const [hint = ''] = uris((await get(url)).body, HINT);
+    t.regex(hint, /^part_\d_2_0_/);
+    return await get(sibling(url, hint));
+  });
+  await turns();
+  advance(4.6);
+  for (const { statusCode, rawPayload } of await Promise.all(held)) {
+    t.is(statusCode, 200);
+    t.true(parseFragment(rawPayload).duration > 0);
+  }
+  t.regex((await get(video)).body, /part_0_2_0_.*INDEPENDENT=YES/);
+});
+
+test('a segment that goes on though its end was due: 404 for who waits for the next one, until that is hinted at again', async (t) => {
+  const { get, advance, children, output } = await live(t);
+  advance(4);
+  const url = (await children())[1] as string;
+  const [hint = ''] = uris((await get(url)).body, HINT);
+  const held = get(sibling(url, hint));
+  await turns();
+  for (const packet of videoPackets(VIDEO, { from: 4, to: 4.5, gop: 1000 })) output.write(packet);
+  t.is((await held).statusCode, 404);
+  const { body } = await get(url);
+  t.regex(body, /part_0_1_4_/);
+  t.deepEqual(
+    uris(body, HINT).map((name) => name.slice(0, 9)),
+    ['part_0_1_'],
+  );
+  t.is((await get(sibling(url, hint))).statusCode, 404);
+  for (const packet of videoPackets(VIDEO, { from: 4.5, to: 5.1, gop: 135 })) output.write(packet);
+  t.is((await get(sibling(url, hint))).statusCode, 200);
+});
+
 test('when the stream ends for good, those who wait get 404, and so does everyone after', async (t) => {
   const { get, advance, children, input } = await live(t);
   advance(3.1);
