@@ -51,7 +51,7 @@ export function answerError(
   reply: FastifyReply,
 ): FastifyReply {
   const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
-  if (status >= 500) request.log.error({ err: error, method: request.method, url: request.url }, 'API call failed');
+  if (status >= 500) request.log.error({ err: error, method: request.method, url: request.url }, 'the API call failed');
   const known = error instanceof KilnError || (status >= 400 && status < 500);
   const text = known ? error.message : STATUS_CODES[500];
   if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');

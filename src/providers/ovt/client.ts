@@ -172,7 +172,7 @@ export class OvtClient {
     try {
       this.#receiver.push(bytes);
     } catch (error) {
-      if (!(error instanceof OvtError)) this.#options.log.error({ err: error }, 'an OVT stream could not be taken');
+      if (!(error instanceof OvtError)) this.#options.log.error({ err: error }, 'receiving a stream over OVT failed');
       this.#end(error instanceof OvtError ? error.message : 'internal error');
     }
   }

@@ -116,7 +116,7 @@ export class Demand {
     } catch (error) {
       if (error instanceof KilnError && error.code === 'streamExists') return true;
       if (!(error instanceof KilnError || error instanceof PullError)) throw error;
-      log.debug({ stream: name, reason: error.message }, 'a stream that is asked for cannot be pulled');
+      log.debug({ stream: name, reason: error.message }, 'the stream that a viewer asked for could not be pulled');
       return false;
     }
   }
