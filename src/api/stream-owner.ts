@@ -68,10 +68,10 @@ export class StreamOwners {
       const { method, path } = request;
       const call = { node: node.id, method, path, reason: (error.cause as Error).message };
       if (error.code === 'ownerUnreachable') {
-        log.warn(call, 'a call could not be carried to its node');
+        log.warn(call, 'a call could not be forwarded to the node that has the stream');
         return undefined;
       }
-      log.error(call, 'a call was carried to its node, which did not answer');
+      log.error(call, 'a call was forwarded to the node that has the stream, which did not answer');
       throw error;
     }
   }

@@ -48,7 +48,7 @@ export class DynamicConfig {
   readonly #log: Logger;
   readonly #stored: StoredConfig;
   readonly #ignore = (ignored: readonly string[]): void =>
-    this.#log.warn({ ignored }, 'a configuration object of the management API has what has no effect');
+    this.#log.warn({ ignored }, 'a configuration object of the management API has keys without effect');
 
   constructor({ registry, cluster, certificates, log }: DynamicConfigOptions) {
     this.#registry = registry;

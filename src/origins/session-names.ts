@@ -65,7 +65,9 @@ export class SessionNames {
     if (answer?.status === 403) throw kilnError('sessionRefused', id);
     if (answer?.status === 409) throw kilnError('sessionExists', id);
     if (answer?.status !== 200)
-      this.#faults.count(`node ${location.owner.id} does not tell whether the names of sessions are free: they pass`);
+      this.#faults.count(
+        `node ${location.owner.id} does not answer whether session names are in use: they are accepted`,
+      );
   }
 
   /** Idempotent. */

@@ -194,7 +194,7 @@ export class ClusterTasks {
       if (!(error instanceof UnreachableError)) throw error;
       this.#log.warn(
         { ...name, node: node.id, reason: error.message },
-        'the node that was to run a task cannot be reached',
+        'the node that should run the task cannot be reached',
       );
       return 'unreachable';
     }

@@ -71,7 +71,7 @@ export function certificateRoutes(
     for (const { node, response } of failed) {
       log.error(
         { node: node.id, status: response?.status },
-        'certificate not reloaded on a node: its log says why, if it was reached',
+        'the certificate was not reloaded on a node: see the log of that node',
       );
     }
     if (!isLoaded || failed.length > 0) throw kilnError(failure);

@@ -29,7 +29,7 @@ export function codecRoutes(codecs: CodecInventory, others: OtherNodes | undefin
           inventories.set(told.node.id, entries);
           continue;
         }
-        log.warn({ node: told.node.id }, 'a node did not tell its codecs');
+        log.warn({ node: told.node.id }, 'a node did not answer which codecs it has');
         markStale(reply);
       }
       return ok(joinInventories(inventories));

@@ -72,7 +72,7 @@ export class RemoteChunklists implements RemoteContext {
   }
 
   onFault(error: unknown): void {
-    this.#options.log.error({ err: error }, 'a chunklist of another node cannot be loaded');
+    this.#options.log.error({ err: error }, 'a chunklist could not be loaded from the node that has the stream');
   }
 
   /** Nobody has the stream now: who waits is not kept for long. */

@@ -147,7 +147,11 @@ export class RemoteStream implements PlayedStream {
       return read(Verdicts, body).players;
     } catch (error) {
       const isForeseen = error instanceof AwayError || error instanceof KilnError;
-      if (!isForeseen) this.#options.log.error({ err: error }, 'the owner of a stream cannot be told of its players');
+      if (!isForeseen)
+        this.#options.log.error(
+          { err: error },
+          'the players on this node could not be reported to the node that has the stream',
+        );
       return undefined;
     }
   }
