@@ -21,6 +21,8 @@ const table = {
   ],
   ownerUnreachable: [503, () => 'The node that has it cannot be reached: try again'],
   ownerSilent: [504, () => 'The node that has it did not answer: whether the call had its effect is not known'],
+  callUnknown: [503, () => 'The node that has it is of another version, and does not know this call'],
+  callMalformed: [400, (call: string) => `What was sent with the call ${call} does not fit its schema`],
   nodeNotFound: [404, (node: string) => `Could not find the node: [${node}]`],
   nodeDraining: [503, () => 'This node takes no new streams: it is draining'],
   vhostReadOnly: [403, (vhost: string) => `The VirtualHost is read-only: [${vhost}]`],

@@ -94,7 +94,7 @@ async function* openWebrtc({
 async function* openThumbnail({
   config,
   registry,
-  neighbours: { others, directory, calls },
+  neighbours: { directory, calls },
 }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
@@ -103,7 +103,7 @@ async function* openThumbnail({
     defaults: { crossDomains },
   } = config;
   if (thumbnail === undefined) return;
-  const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
+  const publisher = new ThumbnailPublisher({ registry, directory, calls, crossDomains });
   yield { part: publisher, http: { ports: portsOf(thumbnail), routes: publisher.routes } };
 }
 

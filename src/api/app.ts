@@ -44,7 +44,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     requireHostName(app, config.hostNames);
     await requireToken(app, config.accessToken, wrongCredentials);
     if (config.etag) addEtags(app);
-    readYourWrites(app, dynamic);
+    readYourWrites(app, dynamic, options.directory);
 
     await describeApi(app, version);
     answerAtOwner(app, owners);

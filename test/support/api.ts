@@ -98,7 +98,8 @@ export async function apiOptions(
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
-  const [calls, others] = [new PeerCalls(cluster, log), new OtherNodes(cluster)];
+  const calls = new PeerCalls(cluster, log);
+  const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, directory, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
   return {
@@ -108,7 +109,7 @@ export async function apiOptions(
     dynamic,
     pulls: new PulledStreams({ cluster, registry, directory, tasks, calls, log }),
     sessions: new StreamSessions(registry, others, calls),
-    owners: new StreamOwners({ registry, cluster, directory, names, log }),
+    owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,
     certificates,

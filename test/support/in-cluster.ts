@@ -20,13 +20,13 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
-  const calls = new PeerCalls(cluster, log);
-  const add = calls.add.bind(calls);
-  calls.add = (prefix, handler) =>
-    add(prefix, (request, from) => {
+  const serve = cluster.serve.bind(cluster);
+  cluster.serve = (handler, streams) =>
+    serve((request, from) => {
       asked.push(request);
       return handler(request, from);
-    });
+    }, streams);
+  const calls = new PeerCalls(cluster, log);
   t.teardown(() => registry.close('the test is over'));
   /** A live stream of this node, under a name that the others hear of. */
   const goLive = async (application: Application, name: string, tracks: readonly Track[]): Promise<OutputStream> => {
@@ -40,5 +40,5 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   };
   const knows = (application: Application, stream: string): Promise<unknown> =>
     until(`${id} knows of ${stream}`, () => directory.known(application, stream) !== undefined);
-  return { cluster, directory, names, calls, others: new OtherNodes(cluster), asked, goLive, knows };
+  return { cluster, directory, names, calls, others: new OtherNodes(cluster, calls), asked, goLive, knows };
 }

@@ -47,7 +47,8 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
-  const sessionNames = new SessionNames({ registry, cluster, directory, others: new OtherNodes(cluster), calls, log });
+  const peers = new OtherNodes(cluster, calls);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others: peers, calls, log });
   const options = { registry, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();

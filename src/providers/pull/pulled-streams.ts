@@ -1,24 +1,11 @@
 import Type from 'typebox';
-import {
-  ConflictError,
-  joinKey,
-  OutcomeUnknownError,
-  place,
-  splitKey,
-  StorageError,
-  UnavailableError,
-  UnreachableError,
-  type Cluster,
-  type NodeRow,
-  type PeerRequest,
-  type PeerResponse,
-} from '#cluster';
+import { ConflictError, place, StorageError, UnavailableError, type Cluster, type NodeRow } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import { KilnError, kilnError, type ErrorCode } from '../../errors.ts';
+import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { definePeerCall, STREAM_FIELDS } from '../../origins/peer-call.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
-import { readJson } from '../../origins/json.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { TaskEnd } from '../../tasks/kind.ts';
 import { TaskExistsError, type Tasks } from '../../tasks/tasks.ts';
@@ -27,14 +14,18 @@ import { PULL } from './kind.ts';
 import { pullProvider } from './provider.ts';
 import { readSpec, specJson, type PullOrder } from './spec.ts';
 
-const PREFIX = '/pull/';
 /** However many URLs there are, a stream that is to be pulled plays within this, or is not pulled. */
 const CREATION_MS = 30_000;
 const CARRIED_MS = CREATION_MS + 10_000;
+/** Errors of a node that has not begun to pull: another one is called. */
+const NOT_TAKEN: readonly string[] = ['ownerUnreachable', 'callUnknown'];
 
-const CarriedOrder = Type.Object({ spec: Type.Unknown(), persistent: Type.Boolean() });
-/** Of a failure on another node. */
-const Failure = Type.Object({ code: Type.String(), message: Type.String(), status: Type.Number() });
+/** Pulls a stream on the node that is called. Answers why no URL has it, or null. */
+const CREATE = definePeerCall(
+  'pull/create',
+  Type.Object({ ...STREAM_FIELDS, spec: Type.Unknown(), persistent: Type.Boolean() }),
+  Type.Union([Type.Object({ failure: Type.String() }), Type.Null()]),
+);
 
 export interface PulledStreamsOptions {
   readonly cluster: Cluster;
@@ -53,7 +44,16 @@ export class PulledStreams {
   constructor(options: PulledStreamsOptions) {
     this.#options = options;
     this.#log = options.log.child({ module: 'pull' });
-    options.calls.add(PREFIX, (request) => this.#answer(request));
+    options.calls.answer(CREATE, async ({ vhost, app, stream, spec, persistent }) => {
+      const application = options.registry.vhost(vhost).application(app);
+      try {
+        await this.createHere(application, stream, { spec: readCarried(spec), persistent });
+        return null;
+      } catch (error) {
+        if (error instanceof PullError) return { failure: error.message };
+        throw error;
+      }
+    });
   }
 
   /**
@@ -128,41 +128,24 @@ export class PulledStreams {
 
   /** @returns false when the node was not reached */
   async #createOn(node: NodeRow, application: Application, name: string, order: PullOrder): Promise<boolean> {
-    const { cluster } = this.#options;
+    const { cluster, calls } = this.#options;
     if (node.id === cluster.self.id) {
       await this.createHere(application, name, order);
       return true;
     }
-    const path = `${PREFIX}${joinKey(application.vhost.name, application.name, name)}`;
-    const request = { method: 'POST', path, headers: {}, body: Buffer.from(JSON.stringify(order)) };
+    const { spec, persistent } = order;
+    const request = { vhost: application.vhost.name, app: application.name, stream: name, spec, persistent };
     try {
-      const { status, body } = await cluster.forward(node, request, CARRIED_MS);
-      if (status !== 201) throw failureOf(body);
+      const answer = await calls.call(node, CREATE, request, CARRIED_MS);
+      if (answer !== null) throw new PullError(answer.failure);
       return true;
     } catch (error) {
-      if (error instanceof OutcomeUnknownError) throw kilnError('ownerSilent');
-      if (!(error instanceof UnreachableError)) throw error;
+      if (!(error instanceof KilnError && NOT_TAKEN.includes(error.code))) throw error;
       this.#log.warn(
-        { node: node.id, stream: name, reason: error.message },
+        { node: node.id, stream: name, reason: (error.cause as Error | undefined)?.message ?? error.message },
         'a node that was to pull a stream cannot be reached',
       );
       return false;
-    }
-  }
-
-  async #answer({ path, body }: PeerRequest): Promise<PeerResponse> {
-    const [vhost = '', app = '', name = ''] = splitKey(path.slice(PREFIX.length));
-    const order = readJson(CarriedOrder, body);
-    const spec = order && readSpec(order.spec);
-    try {
-      if (order === undefined || spec === undefined) throw new PullError('the order is of another version');
-      await this.createHere(this.#options.registry.vhost(vhost).application(app), name, {
-        spec,
-        persistent: order.persistent,
-      });
-      return { status: 201, headers: {}, body: Buffer.alloc(0) };
-    } catch (error) {
-      return failure(error);
     }
   }
 }
@@ -176,16 +159,9 @@ function told(error: unknown): unknown {
   return error instanceof TaskEnd ? new PullError(error.message) : error;
 }
 
-/** @throws what is no failure that a client is told of */
-function failure(error: unknown): PeerResponse {
-  if (!(error instanceof KilnError || error instanceof PullError)) throw error;
-  const { code, status } = error instanceof KilnError ? error : { code: '', status: 502 };
-  return { status, headers: {}, body: Buffer.from(JSON.stringify({ code, status, message: error.message })) };
-}
-
-function failureOf(body: Buffer): Error {
-  const failure = readJson(Failure, body);
-  if (failure === undefined) return new PullError('the node that was to pull it is of another version');
-  const { code, status, message } = failure;
-  return code === '' ? new PullError(message) : new KilnError(code as ErrorCode, status, message);
+/** @throws callMalformed for what a node of another version may send */
+function readCarried(value: unknown): PullOrder['spec'] {
+  const spec = readSpec(value);
+  if (spec === undefined) throw kilnError('callMalformed', CREATE.name);
+  return spec;
 }

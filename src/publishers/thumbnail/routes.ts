@@ -69,9 +69,8 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
     ? undefined
     : await gallery.elsewhere.ask(application, stream, extension);
   if (elsewhere !== undefined) {
-    const { status, headers, body } = elsewhere;
-    if (status === 200) send(application, application.counters, reply, headers, body);
-    else respond(reply, { status, headers, body: [body] });
+    const { answer, bytes } = elsewhere;
+    send(application, application.counters, reply, { 'content-type': answer.type }, bytes);
     return;
   }
   const { output, type, picture } = newestPicture(gallery.pictures, application, stream, extension);

@@ -34,8 +34,8 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     ],
     ...vhost,
   });
-  const { cluster, others, directory, calls, sessionNames, live } = await aloneWith(registry);
-  const publisher = new ThumbnailPublisher({ registry, others, directory, calls, crossDomains });
+  const { cluster, directory, calls, sessionNames, live } = await aloneWith(registry);
+  const publisher = new ThumbnailPublisher({ registry, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
     cluster,
