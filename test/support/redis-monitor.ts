@@ -2,7 +2,9 @@ import type { ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { SCRIPTS } from '../../cluster/redis/scripts.ts';
 import type { RedisServer } from './redis.ts';
-import { until } from './until.ts';
+
+/** How often each command was sent. */
+export type Counts = ReadonlyMap<string, number>;
 
 const NAMES = new Map(Object.entries(SCRIPTS).map(([name, { hash }]) => [hash, name]));
 
@@ -34,13 +36,13 @@ export class RedisMonitor {
     return new RedisMonitor(raw, monitor);
   }
 
-  /** What was sent while `step` ran. */
-  async during(step: () => Promise<unknown>): Promise<ReadonlyMap<string, number>> {
+  /** What is sent while `step` runs, which gets the counts as they grow. */
+  async during(step: (counts: Counts) => Promise<unknown>): Promise<Counts> {
     await this.#flush('begin');
-    const counts = (this.#counts = new Map());
-    await step();
+    const counts = (this.#counts = new Map<string, number>());
+    await step(counts);
     await this.#flush('end');
-    for (const mark of ['begin', 'end']) counts.delete(mark);
+    counts.delete('echo');
     return counts;
   }
 
@@ -58,5 +60,3 @@ export class RedisMonitor {
     await heard;
   }
 }
-
-void until;

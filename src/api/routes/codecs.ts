@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
+import type { ConfigStore } from '#cluster';
 import type { OtherNodes } from '../../origins/other-nodes.ts';
 import { readJson } from '../../origins/json.ts';
 import { CodecEntry, type CodecInventory } from '../../transcode/codecs.ts';
@@ -12,7 +13,11 @@ const PATH = '/v2/internals/codecs';
 const Answer = Type.Object({ response: Type.Array(CodecEntry) });
 
 /** What can encode and decode, on any node. @param others whose entries are among the answer, too */
-export function codecRoutes(codecs: CodecInventory, others: OtherNodes | undefined): FastifyPluginAsyncTypebox {
+export function codecRoutes(
+  codecs: CodecInventory,
+  config: Pick<ConfigStore, 'position'>,
+  others: OtherNodes | undefined,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
     const schema = {
       response: answers(Type.Array(CodecEntry)),
@@ -21,7 +26,13 @@ export function codecRoutes(codecs: CodecInventory, others: OtherNodes | undefin
     app.get(PATH, { schema }, async ({ log, id, host }, reply) => {
       const own = await codecs.read();
       if (others === undefined) return ok(own);
-      const replies = await others.ask(API_REQUEST, { method: 'GET', url: PATH, requestId: id, host });
+      const replies = await others.ask(API_REQUEST, {
+        method: 'GET',
+        url: PATH,
+        requestId: id,
+        host,
+        position: config.position,
+      });
       const inventories = new Map([[others.self.id, own]]);
       for (const { node, answer, error } of replies) {
         const entries = read(answer);
