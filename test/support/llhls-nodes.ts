@@ -32,7 +32,8 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const asked: string[] = [];
   // counted, and made all the same
   cluster.forward = (to, request: PeerRequest, timeoutMs) => {
-    asked.push(request.path);
+    const { file = '' } = JSON.parse(request.body.toString()) as { readonly file?: string };
+    asked.push(`${request.path}/${file}`);
     return forward(to, request, timeoutMs);
   };
   const serve = cluster.serve.bind(cluster);
@@ -49,7 +50,7 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const calls = new PeerCalls(cluster, log);
   const peers = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others: peers, calls, log });
-  const options = { registry, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
+  const options = { registry, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();
   await app.register(publisher.routes);
@@ -72,7 +73,7 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
     directory,
     publisher,
     app,
-    /** Paths of the calls that it made to others. */
+    /** Names of the calls that it made to others, each with the file that it asked for. */
     asked,
     /** From now on it takes calls of others and does not answer them. */
     silence: () => {

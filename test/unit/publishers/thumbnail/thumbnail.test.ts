@@ -34,11 +34,10 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     ],
     ...vhost,
   });
-  const { cluster, directory, calls, sessionNames, live } = await aloneWith(registry);
+  const { directory, calls, sessionNames, live } = await aloneWith(registry);
   const publisher = new ThumbnailPublisher({ registry, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
-    cluster,
     directory,
     calls,
     sessionNames,
