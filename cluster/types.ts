@@ -191,6 +191,8 @@ export interface ClusterEvents {
   state: [state: ClusterState];
   /** This node was asked to drain, or not to any more. */
   drain: [draining: boolean];
+  /** A node came or went, or told something else of itself than before: `nodes()` has it. */
+  nodes: [];
   /** Another process took this node's id. */
   replaced: [];
 }

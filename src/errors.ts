@@ -51,6 +51,7 @@ const table = {
   streamNameInvalid: [400, (name: string) => `Not a name for a stream: [${name}]`],
   tooManyConnections: [503, (limit: number) => `Too many connections: ${limit} are allowed`],
   accessDenied: [401, (module: string) => `Access control is configured for ${module} and cannot be checked: refused`],
+  clientGone: [499, () => 'The client has gone'],
   sdpMalformed: [400, (detail: string) => `Could not parse SDP: ${detail}`],
   streamNotLive: [409, (internalName: string) => `The stream is not live: [${internalName}]`],
   notAcceptable: [406, (detail: string) => `The offer cannot be taken: ${detail}`],

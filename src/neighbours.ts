@@ -1,4 +1,5 @@
 import type { Cluster } from '#cluster';
+import { Access } from './access/access.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -29,8 +30,18 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   const others = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, log });
-  const tasks = new Tasks({ cluster, registry, directory, log });
-  const { pulls, maps, demand } = openPulling({ config, registry, cluster, names, directory, calls, tasks, log });
+  const tasks = new Tasks({ cluster, registry, log });
+  const { pulls, maps, demand } = openPulling({
+    config,
+    registry,
+    cluster,
+    names,
+    directory,
+    calls,
+    others,
+    tasks,
+    log,
+  });
   registry.demand = demand.application;
   const find: FindOutput = async (application, name, query) => {
     const relay = await relays.find(application, name);
@@ -38,8 +49,10 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
+  const access = new Access({ registry, names, sessionNames, find, elsewhere: directory, log });
   return {
     cluster,
+    access,
     names,
     sessionNames,
     directory,
@@ -47,9 +60,8 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     others,
     tasks,
     pulls,
-    find,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, sessionNames, directory, relays, maps, calls],
+    parts: [names, sessionNames, directory, relays, maps, calls, access],
   };
 }

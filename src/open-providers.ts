@@ -10,13 +10,7 @@ import { portsOf } from './summary.ts';
 /** Every way in that publishers take, in the order in which they open. */
 export const PROVIDERS: readonly OpenDoors[] = [openRtmp, openSrt, openMpegts, openWebrtc];
 
-async function* openRtmp({
-  config,
-  registry,
-  neighbours: { names },
-  certificates,
-  log,
-}: DoorContext): AsyncIterable<Door> {
+async function* openRtmp({ config, neighbours: { access }, certificates, log }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       providers: { rtmp },
@@ -30,12 +24,12 @@ async function* openRtmp({
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
   const extended = modules.ertmp.enable;
   for (const host of ip) {
-    const part = await RtmpServer.listen({ registry, names, log, host, port, tls, proxyNetworks, extended });
+    const part = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended });
     yield { part, addresses: { rtmp: { port, tlsPort } } };
   }
 }
 
-async function* openSrt({ config, registry, neighbours: { names }, log }: DoorContext): AsyncIterable<Door> {
+async function* openSrt({ config, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       providers: { srt: bind },
@@ -43,11 +37,11 @@ async function* openSrt({ config, registry, neighbours: { names }, log }: DoorCo
     ip,
   } = config;
   if (bind?.port === undefined) return;
-  const part = await whereSrtIs(log, () => SrtProvider.listen({ registry, names, log, ip, bind }));
+  const part = await whereSrtIs(log, () => SrtProvider.listen({ access, log, ip, bind }));
   if (part !== undefined) yield { part, addresses: { srt: bind.port } };
 }
 
-async function* openMpegts({ config, registry, neighbours: { names }, log }: DoorContext): AsyncIterable<Door> {
+async function* openMpegts({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       providers: { mpegts },
@@ -55,11 +49,17 @@ async function* openMpegts({ config, registry, neighbours: { names }, log }: Doo
     ip: hosts,
   } = config;
   if (mpegts?.port === undefined) return;
-  const part = await MpegtsServer.listen({ registry, names, log, hosts, ports: mpegts.port });
+  const part = await MpegtsServer.listen({ registry, access, log, hosts, ports: mpegts.port });
   yield { part, addresses: { mpegts: mpegts.port } };
 }
 
-async function* openWebrtc({ config, registry, neighbours: { names }, webrtc, log }: DoorContext): AsyncIterable<Door> {
+async function* openWebrtc({
+  config,
+  registry,
+  neighbours: { access },
+  webrtc,
+  log,
+}: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       providers: { webrtc: bind },
@@ -67,7 +67,7 @@ async function* openWebrtc({ config, registry, neighbours: { names }, webrtc, lo
   } = config;
   if (bind === undefined || webrtc === undefined) return;
   const { pool, producers } = webrtc;
-  const part = new WebrtcProvider({ registry, names, pool, producers, bind, log });
+  const part = new WebrtcProvider({ registry, access, pool, producers, bind, log });
   const ports = portsOf(bind.signalling);
   yield { part, addresses: { whip: ports }, http: { ports, entrances: { publish: part.entrance } } };
 }

@@ -67,7 +67,7 @@ async function* openHls({ config, registry, neighbours, log }: DoorContext): Asy
 async function* openWebrtc({
   config,
   registry,
-  neighbours: { find, sessionNames },
+  neighbours: { access },
   webrtc,
   log,
 }: DoorContext): AsyncIterable<Door> {
@@ -79,8 +79,7 @@ async function* openWebrtc({
   if (bind === undefined || webrtc === undefined) return;
   const publisher = new WebrtcPublisher({
     registry,
-    find,
-    sessionNames,
+    access,
     pool: webrtc.pool,
     producers: webrtc.producers,
     bind,
@@ -94,7 +93,7 @@ async function* openWebrtc({
 async function* openThumbnail({
   config,
   registry,
-  neighbours: { directory, calls },
+  neighbours: { access, directory, calls },
 }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
@@ -103,16 +102,11 @@ async function* openThumbnail({
     defaults: { crossDomains },
   } = config;
   if (thumbnail === undefined) return;
-  const publisher = new ThumbnailPublisher({ registry, directory, calls, crossDomains });
+  const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   yield { part: publisher, http: { ports: portsOf(thumbnail), routes: publisher.routes } };
 }
 
-async function* openOvt({
-  config,
-  registry,
-  neighbours: { find, sessionNames },
-  log,
-}: DoorContext): AsyncIterable<Door> {
+async function* openOvt({ config, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       publishers: { ovt },
@@ -125,17 +119,12 @@ async function* openOvt({
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
   const networks = blockList(ovt.networks);
   for (const host of ip) {
-    const part = await OvtServer.listen({ registry, find, sessionNames, log, host, port, proxyNetworks, networks });
+    const part = await OvtServer.listen({ access, log, host, port, proxyNetworks, networks });
     yield { part, addresses: { ovt: port } };
   }
 }
 
-async function* openSrt({
-  config,
-  registry,
-  neighbours: { find, sessionNames },
-  log,
-}: DoorContext): AsyncIterable<Door> {
+async function* openSrt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       publishers: { srt: bind },
@@ -143,7 +132,7 @@ async function* openSrt({
     ip,
   } = config;
   if (bind?.port === undefined) return;
-  const part = await whereSrtIs(log, () => SrtPublisher.listen({ registry, find, sessionNames, log, ip, bind }));
+  const part = await whereSrtIs(log, () => SrtPublisher.listen({ registry, access, log, ip, bind }));
   if (part !== undefined) yield { part, addresses: { srtPlay: bind.port } };
 }
 

@@ -5,5 +5,5 @@ export interface Part {
 
 /** Closes them, all at the same time. */
 export async function closeAll(parts: readonly Part[]): Promise<void> {
-  await Promise.all(parts.map((part) => part.close()));
+  await Promise.all(parts.map(async (part) => part.close()));
 }

@@ -6,6 +6,7 @@ import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import { blockList } from './networks.ts';
 import { OriginMaps } from './origins/origin-maps.ts';
+import type { OtherNodes } from './origins/other-nodes.ts';
 import type { PeerCalls } from './origins/peer-calls.ts';
 import type { StreamDirectory } from './origins/stream-directory.ts';
 import type { StreamNames } from './origins/stream-names.ts';
@@ -16,6 +17,7 @@ import { ovtSource } from './providers/pull/ovt-source.ts';
 import { PulledStreams } from './providers/pull/pulled-streams.ts';
 import { bySchemes } from './providers/pull/schemes.ts';
 import { rtspSource } from './providers/rtsp-pull/source.ts';
+import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface PullingOptions {
@@ -25,12 +27,23 @@ export interface PullingOptions {
   readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
+  readonly others: OtherNodes;
   readonly tasks: Tasks;
   readonly log: Logger;
 }
 
 /** Everything that pulls streams from elsewhere: on order, and for viewers that ask for them. */
-export function openPulling({ config, registry, cluster, names, directory, calls, tasks, log }: PullingOptions) {
+export function openPulling({
+  config,
+  registry,
+  cluster,
+  names,
+  directory,
+  calls,
+  others,
+  tasks,
+  log,
+}: PullingOptions) {
   const configured = configuredStores(config);
   const guard = new PullGuard({
     nodes: () => cluster.nodes(),
@@ -41,7 +54,8 @@ export function openPulling({ config, registry, cluster, names, directory, calls
   const rtsp = rtspSource(guard);
   const kind = new PullKind({ names, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
   tasks.add(kind);
-  const pulls = new PulledStreams({ cluster, registry, directory, tasks, calls, log });
+  const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
+  const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
   const ovtPort = config.bind.publishers.ovt?.port;
   const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });
   const demand = new Demand({ registry, directory, pulls, maps, log });

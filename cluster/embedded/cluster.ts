@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
 import { NoNodeError, UnreachableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
@@ -76,7 +77,9 @@ class EmbeddedCluster implements Cluster {
   }
 
   describe(description: NodeDescription): void {
+    const before = this.#description;
     this.#description = description;
+    if (!isDeepStrictEqual(before, description)) this.events.emit('nodes');
   }
 
   retire(): void {
@@ -148,5 +151,6 @@ class EmbeddedCluster implements Cluster {
     if (this.#draining === draining) return;
     this.#draining = draining;
     this.events.emit('drain', draining);
+    this.events.emit('nodes');
   }
 }

@@ -139,6 +139,7 @@ export class Heartbeat {
     if (this.#state === 'degraded') table.forget();
     if (moved) await this.pull();
     this.#followDrain();
+    if (beat.nodesChanged) events.emit('nodes');
   }
 
   #followDrain(): void {

@@ -16,6 +16,8 @@ export interface Beat {
   readonly wanted: boolean;
   readonly claimsRevision: number;
   readonly configRevision: number;
+  /** The nodes, or what they tell of themselves, are others than before. */
+  readonly nodesChanged: boolean;
 }
 
 export interface NodesOptions {
@@ -47,6 +49,8 @@ type Reply = readonly [string, string, string, number, number, string, string, r
 export class Nodes {
   readonly #options: NodesOptions;
   #rows: readonly NodeRow[] = [];
+  /** What they say, without times. */
+  #said = '';
   #joined = false;
   /** Until it tells of itself nothing is placed on it: it may not have everything yet. */
   #description: NodeDescription = { load: 0, full: true, info: {} };
@@ -127,6 +131,8 @@ export class Nodes {
     // a Redis that has lost everything has not heard of all nodes yet, which are there and may hold something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     this.#rows = [...heard, ...unheard];
+    const before = this.#said;
+    this.#said = JSON.stringify([this.#rows.map(({ id, state }) => [id, state]), rows.map((row) => row[3])]);
     this.#options.known.keep(
       this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])),
     );
@@ -137,6 +143,7 @@ export class Nodes {
       wanted: wanted === 1,
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
+      nodesChanged: this.#said !== before,
     };
   }
 

@@ -1,19 +1,24 @@
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
+import type { Guard } from './guard.ts';
+import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
-type Direction = 'providers' | 'publishers';
+/** Whether signed policies or admission webhooks are configured for clients of a protocol (facts/03-access-control.md). */
+export function isGuarded(
+  { config: { signedPolicy, admissionWebhooks } }: VirtualHost,
+  { direction, protocol }: Pick<AccessRequest, 'direction' | 'protocol'>,
+): boolean {
+  return [signedPolicy, admissionWebhooks].some((control) => {
+    const enabled = control?.enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
+    return enabled?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
+  });
+}
 
 /**
- * Refuses a client of a provider or publisher that access control is enabled for.
- * Nothing can check a signed policy or ask an admission webhook: what they guard stays shut.
- * @param module lower-case module name, as in `Enables` (facts/03-access-control.md)
- * @throws accessDenied
+ * Refuses clients that access control is configured for: nothing can check a signed policy or ask an admission webhook,
+ * so what they guard stays shut.
  */
-export function checkAccess(vhost: VirtualHost, direction: Direction, module: string): void {
-  const { signedPolicy, admissionWebhooks } = vhost.config;
-  for (const control of [signedPolicy, admissionWebhooks]) {
-    const enabled = control?.enables?.[direction] ?? '';
-    const names = enabled.split(',').map((name) => name.trim().toLowerCase());
-    if (names.includes(module)) throw kilnError('accessDenied', module);
-  }
-}
+export const shutGate: Guard = (request, vhost) => {
+  if (isGuarded(vhost, request)) throw kilnError('accessDenied', PROTOCOL_NAMES[request.protocol]);
+  return undefined;
+};

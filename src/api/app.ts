@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
+import { tellActions } from './actions.ts';
 import { requireToken } from './auth.ts';
 import { answerCors } from './cors.ts';
 import { describeApi } from './description.ts';
@@ -43,6 +44,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     });
     requireHostName(app, config.hostNames);
     await requireToken(app, config.accessToken, wrongCredentials);
+    tellActions(app);
     if (config.etag) addEtags(app);
     readYourWrites(app, dynamic, options.directory);
 

@@ -14,7 +14,7 @@ interface Configured {
   readonly applications: readonly ApplicationConfig[];
 }
 
-const provider = (name: keyof ServerConfig['bind']['providers']): Places => ({
+const provider = (name: 'rtsp'): Places => ({
   server: ({ bind }) => bind.providers[name],
   application: ({ providers }) => providers[name],
 });

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { ApplicationConfig } from '../config/model.ts';
+import { outputName } from '../config/output-name.ts';
 import { kilnError } from '../errors.ts';
 import { Counters } from './counters.ts';
 import type { Source } from './source.ts';
@@ -138,8 +139,32 @@ export class Application extends EventEmitter<ApplicationEvents> {
     input.once('close', () => {
       uncount();
       if (this.#inputs.get(name) === input) this.#inputs.delete(name);
+      this.vhost.registry.emit('starting', this, input);
     });
+    this.vhost.registry.emit('starting', this, input);
     return input;
+  }
+
+  /** The output streams of an input are made, as far as any are: viewers wait for no other. */
+  outputsMade(input: InputStream): void {
+    input.hasOutputs = true;
+    this.vhost.registry.emit('starting', this, input);
+  }
+
+  /** Whether an output stream is to come of an input that is here: its tracks are not known, or its encoders not ready. */
+  isStarting(name: string): boolean {
+    const output = this.#outputs.get(name);
+    if (output !== undefined) return !output.announced && output.tracks.length === 0;
+    for (const input of this.#inputs.values()) if (!input.hasOutputs && this.mayPutOut(input.name, name)) return true;
+    return false;
+  }
+
+  /** Whether an input stream may have an output stream of a name. What a control server answers is not known before. */
+  mayPutOut(input: string, name: string): boolean {
+    if (input === name) return true;
+    const { outputProfiles, transcodeWebhook } = this.config;
+    if (transcodeWebhook?.enable === true) return name.includes(input);
+    return outputProfiles.outputProfile.some((profile) => outputName(profile, input) === name);
   }
 
   /**
@@ -173,6 +198,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
 
   /** Tells the publishers of an output stream whose tracks and playlists are set. */
   announce(output: OutputStream): void {
+    output.announced = true;
     this.vhost.registry.emit('output', output, this);
   }
 

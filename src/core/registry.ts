@@ -11,6 +11,8 @@ interface RegistryEvents {
   input: [input: InputStream, application: Application];
   /** An output stream, or the relay of one, is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
+  /** A source got a name, its output streams were made, or it has ended: what is to come of it is another. */
+  starting: [application: Application, input: InputStream];
   /** A virtual host was deleted: its streams have ended. */
   vhostClosed: [vhost: VirtualHost];
   /** Something an operator should know of. */

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { ArrivalClock } from './arrival-clock.ts';
 import { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
 import { KickedSessions } from './kicked-sessions.ts';
@@ -151,10 +152,13 @@ export interface InputOptions {
 export class InputStream extends Stream {
   readonly source: Source;
   readonly continuity: Continuity;
+  readonly arrival = new ArrivalClock();
   /** Viewers who stay out, of this stream and of the one that continues it. */
   readonly kicked: KickedSessions;
   readonly isRelay: boolean;
   readonly isPassthrough: boolean;
+  /** Its output streams are made: no other is to come. Set through `Application.outputsMade`. */
+  hasOutputs = false;
   readonly #isListed: boolean;
   readonly #outputs = new Map<string, OutputStream>();
 
@@ -200,6 +204,11 @@ export class InputStream extends Stream {
     return output;
   }
 
+  override write(packet: Packet): void {
+    this.arrival.note(packet);
+    super.write(packet);
+  }
+
   override wantKey(): void {
     this.emit('keyWanted');
   }
@@ -218,6 +227,8 @@ export class InputStream extends Stream {
 /** What publishers read. Shares the counters of its input: the API measures by input stream. */
 export class OutputStream extends Stream {
   readonly input: InputStream;
+  /** Publishers have been told of it. Set through `Application.announce`. */
+  announced = false;
   #playlists: readonly Playlist[] = [];
   #awaited: readonly Track[] = [];
   #resting = false;

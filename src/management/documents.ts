@@ -98,9 +98,8 @@ export function withProfiles(config: ApplicationConfig, profiles: readonly Docum
   return { ...document, outputProfiles: { ...others, outputProfile: profiles } };
 }
 
-function checkApplication({ name, type, outputProfiles }: ApplicationConfig, path: Problem['path']): void {
+function checkApplication({ name, outputProfiles }: ApplicationConfig, path: Problem['path']): void {
   if (name !== TEMPLATE) checkName(name, [...path, 'name']);
-  if (type !== 'live') throw invalid({ path: [...path, 'type'], message: `"${type}" is not supported: only live is` });
   outputProfiles.outputProfile.forEach((profile, index) => {
     checkProfile(profile, [...path, 'outputProfiles', 'outputProfile', index]);
   });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { joinKey, type Change, type Cluster, type ConfigStore, type Json } from '#cluster';
 import type { CertificateStore } from '../access/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
@@ -120,13 +121,13 @@ export class DynamicConfig {
   }
 
   /**
-   * Merges a change into an application and restarts it.
+   * Merges a change into an application, which restarts unless its configuration means the same as before.
    * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed, clusterUnavailable
    */
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
     return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
-      await this.#replace(vhost, readApplication(patched(documentOf(config), read()), this.#ignore));
+      await this.#replace(vhost, config, readApplication(patched(documentOf(config), read()), this.#ignore));
       return this.#registry.vhost(vhost).application(name);
     });
   }
@@ -162,7 +163,7 @@ export class DynamicConfig {
   }
 
   /**
-   * Replaces an output profile, which keeps its name, and restarts the application.
+   * Replaces an output profile, which keeps its name. The application restarts unless the profile means the same as before.
    * @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, unchangeable, valueMissing,
    * configInvalid, storageFailed, clusterUnavailable
    */
@@ -170,7 +171,7 @@ export class DynamicConfig {
     return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = config.outputProfiles.outputProfile;
-      if (!profiles.some((present) => present.name === profile)) throw profileNotFound(vhost, name, profile);
+      this.#profile(vhost, name, profile);
       const document = read();
       if (Object.hasOwn(document, 'name')) throw kilnError('unchangeable', 'name');
       const replacement = readProfile({ ...document, name: profile }, this.#ignore);
@@ -179,7 +180,7 @@ export class DynamicConfig {
         config,
         profiles.map((present) => (present.name === profile ? replacement : present)),
       );
-      return replacement;
+      return this.#profile(vhost, name, profile);
     });
   }
 
@@ -236,14 +237,26 @@ export class DynamicConfig {
   }
 
   #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<void> {
-    return this.#replace(vhost, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
+    return this.#replace(vhost, config, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
   }
 
-  /** Stores an application's new configuration, which restarts it. One made on demand is an ordinary one from then on. */
-  async #replace(vhost: string, config: ApplicationConfig): Promise<void> {
-    const key = joinKey(vhost, config.name);
-    const change = { key, value: documentOf(config) as Json, seen: this.#writer.revision(key) };
+  /**
+   * Stores an application's new configuration, which restarts it on every node. One made on demand is an ordinary one
+   * from then on. What means the same with all defaults filled is not stored: no session is lost for it.
+   */
+  async #replace(vhost: string, present: ApplicationConfig, wanted: ApplicationConfig): Promise<void> {
+    if (isDeepStrictEqual(present, wanted)) return;
+    const key = joinKey(vhost, wanted.name);
+    const change = { key, value: documentOf(wanted) as Json, seen: this.#writer.revision(key) };
     await this.#writer.write([change], [this.#writer.expected(joinKey(vhost))]);
+  }
+
+  /** @throws vhostNotFound, applicationNotFound, profileNotFound */
+  #profile(vhost: string, name: string, profile: string): OutputProfileConfig {
+    const profiles = this.#registry.vhost(vhost).application(name).config.outputProfiles.outputProfile;
+    const found = profiles.find((present) => present.name === profile);
+    if (found === undefined) throw profileNotFound(vhost, name, profile);
+    return found;
   }
 
   /** @throws vhostNotFound, vhostReadOnly */

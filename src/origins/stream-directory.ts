@@ -85,6 +85,17 @@ export class StreamDirectory {
     return { owner: entry.owner, input: entry.name.stream };
   }
 
+  /** Whether an output stream is to come of an input that another node has, as far as this node has heard. */
+  isStarting(application: Application, output: string): boolean {
+    const entries = this.#byApplication.get(application.vhost.name)?.get(application.name)?.values() ?? [];
+    for (const entry of entries) {
+      const { name, owner, meta } = entry;
+      if (meta.starting !== true || this.#isSelf(owner) || this.#isPast(entry)) continue;
+      if (!meta.outputs.includes(output) && application.mayPutOut(name.stream, output)) return true;
+    }
+    return false;
+  }
+
   /** Tells of input streams whose owner or whose outputs are others than before. Returns its undo. */
   listen(listener: (name: StreamName) => void): () => void {
     this.#listeners.add(listener);
@@ -222,5 +233,9 @@ function getOrAdd<T>(maps: Map<string, Map<string, T>>, key: string): Map<string
 }
 
 function isSame(one: Entry | undefined, other: Entry | undefined): boolean {
-  return one?.owner.fence === other?.owner.fence && one?.meta.outputs.join('\n') === other?.meta.outputs.join('\n');
+  return (
+    one?.owner.fence === other?.owner.fence &&
+    one?.meta.starting === other?.meta.starting &&
+    one?.meta.outputs.join('\n') === other?.meta.outputs.join('\n')
+  );
 }

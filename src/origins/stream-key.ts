@@ -12,6 +12,8 @@ const StreamMeta = Type.Object({
   generation: Type.Number(),
   /** Names of its output streams, that viewers ask for. */
   outputs: Type.Array(Type.String()),
+  /** More output streams are to come; nodes of earlier versions do not tell. */
+  starting: Type.Optional(Type.Boolean()),
 });
 export type StreamMeta = Static<typeof StreamMeta>;
 

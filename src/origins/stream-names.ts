@@ -45,8 +45,11 @@ export class StreamNames {
       claim.tell();
       output.once('close', () => claim.tell());
     };
-    registry.on('output', onOutput);
-    this.#unlisten = () => registry.off('output', onOutput);
+    const onStarting = (_application: Application, input: InputStream): void => {
+      if (input.hasOutputs) this.#claims.get(input)?.tell();
+    };
+    registry.on('output', onOutput).on('starting', onStarting);
+    this.#unlisten = () => registry.off('output', onOutput).off('starting', onStarting);
   }
 
   /**
@@ -65,7 +68,7 @@ export class StreamNames {
     const created = Date.now();
     const { generation } = application;
     const live = options.isListed === true;
-    const lease = await this.#claim(key, { live, created, generation, outputs: [] }, options);
+    const lease = await this.#claim(key, { live, created, generation, outputs: [], starting: true }, options);
     let claim: NameClaim | undefined;
     const continuity = new Continuity(readKept(lease.inherited), () => claim?.keep());
     try {
@@ -138,8 +141,13 @@ class NameClaim {
   }
 
   get #meta(): StreamMeta {
-    const { listed, outputs, closed } = this.#input;
+    const { listed, outputs, closed, hasOutputs } = this.#input;
     const announced = [...outputs.values()].filter((output) => output.tracks.length > 0);
-    return { ...this.#facts, live: listed && !closed, outputs: announced.map(({ name }) => name) };
+    return {
+      ...this.#facts,
+      live: listed && !closed,
+      outputs: announced.map(({ name }) => name),
+      starting: !hasOutputs || [...outputs.values()].some((output) => !output.announced),
+    };
   }
 }

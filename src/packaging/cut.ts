@@ -1,8 +1,4 @@
-/** A moment of the wall clock (milliseconds since the epoch) and the media time, in seconds, it belongs to. */
-export interface Anchor {
-  readonly wall: number;
-  readonly media: number;
-}
+import type { WallTime } from './wall-time.ts';
 
 /** Where all tracks of a stream begin a segment. */
 export interface Cut {
@@ -17,10 +13,5 @@ export interface Cut {
   readonly jump: boolean;
   /** Discontinuities of the stream so far, this one included. */
   readonly discontinuities: number;
-  readonly anchor: Anchor;
-}
-
-/** Milliseconds since the epoch at a media time, by its anchor. */
-export function wallClock(anchor: Anchor, media: number): number {
-  return anchor.wall + (media - anchor.media) * 1000;
+  readonly wallTime: WallTime;
 }

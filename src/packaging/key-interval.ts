@@ -4,6 +4,8 @@ import type { MediaTrack } from '../core/track.ts';
 const WEIGHT = 1 / 4;
 /** An interval whose frames fill less of it has a hole in it, and tells nothing. */
 const FILLED = 0.7;
+/** Intervals that differ by less than this share of a frame are equal. */
+const EQUAL = 0.5;
 
 /** How far the key frames of a track are apart. */
 export class KeyInterval {
@@ -15,6 +17,10 @@ export class KeyInterval {
   #last: number | undefined;
   #frames = 0;
   #measured = false;
+  /** The newest interval, in seconds and in frames: undefined where it was not like the one before. */
+  #steadySeconds: number | undefined;
+  #steadyFrames: number | undefined;
+  #newest: { readonly seconds: number; readonly frames: number } | undefined;
 
   constructor(track: MediaTrack) {
     const { keyFrameInterval = 0, framerate = 0 } = track.type === 'video' ? track : {};
@@ -32,14 +38,49 @@ export class KeyInterval {
     this.#frames++;
     if (!key) return undefined;
     const interval = time - (this.#last ?? Infinity);
-    const filled = this.#frames * frame >= interval * FILLED;
+    const frames = this.#frames;
+    const valid = interval > 0 && frames * frame >= interval * FILLED;
     this.#last = time;
     this.#frames = 0;
-    if (!(interval > 0 && filled)) return undefined;
+    this.#compare(valid ? { seconds: interval, frames } : undefined, frame);
+    if (!valid) return undefined;
     const first = !this.#measured;
     this.#measured = true;
     const grown = first || interval > this.seconds;
     this.seconds = grown ? interval : this.seconds + (interval - this.seconds) * WEIGHT;
     return { interval, first };
+  }
+  /**
+   * When a key frame is due, going by intervals that are equal.
+   * @param from seconds: not before
+   * @returns seconds; undefined where intervals differ
+   */
+  due(from: number): number | undefined {
+    if (this.#last === undefined || this.#steadySeconds === undefined) return undefined;
+    return this.#last + Math.max(1, Math.ceil((from - this.#last) / this.#steadySeconds)) * this.#steadySeconds;
+  }
+
+  /**
+   * Whether the frame after the newest is due to be a key frame. Encoders count seconds or frames.
+   * @param time seconds, when that frame is expected
+   * @param frame seconds that frames last
+   */
+  isDue(time: number, frame: number): boolean {
+    const due = this.due(time - frame * EQUAL);
+    if (due !== undefined) return Math.abs(time - due) <= frame * EQUAL;
+    return this.#frames + 1 === this.#steadyFrames;
+  }
+
+  #compare(interval: { readonly seconds: number; readonly frames: number } | undefined, frame: number): void {
+    const before = this.#newest ?? interval;
+    this.#newest = interval;
+    if (interval === undefined || before === undefined) {
+      this.#steadySeconds = undefined;
+      this.#steadyFrames = undefined;
+      return;
+    }
+    const isSteady = Math.abs(interval.seconds - before.seconds) < frame * EQUAL;
+    this.#steadySeconds = isSteady ? interval.seconds : undefined;
+    this.#steadyFrames = interval.frames === before.frames ? interval.frames : undefined;
   }
 }

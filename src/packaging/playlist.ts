@@ -125,9 +125,9 @@ export class ChunklistBuilder {
     return `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${this.#names.segment(msn)}\n`;
   }
 
-  #hint({ open }: Window, before: Segment | undefined): string {
-    if (open === undefined) return '';
-    const part = `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.#names.part(open.msn, open.parts.length)}"\n`;
+  #hint({ open, next }: Window, before: Segment | undefined): string {
+    if (open === undefined || next === undefined) return '';
+    const part = `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.#names.part(next.msn, next.part)}"\n`;
     if (before === undefined || before.init === open.init) return part;
     return `#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="${this.#names.init(open.init.version)}"\n${part}`;
   }

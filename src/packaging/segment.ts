@@ -1,4 +1,5 @@
 import type { MediaTrack } from '../core/track.ts';
+import type { MediaClock } from './wall-time.ts';
 
 /** What decoders need before the segments that name it. */
 export interface Init {
@@ -30,18 +31,25 @@ export class Segment<Data = Buffer> {
   /** The timeline or the configuration changed before it. */
   readonly discontinuity: boolean;
   readonly parts: Part<Data>[] = [];
-  /** Wall clock at its first presentation time, in milliseconds since the epoch. */
-  wallClock: number;
+  /** Its first presentation time, in seconds: where its cut is, until a frame has come. */
+  presentation: number;
   /** Seconds. */
   duration = 0;
   bytes = 0;
   complete = false;
+  readonly #clock: MediaClock;
 
-  constructor(msn: number, init: Init, discontinuity: boolean, wallClock: number) {
+  constructor(msn: number, init: Init, discontinuity: boolean, clock: MediaClock, presentation: number) {
     this.msn = msn;
     this.init = init;
     this.discontinuity = discontinuity;
-    this.wallClock = wallClock;
+    this.#clock = clock;
+    this.presentation = presentation;
+  }
+
+  /** Wall clock at its first presentation time, in milliseconds since the epoch. */
+  get wallClock(): number {
+    return this.#clock.at(this.presentation);
   }
 
   /** Nothing came in its time: it stands in the playlist to keep the numbers of all tracks in step. */

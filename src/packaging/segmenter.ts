@@ -10,7 +10,7 @@ import type { Past, Progress } from './past.ts';
 import { isRefusal, Refusals } from './refusals.ts';
 import { TargetDuration } from './target-duration.ts';
 import { TrackPackager } from './track-packager.ts';
-import { WallTime } from './wall-time.ts';
+import { WallTime, type MediaClock } from './wall-time.ts';
 
 export interface SegmenterOptions {
   /** Seconds. */
@@ -30,6 +30,7 @@ export interface SegmenterOptions {
 /** A segment without key frames ends here all the same, so that memory stays bounded. */
 export const MAX_SEGMENT_SECONDS = 30;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+const NO_CLOCK: MediaClock = { at: () => Infinity };
 
 /**
  * Cuts the tracks of one stream. Segments begin at the key frames of the picture whose key frames are the
@@ -50,7 +51,7 @@ export class Segmenter<Data = Buffer> {
   #firstMsn: number;
   #leaders: readonly TrackPackager<Data>[] = [];
   #started = false;
-  readonly #wallTime = new WallTime();
+  #clock: MediaClock = NO_CLOCK;
   #cut: Cut | undefined;
   #shift = 0;
   /** Of the first picture that could not begin the stream. */
@@ -93,9 +94,11 @@ export class Segmenter<Data = Buffer> {
 
   /**
    * Tells which tracks there are.
+   * @param clock when their media arrived; what is packaged counts as arriving now, where that is not known
    * @returns packagers of tracks that are new, by track id
    */
-  setTracks(tracks: readonly Track[]): TrackPackager<Data>[] {
+  setTracks(tracks: readonly Track[], clock: MediaClock = this.#clock): TrackPackager<Data>[] {
+    this.#clock = clock;
     for (const [id, packager] of this.#packagers) {
       const track = tracks.find((one) => one.id === id);
       if (track !== undefined && (track === packager.track || this.#canBecome(packager, track))) {
@@ -165,8 +168,18 @@ export class Segmenter<Data = Buffer> {
   #package(track: MediaTrack): TrackPackager<Data> | undefined {
     return this.#refusals.tried(track, () => {
       const { segmentCount, chunkDuration } = this.#options;
-      const limits = { segmentCount, chunkDuration, pictureTarget: () => this.#partTarget || this.#pictureTarget() };
-      const packager = new TrackPackager(track, limits, this.#form, this.#initVersions.get(track.id) ?? 0);
+      const limits = {
+        segmentCount,
+        chunkDuration,
+        pictureTarget: () => this.#partTarget || this.#pictureTarget(),
+        nextCut: () => this.#nextCut(packager),
+      };
+      const packager: TrackPackager<Data> = new TrackPackager(
+        track,
+        limits,
+        this.#form,
+        this.#initVersions.get(track.id) ?? 0,
+      );
       packager.window.on('part', () => {
         if (packager === this.#leaders[0]) this.#partTarget ||= this.#pictureTarget();
       });
@@ -196,13 +209,19 @@ export class Segmenter<Data = Buffer> {
     this.#kept = undefined;
     this.#lag.start(time);
     this.#shift = shiftFor(time);
-    this.#wallTime.begin(presentation(packet));
     // whoever played what was there before finds another timeline
     const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
     const discontinuities = this.#discontinuities + 1;
     const { frameSeconds: slack } = packager;
-    const common = { time, slack, discontinuity: false, jump: false, discontinuities, anchor: this.#wallTime.anchor };
-    this.#cut = { msn: this.#firstMsn, ...common };
+    this.#cut = {
+      msn: this.#firstMsn,
+      time,
+      slack,
+      discontinuity: false,
+      jump: false,
+      discontinuities,
+      wallTime: this.#wallTimeOf(packet),
+    };
     for (const one of this.#packagers.values()) {
       if (gaps > 0) one.lead(this.#cut, gaps, this.targetDuration);
       one.start(this.#cut, this.#shift);
@@ -228,13 +247,32 @@ export class Segmenter<Data = Buffer> {
     }
     if (!full) {
       if (!packet.key || !isFirst(packager, seconds(packet), this.#leaders)) return;
-      const { segmentDuration, firstSegmentDuration } = this.#options;
-      const wanted = packager.msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
-      if (elapsed < wanted - packager.tolerance) return;
-      this.#wallTime.note(presentation(packet));
+      if (elapsed < this.#wanted(packager.msn) - packager.tolerance) return;
     }
-    this.#cutAll(packager, seconds(packet));
+    this.#cutAll(packager, packet);
     if (!packet.key) packager.advance(packet);
+  }
+
+  /** Seconds after which a segment ends at the next key frame. */
+  #wanted(msn: number): number {
+    const { segmentDuration, firstSegmentDuration } = this.#options;
+    return msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
+  }
+
+  /**
+   * From when on a frame of a track, of a leader a key frame, is expected to begin a segment, in seconds. It is not known
+   * where the leaders' key frames come at odds.
+   */
+  #nextCut(packager: TrackPackager<Data>): number | undefined {
+    if (this.#cut === undefined) return undefined;
+    const { time, msn } = this.#cut;
+    const earliest = (leader: TrackPackager<Data>): number => time + this.#wanted(msn) - leader.tolerance;
+    if (this.#leaders.includes(packager)) return earliest(packager);
+    for (const leader of this.#leaders) {
+      const due = leader.track.type === 'audio' ? earliest(leader) : leader.keyInterval.due(earliest(leader));
+      if (due !== undefined) return due - packager.frameSeconds / 2;
+    }
+    return undefined;
   }
 
   /** A track that was away comes back to where the others are. */
@@ -246,15 +284,15 @@ export class Segmenter<Data = Buffer> {
     const time = seconds(packet);
     this.#shift = shiftFor(time);
     if (!packager.awaitsDiscontinuity) {
-      this.#wallTime.begin(presentation(packet));
       if (jump) this.#lag.jump(time);
-      this.#cutAll(packager, time, jump ? 'jump' : 'change');
+      this.#cutAll(packager, packet, jump ? 'jump' : 'change');
     }
     packager.break(this.#shift);
   }
 
-  #cutAll({ frameSeconds: slack }: TrackPackager<Data>, time: number, why?: 'jump' | 'change'): void {
+  #cutAll({ frameSeconds: slack }: TrackPackager<Data>, packet: Packet, why?: 'jump' | 'change'): void {
     const { msn, discontinuities } = this.#cut as Cut;
+    const time = seconds(packet);
     const discontinuity = why !== undefined;
     this.#cut = {
       msn: msn + 1,
@@ -263,10 +301,14 @@ export class Segmenter<Data = Buffer> {
       discontinuity,
       jump: why === 'jump',
       discontinuities: discontinuities + (discontinuity ? 1 : 0),
-      anchor: this.#wallTime.anchor,
+      wallTime: this.#wallTimeOf(packet),
     };
     this.#lag.expect(msn + 1, time);
     for (const packager of this.#packagers.values()) packager.cut(this.#cut);
+  }
+
+  #wallTimeOf(packet: Packet): WallTime {
+    return new WallTime(this.#clock, presentation(packet), Date.now(), this.#cut?.wallTime);
   }
 
   /** Who is too far behind by now is not waited for. */

@@ -1,7 +1,7 @@
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
-import { wallClock, type Cut } from './cut.ts';
+import type { Cut } from './cut.ts';
 import { differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
 import { KeyInterval } from './key-interval.ts';
@@ -14,6 +14,8 @@ import { Window } from './window.ts';
 export interface PackagerLimits extends PartLimits {
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
+  /** From when on a frame of the track, of video a key frame, is expected to begin a segment; undefined where nobody knows. */
+  readonly nextCut: () => number | undefined;
 }
 
 export type Finding = 'next' | 'late' | 'jump' | 'changed';
@@ -24,6 +26,8 @@ const BACK_SECONDS = 1;
 const JUMP_SECONDS = 10;
 /** A track that is waited for to jump may do so by this share of what a jump takes. */
 const FOLLOWING_SHARE = 0.5;
+/** Audio that is ahead of the video by this share of a part has parts there before it is known where a segment ends. */
+const AHEAD_SHARE = 0.9;
 
 /** Makes parts and segments of one track, cut where the stream's segmenter says. */
 export class TrackPackager<Data = Buffer> {
@@ -35,6 +39,7 @@ export class TrackPackager<Data = Buffer> {
   #init: Init;
   #durations: FrameDuration;
   readonly #fit: PartFit;
+  readonly #nextCut: () => number | undefined;
   /** Cuts that the track has not reached, the oldest first. */
   readonly #pending: Cut[] = [];
   #current: Cut | undefined;
@@ -44,6 +49,8 @@ export class TrackPackager<Data = Buffer> {
   #needKey: boolean;
   /** The next frame belongs to what follows the pending cut, whatever its time. */
   #broken = false;
+  /** It had come too far to follow the newest cut at its place. */
+  #ahead = false;
   /** The others have gone on without it. */
   #absent = false;
   /** It is on its way back to them: they wait for it again. */
@@ -62,6 +69,7 @@ export class TrackPackager<Data = Buffer> {
     this.#init = form.describe(track, initVersion);
     this.#durations = new FrameDuration(track);
     this.#fit = new PartFit(limits, track, this.#durations);
+    this.#nextCut = limits.nextCut;
     this.#needKey = track.type === 'video';
   }
 
@@ -128,10 +136,10 @@ export class TrackPackager<Data = Buffer> {
   }
 
   /** Puts gaps in front of what a cut begins, each so many seconds long. */
-  lead({ msn, discontinuities, anchor, time }: Cut, gaps: number, seconds: number): void {
+  lead({ msn, discontinuities, wallTime, time }: Cut, gaps: number, seconds: number): void {
     this.window.lead(gaps);
     for (let before = gaps; before > 0; before--) {
-      const segment = new Segment<Data>(msn - before, this.#init, false, wallClock(anchor, time - before * seconds));
+      const segment = new Segment<Data>(msn - before, this.#init, false, wallTime, time - before * seconds);
       segment.duration = seconds;
       this.window.start(segment, discontinuities - 1);
       this.window.complete();
@@ -196,10 +204,12 @@ export class TrackPackager<Data = Buffer> {
       while (this.behind) this.#startSegment();
       return;
     }
-    const { timebase, type } = this.#track;
-    const end = toSeconds(this.#builder.end, timebase) - this.#shift;
-    const ends = type === 'audio' && this.#pending.length === 1 && !this.#builder.empty;
-    if (ends && !cut.discontinuity && this.#reaches(cut, end)) this.#startSegment();
+    const { lastTime = -Infinity } = this;
+    const isAudio = this.#track.type === 'audio';
+    this.#ahead = lastTime >= cut.time + (isAudio ? this.target * AHEAD_SHARE : -this.frameSeconds / 2);
+    if (!isAudio || this.#pending.length > 1 || this.#builder.empty || cut.discontinuity) return;
+    if (this.window.ending && this.#reaches(cut, this.#mediaTime(this.#builder.start))) this.#takeOver();
+    else if (this.#reaches(cut, this.#mediaTime(this.#builder.end))) this.#startSegment();
   }
 
   /** Begins the segment that was asked for, or the oldest of several, with a frame that does not wait for a key frame. */
@@ -251,11 +261,24 @@ export class TrackPackager<Data = Buffer> {
     if (this.#lastDts === undefined && !this.#broken && time < this.#earliest) return;
     this.#isBack();
     if (this.#broken && this.behind) this.#startSegment(packet.dts);
-    while (packet.key && this.#pending[0] !== undefined && this.#reaches(this.#pending[0], time)) {
+    for (
+      let [cut] = this.#pending;
+      cut !== undefined && packet.key && this.#reaches(cut, time);
+      [cut] = this.#pending
+    ) {
+      if (this.#owesPart) break;
       this.#startSegment(packet.dts);
     }
     this.#needKey = false;
     this.#append(packet);
+  }
+
+  /** Audio may end its segment at any frame: one more makes the part that players were told of. */
+  get #owesPart(): boolean {
+    const { open, ending } = this.window;
+    const [cut] = this.#pending;
+    if (this.#track.type === 'video' || ending || !this.#builder.empty || open === undefined) return false;
+    return open.parts.length > 0 && this.#pending.length === 1 && cut?.discontinuity === false;
   }
 
   #isBack(): void {
@@ -280,10 +303,10 @@ export class TrackPackager<Data = Buffer> {
     this.#lastDts = packet.dts;
     const segment = this.window.open as Segment<Data>;
     if (segment.parts.length === 0 && builder.empty) {
-      segment.wallClock = wallClock((this.#current as Cut).anchor, pts / den - this.#shift);
+      segment.presentation = pts / den - this.#shift;
     }
     builder.add(packet, dts, pts, duration);
-    if (builder.full || !this.#fits(builder.end, duration)) this.#closePart(builder.end);
+    if (builder.full || !this.#fits(builder.end, duration)) this.#closePart(builder.end, this.#isLast());
   }
 
   /** Whether the growing part may take a frame of some ticks at a decode time. */
@@ -292,14 +315,27 @@ export class TrackPackager<Data = Buffer> {
     return this.#fit.fits(this.#builder, dts, duration, begin);
   }
 
-  #closePart(end: number): void {
+  /** @param ending it is likely to be the last of its segment */
+  #closePart(end: number, ending = false): void {
     if (this.#builder.empty) return;
     const builder = this.#builder;
     const built = builder.build(this.#fit.endOf(builder, end));
     const duration = built.duration / this.#track.timebase.den;
     this.#fit.note(duration);
     const index = this.window.open?.parts.length ?? 0;
-    this.window.add({ index, duration, independent: built.independent, data: built.data, bytes: built.bytes });
+    const { independent, data, bytes } = built;
+    this.window.add({ index, duration, independent, data, bytes }, ending);
+  }
+
+  /** Whether the part that grows, if it is full, is likely to be the last of its segment. */
+  #isLast(): boolean {
+    const [cut] = this.#pending;
+    const end = this.#mediaTime(this.#builder.end);
+    const isAudio = this.#track.type === 'audio';
+    if (!isAudio && !this.keyInterval.isDue(end, this.frameSeconds)) return false;
+    if (cut !== undefined) return !cut.discontinuity && this.#reaches(cut, end);
+    const from = this.#ahead ? undefined : this.#nextCut();
+    return from !== undefined && end >= from && (!isAudio || this.#mediaTime(this.#builder.start) < from);
   }
 
   /** Goes to the oldest pending cut. @param next decode time of the frame that begins it, if that is there */
@@ -314,6 +350,16 @@ export class TrackPackager<Data = Buffer> {
       const exact = !this.#broken && near && at <= this.#fit.latestEnd(builder.start);
       this.#closePart(exact ? at : builder.end);
     }
+    this.#goTo(cut);
+  }
+
+  /** Goes to the only pending cut with the part that grows: what is in it comes after the cut. */
+  #takeOver(): void {
+    this.#goTo(this.#pending.shift() as Cut);
+    (this.window.open as Segment<Data>).presentation = this.#mediaTime(this.#builder.start);
+  }
+
+  #goTo(cut: Cut): void {
     const { open, kept } = this.window;
     // what nothing has come for yet begins here
     const first = kept.length === 0 && open?.parts.length === 0;
@@ -321,7 +367,7 @@ export class TrackPackager<Data = Buffer> {
       open.duration = Math.max(this.frameSeconds, cut.discontinuity ? 0 : cut.time - (this.#current as Cut).time);
     }
     if (!first) this.window.complete();
-    if (this.#broken || cut.discontinuity) builder.breakTimeline();
+    if (this.#broken || cut.discontinuity) this.#builder.breakTimeline();
     this.#broken = false;
     this.#current = cut;
     if (first) this.window.start(this.#segment(cut, false), cut.discontinuities);
@@ -333,8 +379,8 @@ export class TrackPackager<Data = Buffer> {
     return this.window.last !== undefined;
   }
 
-  #segment({ msn, anchor, time }: Cut, discontinuity: boolean): Segment<Data> {
-    return new Segment<Data>(msn, this.#init, discontinuity, wallClock(anchor, time));
+  #segment({ msn, wallTime, time }: Cut, discontinuity: boolean): Segment<Data> {
+    return new Segment<Data>(msn, this.#init, discontinuity, wallTime, time);
   }
 
   #reconfigure(track: MediaTrack): void {
@@ -353,9 +399,10 @@ export class TrackPackager<Data = Buffer> {
 
   #reaches({ time: wanted, slack, jump }: Cut, time: number): boolean {
     if (jump) return false;
-    return (
-      time >= wanted - (this.#track.type === 'audio' ? HAIR_SECONDS : (this.frameSeconds + slack) / 2 + HAIR_SECONDS)
-    );
+    const { frameSeconds } = this;
+    if (this.#track.type === 'video') return time >= wanted - (frameSeconds + slack) / 2 - HAIR_SECONDS;
+    // a part that was said to be the last is that, if it can be
+    return time >= wanted - (this.window.ending ? frameSeconds / 2 : HAIR_SECONDS);
   }
 
   /** Media time of the first frame that has a place in the growing segment. */
@@ -366,5 +413,10 @@ export class TrackPackager<Data = Buffer> {
 
   #seconds(packet: Packet): number {
     return toSeconds(packet.dts, this.#track.timebase);
+  }
+
+  /** Seconds, of a time in the ticks of parts. */
+  #mediaTime(ticks: number): number {
+    return toSeconds(ticks, this.#track.timebase) - this.#shift;
   }
 }

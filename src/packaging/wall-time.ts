@@ -1,46 +1,52 @@
-import { wallClock, type Anchor } from './cut.ts';
+/** Beyond what it may be late by, a time is later than now only where the clock is that of another timeline. */
+const SLACK_MS = 50;
+/** A clock that goes back by more than this was set, and is followed. */
+const SET_BACK_MS = 10_000;
 
-/** Beyond this the wall clock and the source's clock have parted. */
-const MAX_DRIFT_MS = 1000;
-/** So many segments in a row begin so late before that is believed. */
-const PARTED = 3;
-/** One that is less late than the one before by more than this catches up. */
-const CATCH_UP_MS = 500;
+/** Which wall clock media times belong to, in milliseconds since the epoch; Infinity where that is not known. */
+export interface MediaClock {
+  at(media: number): number;
+}
 
 /**
- * Which moment of the wall clock the media times of a stream belong to. A source that was held up sends soon what it could
- * not send, and is on time again: the times of its segments go on as if nothing had been, for players lay out all tracks by
- * them. Only a clock that is behind for good gets a new anchor. One that is ahead gets it at once: nothing comes before its
- * time, so it is the anchor that came late, as with what a relay has kept for those who come.
+ * The wall clock of the segments that begin at one cut, the same for all tracks. It is decided when somebody asks for the
+ * first time: then more is known of a stream that begins with a burst than when the segment began. It never changes after
+ * that; what the clock learns later shows in the segments of the next cut.
  */
-export class WallTime {
-  #anchor: Anchor = { wall: 0, media: 0 };
-  /** What the segments say that began too late, one after the other. */
-  #late: Anchor[] = [];
+export class WallTime implements MediaClock {
+  readonly #clock: MediaClock;
+  readonly #media: number;
+  readonly #latest: number;
+  readonly #after: number;
+  #wall: number | undefined;
 
-  get anchor(): Anchor {
-    return this.#anchor;
+  /**
+   * @param media presentation time of the cut, in seconds
+   * @param now milliseconds since the epoch
+   * @param before that of the cut before: players that lay out segments by their times need them in order
+   */
+  constructor(clock: MediaClock, media: number, now: number, before?: WallTime) {
+    this.#clock = clock;
+    this.#media = media;
+    this.#latest = now;
+    this.#after = before === undefined ? -Infinity : before.#decided + 1;
   }
 
-  /** A media time, in seconds, is now; what was before does not count. @param wall milliseconds since the epoch */
-  begin(media: number, wall = Date.now()): void {
-    this.#anchor = { wall, media };
-    this.#late = [];
+  at(media: number): number {
+    return this.#decided + (media - this.#media) * 1000;
   }
 
-  /** A segment begins now. @param wall milliseconds since the epoch */
-  note(media: number, wall = Date.now()): void {
-    const lateMs = wall - wallClock(this.#anchor, media);
-    if (lateMs < -MAX_DRIFT_MS) return this.begin(media, wall);
-    if (lateMs <= MAX_DRIFT_MS) {
-      this.#late = [];
-      return;
+  /** At the cut. */
+  get #decided(): number {
+    if (this.#wall === undefined) {
+      const wall = this.#arrived();
+      this.#wall = wall < this.#after && wall > this.#after - SET_BACK_MS ? this.#after : wall;
     }
-    const last = this.#late.at(-1);
-    if (last !== undefined && wallClock(last, media) - wall > CATCH_UP_MS) this.#late = [];
-    this.#late.push({ wall, media });
-    if (this.#late.length < PARTED) return;
-    const [earliest] = this.#late.sort((one, other) => wallClock(one, 0) - wallClock(other, 0)) as [Anchor];
-    this.begin(earliest.media, earliest.wall);
+    return this.#wall;
+  }
+
+  #arrived(): number {
+    const wall = this.#clock.at(this.#media);
+    return wall > this.#latest + SLACK_MS ? this.#latest : wall;
   }
 }

@@ -20,6 +20,8 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   readonly #maxBytes: number;
   readonly #complete: Segment<Data>[] = [];
   #open: Segment<Data> | undefined;
+  /** The newest part is likely to be the last of its segment. */
+  #ending = false;
   #bytes = 0;
   #listedFrom = 0;
   /** Of the listed ones, how many lead to the first that has media. */
@@ -71,16 +73,33 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return complete === undefined ? undefined : { msn: complete.msn, part: Math.max(0, complete.parts.length - 1) };
   }
 
+  /** The part that is likely to come next; undefined before the first segment. */
+  get next(): { readonly msn: number; readonly part: number } | undefined {
+    const open = this.#open;
+    if (open !== undefined)
+      return this.#ending ? { msn: open.msn + 1, part: 0 } : { msn: open.msn, part: open.parts.length };
+    const complete = this.#complete.at(-1);
+    return complete && { msn: complete.msn + 1, part: 0 };
+  }
+
+  /** Whether that is the first of the next segment, though the growing one has not ended. */
+  get ending(): boolean {
+    return this.#ending;
+  }
+
   /** @param discontinuities that other tracks of the stream have had before the first segment of this one */
   start(segment: Segment<Data>, discontinuities?: number): void {
     if (discontinuities !== undefined) this.#discontinuities = discontinuities;
     this.#open = segment;
+    this.#ending = false;
     if (this.#complete.at(-1)?.init !== segment.init) this.emit('init', segment.init);
   }
 
-  add(part: Part<Data>): void {
+  /** @param ending it is likely to be the last of the segment */
+  add(part: Part<Data>, ending = false): void {
     const segment = this.#open as Segment<Data>;
     segment.add(part);
+    this.#ending = ending;
     this.#bytes += part.bytes;
     this.emit('part', segment, part);
   }

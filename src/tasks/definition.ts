@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { joinKey, splitKey, type Json } from '#cluster';
+import { ProgressSchema, type Progress } from './progress.ts';
 
 /** What names a task in the whole cluster. */
 export interface TaskName {
@@ -16,14 +18,21 @@ const Stored = Type.Object({
   persistent: Type.Boolean(),
   /** Its virtual host is stored, too: it ends with it. */
   stored: Type.Boolean(),
+  /** Another for each task, also of one name. Absent in what older versions left, as is what follows. */
+  uid: Type.Optional(Type.String()),
+  /** Of its application when it was created. */
+  generation: Type.Optional(Type.Number()),
+  progress: Type.Optional(ProgressSchema),
 });
 
 /** What is to be done, whoever does it. */
-export interface TaskDefinition extends Omit<Static<typeof Stored>, 'spec'> {
+export interface TaskDefinition extends Omit<Static<typeof Stored>, 'spec' | 'progress'> {
   /** What the kind of tasks makes of it. */
   readonly spec: Json;
   /** It outlives its application's restarts. */
   readonly persistent: boolean;
+  /** As of the last owner that gave it up: newer progress may be with the claim. */
+  readonly progress?: Progress;
 }
 
 /** Where definitions lie in the cluster's configuration: no virtual host has a name with `#`. */
@@ -56,6 +65,14 @@ export function taskOfKey(key: string): TaskName | undefined {
 
 /** Values that were checked already: they never change. */
 const known = new WeakMap<object, TaskDefinition | undefined>();
+
+/** Whether both ask for the same to be done. */
+export function isSameTask(one: TaskDefinition, other: TaskDefinition): boolean {
+  if (one === other) return true;
+  const { progress: _, ...first } = one;
+  const { progress: __, ...second } = other;
+  return isDeepStrictEqual(first, second);
+}
 
 /** undefined for what a node of another version may have left. */
 export function readDefinition(value: Json | undefined): TaskDefinition | undefined {

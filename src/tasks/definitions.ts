@@ -1,6 +1,8 @@
 import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { definitionKey, readDefinition, taskOfKey, type TaskDefinition, type TaskName } from './definition.ts';
+import { ProgressWriter } from './progress-writer.ts';
+import type { Progress } from './progress.ts';
 
 /** The template of applications made on demand. */
 const TEMPLATE = '*';
@@ -8,12 +10,14 @@ const TEMPLATE = '*';
 /** Which tasks there are, in the configuration that all nodes share. */
 export class TaskDefinitions {
   readonly #config: Cluster['config'];
+  readonly #progress: ProgressWriter;
   /** Names by kind and application, and of which entries: these never change, others come in their place. */
   #index: ReadonlyMap<string, readonly TaskName[]> = new Map();
   #indexed: ReadonlyMap<string, ConfigEntry> | undefined;
 
   constructor(config: Cluster['config']) {
     this.#config = config;
+    this.#progress = new ProgressWriter(config);
   }
 
   /** As this node knows it. */
@@ -52,6 +56,8 @@ export class TaskDefinitions {
   async remove(name: TaskName): Promise<boolean> {
     const key = definitionKey(name);
     for (let attempt = 1; ; attempt++) {
+      // one that was created elsewhere a moment ago may not be known yet
+      if (!this.#config.entries().has(key)) await this.#config.sync();
       const seen = this.#config.entries().get(key)?.revision;
       if (seen === undefined) return false;
       try {
@@ -65,14 +71,26 @@ export class TaskDefinitions {
   }
 
   /**
-   * True for a task of a virtual host or an application that is not stored any more. (One that Server.xml has is
-   * on every node that was started with it.)
+   * Writes progress into a definition, where it lasts as long as that does. Resolves when it is there, or newer progress,
+   * or when the definition is not there any more.
+   * @throws UnavailableError, StorageError, ConflictError
    */
-  isLeftOver({ vhost, app }: TaskName, { stored }: TaskDefinition): boolean {
+  save(name: TaskName, progress: Progress): Promise<void> {
+    return this.#progress.save(name, progress);
+  }
+
+  /**
+   * True for a task of a virtual host or an application that is not stored any more, and for one that was not to outlive
+   * a restart of them and has. (What Server.xml has is on every node that was started with it.)
+   */
+  isLeftOver({ vhost, app }: TaskName, { stored, persistent, generation }: TaskDefinition): boolean {
     if (!stored) return false;
     const entries = this.#config.entries();
     const parent = entries.get(joinKey(vhost));
-    return parent === undefined || (!entries.has(joinKey(vhost, app)) && !hasTemplate(parent));
+    const own = entries.get(joinKey(vhost, app));
+    if (parent === undefined || (own === undefined && !hasTemplate(parent))) return true;
+    const restarted = Math.max(parent.revision, own?.revision ?? 0);
+    return !persistent && generation !== undefined && generation < restarted;
   }
 }
 

@@ -1,13 +1,16 @@
 import type { Json } from '#cluster';
 import type { Application } from '../core/application.ts';
+import type { OutputStream } from '../core/stream.ts';
 import type { TaskName } from './definition.ts';
 
-/** Why a task stops where it runs. */
+/** Why a run of a task stops. */
 export type TaskEndCause =
   /** Its definition was deleted. */
   | 'removed'
   /** Its definition is another. */
   | 'changed'
+  /** Its stream has ended: it runs again where that appears next. */
+  | 'streamGone'
   /** It goes on elsewhere. */
   | 'handedOver'
   /** Its lease was lost: it may run elsewhere already. */
@@ -31,7 +34,7 @@ export interface Task {
   readonly spec: Json;
   readonly persistent: boolean;
   readonly application: Application;
-  /** It is being created: what is not there from the beginning is a failure. */
+  /** It is being created: what is not there from the beginning is a failure. Never for a task that follows a stream. */
   readonly isNew: boolean;
   /** Aborts when the run must end at once, with a TaskEnd. */
   readonly signal: AbortSignal;
@@ -41,22 +44,57 @@ export interface Task {
   readonly valid: boolean;
   /** What the run before kept last, here or on another node. */
   readonly progress: Json | undefined;
-  /** Keeps what the next run continues from: small JSON. */
+  /**
+   * Keeps what the next run continues from: small JSON. It counts after the signal has aborted, too, until `run` settles.
+   * What was kept before this process dies may be lost only where no other node is there to inherit it, and then only the
+   * last seconds of it.
+   */
   keep(progress: Json): void;
   /** It works: who creates it is answered. */
   started(): void;
+  /** Sets what tells how it goes, for lists: asked now and then until the run ends. */
+  show(report: () => Json): void;
 }
 
-/** How tasks of one kind are run. */
-export interface TaskKind {
+/** A run beside a stream. */
+export interface StreamTask extends Task {
+  /** It is live, and on this node; the signal aborts when it ends. */
+  readonly output: OutputStream;
+}
+
+interface AnyKind {
   readonly name: string;
-  /** How long progress is kept when nobody runs the task. */
-  readonly keepMs: number;
-  /** The output stream that a task runs beside, and follows to other nodes; absent for kinds that run anywhere. */
-  readonly follows?: (spec: Json) => string;
+}
+
+/** Tasks that run on any node, one that has little to do. */
+export interface PlacedKind extends AnyKind {
   /**
    * Runs a task until it is over: then its definition is deleted. A failure is tried again, after a pause.
    * It settles as soon as it can when the signal aborts.
    */
   run(task: Task): Promise<void>;
+  /** What another node is told of a failure of a new task; undefined for what is a fault. */
+  writeFailure(error: unknown): Json | undefined;
+  /** The failure of which another node tells. */
+  readFailure(failure: Json): Error;
+}
+
+/**
+ * Tasks that run beside an output stream, on the node that has it, as long as it is there. They outlive it: in between
+ * they wait, and nobody has them.
+ */
+export interface StreamKind extends AnyKind {
+  /** Name of the output stream; undefined for a spec that this version cannot read. */
+  follows(spec: Json): string | undefined;
+  /**
+   * Runs a task until it is over: then its definition is deleted. When the signal aborts it settles as soon as it can,
+   * and is not over: it is called again when the stream is back, here or on another node. A failure is tried again.
+   */
+  run(task: StreamTask): Promise<void>;
+}
+
+export type TaskKind = PlacedKind | StreamKind;
+
+export function isStreamKind(kind: TaskKind): kind is StreamKind {
+  return 'follows' in kind;
 }

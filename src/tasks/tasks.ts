@@ -1,25 +1,23 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { ConflictError, type Cluster, type Json } from '#cluster';
+import { randomUUID } from 'node:crypto';
+import { ConflictError, joinKey, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
-import type { StreamDirectory } from '../origins/stream-directory.ts';
-import { taskKey, taskOfKey, TASKS, type TaskName } from './definition.ts';
+import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
 import { TaskEnd, type TaskKind } from './kind.ts';
-import { Seat } from './seat.ts';
+import { TaskSlot } from './slot.ts';
+import { Turns } from './turns.ts';
 
-/** Changes of nodes and of streams are looked for so often. */
-const TICK_MS = 500;
-/** How long the end of a task that was deleted is waited for, and how often it is looked for. */
+/** How long the end of a task that was deleted is waited for. */
 const ENDS_MS = 5000;
-const LOOK_MS = 50;
+/** Claims that a node makes of itself at the same time: a node that dies may leave thousands of tasks. */
+const CLAIMS_AT_ONCE = 32;
 
 export interface TasksOptions {
   readonly cluster: Cluster;
   readonly registry: Registry;
-  readonly directory: StreamDirectory;
   readonly log: Logger;
 }
 
@@ -37,15 +35,23 @@ export class TaskExistsError extends Error {
 
 /**
  * Tasks of the whole cluster: each is defined once, and one node runs it. A node that dies or is drained loses its tasks
- * to others, without anybody who decides that: all nodes rank each other the same way.
+ * to others, without anybody who decides that: tasks that follow a stream are run by the node that has it, and for the
+ * others all nodes rank each other the same way.
  */
 export class Tasks {
   readonly definitions: TaskDefinitions;
   readonly #options: TasksOptions;
   readonly #log: Logger;
   readonly #kinds = new Map<string, TaskKind>();
-  readonly #seats = new Map<string, Seat>();
+  readonly #slots = new Map<string, TaskSlot>();
+  /** Those that a change of nodes, or of the store, may concern. */
+  readonly #open = new Set<TaskSlot>();
+  /** Those that follow an output stream, by its key, and the other way round. */
+  readonly #byStream = new Map<string, Set<TaskSlot>>();
+  readonly #streams = new Map<TaskSlot, string>();
+  readonly #turns = new Turns(CLAIMS_AT_ONCE);
   readonly #undo: (() => void)[] = [];
+  #nodes = '';
 
   constructor(options: TasksOptions) {
     const { cluster, log } = options;
@@ -59,55 +65,70 @@ export class Tasks {
     this.#kinds.set(kind.name, kind);
   }
 
+  kind(name: string): TaskKind | undefined {
+    return this.#kinds.get(name);
+  }
+
   /** Begins to take tasks: to be called when the applications are there. */
   start(): void {
     const { cluster, registry } = this.#options;
-    const all = (): void => this.#considerAll();
-    const ofOutput = (_output: OutputStream, application: Application): void => this.#considerAll(application);
-    const timer = setInterval(all, TICK_MS).unref();
-    cluster.events.on('drain', all).on('state', all);
-    registry.on('output', ofOutput);
+    const considerOpen = (): void => this.#considerOpen();
+    const onNodes = (): void => this.#onNodes(cluster.nodes());
+    const onOutput = (output: OutputStream, application: Application): void => this.#onOutput(output, application);
+    cluster.events.on('drain', considerOpen).on('state', considerOpen).on('nodes', onNodes);
+    registry.on('output', onOutput);
+    let isFirst = true;
     this.#undo.push(
-      () => clearInterval(timer),
-      () => cluster.events.off('drain', all).off('state', all),
-      () => registry.off('output', ofOutput),
-      cluster.config.listen((keys) => this.#consider(keys)),
+      () => cluster.events.off('drain', considerOpen).off('state', considerOpen).off('nodes', onNodes),
+      () => registry.off('output', onOutput),
+      cluster.config.listen((keys) => this.#onConfig(keys)),
       cluster.watch(TASKS, (changes) => {
-        for (const { key, owner } of changes) this.#seatOf(key)?.setOwner(owner);
+        for (const { key, owner } of changes) this.#slotOfKey(key)?.setOwner(owner);
+        if (isFirst) for (const slot of [...this.#slots.values()]) slot.consider();
+        isFirst = false;
       }),
     );
-    for (const name of this.definitions.names()) this.#seat(name);
+    for (const name of this.definitions.names()) this.#slot(name);
+  }
+
+  /**
+   * Defines a task that follows a stream. It begins as soon as the node that has the stream hears of it; where there is no
+   * such stream it waits for one.
+   * @throws TaskExistsError, UnavailableError, StorageError
+   */
+  async define(name: TaskName, spec: Json, { persistent }: Pick<TaskCreation, 'persistent'>): Promise<void> {
+    await this.#checkFree(name);
+    await this.#define(name, this.#definition(name, spec, persistent));
   }
 
   /**
    * Begins a task on this node, and defines it when it has started.
    * @throws TaskExistsError, UnavailableError, StorageError, TaskEnd when it was ended or did not start in time, and what it failed for: then there is nothing left of it
    */
-  async create(name: TaskName, spec: Json, { persistent, withinMs }: TaskCreation): Promise<void> {
-    const { cluster, registry } = this.#options;
-    // one that was deleted elsewhere a moment ago may be known yet
-    if (this.definitions.get(name) !== undefined) await cluster.config.sync();
-    if (this.definitions.get(name) !== undefined) throw exists(name);
-    const definition = { spec, persistent, stored: registry.vhosts.get(name.vhost)?.isStatic === false };
-    const tenure = await this.#seat(name)?.begin(definition);
-    if (tenure === undefined) throw exists(name);
-    const late = setTimeout(() => void tenure.stop(new TaskEnd('removed', 'the task did not start in time')), withinMs);
+  async createHere(name: TaskName, spec: Json, { persistent, withinMs }: TaskCreation): Promise<void> {
+    await this.#checkFree(name);
+    const definition = this.#definition(name, spec, persistent);
+    const slot = this.#slot(name);
+    const runner = await slot?.begin(definition);
+    if (runner === undefined) throw exists(name);
+    const late = setTimeout(() => void runner.stop(new TaskEnd('removed', 'the task did not start in time')), withinMs);
     try {
-      await tenure.started;
+      await runner.started;
     } catch (error) {
-      await tenure.over;
+      await runner.over;
       throw error;
     } finally {
       clearTimeout(late);
     }
     try {
-      await this.definitions.create(name, definition);
+      await this.#define(name, definition);
     } catch (error) {
-      await tenure.stop(new TaskEnd('removed', 'the task could not be defined'));
-      if (error instanceof ConflictError) throw exists(name);
+      await runner.stop(new TaskEnd('removed', 'the task could not be defined'));
       throw error;
     }
-    tenure.define(definition);
+    runner.define(definition);
+    // it may have been deleted again meanwhile
+    slot?.consider();
   }
 
   /**
@@ -118,58 +139,169 @@ export class Tasks {
   async remove(name: TaskName): Promise<boolean> {
     const key = taskKey(name);
     const was = await this.definitions.remove(name);
-    this.#seats.get(key)?.consider();
-    await this.#seats.get(key)?.over;
-    if (was) await this.#untilEnded(name);
+    const slot = this.#slots.get(key);
+    slot?.consider();
+    if (was) await within(ENDS_MS, Promise.all([slot?.over, this.#untilEnded(name)]));
     return was;
+  }
+
+  /** Who has a task of a kind that this node knows, as far as it has heard. */
+  owner(name: TaskName): Owner | undefined {
+    return this.#slots.get(taskKey(name))?.owner;
+  }
+
+  /** How the tasks of this node say that they go, by id: those of a kind in an application that run here. */
+  reports(kind: string, vhost: string, app: string): Map<string, Json> {
+    const here = new Map<string, Json>();
+    for (const slot of this.#open) {
+      const { name, runner } = slot;
+      if (runner === undefined || name.kind !== kind || name.vhost !== vhost || name.app !== app) continue;
+      if (runner.isRunning) here.set(name.id, runner.report ?? null);
+    }
+    return here;
   }
 
   /** Hands over what runs here, and takes nothing any more. Idempotent. */
   async close(): Promise<void> {
     for (const undo of this.#undo.splice(0)) undo();
-    const seats = [...this.#seats.values()];
-    this.#seats.clear();
-    await Promise.all(seats.map((seat) => seat.close()));
+    const slots = [...this.#slots.values()];
+    this.#slots.clear();
+    this.#open.clear();
+    this.#byStream.clear();
+    this.#streams.clear();
+    await Promise.all(slots.map((slot) => slot.close()));
   }
 
+  /** @throws TaskExistsError */
+  async #checkFree(name: TaskName): Promise<void> {
+    // one that was deleted elsewhere a moment ago may be known yet
+    if (this.definitions.get(name) !== undefined) await this.#options.cluster.config.sync();
+    if (this.definitions.get(name) !== undefined) throw exists(name);
+  }
+
+  #definition({ vhost, app }: TaskName, spec: Json, persistent: boolean): TaskDefinition {
+    const parent = this.#options.registry.vhosts.get(vhost);
+    const generation = parent?.applications.get(app)?.generation;
+    const known = generation === undefined ? {} : { generation };
+    return { spec, persistent, stored: parent?.isStatic === false, uid: randomUUID(), ...known };
+  }
+
+  /** @throws TaskExistsError, UnavailableError, StorageError */
+  async #define(name: TaskName, definition: TaskDefinition): Promise<void> {
+    try {
+      await this.definitions.create(name, definition);
+    } catch (error) {
+      if (error instanceof ConflictError) throw exists(name);
+      throw error;
+    }
+  }
+
+  /** Resolves when nobody has a task that was deleted, or it was made anew, or the store cannot be reached. */
   async #untilEnded(name: TaskName): Promise<void> {
     const { cluster } = this.#options;
-    const end = performance.now() + ENDS_MS;
-    // another may be made anew meanwhile; where the store cannot be reached, what was known last does not end
-    while (cluster.state === 'connected' && this.definitions.get(name) === undefined && performance.now() < end) {
-      if ((await cluster.ownerOf(taskKey(name))) === undefined) return;
-      await delay(LOOK_MS);
+    const key = taskKey(name);
+    await cluster.ownerOf(key);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const undo = cluster.watch(key, (changes) => {
+      const last = changes.at(-1);
+      const isMadeAnew = this.definitions.get(name) !== undefined;
+      // where the store cannot be reached what was known last does not end
+      if (last?.owner === undefined || isMadeAnew || cluster.state === 'degraded') resolve();
+    });
+    await within(ENDS_MS, promise);
+    undo();
+  }
+
+  #considerOpen(): void {
+    for (const slot of [...this.#open]) slot.consider();
+  }
+
+  /** Load and the like is looked at when a task is to be claimed. */
+  #onNodes(nodes: readonly NodeRow[]): void {
+    const present = JSON.stringify(
+      nodes.map(({ id, incarnation, state, full, info }) => [id, incarnation, state, full, info.configHash]),
+    );
+    if (present === this.#nodes) return;
+    this.#nodes = present;
+    this.#considerOpen();
+  }
+
+  #onOutput(output: OutputStream, { vhost, name }: Application): void {
+    const consider = (): void => {
+      for (const slot of this.#byStream.get(joinKey(vhost.name, name, output.name)) ?? []) slot.consider();
+    };
+    if (output.tracks.length === 0) output.once('tracks', consider);
+    consider();
+  }
+
+  /** Tasks are concerned by what is stored of them, and of their virtual hosts and applications. */
+  #onConfig(keys: readonly string[]): void {
+    const parents = new Set<string>();
+    for (const key of keys) {
+      if (key.startsWith('%23')) this.#slotOfKey(key)?.consider();
+      else parents.add(key);
+    }
+    if (parents.size === 0) return;
+    for (const slot of [...this.#slots.values()]) {
+      const { vhost, app } = slot.name;
+      if (parents.has(joinKey(vhost)) || parents.has(joinKey(vhost, app))) slot.consider();
     }
   }
 
-  #considerAll(application?: Application): void {
-    for (const seat of [...this.#seats.values()]) {
-      const { vhost, app } = seat.name;
-      if (application === undefined || (vhost === application.vhost.name && app === application.name)) seat.consider();
-    }
-  }
-
-  #consider(keys: readonly string[]): void {
-    for (const key of keys) if (key.startsWith('%23')) this.#seatOf(key)?.consider();
-  }
-
-  #seatOf(key: string): Seat | undefined {
+  #slotOfKey(key: string): TaskSlot | undefined {
     const name = taskOfKey(key);
-    return name && this.#seat(name);
+    return name && this.#slot(name);
   }
 
   /** undefined for a kind that this node does not know. */
-  #seat(name: TaskName): Seat | undefined {
+  #slot(name: TaskName): TaskSlot | undefined {
     const key = taskKey(name);
     const kind = this.#kinds.get(name.kind);
     if (kind === undefined) return undefined;
-    const present = this.#seats.get(key);
+    const present = this.#slots.get(key);
     if (present !== undefined) return present;
-    const onEmpty = (): void => void this.#seats.delete(key);
-    const seat = new Seat(name, { ...this.#options, definitions: this.definitions, kind, log: this.#log, onEmpty });
-    this.#seats.set(key, seat);
-    return seat;
+    const slot: TaskSlot = new TaskSlot(name, {
+      ...this.#options,
+      definitions: this.definitions,
+      kind,
+      turns: this.#turns,
+      log: this.#log,
+      onLook: (looked, isOpen, stream) => this.#file(looked, isOpen, stream),
+      onEmpty: () => {
+        this.#file(slot, false, undefined);
+        this.#slots.delete(key);
+      },
+    });
+    this.#slots.set(key, slot);
+    return slot;
   }
+
+  #file(slot: TaskSlot, isOpen: boolean, stream: string | undefined): void {
+    if (isOpen) this.#open.add(slot);
+    else this.#open.delete(slot);
+    const { vhost, app } = slot.name;
+    const before = this.#streams.get(slot);
+    const now = stream === undefined ? undefined : joinKey(vhost, app, stream);
+    if (before === now) return;
+    const present = before === undefined ? undefined : this.#byStream.get(before);
+    present?.delete(slot);
+    if (before !== undefined && present?.size === 0) this.#byStream.delete(before);
+    if (now === undefined) {
+      this.#streams.delete(slot);
+      return;
+    }
+    this.#streams.set(slot, now);
+    const others = this.#byStream.get(now) ?? new Set();
+    this.#byStream.set(now, others.add(slot));
+  }
+}
+
+/** Resolves with what is waited for, or when that takes too long. */
+async function within(ms: number, awaited: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([awaited, late]);
+  clearTimeout(timer);
 }
 
 function exists(name: TaskName): TaskExistsError {

@@ -141,7 +141,7 @@ export class Encode {
   /** Called by a turn. */
   ended(turn: Turn): void {
     if (turn !== this.#turns[0]) return;
-    while (this.#turns[0]?.ended === true) {
+    while (this.#turns[0]?.ended) {
       this.#turns.shift();
       const waiting = this.#turns[0]?.held ?? [];
       for (const item of waiting.splice(0)) this.#deliver(item);

@@ -46,8 +46,9 @@ export function attachOutputs(input: InputStream, application: Application, opti
     },
     (error: Error) => {
       reader.close();
-      if (!input.closed)
-        alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `no output stream: ${error.message}`);
+      if (input.closed) return;
+      application.outputsMade(input);
+      alert(input, application, 'EGRESS_STREAM_CREATION_FAILED', `no output stream: ${error.message}`);
     },
   );
 }
@@ -123,6 +124,7 @@ class StreamOutputs {
     input.on('tracks', () => this.#plan());
     input.once('close', () => this.#close());
     this.#plan();
+    application.outputsMade(input);
     missed?.replay((packet) => this.#pass(packet));
     this.#missed = undefined;
     input.read({ packet: (packet) => this.#pass(packet) });

@@ -2,8 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import { checkAccess } from '../access/gate.ts';
-import { KilnError } from '../errors.ts';
+import { isGuarded } from '../access/gate.ts';
 
 /** Streams that one answer lists at most. */
 export const MAX_LISTED = 200;
@@ -66,24 +65,16 @@ export function listStreams(
   only?: { app: string; stream: string },
 ): StreamList {
   const now = Date.now();
-  if (isGuarded(vhost)) return { now, restricted: true, streams: [], more: false };
+  const restricted = (['llhls', 'webrtc'] as const).some((protocol) =>
+    isGuarded(vhost, { direction: 'outgoing', protocol }),
+  );
+  if (restricted) return { now, restricted: true, streams: [], more: false };
   const streams: LiveStream[] = [];
   for (const [application, output] of only === undefined ? everyOutput(vhost) : oneOutput(vhost, only)) {
     if (streams.length === MAX_LISTED) return { now, restricted: false, streams, more: true };
     streams.push(describe(application, output, serves));
   }
   return { now, restricted: false, streams, more: false };
-}
-
-function isGuarded(vhost: VirtualHost): boolean {
-  try {
-    checkAccess(vhost, 'publishers', 'llhls');
-    checkAccess(vhost, 'publishers', 'webrtc');
-    return false;
-  } catch (error) {
-    if (error instanceof KilnError) return true;
-    throw error;
-  }
 }
 
 function* everyOutput(vhost: VirtualHost): IterableIterator<[Application, OutputStream]> {

@@ -89,7 +89,12 @@ export function canBeRtx(payloadType: number): boolean {
 
 /** Equal keys can share a producer. */
 export function codecKey({ mimeType, payloadType, rtxPayloadType, parameters }: RtpCodec): string {
-  return JSON.stringify([mimeType, payloadType, rtxPayloadType, Object.entries(parameters).sort()]);
+  return JSON.stringify([
+    mimeType,
+    payloadType,
+    rtxPayloadType,
+    Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1)),
+  ]);
 }
 
 /**

@@ -97,7 +97,7 @@ export function parseRemoteDescription(sdp: string): RemoteDescription {
 }
 
 /** @throws SdpError */
-function demandOnce<T>(what: string, values: readonly T[]): void {
+function demandOnce(what: string, values: readonly (string | number)[]): void {
   const again = values.find((value, index) => values.indexOf(value) !== index);
   if (again !== undefined) throw new SdpError(`the ${what} ${again} is used twice`);
 }

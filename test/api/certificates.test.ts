@@ -94,7 +94,7 @@ test('all certificates are loaded again, each for itself', async (t) => {
   t.not(keyOf(vhosts, 'second'), after[1]);
 });
 
-test('other actions and methods are unknown', async (t) => {
+test('other actions are unknown, other methods not allowed', async (t) => {
   const { port, post } = await open(t);
   const NOT_FOUND = { message: '[HTTP] Controller not found (404)', statusCode: 404 };
   for (const url of [
@@ -107,7 +107,7 @@ test('other actions and methods are unknown', async (t) => {
   }
   for (const url of ['/v1/vhosts:reloadAllCertificates', '/v1/managers/api:reloadCertificate']) {
     const { statusCode } = await port.app.inject({ method: 'GET', url, headers: { authorization: basic(TOKEN) } });
-    t.is(statusCode, 404);
+    t.is(statusCode, 405);
   }
   const malformed = await port.app.inject({
     method: 'POST',

@@ -39,7 +39,7 @@ test('a node that is alone is the only one, and tells what it has', async (t) =>
   const input = application.publish('live', RTMP, { replace: false, maxConnections: 0 });
   input.setTracks([VIDEO]);
   t.teardown(registry.counters.viewer('llhls'));
-  await report.tell();
+  report.tell();
   const { status, body } = await call('GET', NODES);
   t.is(status, 200);
   t.is(body.response.length, 1);

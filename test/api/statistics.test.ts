@@ -123,7 +123,8 @@ for (const version of ['v1', 'v2'] as const) {
       input.counters.sent(10);
       const output = before.addOutput(input, 's');
       output.addSession({ id: 'a', kind: 'webrtc', createdTime: 0, out: new Flow(0), kick: () => {} });
-      t.is((await call('PATCH', '/v1/vhosts/made/apps/app', {}, '{"providers":{}}')).status, 200);
+      const change = JSON.stringify({ providers: { rtmp: { maxConnection: round } } });
+      t.is((await call('PATCH', '/v1/vhosts/made/apps/app', {}, change)).status, 200);
       t.not(registry.vhost('made').application('app'), before);
       t.deepEqual(await totals(path), [100 * round, 10 * round, 0]);
       t.deepEqual(await totals(`${path}/apps/app`), [0, 0, 0]);

@@ -1,10 +1,15 @@
 import test from 'ava';
+import { pino } from 'pino';
+import { buildAudioSpecificConfig } from '../../src/codecs/aac.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { Connection, Source } from '../../src/core/source.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../src/core/track.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import { passThrough } from '../../src/providers/intake/passthrough.ts';
+import { CodecInventory } from '../../src/transcode/codecs.ts';
+import { attachOutputs } from '../../src/transcode/outputs.ts';
 import { openApi } from '../support/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app/streams';
@@ -293,4 +298,37 @@ test('statistics of the server, virtual host, application and stream', async (t)
     });
   }
   t.like((await call('GET', '/v1/stats/current/vhosts/second')).body?.response as object, { totalBytesIn: 0 });
+});
+
+test('tracks that are passed on as they come are shown as bypassed and ready, whatever the way', async (t) => {
+  const { call, registry } = await openApi(t);
+  const application = registry.vhost('default').application('app');
+  const log = pino({ level: 'silent' });
+  const inventory = new CodecInventory({ log, env: { KILN_FFMPEG: '/nowhere/ffmpeg' } });
+  const options = { replace: false, maxConnections: 0 };
+  const passed = application.publish('passed', { type: 'Rtmp', kind: 'rtmp' }, { ...options, isPassthrough: true });
+  passThrough(application, passed);
+  const profiled = application.publish('profiled', { type: 'Rtmp', kind: 'rtmp' }, options);
+  attachOutputs(profiled, application, { log, inventory, folder: '/' });
+  const bare = registry.vhost('default').application('bare');
+  const unprofiled = bare.publish('unprofiled', { type: 'Rtmp', kind: 'rtmp' }, options);
+  attachOutputs(unprofiled, bare, { log, inventory, folder: '/' });
+  const aac = { ...AUDIO, config: buildAudioSpecificConfig({ objectType: 2, samplerate: 48_000, channels: 2 }) };
+  for (const input of [passed, profiled, unprofiled]) input.setTracks([VIDEO, aac]);
+  for (const path of [`${PATH}/passed`, `${PATH}/profiled`, '/v1/vhosts/default/apps/bare/streams/unprofiled']) {
+    const { body } = await call('GET', path);
+    const { input, outputs } = body?.response as StreamInfo;
+    t.deepEqual(
+      input.tracks.map((track) => (track.video ?? track.audio)?.bypass),
+      [false, false],
+    );
+    const shown = outputs[0]?.tracks.map(({ video, audio }) => video ?? audio) ?? [];
+    const passedOn = shown.filter((track) => track?.codec !== 'OPUS');
+    t.is(passedOn.length, 2, path);
+    for (const track of passedOn) {
+      t.like(track, { bypass: true, codecStatus: 'Ready' });
+      t.false(Object.hasOwn(track ?? {}, 'codecModule'));
+    }
+  }
+  for (const input of [passed, profiled, unprofiled]) input.close('the test is over');
 });

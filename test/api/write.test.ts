@@ -11,6 +11,7 @@ import type { KilnError } from '../../src/errors.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { createVhost, dynamicConfig, openApi, sampleRegistry } from '../support/api.ts';
 import { openAlone } from '../support/cluster.ts';
+import { RTMP } from '../unit/core/support.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example.com'] } };
 const APP = { name: 'app', type: 'live' };
@@ -266,6 +267,64 @@ test('PATCH merges objects, replaces lists and values, restarts the application,
   );
 });
 
+test('a PATCH, of an application or a profile, that changes nothing disconnects nobody and stores nothing', async (t) => {
+  const { send, registry, options } = await open(t);
+  const encode = { name: 'v', codec: 'h264', bitrate: 131_072, width: 640, height: 360, preset: 'fast' };
+  const profile = { ...PROFILE, encodes: { videos: [encode] } };
+  const providers = { rtmp: { maxConnection: 5, timestampMode: 'Original' }, webrtc: { timeout: 60_000 } };
+  await send('POST', '/v1/vhosts', [
+    { ...VHOST, applications: [{ ...APP, providers, outputProfiles: { outputProfile: [profile] } }] },
+  ]);
+  const application = registry.vhost('made').application('app');
+  const input = application.publish('live', RTMP, { replace: false, maxConnections: 0 });
+  const shown = (await send('PATCH', `${APPS}/app`, {})).body.response;
+  const stored = new Map(options.cluster.config.entries());
+  const { name: _, ...same } = profile;
+  const patches: readonly (readonly [path: string, change: object])[] = [
+    [`${APPS}/app`, {}],
+    [`${APPS}/app`, { type: 'LIVE' }],
+    [`${APPS}/app`, { providers: {} }],
+    [`${APPS}/app`, { providers }],
+    [`${APPS}/app`, { providers: { webrtc: { timeout: 60_000 }, rtmp: { timestampMode: 'original' } } }],
+    // what is the default
+    [`${APPS}/app`, { providers: { webrtc: { firInterval: 3000 }, rtmp: { blockDuplicateStreamName: true } } }],
+    [`${APPS}/app`, { publishers: {} }],
+    [`${APPS}/app`, { providers: { unknown: 1 } }],
+    [`${PROFILES}/p`, same],
+    [`${PROFILES}/p`, { encodes: same.encodes, outputStreamName: same.outputStreamName }],
+    [`${PROFILES}/p`, { ...same, encodes: { videos: [{ ...encode, bitrate: '128k', preset: 'FAST' }], audios: [] } }],
+    [`${PROFILES}/p`, { ...same, encodes: { videos: [{ ...encode, bypass: false, lookahead: -1 }] } }],
+  ];
+  for (const [path, change] of patches) {
+    const { status, body } = await send('PATCH', path, change);
+    t.is(status, 200, JSON.stringify(change));
+    const whole = path.endsWith('/app')
+      ? shown
+      : { ...profile, encodes: { ...profile.encodes, audios: [], images: [], data: [] } };
+    t.deepEqual(body.response, whole, JSON.stringify(change));
+  }
+  const refused: readonly (readonly [method: 'PATCH' | 'POST', path: string, body: unknown, status: number])[] = [
+    ['PATCH', `${APPS}/app`, { type: 'vod' }, 400],
+    ['PATCH', `${APPS}/app`, { providers: { webrtc: { timeout: '60000' } } }, 400],
+    ['PATCH', `${APPS}/app`, { providers: null }, 400],
+    ['PATCH', `${APPS}/app`, { name: 'app' }, 400],
+    ['PATCH', `${PROFILES}/p`, { ...same, encodes: {} }, 400],
+    ['PATCH', `${PROFILES}/p`, {}, 400],
+    ['POST', PROFILES, [profile], 409],
+    ['POST', PROFILES, [], 200],
+    ['POST', PROFILES, [{ ...PROFILE, name: 'q' }, { name: 'r' }], 400],
+    ['POST', APPS, [{ ...APP, type: 'vod' }], 400],
+  ];
+  for (const [method, path, body, status] of refused) {
+    t.is((await send(method, path, body)).status, status, JSON.stringify(body));
+  }
+  t.is(registry.vhost('made').application('app'), application);
+  t.false(input.closed);
+  t.deepEqual(new Map(options.cluster.config.entries()), stored, 'no node hears of anything');
+  t.is((await send('PATCH', `${APPS}/app`, { providers: { webrtc: { timeout: 60_001 } } })).status, 200);
+  t.true(input.closed);
+});
+
 test('PATCH refuses what it cannot change, and a wrong value changes nothing', async (t) => {
   const { send, registry } = await openMade(t);
   const application = registry.vhost('made').application('app');
@@ -413,7 +472,7 @@ test('what cannot be stored is not made, item by item, and can be tried again', 
   t.deepEqual(statuses(await config.createVhosts([VHOST, { ...VHOST, name: 'other' }])), [409, 500]);
   t.deepEqual(statuses(await config.createApplications('made', () => [APP, { ...APP, name: 'other' }])), [409, 500]);
   for (const change of [
-    () => config.patchApplication('made', 'app', () => ({ publishers: {} })),
+    () => config.patchApplication('made', 'app', () => ({ publishers: { llhls: {} } })),
     () => config.createProfiles('made', 'app', () => [PROFILE]),
     () => config.deleteApplication('made', 'app'),
     () => config.deleteVhost('made'),

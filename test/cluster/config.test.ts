@@ -57,9 +57,17 @@ test('a change of an application on one node restarts it on the others, too', as
   t.is(await status(b, '/v1/vhosts/made/apps/app'), 200);
   const publish = (): Promise<PictureClient> => PictureClient.publish(b, 'live', 'app', 'made.example.com');
   const first = await publish();
+  for (const node of [a, b]) {
+    const unchanged = { providers: { rtmp: { maxConnection: 0 } } };
+    t.is(await status(node, '/v1/vhosts/made/apps/app', 'PATCH', unchanged), 200);
+    t.is(await status(node, '/v1/vhosts/made/apps/app', 'PATCH', { type: 'vod' }), 400);
+  }
+  t.is(await status(b, '/v1/vhosts/made/apps/app/streams/live'), 200);
+  t.false(first.ended, 'a change of nothing, or one that is refused, disconnects nobody');
   t.is(await status(a, '/v1/vhosts/made/apps/app', 'PATCH', { publishers: { llhls: {} } }), 200);
   await first.client.ended();
   await until('its log tells why', () => b.log.includes('the application was changed'));
+  t.is(b.log.split('the application was changed').length, 2, 'once');
   const second = await publish();
   t.is(await status(a, '/v1/vhosts/made', 'DELETE'), 200);
   await second.client.ended();

@@ -428,6 +428,22 @@ export function contract(name: string, open: Open): void {
     await t.throwsAsync((b as Cluster).drain('nobody'), { instanceOf: NoNodeError });
   });
 
+  clause('an event tells that nodes say something else of themselves, or drain', 2, async (t, [a, b]) => {
+    const [node, other] = [a as Cluster, b as Cluster];
+    const row = () => other.nodes().find(({ id }) => id === node.self.id);
+    const heard: string[] = [];
+    other.events.on('nodes', () => heard.push(`${row()?.full} ${row()?.state}`));
+    node.describe({ load: 0, full: true, info: {} });
+    await until('it is full', () => heard.includes('true ready'));
+    node.describe({ load: 0, full: false, info: {} });
+    await until('it has room', () => heard.at(-1) === 'false ready');
+    await other.drain(node.self.id);
+    await until('it drains', () => heard.at(-1) === 'false draining');
+    await other.undrain(node.self.id);
+    await until('it does not', () => heard.at(-1) === 'false ready');
+    t.is(new Set(heard).size, 3);
+  });
+
   clause('a node that retires drains, and nobody can undo it', 2, async (t, [a, b]) => {
     const node = a as Cluster;
     const heard: boolean[] = [];

@@ -91,9 +91,9 @@ test('a task is begun where it is created, once, and runs elsewhere when its nod
   const redis = await RedisServer.start(t);
   const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
   await sees(2, a, b);
-  await a.tasks.create(fakeName('one'), { does: 'wait' }, KEPT);
+  await a.tasks.createHere(fakeName('one'), { does: 'wait' }, KEPT);
   t.deepEqual(runner('one', a, b), [a]);
-  await t.throwsAsync(b.tasks.create(fakeName('one'), { does: 'wait' }, KEPT), { instanceOf: TaskExistsError });
+  await t.throwsAsync(b.tasks.createHere(fakeName('one'), { does: 'wait' }, KEPT), { instanceOf: TaskExistsError });
   const fence = a.kind.running.get('one')?.fence ?? 0;
   await a.tasks.close();
   const task = await until('b has it', () => b.kind.running.get('one'));
@@ -109,7 +109,7 @@ test('of two that create the same task at once one does', async (t) => {
   const redis = await RedisServer.start(t);
   const nodes = [await open(t, redis, 'a'), await open(t, redis, 'b'), await open(t, redis, 'c')];
   const outcomes = await Promise.allSettled(
-    nodes.map(({ tasks }) => tasks.create(fakeName('one'), { does: 'wait' }, KEPT)),
+    nodes.map(({ tasks }) => tasks.createHere(fakeName('one'), { does: 'wait' }, KEPT)),
   );
   t.is(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
   t.is(runner('one', ...nodes).length, 1);
@@ -118,7 +118,7 @@ test('of two that create the same task at once one does', async (t) => {
 test('one that fails at its creation leaves nothing; later it is tried again by its owner; one that is over is deleted', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await open(t, redis, 'a');
-  await t.throwsAsync(a.tasks.create(fakeName('bad'), { does: 'fail' }, KEPT), { message: 'it fails' });
+  await t.throwsAsync(a.tasks.createHere(fakeName('bad'), { does: 'fail' }, KEPT), { message: 'it fails' });
   t.is(await a.cluster.ownerOf('task/fake/default/app/bad'), undefined);
   t.deepEqual([...a.tasks.definitions.names()], []);
   await a.cluster.config.write([
@@ -143,7 +143,7 @@ test('a drained node hands its tasks over, with little between; a node that has 
   const redis = await RedisServer.start(t);
   const a = await open(t, redis, 'a');
   const ids = Array.from({ length: 20 }, (_, n) => `t${n}`);
-  await Promise.all(ids.map((id) => a.tasks.create(fakeName(id), { does: 'wait' }, KEPT)));
+  await Promise.all(ids.map((id) => a.tasks.createHere(fakeName(id), { does: 'wait' }, KEPT)));
   await a.cluster.drain('a');
   await until('it drains', () => a.cluster.draining);
   t.is(a.kind.running.size, 20);
@@ -199,7 +199,7 @@ test('a drained node keeps what no other certainly has the application of', asyn
     'they are known',
     () => a.cluster.nodes().length === 2 && a.cluster.nodes().every(({ info }) => info.configHash !== undefined),
   );
-  await a.tasks.create(fakeName('one'), { does: 'wait' }, KEPT);
+  await a.tasks.createHere(fakeName('one'), { does: 'wait' }, KEPT);
   await a.cluster.drain('a');
   await until('it drains', () => a.cluster.draining);
   t.is(runner('one', a, b)[0], a);
@@ -213,64 +213,19 @@ test('a task that was deleted on another node than its own does not run any more
   const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
   await sees(2, a, b);
   for (let n = 0; n < 10; n++) {
-    await a.tasks.create(fakeName('one'), { does: 'wait' }, KEPT);
+    await a.tasks.createHere(fakeName('one'), { does: 'wait' }, KEPT);
     await until('b knows it', () => b.tasks.definitions.get(fakeName('one')) !== undefined);
     t.true(await b.tasks.remove(fakeName('one')));
     t.is(a.kind.running.size, 0);
   }
 });
 
-test('a task that follows a stream runs where that is', async (t) => {
-  const redis = await RedisServer.start(t);
-  const [a, b] = [
-    await open(t, redis, 'a', new FakeKind(() => {}, true)),
-    await open(t, redis, 'b', new FakeKind(() => {}, true)),
-  ];
-  await sees(2, a, b);
-  const publish = async ({ names, registry }: Node) => {
-    const application = registry.vhost('default').application('app');
-    const input = await names.publish(
-      application,
-      'live',
-      { type: 'Rtmp', kind: 'rtmp' },
-      { replace: false, maxConnections: 0, silence: 'continue' },
-    );
-    input.setTracks([]);
-    const output = application.addOutput(input, 'live');
-    output.setTracks([
-      {
-        id: 0,
-        name: 'v',
-        type: 'video',
-        codec: 'VP8',
-        timebase: { num: 1, den: 90_000 },
-        bypass: true,
-        width: 1,
-        height: 1,
-        bitrate: 0,
-        framerate: 0,
-        keyFrameInterval: 0,
-      },
-    ]);
-    application.announce(output);
-    return input;
-  };
-  const first = await publish(a);
-  await a.tasks.create(fakeName('one'), { does: 'wait', beside: 'live' }, KEPT);
-  first.close('moved');
-  const second = await until('the name is free', () => publish(b).catch(() => undefined));
-  await until('it follows', () => runner('one', a, b)[0] === b);
-  t.is(a.kind.running.size, 0);
-  second.close('gone');
-  t.is(runner('one', a, b)[0], b, 'it stays as long as there is no other');
-});
-
 test('tasks end with what they belong to, and outlive a restart of it if they are persistent', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await open(t, redis, 'a');
   const vhost = a.registry.vhost('default');
-  await a.tasks.create(fakeName('kept'), { does: 'wait' }, KEPT);
-  await a.tasks.create(fakeName('short'), { does: 'wait' }, { ...KEPT, persistent: false });
+  await a.tasks.createHere(fakeName('kept'), { does: 'wait' }, KEPT);
+  await a.tasks.createHere(fakeName('short'), { does: 'wait' }, { ...KEPT, persistent: false });
   const { config } = vhost.application('app');
   vhost.application('app').close('changed');
   const again = vhost.createApplication(config);
@@ -292,7 +247,7 @@ test('never two run a task: nodes are killed, stopped, drained and started, and 
   const here = await open(t, redis, 'here');
   await sees(4, here);
   const ids = Array.from({ length: 12 }, (_, n) => `t${n}`);
-  await Promise.all(ids.map((id) => here.tasks.create(fakeName(id), { does: 'wait' }, KEPT)));
+  await Promise.all(ids.map((id) => here.tasks.createHere(fakeName(id), { does: 'wait' }, KEPT)));
   await here.cluster.drain('here');
   const now = () => process.hrtime.bigint();
   const all = async (what: string, by: readonly string[], moment = now()) =>

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { Access, type AccessOptions } from '../../src/access/access.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
@@ -8,10 +9,10 @@ import { StreamNames } from '../../src/origins/stream-names.ts';
 import { LiveStreams } from '../../src/web/live-streams.ts';
 import { openAlone } from './cluster.ts';
 
-/** What a node has of its cluster when it is alone. */
-export async function aloneWith(registry: Registry) {
+/** What a node has of its cluster when it is alone. @param access what it lets clients in with, besides that */
+export async function aloneWith(registry: Registry, access: Partial<AccessOptions> = {}) {
   const cluster = await openAlone();
-  const log = pino({ level: 'silent' });
+  const { log = pino({ level: 'silent' }) } = access;
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const directory = new StreamDirectory({ cluster, registry });
@@ -24,6 +25,15 @@ export async function aloneWith(registry: Registry) {
     directory,
     names,
     sessionNames,
+    access: new Access({
+      registry,
+      names,
+      sessionNames,
+      find: async () => undefined,
+      elsewhere: directory,
+      log,
+      ...access,
+    }),
     live: new LiveStreams({ registry, directory, others, calls }),
   };
 }

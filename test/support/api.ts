@@ -12,6 +12,7 @@ import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { PullError } from '../../src/providers/pull/error.ts';
 import { PullKind } from '../../src/providers/pull/kind.ts';
 import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
+import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
@@ -100,14 +101,19 @@ export async function apiOptions(
   const names = new StreamNames({ cluster, registry, log });
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
-  const tasks = new Tasks({ cluster, registry, directory, log });
+  const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
   return {
     registry,
     cluster,
     directory,
     dynamic,
-    pulls: new PulledStreams({ cluster, registry, directory, tasks, calls, log }),
+    pulls: new PulledStreams({
+      directory,
+      definitions: tasks.definitions,
+      tasks: new ClusterTasks({ cluster, tasks, others, calls, log }),
+      log,
+    }),
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
@@ -120,9 +126,10 @@ export async function apiOptions(
 /** The management API on an instance that does not listen. */
 export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = {}, registry = sampleRegistry()) {
   const app = Fastify();
-  await app.register(apiRoutes(await apiOptions(config, registry)));
+  const options = await apiOptions(config, registry);
+  await app.register(apiRoutes(options));
   t.teardown(() => app.close());
-  return { app, registry, call: caller(app) };
+  return { app, registry, options, call: caller(app) };
 }
 
 export function basic(credentials: string): string {

@@ -1,44 +1,55 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import type { Cluster } from '#cluster';
+import type { Cluster, Json } from '#cluster';
 import { Registry } from '../../src/core/registry.ts';
+import { OtherNodes } from '../../src/origins/other-nodes.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
-import type { Task, TaskKind } from '../../src/tasks/kind.ts';
+import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
+import type { Task, TaskKind, PlacedKind } from '../../src/tasks/kind.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { addVhost } from './live.ts';
 
 const STEP_MS = 2;
 
-/** What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped. */
+/** What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped, and `hang` is never said to work. */
 export interface FakeSpec {
-  readonly does: 'wait' | 'fail' | 'end';
-  readonly beside?: string;
+  readonly does: 'wait' | 'fail' | 'end' | 'hang';
+}
+
+export class FakeFailure extends Error {
+  override readonly name = 'FakeFailure';
 }
 
 /** A kind whose tasks tell, every few milliseconds, that they run; progress counts the runs. */
-export class FakeKind implements TaskKind {
+export class FakeKind implements PlacedKind {
   readonly name = 'fake';
-  readonly keepMs = 60_000;
-  readonly follows?: (spec: unknown) => string;
   readonly running = new Map<string, Task>();
   /** By id of the task. */
   readonly runs = new Map<string, number>();
   readonly #act: (task: Task, at: bigint) => void;
 
   /** @param act is told a time at which the task was this node's: it may be called later, by a process that stood still */
-  constructor(act: (task: Task, at: bigint) => void = () => {}, follow = false) {
+  constructor(act: (task: Task, at: bigint) => void = () => {}) {
     this.#act = act;
-    if (follow) this.follows = (spec) => (spec as FakeSpec).beside ?? '';
+  }
+
+  writeFailure(error: unknown): Json | undefined {
+    return error instanceof FakeFailure ? error.message : undefined;
+  }
+
+  readFailure(failure: Json): FakeFailure {
+    return new FakeFailure(`elsewhere: ${String(failure)}`);
   }
 
   async run(task: Task): Promise<void> {
     const { id } = task.name;
     const { does } = task.spec as unknown as FakeSpec;
     this.runs.set(id, (this.runs.get(id) ?? 0) + 1);
-    if (does === 'fail') throw new Error('it fails');
+    if (does === 'fail') throw new FakeFailure('it fails');
     this.running.set(id, task);
-    task.started();
+    if (does !== 'hang') task.started();
     task.keep(Number(task.progress ?? 0) + 1);
     try {
       if (does === 'end') return;
@@ -54,16 +65,18 @@ export class FakeKind implements TaskKind {
 }
 
 /** Tasks of a node with the application `app`, and nothing around them. */
-export function openTasks(cluster: Cluster, kind: FakeKind) {
+export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, { applications = ['app'] } = {}) {
   const log = pino({ level: 'silent' });
   const registry = new Registry();
-  addVhost(registry);
+  addVhost(registry, { applications });
   const directory = new StreamDirectory({ cluster, registry });
   const names = new StreamNames({ cluster, registry, log });
-  const tasks = new Tasks({ cluster, registry, directory, log });
+  const tasks = new Tasks({ cluster, registry, log });
   tasks.add(kind);
   tasks.start();
-  return { cluster, registry, directory, names, tasks, kind };
+  const calls = new PeerCalls(cluster, log);
+  const everywhere = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster, calls), calls, log });
+  return { cluster, registry, directory, names, tasks, everywhere, kind };
 }
 
 export function fakeName(id: string) {

@@ -1,12 +1,14 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
+import { Access } from '../../src/access/access.ts';
 import type { Application } from '../../src/core/application.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { SessionNames } from '../../src/origins/session-names.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
 import { openNode } from './cluster.ts';
@@ -40,5 +42,8 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   };
   const knows = (application: Application, stream: string): Promise<unknown> =>
     until(`${id} knows of ${stream}`, () => directory.known(application, stream) !== undefined);
-  return { cluster, directory, names, calls, others: new OtherNodes(cluster, calls), asked, goLive, knows };
+  const others = new OtherNodes(cluster, calls);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
+  const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
+  return { cluster, access, directory, names, calls, others, asked, goLive, knows };
 }

@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
+import { Access } from '../../src/access/access.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -50,7 +51,8 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const calls = new PeerCalls(cluster, log);
   const peers = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others: peers, calls, log });
-  const options = { registry, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
+  const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
+  const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();
   await app.register(publisher.routes);

@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
+import type { AccessOptions } from '../../src/access/access.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { readConfig } from '../../src/config/read.ts';
 import type { Application } from '../../src/core/application.ts';
@@ -15,6 +16,8 @@ import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
 import { aloneWith } from './alone.ts';
 
 export interface LlhlsSetup {
+  /** What it lets clients in with. */
+  readonly access?: Partial<AccessOptions>;
   /** As in the management API. */
   readonly llhls?: object;
   /** The same of HLS with MPEG-TS; absent: it is off. */
@@ -47,7 +50,12 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const { registry, vhost } = llhlsRegistry(setup);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const options = { registry, ...(await aloneWith(registry)), log, tokenKey: Buffer.alloc(32, 7) };
+  const options = {
+    registry,
+    ...(await aloneWith(registry, { log, ...setup.access })),
+    log,
+    tokenKey: Buffer.alloc(32, 7),
+  };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app: FastifyInstance = Fastify();
   await app.register(publisher.routes);

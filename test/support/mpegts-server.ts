@@ -7,7 +7,7 @@ import type { UdpPorts } from '../../src/config/udp-ports.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { InputStream } from '../../src/core/stream.ts';
-import type { StreamNames } from '../../src/origins/stream-names.ts';
+import type { Names } from '../../src/access/publisher-grant.ts';
 import { MpegtsServer } from '../../src/providers/mpegts/server.ts';
 import { aloneWith } from './alone.ts';
 import { recordLog } from './input-recorder.ts';
@@ -75,7 +75,6 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
     input.read({ packet: (packet) => void stream.packets.push(packet) });
     input.once('close', (reason) => (stream.closed = reason));
   });
-  const { cluster, names } = await aloneWith(registry);
   const { log, lines } = recordLog();
   const group = groups(first);
   const ports = [
@@ -83,15 +82,16 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
     ...group,
   ];
   const given: InputStream[] = [];
-  const slow = {
-    publish: async (...args: Parameters<StreamNames['publish']>) => {
+  const slow: Names = {
+    publish: async (...args) => {
       await setup.asked;
       const input = await names.publish(...args);
       given.push(input);
       return input;
     },
-  } as StreamNames;
-  const server = await MpegtsServer.listen({ registry, names: slow, log, hosts, ports });
+  };
+  const { access, cluster, names } = await aloneWith(registry, { log, names: slow });
+  const server = await MpegtsServer.listen({ registry, access, log, hosts, ports });
   t.teardown(async () => {
     await server.close();
     registry.close('the test is over');

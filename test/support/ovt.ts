@@ -40,14 +40,13 @@ export async function startOvt(setup: OvtSetup = {}) {
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { access } = await aloneWith(registry, { log, ...(setup.find && { find: setup.find }) });
   const server = await OvtServer.listen({
-    registry,
+    access,
     log,
     host: '127.0.0.1',
     port: 0,
     networks: setup.networks ?? networks(['127.0.0.0', 8]),
-    find: setup.find ?? (async () => undefined),
-    sessionNames: (await aloneWith(registry)).sessionNames,
   });
   return {
     registry,

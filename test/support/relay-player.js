@@ -67,5 +67,5 @@ window.allocate = (server) =>
     connection.onicecandidate = ({ candidate }) => candidate?.type === 'relay' && resolve(0);
     connection.onicecandidateerror = ({ errorCode }) => resolve(errorCode);
     connection.createDataChannel('x');
-    connection.setLocalDescription();
+    void connection.setLocalDescription();
   });

@@ -66,10 +66,9 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { names } = await aloneWith(registry);
+  const { access } = await aloneWith(registry, { log });
   const server = await RtmpServer.listen({
-    registry,
-    names,
+    access,
     log,
     host: '127.0.0.1',
     extended: setup.extended ?? true,

@@ -6,6 +6,9 @@ import { FRAGMENTS } from '../../src/packaging/part-form.ts';
 import type { Segment } from '../../src/packaging/segment.ts';
 import { Segmenter, type SegmenterOptions } from '../../src/packaging/segmenter.ts';
 
+/** Every packet has come at its time, long ago. */
+const MEDIA_CLOCK = { at: (media: number) => Date.UTC(2026, 0) + media * 1000 };
+
 /** A segmenter of some tracks, and what comes out of it. */
 export function startSegmenter(tracks: readonly Track[], options: Partial<SegmenterOptions> = {}) {
   const lines: { msg: string }[] = [];
@@ -17,7 +20,7 @@ export function startSegmenter(tracks: readonly Track[], options: Partial<Segmen
     log,
     faults,
   );
-  segmenter.setTracks(tracks);
+  segmenter.setTracks(tracks, MEDIA_CLOCK);
   const packager = (id: number) => {
     const found = segmenter.packagers.get(id);
     if (found === undefined) throw new Error(`track ${id} is not packaged`);

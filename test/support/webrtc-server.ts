@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
+import type { AccessOptions } from '../../src/access/access.ts';
 import type { WebrtcBindConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { createLogger } from '../../src/log.ts';
@@ -21,6 +22,8 @@ export interface WebrtcServerOptions {
   /** Options of the application's WebRTC provider. */
   readonly ingest?: object;
   readonly vhost?: object;
+  /** What it lets clients in with. */
+  readonly access?: Partial<AccessOptions>;
   readonly ice?: readonly { readonly address: string; readonly protocol: 'udp' | 'tcp' }[];
   readonly iceServers?: readonly (Omit<WebrtcBindConfig['iceServers'][number], 'lifetime'> & {
     readonly lifetime?: number;
@@ -65,20 +68,19 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     },
     iceServers: iceServers.map((server) => ({ lifetime: 3_600_000, ...server })),
   };
-  const { cluster, calls, names, sessionNames } = await aloneWith(registry);
   const log = createLogger(process.env.KILN_TEST_LOG ?? 'silent');
+  const { cluster, calls, access } = await aloneWith(registry, { log, ...options.access });
   const pool = await WorkerPool.create([bind.iceCandidates], log);
   const producers = new LiveProducers();
   const publisher = new WebrtcPublisher({
     registry,
+    access,
     bind,
-    find: async () => undefined,
     pool,
     producers,
-    sessionNames,
     log,
   });
-  const provider = new WebrtcProvider({ registry, names, pool, producers, bind, log });
+  const provider = new WebrtcProvider({ registry, access, pool, producers, bind, log });
   const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), log });
   const inventory = new CodecInventory({ log });
   registry.on('input', (input, application) => {
@@ -98,5 +100,5 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     pool.close();
     await app.close();
   });
-  return { registry, publisher, provider, pool, signalling, app, port, url: `http://127.0.0.1:${port}` };
+  return { registry, access, publisher, provider, pool, signalling, app, port, url: `http://127.0.0.1:${port}` };
 }

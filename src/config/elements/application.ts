@@ -38,7 +38,8 @@ const Subtitles = optional({
 /** Streams under one name space and one configuration; `*` is the template of those made on demand. */
 export const Application = Type.Object({
   name: objectName(),
-  type: choice(['live', 'vod']),
+  /** OvenMediaEngine has another one, `vod`. */
+  type: { ...choice(['live']), is: 'supported: only live is' },
   transcodeWebhook: TranscodeWebhook,
   eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
   subtitles: Subtitles,

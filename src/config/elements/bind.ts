@@ -131,6 +131,7 @@ interface Listener {
 }
 
 function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
+  for (const name of PULLING) delete bind.providers?.[name];
   for (const modules of Object.values(bind)) {
     for (const [name, module] of Object.entries(modules)) {
       const { port, tlsPort } = module.signalling ?? module;
@@ -138,6 +139,10 @@ function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
     }
   }
 }
+
+/** OvenMediaEngine's stock configuration has elements for what pulls streams, too. Nothing listens for that. */
+const pulling = (xml: string) => optional({ ...tcp(), ...workers() }, { xml });
+const PULLING = ['ovt', 'rtspc'];
 
 /** What listens where. An element without a port is dropped when the configuration is resolved. */
 export const Bind = Type.Object(
@@ -149,6 +154,8 @@ export const Bind = Type.Object(
       srt: srt(threads()),
       mpegts: optional({ port: Type.Optional(udpPorts()), ...threads() }),
       webrtc: webrtc(),
+      ovt: pulling('OVT'),
+      rtspc: pulling('RTSPC'),
     }),
     publishers: section({
       ovt: optional({ ...tcp(), ...workers(), networks: networks(PRIVATE_NETWORKS) }),

@@ -47,8 +47,9 @@ const WireTrack = Type.Object({
   characteristics: name(),
   codecId: unsigned32(),
   mediaType: unsigned32(),
-  timebaseNum: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-  timebaseDen: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
+  /** 0 with a track that has no clock. */
+  timebaseNum: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
+  timebaseDen: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
   /** Bits per second. */
   bitrate: unsigned(),
   startFrameTime: unsigned(),

@@ -27,10 +27,13 @@ export const TRACK_CHANGED = 'track_changed';
 /** Ours: code of the notice `stop` of a stream that nothing continues. */
 export const GONE = 410;
 
-/** What of a message could be read; undefined for what is no JSON object. */
+/**
+ * What of a message could be read; undefined for what is no JSON object. A member that is null is left out:
+ * OvenMediaEngine writes lists without items so (facts/06-ovt.md, "Seen from OME 0.20").
+ */
 export function readMessage(text: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(text.toString('utf8'));
+    const value: unknown = JSON.parse(text.toString('utf8'), (_key, member: unknown) => member ?? undefined);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
     return undefined;

@@ -35,10 +35,10 @@ export function wireTrack(track: Track): WireTrack {
   };
 }
 
-/** The track that a description tells of; undefined for what this server carries no track of. */
+/** The track that a description tells of; undefined for what this server carries no track of, or what has no clock. */
 export function trackOf(wire: WireTrack): Track | undefined {
   const kind = codecOf(wire.mediaType, wire.codecId);
-  if (kind === undefined) return undefined;
+  if (kind === undefined || wire.timebaseNum === 0 || wire.timebaseDen === 0) return undefined;
   const { framerate = 0, width = 0, height = 0 } = wire.videoTrack ?? {};
   const { samplerate = 0, layout = 0 } = wire.audioTrack ?? {};
   const { decoderConfig = '', language, characteristics } = wire;

@@ -108,6 +108,6 @@ function readParameters(text: string): Record<string, string> {
 }
 
 /** The parser makes numbers of what looks like one. */
-function textOf(value: unknown): string | undefined {
+function textOf(value: string | number | undefined): string | undefined {
   return value === undefined ? undefined : String(value).trim();
 }

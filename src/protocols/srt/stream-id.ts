@@ -6,6 +6,8 @@ export interface StreamId {
   readonly stream: string;
   readonly playlist?: string;
   readonly query: URLSearchParams;
+  /** All of it, decoded, as a URL. */
+  readonly url: string;
   /** What the caller says that it wants to do; undefined where it says nothing. */
   readonly mode?: 'publish' | 'request';
 }
@@ -38,7 +40,14 @@ function readPath(text: string): StreamId | undefined {
   const [host = '', app = '', stream = '', playlist] = parts;
   if (parts.length < 3 || parts.length > 4 || parts.some((part) => part === '' || part.length > MAX_PART))
     return undefined;
-  return { host, app, stream, ...(playlist !== undefined && { playlist }), query: new URLSearchParams(rest.join('?')) };
+  return {
+    host,
+    app,
+    stream,
+    ...(playlist !== undefined && { playlist }),
+    query: new URLSearchParams(rest.join('?')),
+    url: deprecated === null ? `srt://${text.replace(/^\//, '')}` : text,
+  };
 }
 
 function readKeyed(text: string): StreamId | undefined {

@@ -1,4 +1,5 @@
 import type { Application } from '../../core/application.ts';
+import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { InputStream, OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
@@ -10,6 +11,8 @@ export class Passthrough {
   readonly #input: InputStream;
   #output: OutputStream | undefined;
   #playlists: readonly Playlist[] = [];
+  /** The output's track for each track of the input. */
+  #tracks: ReadonlyMap<Track, Track> = new Map();
   readonly #listed = new Set<string | undefined>();
 
   constructor(application: Application, input: InputStream) {
@@ -23,16 +26,31 @@ export class Passthrough {
     const present = this.#output;
     const output = present ?? this.#application.addOutput(this.#input, this.#input.name);
     this.#output = output;
-    output.setTracks(tracks);
+    this.#tracks = new Map(tracks.map((track) => [track, this.#tracks.get(track) ?? bypassed(track)]));
+    output.setTracks([...this.#tracks.values()]);
     for (const { fileName } of playlists) {
       if (this.#listed.has(fileName)) continue;
       this.#listed.add(fileName);
       output.followTracks(() => this.#playlists.find((playlist) => playlist.fileName === fileName));
     }
     if (present !== undefined) return;
-    this.#input.read({ packet: (packet) => output.write(packet) });
+    this.#input.read({ packet: (packet) => this.#pass(output, packet) });
     this.#application.announce(output);
+    this.#application.outputsMade(this.#input);
   }
+
+  #pass(output: OutputStream, packet: Packet): void {
+    const track = this.#tracks.get(packet.track);
+    if (track === undefined) return;
+    if (track === packet.track) return output.write(packet);
+    const { dts, pts, duration, key, data } = packet;
+    output.write({ track, dts, pts, duration, key, data });
+  }
+}
+
+/** The output's track for one of the input; what an origin describes is one already. */
+function bypassed(track: Track): Track {
+  return track.bypass ? track : Object.freeze({ ...track, source: track.id, bypass: true });
 }
 
 /**

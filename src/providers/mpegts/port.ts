@@ -1,10 +1,10 @@
 import type { Socket } from 'node:dgram';
+import type { Access } from '../../access/access.ts';
 import { udpUrl } from '../../config/udp-ports.ts';
 import { hostInUrl } from '../../config/values.ts';
 import type { Registry } from '../../core/registry.ts';
 import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import { holdsTransportStream } from './datagrams.ts';
 import { mappedStreams, type UdpPort } from './port-map.ts';
 import { MpegtsSession, type Sender, type SessionEnd } from './session.ts';
@@ -17,7 +17,7 @@ const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 
 export interface MpegtsPortOptions {
   readonly registry: Registry;
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly log: Logger;
   readonly socket: Socket;
   /** The group of a multicast socket. */
@@ -32,7 +32,6 @@ export class MpegtsPort {
   readonly #faults: FaultLog;
   #session: MpegtsSession | undefined;
   #deafUntil = 0;
-  #refusal: string | undefined;
   /** Who is not listened to, and what ends that. */
   #unwanted: { readonly sender: Sender; readonly silence: Watchdog } | undefined;
   #closed: Promise<void> | undefined;
@@ -82,17 +81,22 @@ export class MpegtsPort {
     }
     const [mapped, ...others] = mappedStreams(this.#options.registry, this.#port);
     if (mapped === undefined) {
-      this.#refuse('no application has a stream for the port');
+      this.#deafUntil = performance.now() + REFUSED_MS;
+      const { address, port } = sender;
+      this.#options.access.refused(
+        { direction: 'incoming', protocol: 'mpegts', address, port, asked: `port ${this.port}` },
+        'no application has a stream for the port',
+      );
       return;
     }
-    const { names, socket } = this.#options;
+    const { access, socket } = this.#options;
     const { internalName } = mapped.application;
     const { address } = socket.address();
     const local = { ...(!WILDCARDS.includes(address) && { address }), port: this.port };
     const log = this.#log.child({ stream: `${internalName}/${mapped.name}` });
     if (others.length > 0) log.warn(`the port stands for ${others.length + 1} streams: the first is taken`);
     const session: MpegtsSession = new MpegtsSession(sender, {
-      names,
+      access,
       log,
       local,
       mapped,
@@ -103,11 +107,10 @@ export class MpegtsPort {
     session.receive(data, sender);
   }
 
-  #ended({ reason, refused, unwanted }: SessionEnd, sender: Sender): void {
+  #ended({ refused, unwanted }: SessionEnd, sender: Sender): void {
     this.#session = undefined;
     this.#avoid(unwanted ? sender : undefined);
-    if (refused) this.#refuse(reason);
-    else this.#refusal = undefined;
+    if (refused) this.#deafUntil = performance.now() + REFUSED_MS;
   }
 
   /** Takes nothing from a sender until it was silent. */
@@ -117,13 +120,5 @@ export class MpegtsPort {
       sender,
       silence: new Watchdog(UNWANTED_SILENCE_MS, () => this.#avoid(undefined)).unref(),
     };
-  }
-
-  /** Tells each reason once. */
-  #refuse(reason: string): void {
-    this.#deafUntil = performance.now() + REFUSED_MS;
-    if (reason === this.#refusal) return;
-    this.#refusal = reason;
-    this.#log.warn(`MPEG-TS refused: ${reason}`);
   }
 }

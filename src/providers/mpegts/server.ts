@@ -1,14 +1,13 @@
+import type { Access } from '../../access/access.ts';
 import type { UdpPorts } from '../../config/udp-ports.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import { MpegtsPort } from './port.ts';
 import { bindUdp, joinGroup } from './udp-socket.ts';
 
 export interface MpegtsServerOptions {
   readonly registry: Registry;
-  /** Gives the streams their names. */
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly log: Logger;
   /** Addresses of the server; `*` and `::` for every one. */
   readonly hosts: readonly string[];
@@ -44,11 +43,11 @@ export class MpegtsServer {
     await Promise.all(this.#ports.map((port) => port.close()));
   }
 
-  async #open({ registry, names, hosts, ports, log: base }: MpegtsServerOptions): Promise<void> {
+  async #open({ registry, access, hosts, ports, log: base }: MpegtsServerOptions): Promise<void> {
     const log = base.child({ module: 'mpegts' });
     for (const { first, last, group } of ports) {
       for (let port = first; port <= last; port++) {
-        const common = { registry, names, log };
+        const common = { registry, access, log };
         if (group !== undefined)
           this.#ports.push(new MpegtsPort({ ...common, group, socket: await joinGroup(hosts, { group, port }) }));
         else

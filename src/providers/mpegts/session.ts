@@ -1,11 +1,9 @@
-import { checkAccess } from '../../access/gate.ts';
+import type { Access } from '../../access/access.ts';
 import type { Application } from '../../core/application.ts';
-import { isStreamName } from '../../core/names.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
-import { KilnError, kilnError } from '../../errors.ts';
+import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import { TsSource } from '../ts/source.ts';
 import { Datagrams } from './datagrams.ts';
 import type { MappedStream } from './port-map.ts';
@@ -32,7 +30,7 @@ export interface SessionEnd {
 }
 
 export interface MpegtsSessionOptions {
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly log: Logger;
   readonly url: string;
   readonly local: { readonly address?: string; readonly port: number };
@@ -97,18 +95,25 @@ export class MpegtsSession {
 
   async #publish(): Promise<InputStream> {
     const {
-      names,
+      access,
       url,
-      mapped: { application, config, name },
+      local,
+      mapped: { application, name },
     } = this.#options;
-    checkAccess(application.vhost, 'providers', 'mpegts');
-    if (!isStreamName(name)) throw kilnError('streamNameInvalid', name);
-    return await names.publish(
-      application,
-      name,
-      { type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() },
-      { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
-    );
+    const { address, port } = this.#sender;
+    const vhost = application.vhost.name;
+    const grant = await access.admitPublisher({
+      direction: 'incoming',
+      protocol: 'mpegts',
+      vhostName: vhost,
+      hostName: vhost,
+      app: application.name,
+      stream: name,
+      query: new URLSearchParams(),
+      url,
+      client: { address, port, realAddress: address, localPort: local.port },
+    });
+    return await grant.publish({ type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() });
   }
 
   #begin(input: InputStream): void {

@@ -26,9 +26,14 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   SCTE35: [BITSTREAM.scte35],
 };
 
+/** Whether the codec comes in the form that a frame has. */
+export function isOfForm(codec: Codec, { bitstream }: Frame): boolean {
+  return FORMS[codec].includes(bitstream);
+}
+
 /** @throws BitstreamError for a form that the codec does not come in */
-export function checkForm(codec: Codec, { bitstream }: Frame): void {
-  if (!FORMS[codec].includes(bitstream)) throw new BitstreamError(`${codec} in bitstream format ${bitstream}`);
+export function checkForm(codec: Codec, frame: Frame): void {
+  if (!isOfForm(codec, frame)) throw new BitstreamError(`${codec} in bitstream format ${frame.bitstream}`);
 }
 
 /** Whether a frame holds no media but the configuration of the decoder. */

@@ -1,7 +1,7 @@
 import type { Track } from '../../core/track.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { AudioSource } from './audio-source.ts';
-import { checkForm } from './frame-form.ts';
+import { checkForm, isOfForm } from './frame-form.ts';
 import { VideoSource } from './video-source.ts';
 
 /** One frame in canonical form. */
@@ -45,6 +45,8 @@ class PlainSource implements TrackSource {
   }
 
   units(frame: Frame): readonly SourceUnit[] {
+    // events of all kinds come in one track
+    if (this.track.type === 'data' && !isOfForm(this.track.codec, frame)) return [];
     checkForm(this.track.codec, frame);
     const { data, duration } = frame;
     const key = frame.key || this.track.type !== 'video';

@@ -6,7 +6,7 @@ import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
-import { TaskEnd, type Task, type TaskKind } from '../../tasks/kind.ts';
+import { TaskEnd, type PlacedKind, type Task } from '../../tasks/kind.ts';
 import { pause } from '../../tasks/pause.ts';
 import { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from './error.ts';
@@ -19,6 +19,9 @@ import { UseWatch } from './use-watch.ts';
 
 /** What a run leaves to the next: a stream goes on from the URL that it played from. */
 const Progress = Type.Object({ url: Type.String() });
+
+/** Of a stream that another node could not pull. */
+const Failure = Type.Object({ message: Type.String() });
 
 export const PULL = 'pull';
 
@@ -33,9 +36,8 @@ export interface PullKindOptions {
 }
 
 /** Pulled streams as tasks: the id is the name of the stream. */
-export class PullKind implements TaskKind {
+export class PullKind implements PlacedKind {
   readonly name = PULL;
-  readonly keepMs = 30_000;
   readonly #options: PullKindOptions;
   readonly #fromStore = new WeakSet<InputStream>();
 
@@ -46,6 +48,16 @@ export class PullKind implements TaskKind {
   /** Whether a stream came by what another origin told of it in the store. */
   isFromStore(input: InputStream): boolean {
     return this.#fromStore.has(input);
+  }
+
+  writeFailure(error: unknown): Json | undefined {
+    return error instanceof PullError ? { message: error.message } : undefined;
+  }
+
+  readFailure(failure: Json): PullError {
+    return new PullError(
+      Value.Check(Failure, failure) ? failure.message : 'the node that was to pull it does not say why',
+    );
   }
 
   async run(task: Task): Promise<void> {

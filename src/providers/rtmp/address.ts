@@ -1,5 +1,3 @@
-import { isStreamName } from '../../core/names.ts';
-
 /** What a publisher's URL says (facts/03-access-control.md, "Publishing URL forms"). */
 export interface PublishAddress {
   /** Host of the URL, without port; empty when there is none. */
@@ -32,12 +30,11 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
 }
 
 /**
- * The stream's name out of a stream key such as `name?query`; from the URL's path when the key is empty.
- * Answers undefined when there is none, or one that no URL can name.
+ * What a stream key such as `name?query` calls the stream; from the URL's path when the key is empty. It need not be a
+ * name that a stream can have.
  */
-export function streamName(key: string, address: PublishAddress): string | undefined {
-  const name = decode(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
-  return isStreamName(name) ? name : undefined;
+export function streamName(key: string, address: PublishAddress): string {
+  return decode(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
 }
 
 /** Some encoders send percent-encoding as it was typed, others undo it: both mean the name that viewers ask for. */

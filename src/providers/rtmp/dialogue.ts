@@ -4,16 +4,19 @@ import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import { statusInfo, type Command } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
 import { ServerConnection, type ServerConnectionEvents } from '../../protocols/rtmp/server-connection.ts';
+import type { Peer } from '../../protocols/tcp.ts';
 import { readAddress } from './address.ts';
-import { admit } from './admission.ts';
 import { connectionProperties } from './capabilities.ts';
 import { readMetadata } from './metadata.ts';
 import { BEFORE_PUBLISH, RtmpPublisher, type RtmpPublisherOptions } from './publisher.ts';
+import { requestOf, type RtmpClient } from './request.ts';
 
 /** Message streams that a client may create. */
 const MAX_STREAMS = 256;
 
-export type DialogueOptions = Pick<RtmpPublisherOptions, 'peer' | 'context' | 'connection' | 'log'>;
+export interface DialogueOptions extends Pick<RtmpPublisherOptions, 'context' | 'connection' | 'log'> {
+  readonly peer: Peer;
+}
 
 /** What one client asks for, command by command. */
 export class Dialogue implements ServerConnectionEvents {
@@ -140,15 +143,16 @@ export class Dialogue implements ServerConnectionEvents {
     this.#log = this.#log.child({ host: address.host, app: address.app });
     const { wire } = this;
     const { peer, context, connection } = this.#options;
+    const client: RtmpClient = { peer, address, tcUrl: text(object.tcUrl), flashVer: text(object.flashVer) };
     try {
-      admit(context.registry, address, peer.localAddress);
+      context.access.checkProvider(requestOf(client, undefined));
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       const info = statusInfo('error', 'NetConnection.Connect.Rejected', error.message);
       wire.call('_error', transactionId, null, info);
-      return connection.close(`refused: ${error.message}`, 'warn');
+      return connection.close(`refused: ${error.message}`, 'debug');
     }
-    this.#publisher = new RtmpPublisher({ wire, peer, context, connection, address, log: this.#log });
+    this.#publisher = new RtmpPublisher({ wire, client, context, connection, log: this.#log });
     wire.sendWindows();
     const info = {
       ...statusInfo('status', 'NetConnection.Connect.Success', 'Connection succeeded.'),

@@ -1,19 +1,16 @@
+import type { Access } from '../../access/access.ts';
 import type { RtmpProviderConfig } from '../../config/model.ts';
-import type { Registry } from '../../core/registry.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
 import { statusInfo } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
 import type { ServerConnection } from '../../protocols/rtmp/server-connection.ts';
-import type { Peer } from '../../protocols/tcp.ts';
 import { passThrough } from '../intake/passthrough.ts';
-import type { PublishAddress } from './address.ts';
-import { publishTarget } from './admission.ts';
 import { Ingest } from './ingest.ts';
 import type { Declared } from './metadata.ts';
+import { refusalStatus, requestOf, type RtmpClient } from './request.ts';
 
 /** Streams that a client may publish, one after the other. */
 const MAX_PUBLICATIONS = 256;
@@ -26,8 +23,7 @@ const PUBLISHING: ChunkLimits = {
 };
 
 export interface PublisherContext {
-  readonly registry: Registry;
-  readonly names: StreamNames;
+  readonly access: Access;
   /** Enhanced RTMP is offered and taken. */
   readonly extended: boolean;
   /** The client speaks TLS. */
@@ -47,18 +43,16 @@ export interface ClientConnection {
   /** Does something that may cost the client its connection. */
   guard(step: () => void): void;
   /** Ends what is published over it. */
-  close(reason: string, level?: 'info' | 'warn'): void;
+  close(reason: string, level?: 'debug' | 'info' | 'warn'): void;
 }
 
 export interface RtmpPublisherOptions {
   readonly wire: ServerConnection;
-  readonly peer: Peer;
+  readonly client: RtmpClient;
   readonly context: PublisherContext;
   readonly connection: ClientConnection;
   /** Names the connection. */
   readonly log: Logger;
-  /** Where the client publishes to. */
-  readonly address: PublishAddress;
 }
 
 /** One stream that is published. */
@@ -78,6 +72,7 @@ export class RtmpPublisher {
   #publication: Publication | undefined;
   /** What came while it is being found out whether the client may have the name; the connection is not read on. */
   #deferred: (() => void)[] | undefined;
+  readonly #gone = new AbortController();
   #ended = false;
 
   constructor(options: RtmpPublisherOptions) {
@@ -164,37 +159,32 @@ export class RtmpPublisher {
   /** The connection is closed. Idempotent. */
   end(reason: string): void {
     this.#ended = true;
+    this.#gone.abort();
     this.#endPublication(reason);
   }
 
-  /** @throws what `publishTarget` and StreamNames.publish() do */
+  /** @throws what Access.admitPublisher() and PublisherGrant.publish() do */
   async #open(key: string): Promise<{ input: InputStream; config: RtmpProviderConfig }> {
     const {
-      peer,
-      address,
-      context: { registry, names, secure },
+      client,
+      context: { access, secure },
     } = this.#options;
-    const { application, config, name } = publishTarget(registry, address, peer.localAddress, key);
-    this.#log = this.#options.log.child({ stream: name });
+    const { peer, address } = client;
+    const grant = await access.admitPublisher({ ...requestOf(client, key), signal: this.#gone.signal });
+    const { vhost, app, stream, config } = grant;
+    this.#log = this.#options.log.child({ stream });
     const origin = secure ? address.origin.replace(/^rtmp:/, 'rtmps:') : address.origin;
     const { passthroughOutputProfile: isPassthrough } = config;
-    const input = await names.publish(
-      application,
-      name,
+    const input = await grant.publish(
       {
         type: 'Rtmp',
         kind: 'rtmp',
-        url: `${origin}/${address.app}/${name}`,
+        url: `${origin}/${app}/${stream}`,
         connection: () => ({ transport: 'TCP', protocol: 'TCP', ...peer }),
       },
-      {
-        replace: !config.blockDuplicateStreamName,
-        maxConnections: config.maxConnection,
-        silence: 'continue',
-        isPassthrough,
-      },
+      { isPassthrough },
     );
-    if (isPassthrough) passThrough(application, input);
+    if (isPassthrough) passThrough(vhost.demandApplication(app), input);
     return { input, config };
   }
 
@@ -214,10 +204,8 @@ export class RtmpPublisher {
 
   #refuse(error: unknown, streamId: number): void {
     if (!(error instanceof KilnError)) throw error;
-    const badName = error.code === 'streamExists' || error.code === 'streamNameInvalid';
-    const code = badName ? 'NetStream.Publish.BadName' : 'NetStream.Publish.Failed';
-    this.#options.wire.status(streamId, statusInfo('error', code, error.message));
-    this.#options.connection.close(`refused: ${error.message}`, 'warn');
+    this.#options.wire.status(streamId, statusInfo('error', refusalStatus(error.code), error.message));
+    this.#options.connection.close(`refused: ${error.message}`, 'debug');
   }
 
   #begin(input: InputStream, config: RtmpProviderConfig, streamId: number): void {

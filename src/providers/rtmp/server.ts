@@ -1,17 +1,14 @@
 import type { BlockList, Socket } from 'node:net';
+import type { Access } from '../../access/access.ts';
 import type { CertificateStore } from '../../access/certificates.ts';
 import { createTlsFront, type TlsFront } from '../../access/tls-front.ts';
-import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import { SessionTable, type TableSession } from '../../protocols/session-table.ts';
 import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { RtmpSession } from './session.ts';
 
 export interface RtmpServerOptions {
-  readonly registry: Registry;
-  /** Gives the streams their names. */
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly log: Logger;
   readonly host: string;
   /** 0 for any free port; absent: none in the clear. */
@@ -89,16 +86,15 @@ export class RtmpServer {
     return listenTcp({ host, port, proxyNetworks, log: this.#log }, (socket, peer) => {
       const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
       if (objection === undefined) return take(socket, peer);
-      this.#log.warn({ remote: peer.remoteAddress }, `RTMP connection refused: ${objection}`);
+      this.#refused(objection, peer);
       socket.on('error', () => {}).destroy();
     });
   }
 
   #begin(socket: Socket, peer: Peer, secure: boolean): void {
-    const { registry, names, extended } = this.#options;
+    const { access, extended } = this.#options;
     const session: RtmpSession = new RtmpSession(socket, peer, {
-      registry,
-      names,
+      access,
       log: this.#log,
       extended,
       secure,
@@ -112,10 +108,7 @@ export class RtmpServer {
   /** A connection counts as a session from its first byte of TLS on. */
   #secured(certificates: CertificateStore): OnSocket {
     const refuse = (reason: string, peer: Peer | undefined): void => {
-      this.#log.warn(
-        { remote: peer && `${peer.remoteAddress}:${peer.remotePort}` },
-        `RTMPS connection refused: ${reason}`,
-      );
+      if (peer !== undefined) this.#refused(reason, peer);
     };
     const front = createTlsFront({
       certificates,
@@ -139,6 +132,10 @@ export class RtmpServer {
       front.accept(socket, peer);
       if (!socket.destroyed) this.#sessions.add(beginning);
     };
+  }
+
+  #refused(reason: string, { remoteAddress: address, remotePort: port }: Peer): void {
+    this.#options.access.refused({ direction: 'incoming', protocol: 'rtmp', address, port }, reason);
   }
 
   /** It did, or is gone. */

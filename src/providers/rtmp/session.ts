@@ -59,7 +59,7 @@ export class RtmpSession {
    * Ends the session: its stream is closed, what was to be answered is still sent, then the socket.
    * @param level how the reason is logged
    */
-  close(reason: string, level: 'info' | 'warn' | 'error' = 'info'): void {
+  close(reason: string, level: 'debug' | 'info' | 'warn' | 'error' = 'info'): void {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#idleTimer);

@@ -1,20 +1,18 @@
+import type { Access } from '../../access/access.ts';
+import { srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
-import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
+import type { Logger } from '../../log.ts';
 import { SessionTable } from '../../protocols/session-table.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
+import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
-import { checkHere } from './admission.ts';
 import { SrtSession } from './session.ts';
 
 export interface SrtProviderOptions {
-  readonly registry: Registry;
-  /** Gives the streams their names. */
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly log: Logger;
   readonly ip: readonly string[];
   readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'>;
@@ -22,12 +20,13 @@ export interface SrtProviderOptions {
 
 /** Each has threads in libsrt. Those wait whose stream has no tracks yet. */
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'publish' };
+/** Of what a caller asks for that cannot be read, that much is logged, in characters. */
+const MAX_ASKED = 300;
 
 /** Takes publishers that call over SRT. */
 export class SrtProvider {
   readonly #options: SrtProviderOptions;
   readonly #log: Logger;
-  readonly #faults: FaultLog;
   readonly #sessions = new SessionTable<SrtSession>(LIMITS);
   readonly #leaving = new Set<SrtSession>();
   #ports: SrtPorts | undefined;
@@ -41,7 +40,7 @@ export class SrtProvider {
       ip,
       bind,
       log: provider.#log,
-      refuse: (id) => provider.#refuse(id),
+      refuse: (id, caller) => provider.#refuse(id, caller),
       connection: (connection, id) => provider.#take(connection, id),
     });
     return provider;
@@ -50,7 +49,6 @@ export class SrtProvider {
   private constructor(options: SrtProviderOptions) {
     this.#options = options;
     this.#log = options.log.child({ module: 'srt' });
-    this.#faults = new FaultLog(this.#log);
   }
 
   /** Publishers that are connected. */
@@ -64,23 +62,28 @@ export class SrtProvider {
       await this.#ports?.closeListeners();
       this.#sessions.closeAll('the server is closing');
       await this.#ports?.close();
-      this.#faults.close();
     })();
     return this.#closed;
   }
 
   /** Nothing is asked of other nodes here: the port stands still meanwhile. */
-  #refuse(id: StreamId | undefined): number | undefined {
+  #refuse(id: StreamId | undefined, { peer, streamId, port }: SrtCaller): number | undefined {
+    const { access } = this.#options;
+    const told = (reason: string, code: number): number => {
+      const asked = streamId.split('?', 1)[0]?.slice(0, MAX_ASKED);
+      access.refused({ direction: 'incoming', protocol: 'srt', ...peer, asked }, reason);
+      return code;
+    };
     const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
-    if (objection !== undefined) return this.#told(objection, REJECTION.overload);
-    if (id === undefined) return this.#told('its stream id names no stream', REJECTION.badRequest);
-    if (id.mode === 'request') return this.#told('it asks to play, on a port for publishers', REJECTION.badMode);
+    if (objection !== undefined) return told(objection, REJECTION.overload);
+    if (id === undefined) return told('its stream id names no stream', REJECTION.badRequest);
+    if (id.mode === 'request') return told('it asks to play, on a port for publishers', REJECTION.badMode);
     this.#makeRoom(id);
     try {
-      checkHere(this.#options.registry, id);
+      access.checkPublisher({ ...srtAccess(id, peer, port), direction: 'incoming', protocol: 'srt' });
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      return this.#told(error.message, rejectionOf(error));
+      return rejectionOf(error);
     }
   }
 
@@ -89,16 +92,10 @@ export class SrtProvider {
     for (const session of this.#leaving) if (session.publishes(id)) session.close('its publisher left, and is back');
   }
 
-  #told(reason: string, code: number): number {
-    this.#faults.count(`SRT publisher refused: ${reason} (${code})`);
-    return code;
-  }
-
   #take(connection: SrtConnection, id: StreamId): void {
-    const { registry, names } = this.#options;
+    const { access } = this.#options;
     const session: SrtSession = new SrtSession(connection, id, {
-      registry,
-      names,
+      access,
       log: this.#log,
       onPublishing: () => this.#sessions.setWaiting(session, false),
       onLeaving: () => this.#leaving.add(session),

@@ -1,22 +1,21 @@
+import type { Access } from '../../access/access.ts';
+import { srtAccess } from '../../access/srt-request.ts';
 import { hostInUrl } from '../../config/values.ts';
-import type { Registry } from '../../core/registry.ts';
+import type { SrtProviderConfig } from '../../config/model.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsSource } from '../ts/source.ts';
-import { admit, publishOptions, SOURCE, type Admission } from './admission.ts';
 
 /** Of as many missing messages continuity counters tell for sure: they have at most fourteen packets, of the sixteen that these count. */
 const COUNTED_MESSAGES = 2;
 
 export interface SrtSessionContext {
-  readonly registry: Registry;
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly log: Logger;
   /** The stream is live. */
   readonly onPublishing: () => void;
@@ -34,6 +33,7 @@ export class SrtSession {
   readonly #faults: FaultLog;
   #input: InputStream | undefined;
   #source: TsSource | undefined;
+  readonly #gone = new AbortController();
   #closed = false;
 
   constructor(connection: SrtConnection, id: StreamId, context: SrtSessionContext) {
@@ -63,14 +63,23 @@ export class SrtSession {
 
   /** Takes the name of the stream, which other nodes may be asked for; what the caller sends meanwhile waits in libsrt. */
   async open(): Promise<void> {
+    const { peer, local } = this.#connection;
     try {
-      const admission = admit(this.#context.registry, this.#id);
-      const input = await this.#publish(admission);
+      const grant = await this.#context.access.admitPublisher({
+        ...srtAccess(this.#id, peer, local?.port ?? 0),
+        direction: 'incoming',
+        protocol: 'srt',
+        signal: this.#gone.signal,
+      });
+      const { app, stream, config } = grant;
+      const url = `srt://${this.#id.host}:${local?.port ?? 0}/${app}/${stream}`;
+      const input = await grant.publish({ type: 'SRT', kind: 'srt', url, connection: () => this.#ends() });
       if (this.#closed) input.close('the publisher left');
-      else this.#begin(input, admission);
+      else this.#begin(input, config);
     } catch (error) {
-      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an SRT session failed');
-      this.close(error instanceof KilnError ? `refused: ${error.message}` : 'internal error', 'warn');
+      if (error instanceof KilnError) return this.close(`refused: ${error.message}`, 'debug');
+      this.#log.error({ err: error }, 'an SRT session failed');
+      this.close('internal error', 'warn');
     }
   }
 
@@ -80,9 +89,10 @@ export class SrtSession {
   }
 
   /** @param level how the reason is logged */
-  close(reason: string, level: 'info' | 'warn' = 'info'): void {
+  close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#gone.abort();
     this.#connection.close((srt) => this.#log[level]({ srt }, `SRT session closed: ${reason}`));
     this.#source?.close();
     this.#faults.close();
@@ -90,18 +100,7 @@ export class SrtSession {
     this.#context.onClose();
   }
 
-  #publish({ vhost, config }: Admission): Promise<InputStream> {
-    const { app, stream, host } = this.#id;
-    const url = `srt://${host}:${this.#connection.local?.port ?? 0}/${app}/${stream}`;
-    return this.#context.names.publish(
-      vhost.demandApplication(app),
-      stream,
-      { ...SOURCE, url, connection: () => this.#ends() },
-      { ...publishOptions(config), silence: 'continue' },
-    );
-  }
-
-  #begin(input: InputStream, { config }: Admission): void {
+  #begin(input: InputStream, config: SrtProviderConfig): void {
     this.#input = input;
     this.#source = new TsSource({
       sink: input,

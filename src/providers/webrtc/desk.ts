@@ -1,14 +1,12 @@
-import { checkAccess } from '../../access/gate.ts';
+import type { Access } from '../../access/access.ts';
+import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import type { WebrtcBindConfig, WebrtcProviderConfig } from '../../config/model.ts';
 import { internalName } from '../../core/application.ts';
-import { isStreamName } from '../../core/names.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
-import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { StreamNames } from '../../origins/stream-names.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { PeerLink } from '../../webrtc/peer-link.ts';
 import { PendingPeers } from '../../webrtc/pending-peers.ts';
@@ -20,18 +18,11 @@ import { IngestSession } from './session.ts';
 
 export interface IngestDeskOptions {
   readonly registry: Registry;
-  /** Gives the streams their names. */
-  readonly names: StreamNames;
+  readonly access: Access;
   readonly pool: WorkerPool;
   readonly producers: LiveProducers;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;
-}
-
-/** Where a publisher may publish. */
-export interface IngestAdmission {
-  readonly vhost: VirtualHost;
-  readonly config: WebrtcProviderConfig;
 }
 
 /** Peers that send nothing else check every six seconds that they are heard, or more often (RFC 7675 section 5.1). */
@@ -41,7 +32,7 @@ const CONSENT_MS = 30_000;
 /** What the way to a publisher is taken to carry: nothing but reports goes there. */
 const BITRATE = 1_000_000;
 
-/** Where every publisher passes, whatever the signalling: who may publish what, and how many. */
+/** Where every publisher passes, whatever the signalling. */
 export class IngestDesk {
   readonly sessions = new Set<IngestSession>();
   readonly #options: IngestDeskOptions;
@@ -54,46 +45,45 @@ export class IngestDesk {
     this.#relays = new RelayAddresses(options.bind, options.log);
   }
 
-  /** @throws vhostNotFound, accessDenied, applicationNotFound, providerDisabled, streamNameInvalid */
-  admit({ hostName, app, stream }: PeerRequest): IngestAdmission {
-    const vhost = this.#options.registry.resolve(hostName);
-    if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
-    checkAccess(vhost, 'providers', 'webrtc');
-    const config = vhost.demandConfig(app).providers.webrtc;
-    if (config === undefined) throw kilnError('providerDisabled', 'WebRTC', internalName(vhost.name, app));
-    if (!isStreamName(stream)) throw kilnError('streamNameInvalid', stream.slice(0, 80));
-    return { vhost, config };
+  /**
+   * Opens a session for a publisher who may come in.
+   * @param agree finds out what it is to send; @throws KilnError
+   * @throws what Access.admitPublisher(), PublisherGrant.publish() and `agree` do, streamAlreadyThere for streamExists;
+   * mediaUnavailable
+   */
+  async open<Plan>(
+    request: PeerRequest,
+    agree: (config: WebrtcProviderConfig) => Plan,
+  ): Promise<{ readonly session: IngestSession; readonly plan: Plan }> {
+    if (this.#closed) throw kilnError('mediaUnavailable');
+    const grant = await this.#options.access.admitPublisher({
+      ...request,
+      direction: 'incoming',
+      protocol: 'webrtc',
+    });
+    try {
+      const plan = agree(grant.config);
+      return { plan, session: await this.#open(grant, request) };
+    } catch (error) {
+      grant.refuse(error);
+      throw error instanceof KilnError && error.code === 'streamExists' ? kilnError('streamAlreadyThere') : error;
+    }
   }
 
-  /**
-   * Takes the name of a stream and opens a session for it.
-   * @throws what StreamNames.publish() does, streamAlreadyThere for streamExists; mediaUnavailable
-   */
-  async open(
-    { vhost, config }: IngestAdmission,
-    { app, stream, origin, query, client }: PeerRequest,
-  ): Promise<IngestSession> {
-    const { names, pool, bind, producers, log } = this.#options;
-    if (this.#closed) throw kilnError('mediaUnavailable');
-    const settled = this.#pending.add(client);
+  async #open(grant: PublisherGrant<'webrtc'>, { origin, query, client }: PeerRequest): Promise<IngestSession> {
+    const { pool, bind, producers, log } = this.#options;
+    const { vhost, app, stream, config } = grant;
+    const { realAddress } = client;
+    const settled = this.#pending.add(realAddress);
     try {
       const way = pool.way(query.get('transport'), bind.iceCandidates);
       const worker = pool.pick(way, () => false);
       let link: PeerLink | undefined;
       const connection = (): Connection | undefined =>
         link && connectionOf(link.transport.iceSelectedTuple, this.#relays);
-      const application = vhost.demandApplication(app);
-      this.#dismissSilent(application.stream(stream));
-      const input = await names
-        .publish(
-          application,
-          stream,
-          { type: 'WebRTC', kind: 'webrtc', url: `${origin}/${app}/${stream}`, connection },
-          { replace: false, maxConnections: config.maxConnection, silence: 'continue' },
-        )
-        .catch((error: unknown) => {
-          throw error instanceof KilnError && error.code === 'streamExists' ? kilnError('streamAlreadyThere') : error;
-        });
+      this.#dismissSilent(vhost.applications.get(app)?.stream(stream));
+      const url = `${origin}/${app}/${stream}`;
+      const input = await grant.publish({ type: 'WebRTC', kind: 'webrtc', url, connection });
       try {
         link = await PeerLink.open(worker, {
           way,
@@ -104,7 +94,7 @@ export class IngestDesk {
         input.close('the session could not be opened');
         throw error;
       }
-      const streamLog = log.child({ stream: `${internalName(vhost.name, app)}/${stream}`, remote: client });
+      const streamLog = log.child({ stream: `${internalName(vhost.name, app)}/${stream}`, remote: realAddress });
       const session = new IngestSession({ input, config, worker, link, producers, log: streamLog });
       if (session.closed || this.#closed) {
         session.close('the server is going away');

@@ -27,9 +27,7 @@ export class PublisherEntrance implements Entrance {
 
   /** @throws what IngestDesk does, notAcceptable, mediaUnavailable */
   async answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described> {
-    const admission = this.#desk.admit(request);
-    const plans = planIngest(offer, admission.config.rtx.enable);
-    const session = await this.#desk.open(admission, request);
+    const { session, plan: plans } = await this.#desk.open(request, ({ rtx }) => planIngest(offer, rtx.enable));
     session.once('close', onClose);
     const role = peerRole(offer.setup);
     await session.accept(plans, { fingerprint: offer.fingerprint, role });
@@ -42,10 +40,8 @@ export class PublisherEntrance implements Entrance {
 
   /** @throws what IngestDesk does, mediaUnavailable */
   async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
-    const admission = this.#desk.admit(request);
-    const session = await this.#desk.open(admission, request);
+    const { session, plan: media } = await this.#desk.open(request, ({ rtx }) => offeredMedia(rtx.enable));
     session.once('close', (reason, lost) => hearer.closed(reason, lost));
-    const media = offeredMedia(admission.config.rtx.enable);
     return {
       session,
       sdp: describe(session, 'actpass', media),

@@ -79,7 +79,7 @@ export class TsPackage implements Package, VariantContext {
   update(output: OutputStream): void {
     this.#interrupted = false;
     this.#playlists = output.playlists.filter(({ options }) => options.enableTsPackaging);
-    for (const packager of this.#segmenter.setTracks(named(output.tracks, this.#playlists))) {
+    for (const packager of this.#segmenter.setTracks(named(output.tracks, this.#playlists), output.input.arrival)) {
       packager.window.on('complete', () => this.#advance(packager));
     }
     this.#edition = nextEdition();

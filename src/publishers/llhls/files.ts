@@ -12,6 +12,7 @@ export type LlhlsResource =
 /** The files of a stream by name: those that playlists name, and the part that each hints at. */
 export class Files {
   readonly #files = new Map<string, LlhlsResource>();
+  readonly #hinted = new Map<Rendition, string>();
 
   get(name: string): LlhlsResource | undefined {
     return this.#files.get(name);
@@ -33,6 +34,7 @@ export class Files {
 
   drop(rendition: Rendition): void {
     rendition.packager.window.removeAllListeners();
+    this.#hinted.delete(rendition);
     for (const [name, resource] of this.#files) if (resource.rendition === rendition) this.#files.delete(name);
   }
 
@@ -42,12 +44,11 @@ export class Files {
 
   #onPart(rendition: Rendition, { msn }: Segment, { index, data }: Part): void {
     this.#putMedia(rendition.names.part(msn, index), 'part', rendition, [data]);
-    this.#putHint(rendition, msn, index + 1);
+    this.#putHint(rendition);
   }
 
   #onComplete(rendition: Rendition, { msn, parts, gap }: Segment): void {
     const { names } = rendition;
-    this.#files.delete(pathOf(names.part(msn, parts.length)));
     if (!gap)
       this.#putMedia(
         names.segment(msn),
@@ -55,7 +56,7 @@ export class Files {
         rendition,
         parts.map(({ data }) => data),
       );
-    this.#putHint(rendition, msn + 1, 0);
+    this.#putHint(rendition);
   }
 
   #onEvicted({ names, packager: { window } }: Rendition, { msn, parts, init }: Segment): void {
@@ -69,8 +70,15 @@ export class Files {
     this.#put(name, { kind, rendition, type: rendition.packager.track.type, body });
   }
 
-  #putHint(rendition: Rendition, msn: number, part: number): void {
-    this.#put(rendition.names.part(msn, part), { kind: 'hint', rendition });
+  /** What was hinted at before, and did not come, is not there any more. */
+  #putHint(rendition: Rendition): void {
+    const { next } = rendition.packager.window;
+    if (next === undefined) return;
+    const before = this.#hinted.get(rendition);
+    if (before !== undefined && this.#files.get(before)?.kind === 'hint') this.#files.delete(before);
+    const name = pathOf(rendition.names.part(next.msn, next.part));
+    this.#hinted.set(rendition, name);
+    this.#put(name, { kind: 'hint', rendition });
   }
 
   #put(name: string, resource: LlhlsResource): void {

@@ -11,6 +11,8 @@ export interface MasterOptions {
   readonly output: OutputStream;
   /** Seconds. */
   readonly targetDuration: number;
+  /** Closed captions have been seen in a picture. */
+  readonly captions: boolean;
   /** A rendition's chunklist as the player is to ask for it. */
   readonly uri: (rendition: Rendition) => string;
 }
@@ -18,7 +20,7 @@ export interface MasterOptions {
 /** Builds a master playlist (RFC 8216bis 4.4.6): sound always in renditions of its own, in a group for each encoding. */
 export function buildMaster(
   variants: readonly Variant<Rendition>[],
-  { output, targetDuration, uri }: MasterOptions,
+  { output, targetDuration, captions, uri }: MasterOptions,
 ): string {
   const rates = new Map(
     renditionsOf(variants).map((one) => [
@@ -38,6 +40,8 @@ export function buildMaster(
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;
+    // players that are not told look for some in a segment, which a young stream may not have (Shaka Player)
+    if (video !== undefined && !captions) line += ',CLOSED-CAPTIONS=NONE';
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
   }
   let text = '#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n';

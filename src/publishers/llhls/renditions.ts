@@ -1,3 +1,4 @@
+import { carriesCaptions } from '../../codecs/captions.ts';
 import type { LlhlsPublisherConfig } from '../../config/model.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -41,6 +42,8 @@ export class Renditions implements Package, RenditionContext {
   readonly #all = new Map<number, Rendition>();
   #edition = nextEdition();
   #interrupted = false;
+  /** Closed captions have been seen in a picture. */
+  #captions = false;
 
   constructor(options: RenditionsOptions) {
     const { config, next, log, faults } = options;
@@ -85,6 +88,8 @@ export class Renditions implements Package, RenditionContext {
   }
 
   push(packet: Packet): void {
+    const { track, data } = packet;
+    if (!this.#captions && track.type === 'video') this.#captions = carriesCaptions(track.codec, data);
     this.#segmenter.push(packet);
   }
 
@@ -105,6 +110,7 @@ export class Renditions implements Package, RenditionContext {
       {
         output,
         targetDuration: this.targetDuration,
+        captions: this.#captions,
         uri: ({ names }) => uri(names.chunklist()),
       },
     );
@@ -114,9 +120,9 @@ export class Renditions implements Package, RenditionContext {
     this.#start.wake();
   }
 
-  update({ tracks }: OutputStream): void {
+  update({ tracks, input }: OutputStream): void {
     this.#interrupted = false;
-    const added = this.#segmenter.setTracks(tracks);
+    const added = this.#segmenter.setTracks(tracks, input.arrival);
     for (const [id, rendition] of this.#all) {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }

@@ -43,14 +43,14 @@ export class RelaySource {
       forms: 'plain',
       keepAlive: true,
       find: async () => found,
+      play: async () => found && { ...found, account: this.#count(found.output) },
       start: (output) => this.#caches.of(output),
-      admit: ({ output }) => this.#admit(output),
       onClose: () => this.#sessions.delete(session),
     });
     this.#sessions.add(session);
   }
 
-  #admit(output: OutputStream): Account {
+  #count(output: OutputStream): Account {
     const leaves = [this.#caches.hold(output), output.addRelay()];
     return { sent: () => {}, leave: () => leaves.forEach((leave) => leave()) };
   }

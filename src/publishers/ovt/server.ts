@@ -1,19 +1,18 @@
 import type { BlockList } from 'node:net';
-import { checkAccess } from '../../access/gate.ts';
-import { internalName } from '../../core/application.ts';
-import type { FindOutput } from '../../core/find-output.ts';
-import type { Registry } from '../../core/registry.ts';
-import { kilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
-import type { SessionNames } from '../../origins/session-names.ts';
+import type { Access } from '../../access/access.ts';
+import { withPort, type PlayRequest } from '../../access/request.ts';
+import type { Application } from '../../core/application.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';
 import { SessionTable } from '../../protocols/session-table.ts';
-import { includes, listenTcp, type TcpListener } from '../../protocols/tcp.ts';
-import { Accounts } from './accounts.ts';
-import { OvtSession, type Found } from './session.ts';
+import { includes, listenTcp, type Peer, type TcpListener } from '../../protocols/tcp.ts';
+import { OvtPlayer } from './player.ts';
+import { OvtSession, type Found, type Played } from './session.ts';
 
 export interface OvtServerOptions {
-  readonly registry: Registry;
+  readonly access: Access;
   readonly log: Logger;
   readonly host: string;
   /** 0 for any free port. */
@@ -21,9 +20,6 @@ export interface OvtServerOptions {
   readonly proxyNetworks?: BlockList;
   /** Who may connect: OVT knows neither passwords nor encryption. */
   readonly networks: BlockList;
-  /** Finds what is not here. */
-  readonly find: FindOutput;
-  readonly sessionNames: SessionNames;
 }
 
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
@@ -33,8 +29,6 @@ const RANGE_32 = 2 ** 32;
 export class OvtServer {
   readonly #options: OvtServerOptions;
   readonly #log: Logger;
-  readonly #faults: FaultLog;
-  readonly #accounts: Accounts;
   readonly #sessions = new SessionTable<OvtSession>(LIMITS);
   #listener: TcpListener | undefined;
   #lastId = 0;
@@ -50,8 +44,6 @@ export class OvtServer {
   private constructor(options: OvtServerOptions) {
     this.#options = options;
     this.#log = options.log.child({ module: 'ovt' });
-    this.#faults = new FaultLog(this.#log);
-    this.#accounts = new Accounts(options.sessionNames);
   }
 
   get port(): number {
@@ -63,36 +55,38 @@ export class OvtServer {
     this.#closed ??= (async () => {
       await this.#listener?.close();
       this.#sessions.closeAll('the server is closing');
-      this.#faults.close();
     })();
     return this.#closed;
   }
 
   async #listen(): Promise<void> {
     const { host, port, proxyNetworks, networks } = this.#options;
-    this.#listener = await listenTcp(
-      { host, port, proxyNetworks, log: this.#log },
-      (socket, { remoteAddress, remotePort }) => {
-        const refused = this.#objection(includes(networks, remoteAddress));
-        if (refused !== undefined) {
-          this.#faults.count(`OVT connection refused: ${refused}`);
-          socket.on('error', () => {}).destroy();
-          return;
-        }
-        const log = this.#log.child({ remote: `${remoteAddress}:${remotePort}` });
-        this.#lastId = (this.#lastId + 1) % RANGE_32;
-        const session: OvtSession = new OvtSession(socket, {
-          log,
-          id: this.#lastId,
-          forms: 'framed',
-          find: (url) => this.#find(url),
-          admit: (found, url, player) => this.#accounts.open(found, url, player),
-          onPlaying: () => this.#sessions.setWaiting(session, false),
-          onClose: () => this.#sessions.delete(session),
-        });
-        this.#sessions.add(session);
-      },
-    );
+    this.#listener = await listenTcp({ host, port, proxyNetworks, log: this.#log }, (socket, peer) => {
+      const { remoteAddress, remotePort } = peer;
+      const refused = this.#objection(includes(networks, remoteAddress));
+      if (refused !== undefined) {
+        const from = { address: remoteAddress, port: remotePort };
+        this.#options.access.refused({ direction: 'outgoing', protocol: 'ovt', ...from }, refused);
+        socket.on('error', () => {}).destroy();
+        return;
+      }
+      const log = this.#log.child({ remote: `${remoteAddress}:${remotePort}` });
+      const gone = new AbortController();
+      this.#lastId = (this.#lastId + 1) % RANGE_32;
+      const session: OvtSession = new OvtSession(socket, {
+        log,
+        id: this.#lastId,
+        forms: 'framed',
+        find: (url) => this.#find(requestOf(url, peer, gone.signal)),
+        play: (url, player) => this.#play(requestOf(url, peer, gone.signal), player),
+        onPlaying: () => this.#sessions.setWaiting(session, false),
+        onClose: () => {
+          gone.abort();
+          this.#sessions.delete(session);
+        },
+      });
+      this.#sessions.add(session);
+    });
   }
 
   #objection(allowed: boolean): string | undefined {
@@ -101,19 +95,61 @@ export class OvtServer {
     return this.#sessions.objection;
   }
 
-  /** @throws ovtStreamNotFound, accessDenied */
-  async #find({ host, app, stream, query }: OvtUrl): Promise<Found> {
-    const vhost = this.#options.registry.resolve(host);
-    const name = `${vhost === undefined ? host : internalName(vhost.name, app)}/${stream}`;
-    if (vhost !== undefined) checkAccess(vhost, 'publishers', 'ovt');
-    const application = await vhost?.viewed(app, stream);
-    const config = application?.config.publishers.ovt;
-    const output =
-      application !== undefined && config !== undefined
-        ? (application.output(stream) ?? (await this.#options.find(application, stream, query)))
-        : undefined;
-    if (application === undefined || config === undefined || output === undefined)
-      throw kilnError('ovtStreamNotFound', name);
-    return { application, output, delayMs: config.delayBufferTimeMs };
+  /** @throws ovtStreamNotFound, and what Access.admitSession() does */
+  async #find(request: PlayRequest): Promise<Found> {
+    // nobody's session yet
+    const query = new URLSearchParams(request.query);
+    query.delete('session');
+    const { found, end } = await inOwnWords(request, this.#options.access.admitSession({ ...request, query }, foundIn));
+    end('the stream is described');
+    return found;
+  }
+
+  /** @throws ovtStreamNotFound, and what Access.admitSession() does */
+  async #play(request: PlayRequest, session: OvtSession): Promise<Played> {
+    const grant = await inOwnWords(request, this.#options.access.admitSession(request, foundIn));
+    try {
+      grant.enter();
+    } catch (error) {
+      grant.refuse(error);
+      throw error;
+    }
+    const account = new OvtPlayer(grant.id, grant.found.output, (reason) => session.close(reason), grant.end);
+    grant.limit((reason) => session.close(reason));
+    return { ...grant.found, account };
   }
 }
+
+function foundIn(output: OutputStream, application: Application): Found {
+  return { application, output, delayMs: application.config.publishers.ovt?.delayBufferTimeMs ?? 0 };
+}
+
+function requestOf(
+  { host, app, stream, query, href }: OvtUrl,
+  { remoteAddress: address, remotePort: port, localPort }: Peer,
+  signal: AbortSignal,
+): PlayRequest {
+  return {
+    direction: 'outgoing',
+    protocol: 'ovt',
+    hostName: host,
+    app,
+    stream,
+    query,
+    url: withPort(href, localPort),
+    client: { address, port, realAddress: address, localPort },
+    signal,
+  };
+}
+
+/** The protocol has words of its own for what is not there. */
+async function inOwnWords<T>({ hostName, app, stream }: PlayRequest, admitted: Promise<T>): Promise<T> {
+  try {
+    return await admitted;
+  } catch (error) {
+    const isMissing = error instanceof KilnError && NOT_THERE.has(error.code);
+    throw isMissing ? kilnError('ovtStreamNotFound', `${hostName}/${app}/${stream}`) : error;
+  }
+}
+
+const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);

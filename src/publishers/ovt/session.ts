@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Application } from '../../core/application.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
-import { isStarted } from '../../core/started.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -34,7 +33,12 @@ export interface Found {
 export interface Account {
   sent(bytes: number): void;
   /** It has gone. */
-  leave(): void;
+  leave(reason: string): void;
+}
+
+/** The stream that a client plays. */
+export interface Played extends Found {
+  readonly account: Account;
 }
 
 export interface OvtSessionOptions {
@@ -42,12 +46,12 @@ export interface OvtSessionOptions {
   /** Names the session in its packets. */
   readonly id: number;
   readonly forms: WireForms;
-  /** The stream of a URL; undefined when there is none. @throws KilnError when the client is refused */
+  /** The stream of a URL, to describe it; undefined when there is none. @throws KilnError when the client is refused */
   readonly find: (url: OvtUrl) => Promise<Found | undefined>;
+  /** The same, to play it: who plays is counted from then on. */
+  readonly play: (url: OvtUrl, session: OvtSession) => Promise<Played | undefined>;
   /** What a stream is started from; undefined: with its next packet. */
   readonly start?: (output: OutputStream) => GopCache | undefined;
-  /** Counts who plays; @throws KilnError when the client is refused. Absent where nobody is counted. */
-  readonly admit?: (found: Found, url: OvtUrl, session: OvtSession) => Account | Promise<Account>;
   /** While it plays, something is sent every second, whatever there is of the stream. */
   readonly keepAlive?: boolean;
   readonly onPlaying?: () => void;
@@ -113,7 +117,7 @@ export class OvtSession {
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#playback?.stop();
-    this.#account?.leave();
+    this.#account?.leave(reason);
     this.#stream.end();
     this.#linger = setTimeout(() => this.#stream.destroy(), LINGER_MS).unref();
   }
@@ -172,18 +176,27 @@ export class OvtSession {
 
   readonly #actions: Readonly<Record<string, (request: Request) => Promise<void>>> = {
     describe: async ({ id, application, target }) => {
-      const { offer } = await this.#find(target);
+      const { offer } = await this.#find(target, this.#options.find);
       this.#respond({ id, application, code: 200, message: 'ok', contents: offer.describe() });
     },
     play: async ({ id, application, target }) => {
-      const { url, found, offer } = await this.#find(target);
       if (this.#closed) return;
       if (this.#playback !== undefined) return this.close('asked to play twice', 'warn');
-      const account = await this.#options.admit?.(found, url, this);
-      if (this.#closed) return account?.leave();
-      this.#account = account;
-      this.#respond({ id, application, code: 200, message: 'ok' });
-      this.#play(offer, found.delayMs);
+      let account: Account | undefined;
+      try {
+        const { offer, found } = await this.#find(target, async (url) => {
+          const played = await this.#options.play(url, this);
+          account = played?.account;
+          return played;
+        });
+        if (this.#closed) return account?.leave('the client has gone');
+        this.#account = account;
+        this.#respond({ id, application, code: 200, message: 'ok' });
+        this.#play(offer, found.delayMs);
+      } catch (error) {
+        account?.leave((error as Error).message);
+        throw error;
+      }
     },
     stop: async ({ id, application }) => {
       this.#respond({ id, application, code: 200, message: 'ok' });
@@ -192,12 +205,12 @@ export class OvtSession {
   };
 
   /** @throws ovtStreamNotFound, ovtTracksetNotFound, ovtStreamNotStarted, and what `find` throws */
-  async #find(target: string): Promise<{ url: OvtUrl; found: Found; offer: Offer }> {
+  async #find(target: string, find: OvtSessionOptions['find']): Promise<{ found: Found; offer: Offer }> {
     const url = parseOvtUrl(target);
-    const found = url && (await this.#options.find(url));
+    const found = url && (await find(url));
     if (url === undefined || found === undefined) throw kilnError('ovtStreamNotFound', target.slice(0, 300));
-    if (!(await isStarted(found.output))) throw kilnError('ovtStreamNotStarted');
-    return { url, found, offer: new Offer(found.application, found.output, url.trackset, this.#options.forms) };
+    if (found.output.tracks.length === 0 || found.output.closed) throw kilnError('ovtStreamNotStarted');
+    return { found, offer: new Offer(found.application, found.output, url.trackset, this.#options.forms) };
   }
 
   #play(offer: Offer, delayMs: number): void {

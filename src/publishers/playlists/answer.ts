@@ -13,7 +13,18 @@ export interface Media {
 }
 
 /** What is told to who asks for a file; `starting`: there is nothing to tell yet. */
-export type FileAnswer = Media | { readonly kind: 'chunklist'; readonly text: Text } | typeof STARTING;
+export type FileAnswer = Media | ChunklistAnswer | typeof STARTING;
+
+/** A chunklist for one request. */
+export interface ChunklistAnswer {
+  readonly kind: 'chunklist';
+  readonly text: Text;
+  /**
+   * It ends with what the request named, so that any later answer to it may be the same. Otherwise it is the chunklist of
+   * this moment, whatever was named.
+   */
+  readonly asNamed: boolean;
+}
 
 /** There is nothing to tell yet. */
 export const STARTING = { kind: 'starting' } as const;

@@ -1,9 +1,9 @@
 import type { ChunklistForm } from '../../packaging/playlist.ts';
 import { kilnError } from '../../errors.ts';
-import { STARTING, type FileAnswer, type Hold, type OnLeft } from './answer.ts';
+import { STARTING, type ChunklistAnswer, type FileAnswer, type Hold, type OnLeft } from './answer.ts';
 import type { Directives } from './directives.ts';
 import type { Wait } from './patience.ts';
-import { has, tooFar, type Position } from './position.ts';
+import { endsWith, has, tooFar, type Position } from './position.ts';
 import type { Text } from './text.ts';
 import type { Outcome } from './waiters.ts';
 
@@ -41,12 +41,12 @@ export function answerChunklist(
   const msn = directives.msn ?? (position.newest === undefined ? position.open?.msn : undefined);
   const wanted = legacy ? undefined : part;
   const form = legacy ? 'legacy' : skip ? 'delta' : 'full';
-  if (msn === undefined || has(position, msn, wanted)) return answer(of, form);
+  if (msn === undefined || has(position, msn, wanted)) return answer(of, form, directives);
   if (tooFar(position, msn, part)) throw kilnError('playlistDirective', 'too far ahead');
   const ready = (): boolean => of.position !== undefined && has(of.position, msn, wanted);
   const what = directives.msn === undefined ? 'first' : 'next';
   return hold((onLeft) => of.wait(ready, onLeft, { since, what })).then((outcome) => {
-    if (outcome === 'ready' || (outcome === 'overdue' && of.interrupted)) return answer(of, form);
+    if (outcome === 'ready' || (outcome === 'overdue' && of.interrupted)) return answer(of, form, directives);
     throw outcome === 'overdue' ? kilnError('playlistOverdue') : kilnError('fileNotFound');
   });
 }
@@ -58,8 +58,17 @@ async function answerBegun(of: Chunklist, directives: Directives, hold: Hold, si
   return await answerChunklist(of, directives, hold, since);
 }
 
-function answer(of: Chunklist, form: ChunklistForm): FileAnswer | Promise<FileAnswer> {
+function answer(
+  of: Chunklist,
+  form: ChunklistForm,
+  directives: Directives,
+): ChunklistAnswer | Promise<ChunklistAnswer> {
   const text = of.text(form);
-  if (text instanceof Promise) return text.then((there) => ({ kind: 'chunklist', text: there }));
-  return { kind: 'chunklist', text };
+  if (text instanceof Promise) return text.then((there) => toAnswer(of, there, directives));
+  return toAnswer(of, text, directives);
+}
+
+function toAnswer({ position }: Chunklist, text: Text, { msn, part }: Directives): ChunklistAnswer {
+  const asNamed = position !== undefined && msn !== undefined && endsWith(position, msn, part);
+  return { kind: 'chunklist', text, asNamed };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { HlsPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import { delayed } from '../../core/delayed-stream.ts';
@@ -169,10 +170,23 @@ export class OwnStream implements PlayedStream {
     viewer?.sent(bytes, now);
   }
 
+  /**
+   * Resolves when the start of the stream is over, within about a second; undefined when it is. Until then more may arrive
+   * than its time has come for, and nobody can tell when its media was made.
+   */
+  settled(): Promise<void> | undefined {
+    const ms = this.#output.input.arrival.settlesIn();
+    return ms === 0 ? undefined : delay(ms).then(() => this.settled());
+  }
+
   file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
     const resource = this.#resource(name);
     if (resource === undefined) throw kilnError('fileNotFound');
-    if (resource.kind === 'list') return answerChunklist(resource.rendition, directives, hold);
+    if (resource.kind === 'list') {
+      const settled = this.settled();
+      if (settled !== undefined) return hold(() => settled).then(() => this.file(name, directives, hold));
+      return answerChunklist(resource.rendition, directives, hold);
+    }
     if (resource.kind === 'hint') return this.#hinted(name, resource.rendition, hold);
     return resource.write?.()?.then(() => resource) ?? resource;
   }

@@ -29,6 +29,19 @@ export function has({ newest, open }: Position, msn: number, part?: number): boo
   return part !== undefined && open?.msn === msn && part < open.parts;
 }
 
+/**
+ * Whether the chunklist ends with what a player named, so that any player that has it names something else next. One that
+ * ends with a complete segment is no such end: video.js names the last part of that segment again, or part 0 of it, when
+ * it wants the next one.
+ */
+export function endsWith({ newest, open }: Position, msn: number, part?: number): boolean {
+  if (part === undefined) return newest?.msn === msn;
+  if (open === undefined) return false;
+  if (msn === open.msn) return part === open.parts - 1;
+  // beyond a segment's final part, part 0 of the next segment is meant
+  return msn === newest?.msn && part >= newest.parts && newest.parts > 0 && open.parts === 1;
+}
+
 /** Whether a player asks for something further ahead than it has reason to. */
 export function tooFar(position: Position, msn: number, part: number | undefined): boolean {
   const { partTarget } = position;

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { Access } from '../../access/access.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -21,6 +22,7 @@ import { SessionTokens } from './token.ts';
 /** What HLS is served with. */
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
+  readonly access: Access;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
   readonly sessionNames: SessionNames;
@@ -44,7 +46,7 @@ export class PlaylistPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, directory, calls, log, tokenKey, crossDomains } = options;
+    const { registry, access, directory, calls, log, tokenKey, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
@@ -58,6 +60,7 @@ export class PlaylistPublisher {
     });
     this.routes = playlistRoutes(form, {
       registry,
+      access,
       stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
     });

@@ -1,5 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { checkAccess } from '../../access/gate.ts';
+import type { Access } from '../../access/access.ts';
+import { isGuarded } from '../../access/gate.ts';
+import { goneSignal, httpAccess } from '../../access/http-request.ts';
+import { PROTOCOL_NAMES } from '../../access/request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
@@ -18,6 +21,7 @@ type Found = PlayedStream | undefined;
 /** What the routes ask the publisher for. */
 export interface Directory {
   readonly registry: Registry;
+  readonly access: Access;
   /**
    * A stream by the name that viewers ask for, here or on another node.
    * @param query of a viewer that comes, for whom it may be fetched from an origin
@@ -70,30 +74,19 @@ function refuse(error: Error, request: FastifyRequest, reply: FastifyReply): voi
 
 /** Answers at once where it can; the promise is of a request that waits. */
 function serve(form: HlsForm, directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
-  const { app, stream: name } = request.params;
+  const { app, stream: name, file, token } = request.params;
   // an error is not for caches: what is missing now may be there in a moment
   reply.header('cache-control', 'no-cache, no-store');
-  const vhost = directory.registry.resolve(request.hostname);
-  const found = vhost?.applications.get(app) ?? (isMaster(form, request.params) ? vhost?.viewed(app, name) : undefined);
-  return after(found, (application) => serveOf(form, application, directory, request, reply));
-}
-
-function serveOf(
-  form: HlsForm,
-  application: Application | undefined,
-  directory: Directory,
-  request: Request,
-  reply: FastifyReply,
-): Promise<void> | void {
-  const { app, stream: name } = request.params;
-  if (application === undefined || form.config(application) === undefined)
-    throw kilnError('streamNotFound', `${app}/${name}`);
-  directory.crossDomains.apply(application, request, reply);
-  checkAccess(application.vhost, 'publishers', form.kind);
-  const query = isMaster(form, request.params) ? new URLSearchParams(queryOf(request)) : undefined;
-  return after(directory.stream(application, name, query), (stream) => {
+  const application = find(form, directory, request);
+  if (application !== undefined) directory.crossDomains.apply(application, request, reply);
+  const master = token === undefined ? form.master(file) : undefined;
+  if (master !== undefined) return serveMaster(form, directory, master, request, reply);
+  if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
+  if (isGuarded(application.vhost, { direction: 'outgoing', protocol: form.kind }))
+    throw kilnError('accessDenied', PROTOCOL_NAMES[form.kind]);
+  return after(directory.stream(application, name, undefined), (stream) => {
     if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
-    return serveFrom(form, stream, request, reply);
+    return after(admit(form, stream, token, file), (viewer) => serveFile(form, stream, viewer, request, reply));
   });
 }
 
@@ -101,17 +94,6 @@ function find(form: HlsForm, { registry }: Directory, request: Request): Applica
   const vhost = registry.resolve(request.hostname);
   const application = vhost?.applications.get(request.params.app);
   return application === undefined || form.config(application) === undefined ? undefined : application;
-}
-
-function serveFrom(form: HlsForm, stream: PlayedStream, request: Request, reply: FastifyReply): Promise<void> | void {
-  const { file, token } = request.params;
-  const master = token === undefined ? form.master(file) : undefined;
-  if (master !== undefined) return serveMaster(stream, master, request, reply);
-  return after(admit(form, stream, token, file), (viewer) => serveFile(form, stream, viewer, request, reply));
-}
-
-function isMaster(form: HlsForm, { file, token }: Params): boolean {
-  return token === undefined && form.master(file) !== undefined;
 }
 
 /** @throws as PlayedStream.admit; fileNotFound */
@@ -129,13 +111,37 @@ function admit(
   return stream.admit(token);
 }
 
-function serveMaster(stream: PlayedStream, name: string, request: Request, reply: FastifyReply): Promise<void> | void {
-  return after(stream.master(name, queryOf(request)), (text) => {
-    if (text === undefined) return sendNothing(reply);
-    return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) =>
-      stream.sent(bytes, undefined),
-    );
+/** A viewer comes: what else it asks for is covered by the session in the URLs that it gets. */
+async function serveMaster(
+  form: HlsForm,
+  { access, crossDomains, stream: find }: Directory,
+  name: string,
+  request: Request,
+  reply: FastifyReply,
+): Promise<void> {
+  const { app, stream: asked } = request.params;
+  const query = new URLSearchParams(queryOf(request));
+  const viewer = {
+    direction: 'outgoing',
+    protocol: form.kind,
+    hostName: request.hostname,
+    app,
+    stream: asked,
+    playlist: name,
+    query,
+    ...httpAccess(request.raw, request.ip),
+    signal: goneSignal(reply.raw),
+  } as const;
+  const { found } = await access.admitViewer(viewer, async (application, streamName, playlist = name) => {
+    crossDomains.apply(application, request, reply);
+    const stream = await find(application, streamName, query);
+    return stream && { stream, text: await stream.master(playlist, queryOf(request)) };
   });
+  const { stream, text } = found;
+  if (text === undefined) return sendNothing(reply);
+  return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) =>
+    stream.sent(bytes, undefined),
+  );
 }
 
 function serveFile(
@@ -152,7 +158,7 @@ function serveFile(
   return after(stream.file(file, directives, holdOn(reply)), (answer: FileAnswer) => {
     if (answer.kind === 'starting') return sendNothing(reply);
     if (answer.kind === 'chunklist') {
-      const age = directives.msn === undefined ? ages.chunklistMaxAge : ages.chunklistWithDirectivesMaxAge;
+      const age = answer.asNamed ? ages.chunklistWithDirectivesMaxAge : ages.chunklistMaxAge;
       return sendText(answer.text, age, reply, onSent);
     }
     return sendMedia(answer, answer.kind === 'part' ? ages.partialSegmentMaxAge : ages.segmentMaxAge, reply, onSent);

@@ -1,19 +1,26 @@
+import type { Access } from '../../access/access.ts';
+import type { PlayRequest } from '../../access/request.ts';
+import { srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { SessionTable } from '../../protocols/session-table.ts';
+import type { SrtAddress } from '../../protocols/srt/address.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
+import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
-import { SrtDesk, type Admission, type SrtDeskOptions } from './desk.ts';
 import { TsFeed } from './feed.ts';
-import { addDefaultPlaylist } from './selection.ts';
-import { SrtViewer } from './viewer.ts';
+import { addDefaultPlaylist, playlistOf } from './selection.ts';
+import { SrtViewer, type Playable } from './viewer.ts';
 
-export interface SrtPublisherOptions extends SrtDeskOptions {
+export interface SrtPublisherOptions {
+  readonly registry: Registry;
+  readonly access: Access;
   readonly log: Logger;
   readonly ip: readonly string[];
   readonly bind: SrtBindConfig;
@@ -21,13 +28,14 @@ export interface SrtPublisherOptions extends SrtDeskOptions {
 
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
 const CHECK_MS = 1000;
+/** Of what a caller asks for that cannot be read, that much is logged, in characters. */
+const MAX_ASKED = 300;
 
 /** Streams to viewers that call over SRT, as MPEG-TS. */
 export class SrtPublisher {
   readonly #options: SrtPublisherOptions;
   readonly #log: Logger;
   readonly #faults: FaultLog;
-  readonly #desk: SrtDesk;
   readonly #viewers = new SessionTable<SrtViewer>(LIMITS);
   readonly #playing = new Set<SrtViewer>();
   /** By the name of their playlist. */
@@ -52,7 +60,6 @@ export class SrtPublisher {
     this.#options = options;
     this.#log = options.log.child({ module: 'srt' });
     this.#faults = new FaultLog(this.#log);
-    this.#desk = new SrtDesk(options);
     options.registry.on('output', this.#onOutput);
   }
 
@@ -75,7 +82,7 @@ export class SrtPublisher {
       ip,
       bind,
       log: this.#log,
-      refuse: (id) => this.#refuse(id),
+      refuse: (id, caller) => this.#refuse(id, caller),
       connection: (connection, id) => this.#take(connection, id),
     });
   }
@@ -85,29 +92,38 @@ export class SrtPublisher {
   };
 
   /** Nobody else is asked here: the port stands still meanwhile. */
-  #refuse(id: StreamId | undefined): number | undefined {
+  #refuse(id: StreamId | undefined, { peer, streamId, port }: SrtCaller): number | undefined {
+    const { access } = this.#options;
+    const told = (reason: string, code: number): number => {
+      const asked = streamId.split('?', 1)[0]?.slice(0, MAX_ASKED);
+      access.refused({ direction: 'outgoing', protocol: 'srt', ...peer, asked }, reason);
+      return code;
+    };
     const objection = this.#closed === undefined ? this.#viewers.objection : 'the server is closing';
-    if (objection !== undefined) return this.#told(objection, REJECTION.overload);
-    if (id === undefined) return this.#told('its stream id names no stream', REJECTION.badRequest);
-    if (id.mode === 'publish') return this.#told('it asks to publish, on a port for viewers', REJECTION.badMode);
+    if (objection !== undefined) return told(objection, REJECTION.overload);
+    if (id === undefined) return told('its stream id names no stream', REJECTION.badRequest);
+    if (id.mode === 'publish') return told('it asks to publish, on a port for viewers', REJECTION.badMode);
     try {
-      this.#desk.checkHere(id);
+      access.checkViewer(requestOf(id, peer, port), (output) => playlistOf(output, id.playlist));
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      return this.#told(error.message, rejectionOf(error));
+      return rejectionOf(error);
     }
-  }
-
-  #told(reason: string, code: number): number {
-    this.#faults.count(`SRT viewer refused: ${reason} (${code})`);
-    return code;
   }
 
   #take(connection: SrtConnection, id: StreamId): void {
     const viewer: SrtViewer = new SrtViewer(connection, id, {
       log: this.#log,
-      admit: (asked) => this.#desk.admit(asked),
-      feed: (admission) => this.#feedOf(admission),
+      admit: (signal) =>
+        this.#options.access.admitSession(
+          { ...requestOf(id, connection.peer, connection.local?.port ?? 0), signal },
+          (output, { config }, asked) => ({
+            output,
+            playlist: playlistOf(output, asked),
+            delayMs: config.publishers.srt?.delayBufferTimeMs ?? 0,
+          }),
+        ),
+      feed: (playable) => this.#feedOf(playable),
       onPlaying: () => {
         this.#viewers.setWaiting(viewer, false);
         this.#playing.add(viewer);
@@ -121,7 +137,7 @@ export class SrtPublisher {
     void viewer.open();
   }
 
-  #feedOf({ output, playlist, delayMs }: Admission): TsFeed {
+  #feedOf({ output, playlist, delayMs }: Playable): TsFeed {
     const { fileName = '' } = playlist;
     const feeds = this.#feeds.get(output) ?? new Map<string, TsFeed>();
     const feed =
@@ -144,4 +160,8 @@ export class SrtPublisher {
     const now = performance.now();
     for (const viewer of this.#playing) viewer.check(now);
   }
+}
+
+function requestOf(id: StreamId, peer: SrtAddress, localPort: number): PlayRequest {
+  return { ...srtAccess(id, peer, localPort), direction: 'outgoing', protocol: 'srt' };
 }

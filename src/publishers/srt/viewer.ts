@@ -1,8 +1,10 @@
+import type { SessionGrant } from '../../access/access.ts';
 import { hostInUrl } from '../../config/values.ts';
 import { PACKET_BYTES } from '../../containers/mpegts/stream-types.ts';
 import { Flow } from '../../core/counters.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
+import type { Playlist } from '../../core/playlist.ts';
 import type { Reader } from '../../core/reader.ts';
 import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -11,13 +13,21 @@ import type { Logger } from '../../log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
-import type { Admission } from './desk.ts';
 import type { TsFeed } from './feed.ts';
+
+/** What a viewer gets. */
+export interface Playable {
+  readonly output: OutputStream;
+  readonly playlist: Playlist;
+  /** By which it is played later than it comes, in milliseconds. */
+  readonly delayMs: number;
+}
 
 export interface ViewerContext {
   readonly log: Logger;
-  readonly admit: (id: StreamId) => Promise<Admission>;
-  readonly feed: (admission: Admission) => TsFeed;
+  /** @param signal aborted when the viewer goes away */
+  readonly admit: (signal: AbortSignal) => Promise<SessionGrant<Playable>>;
+  readonly feed: (playable: Playable) => TsFeed;
   readonly onPlaying: () => void;
   readonly onClose: () => void;
 }
@@ -33,7 +43,6 @@ export class SrtViewer implements Session {
   readonly createdTime = Date.now();
   readonly out = new Flow(this.createdTime);
   readonly #connection: SrtConnection;
-  readonly #streamId: StreamId;
   readonly #context: ViewerContext;
   readonly #log: Logger;
   #gate = new KeyGate();
@@ -43,6 +52,8 @@ export class SrtViewer implements Session {
   #output: OutputStream | undefined;
   #reader: Reader | undefined;
   #undo: (() => void)[] = [];
+  readonly #gone = new AbortController();
+  #grant: SessionGrant<Playable> | undefined;
   /** What of a packet is still to be sent when there is room. */
   #rest: Buffer | undefined;
   #stalledSince: number | undefined;
@@ -50,7 +61,6 @@ export class SrtViewer implements Session {
 
   constructor(connection: SrtConnection, streamId: StreamId, context: ViewerContext) {
     this.#connection = connection;
-    this.#streamId = streamId;
     this.#context = context;
     const { peer } = connection;
     const { host, app, stream } = streamId;
@@ -72,11 +82,19 @@ export class SrtViewer implements Session {
   async open(): Promise<void> {
     this.#connection.read();
     try {
-      const admission = await this.#context.admit(this.#streamId);
-      if (!this.#closed) this.#play(admission);
+      const grant = await this.#context.admit(this.#gone.signal);
+      this.#grant = grant;
+      if (this.#closed) return grant.end('the viewer left');
+      try {
+        this.#play(grant);
+      } catch (error) {
+        grant.refuse(error);
+        throw error;
+      }
     } catch (error) {
-      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an SRT session failed');
-      this.close(error instanceof KilnError ? `refused: ${error.message}` : 'internal error', 'warn');
+      if (error instanceof KilnError) return this.close(`refused: ${error.message}`, 'debug');
+      this.#log.error({ err: error }, 'an SRT session failed');
+      this.close('internal error', 'warn');
     }
   }
 
@@ -101,20 +119,24 @@ export class SrtViewer implements Session {
   }
 
   /** @param level how the reason is logged */
-  close(reason: string, level: 'info' | 'warn' = 'info'): void {
+  close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#gone.abort();
     const dropped = this.#reader?.dropped ?? 0;
     this.#connection.close((srt) =>
       this.#log[level]({ srt, ...(dropped > 0 && { dropped }) }, `SRT viewer closed: ${reason}`),
     );
     this.#leave();
+    this.#grant?.end(reason);
     this.#context.onClose();
   }
 
   /** @throws streamNotFound when it has just ended, nothingPlayable */
-  #play(admission: Admission): void {
-    const { output, id } = admission;
+  #play(grant: SessionGrant<Playable>): void {
+    const { id, found } = grant;
+    const { output } = found;
+    grant.enter();
     if (output.closed) throw kilnError('streamNotFound', output.name);
     const { maxMessageBytes } = this.#connection;
     if (maxMessageBytes < PACKET_BYTES)
@@ -122,7 +144,7 @@ export class SrtViewer implements Session {
     this.#messageBytes = Math.min(MESSAGE_BYTES, maxMessageBytes - (maxMessageBytes % PACKET_BYTES));
     this.#id = id;
     this.#output = output;
-    const feed = this.#context.feed(admission);
+    const feed = this.#context.feed(found);
     this.#feed = feed;
     if (hasVideo(feed)) this.#gate.silence();
     const { reader, detach } = feed.attach({
@@ -133,6 +155,7 @@ export class SrtViewer implements Session {
     this.#undo = [detach, output.addSession(this)];
     if (feed.tracks.length === 0 && output.awaited.length === 0) throw kilnError('nothingPlayable');
     this.#context.onPlaying();
+    grant.limit((reason) => this.close(reason));
     this.#log.info({ session: id }, 'an SRT viewer came');
   }
 

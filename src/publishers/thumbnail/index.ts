@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { Access } from '../../access/access.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -9,6 +10,7 @@ import { Pictures } from './pictures.ts';
 import { thumbnailRoutes } from './routes.ts';
 
 export interface ThumbnailPublisherOptions extends PicturesElsewhereOptions {
+  readonly access: Access;
   /** What applications without CrossDomains of their own have. */
   readonly crossDomains?: CrossDomainsConfig;
 }
@@ -21,11 +23,12 @@ export class ThumbnailPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(options: ThumbnailPublisherOptions) {
-    const { registry, crossDomains } = options;
+    const { registry, access, crossDomains } = options;
     this.#registry = registry;
     registry.on('output', this.#attach);
     this.routes = thumbnailRoutes({
       registry,
+      access,
       pictures: this.#pictures,
       elsewhere: new PicturesElsewhere(options, this.#pictures),
       crossDomains: new CrossDomainRules('thumbnail', crossDomains),

@@ -1,18 +1,20 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { checkAccess } from '../../access/gate.ts';
+import type { Access } from '../../access/access.ts';
+import { goneSignal, httpAccess } from '../../access/http-request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Counters } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
-import { kilnError } from '../../errors.ts';
+import { KilnError, kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../http/cors.ts';
 import { answerError } from '../http/error.ts';
-import { cacheControl, respond, type Answer } from '../http/respond.ts';
+import { cacheControl, respond } from '../http/respond.ts';
 import type { PicturesElsewhere } from './elsewhere.ts';
 import { newestPicture, type PicturesOf } from './newest-picture.ts';
 
 /** What the routes ask the publisher for. */
 export interface Gallery {
   readonly registry: Registry;
+  readonly access: Access;
   readonly pictures: PicturesOf;
   readonly crossDomains: CrossDomainRules;
   readonly elsewhere: PicturesElsewhere;
@@ -57,36 +59,63 @@ function find({ registry }: Gallery, request: Request): Application | undefined 
   return application?.config.publishers.thumbnail === undefined ? undefined : application;
 }
 
-/** @throws what `newestPicture` does, accessDenied, tooManyConnections */
-async function serve(gallery: Gallery, request: Request, reply: FastifyReply): Promise<void> {
-  const application = find(gallery, request);
-  const { stream, extension } = request.params;
-  reply.header('cache-control', cacheControl(0));
-  if (application === undefined) throw kilnError('thumbnailStreamNotFound');
-  gallery.crossDomains.apply(application, request, reply);
-  checkAccess(application.vhost, 'publishers', 'thumbnail');
-  const elsewhere = application.outputs.has(stream)
-    ? undefined
-    : await gallery.elsewhere.ask(application, stream, extension);
-  if (elsewhere !== undefined) {
-    const { answer, bytes } = elsewhere;
-    send(application, application.counters, reply, { 'content-type': answer.type }, bytes);
-    return;
-  }
-  const { output, type, picture } = newestPicture(gallery.pictures, application, stream, extension);
-  send(application, output.counters, reply, { 'content-type': type }, picture);
+/** A picture, and whose bytes it counts as. */
+interface Served {
+  readonly counters: Counters;
+  /** Its media type. */
+  readonly type: string;
+  readonly picture: Buffer;
 }
 
-/** A request is a connection as long as its answer is on the way: there is no session. @throws tooManyConnections */
-function send(
-  { config, counters: { publishers } }: Application,
-  counters: Counters,
-  reply: FastifyReply,
-  headers: Answer['headers'],
-  picture: Buffer,
-): void {
-  const limit = config.publishers.thumbnail?.maxConnection ?? 0;
-  if (limit > 0 && publishers.thumbnail >= limit) throw kilnError('tooManyConnections', limit);
-  reply.raw.once('close', counters.viewer('thumbnail'));
-  respond(reply, { status: 200, headers, body: [picture] }, (bytes) => counters.sent(bytes));
+/** @throws what `newestPicture` and Access.admitViewer() do */
+async function serve(gallery: Gallery, request: Request, reply: FastifyReply): Promise<void> {
+  const { app, stream, extension } = request.params;
+  reply.header('cache-control', cacheControl(0));
+  const present = find(gallery, request);
+  if (present !== undefined) gallery.crossDomains.apply(present, request, reply);
+  const viewer = {
+    direction: 'outgoing',
+    protocol: 'thumbnail',
+    hostName: request.hostname,
+    app,
+    stream,
+    query: new URLSearchParams(request.query as Record<string, string>),
+    ...httpAccess(request.raw, request.ip),
+    signal: goneSignal(reply.raw),
+  } as const;
+  try {
+    const { found, end } = await gallery.access.admitViewer(viewer, (owner, name) => {
+      gallery.crossDomains.apply(owner, request, reply);
+      return look(gallery, owner, name, extension);
+    });
+    reply.raw.once('close', () => end('the picture is sent'));
+    const { counters, type, picture } = found;
+    // a request is a connection as long as its answer is on the way: there is no session
+    reply.raw.once('close', counters.viewer('thumbnail'));
+    respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) =>
+      counters.sent(bytes),
+    );
+  } catch (error) {
+    throw error instanceof KilnError && NOT_THERE.has(error.code) ? kilnError('thumbnailStreamNotFound') : error;
+  }
+}
+
+/** Where the interface has words of its own for it. */
+const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);
+
+/** @returns undefined where there is no such stream, or it is starting @throws what `newestPicture` does */
+async function look(
+  { pictures, elsewhere }: Gallery,
+  application: Application,
+  stream: string,
+  extension: string,
+): Promise<Served | undefined> {
+  const here = application.outputs.get(stream);
+  if (here === undefined) {
+    const found = await elsewhere.ask(application, stream, extension);
+    return found && { counters: application.counters, type: found.answer.type, picture: found.bytes };
+  }
+  if (!pictures.has(here)) return undefined;
+  const { output, type, picture } = newestPicture(pictures, application, stream, extension);
+  return { counters: output.counters, type, picture };
 }

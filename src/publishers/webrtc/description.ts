@@ -6,7 +6,7 @@ import { writeDescription, type SendingMedia, type UnusedMedia } from '../../web
 import { demandBundled, negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
 import type { Agreement, MediaPlan } from './agreement.ts';
-import type { Admission } from './desk.ts';
+import type { Playable } from './desk.ts';
 import type { Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 
@@ -17,7 +17,7 @@ const KINDS = ['video', 'audio'] as const;
  * section that takes it.
  * @throws nothingPlayable, notAcceptable
  */
-export function planAnswer({ publisher, choices }: Admission, offer: RemoteDescription): Agreement {
+export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescription): Agreement {
   let best: Agreement | undefined;
   for (const selection of choices) {
     const plans = KINDS.flatMap((kind) => plan(kind, selection) ?? []);
@@ -43,7 +43,7 @@ export function planAnswer({ publisher, choices }: Admission, offer: RemoteDescr
 }
 
 /** How to send a playlist where this server makes the offer: in its first video codec. */
-export function planOffer({ publisher, choices: [selection] }: Admission): Agreement {
+export function planOffer({ publisher, choices: [selection] }: Playable): Agreement {
   const { rtx, bandwidthEstimation } = publisher.config;
   const extensions = senderExtensions(publisher.config);
   const present = KINDS.flatMap((kind): MediaTrack[] => selection[kind].slice(0, 1));

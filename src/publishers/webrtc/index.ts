@@ -1,10 +1,9 @@
+import type { Access } from '../../access/access.ts';
 import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
-import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
-import type { SessionNames } from '../../origins/session-names.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { Entrance } from '../../webrtc/signalling/entrance.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
@@ -14,9 +13,7 @@ import { ViewerEntrance } from './viewer-entrance.ts';
 
 export interface WebrtcPublisherOptions {
   readonly registry: Registry;
-  /** What is not on this node. */
-  readonly find: FindOutput;
-  readonly sessionNames: SessionNames;
+  readonly access: Access;
   readonly pool: WorkerPool;
   /** RTP of publishers over WebRTC. */
   readonly producers: LiveProducers;
@@ -36,12 +33,12 @@ export class WebrtcPublisher {
   readonly #streams = new Map<OutputStream, StreamPublisher>();
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  constructor({ registry, find, sessionNames, pool, producers, bind, log }: WebrtcPublisherOptions) {
+  constructor({ registry, access, pool, producers, bind, log }: WebrtcPublisherOptions) {
     this.#registry = registry;
     this.#producers = producers;
     this.#log = log.child({ module: 'webrtc' });
     const { iceCandidates } = bind;
-    const desk = new ViewerDesk({ registry, find, sessionNames, pool, iceCandidates, publishers: this.#streams });
+    const desk = new ViewerDesk({ access, pool, iceCandidates, publishers: this.#streams });
     this.entrance = new ViewerEntrance(registry, desk, bind);
     registry.on('output', this.#onOutput);
   }

@@ -62,18 +62,6 @@ export class StreamPublisher {
     return [first, ...others];
   }
 
-  /**
-   * Checks that a viewer can be admitted under a session id, as far as this node knows.
-   * @throws sessionRefused, sessionExists, tooManyConnections
-   */
-  admit(id: string): void {
-    this.application.checkSession(this.stream.input.name, id);
-    const { maxConnection } = this.config;
-    if (maxConnection > 0 && this.application.counters.publishers.webrtc >= maxConnection) {
-      throw kilnError('tooManyConnections', maxConnection);
-    }
-  }
-
   /** Lists and counts a session; call the answer when it has gone. */
   list(session: WebrtcSession): () => void {
     this.sessions.add(session);

@@ -28,8 +28,7 @@ export class ViewerEntrance implements Entrance {
 
   /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
   async answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described> {
-    const admission = await this.#desk.admit(request);
-    const session = await this.#desk.open(admission, planAnswer(admission, offer));
+    const session = await this.#desk.open(request, (playable) => planAnswer(playable, offer));
     session.once('close', onClose);
     const role = peerRole(offer.setup);
     try {
@@ -43,8 +42,7 @@ export class ViewerEntrance implements Entrance {
 
   /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
   async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
-    const admission = await this.#desk.admit(request);
-    const session = await this.#desk.open(admission, planOffer(admission));
+    const session = await this.#desk.open(request, planOffer);
     session.once('connected', () => {
       hearer.notify({ type: 'playlist', message: playlistMessage(session.stream, session.selection, session.auto) });
     });

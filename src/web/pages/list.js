@@ -78,6 +78,6 @@ async function loop() {
 }
 
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) loop();
+  if (!document.hidden) void loop();
 });
-loop();
+void loop();

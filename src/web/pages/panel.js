@@ -103,7 +103,7 @@ export class Panel {
       this.#progressAt = now;
     }
     if (playing) {
-      this.#refresh(this.#player);
+      void this.#refresh(this.#player);
       if (!this.#video.paused) this.#player.catchUp();
       const stalled = !document.hidden && now - this.#progressAt > STALL_MS;
       if (stalled) this.#failed({ reason: 'The picture stopped coming', final: false });

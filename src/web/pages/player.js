@@ -176,8 +176,8 @@ byId('modes').addEventListener('change', ({ target }) => {
   render();
 });
 document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) loop();
+  if (!document.hidden) void loop();
 });
 setInterval(() => Object.values(panels).forEach((panel) => panel.tick()), 1000);
 render();
-loop();
+void loop();

@@ -28,6 +28,8 @@ const POLICY_VIOLATION = 1008;
 export class SignallingConnection {
   readonly #options: ConnectionOptions;
   readonly #rate = new MessageRate();
+  /** The peer has gone, or is sent away. */
+  readonly #gone = new AbortController();
   #offered: Offered | undefined;
   #id = 0;
   #answered = false;
@@ -38,7 +40,7 @@ export class SignallingConnection {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     const { socket } = options;
-    socket.on('message', (data, binary) => this.#receive(data.toString(), binary));
+    socket.on('message', (data, binary) => this.#receive((data as Buffer).toString(), binary));
     // ws closes the socket itself, with the fitting code; `close` follows
     socket.on('error', (error) => options.log.debug({ err: error }, 'a signalling connection failed'));
     socket.on('close', () => this.#end('the signalling connection was closed'));
@@ -90,10 +92,13 @@ export class SignallingConnection {
     this.#drop('the peer asked for a new offer');
     if (entrance === undefined) throw new SignallingError(404, 'Cannot create offer');
     let offered: Offered | undefined;
-    const made = await entrance.offer(request, {
-      notify: (message) => this.#send({ command: 'notification', ...message }),
-      closed: (reason, lost) => this.#ended(offered, reason, lost),
-    });
+    const made = await entrance.offer(
+      { ...request, signal: this.#gone.signal },
+      {
+        notify: (message) => this.#send({ command: 'notification', ...message }),
+        closed: (reason, lost) => this.#ended(offered, reason, lost),
+      },
+    );
     offered = made;
     const { session, sdp } = made;
     if (session.closed) throw kilnError('mediaUnavailable');
@@ -166,6 +171,7 @@ export class SignallingConnection {
 
   #end(reason: string): void {
     this.#closed = true;
+    this.#gone.abort();
     this.#drop(reason);
   }
 }

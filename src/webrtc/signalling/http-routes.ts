@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { goneSignal, httpAccess } from '../../access/http-request.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { iceServersFor, linkHeaders } from '../ice-servers.ts';
@@ -46,7 +47,7 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
     });
     fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
       const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
-      const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotLive');
+      const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotFound');
       if (later) reply.header('retry-after', '1');
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
       reply.code(status).type('text/plain; charset=utf-8');
@@ -63,9 +64,10 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
       const body = textOf(request);
       requireType(request.headers['content-type'], body, SDP_TYPE);
       const offer = readOffer(body);
+      const signal = goneSignal(reply.raw);
       const key = resources.newKey();
       const endpoint = endpointOf(peer.app, peer.stream);
-      const { session, sdp } = await entrance.answer(peer, offer, () => resources.delete(key));
+      const { session, sdp } = await entrance.answer({ ...peer, signal }, offer, () => resources.delete(key));
       if (session.closed) throw kilnError('mediaUnavailable');
       const etag = resources.add(key, session, endpoint, offer.iceUfrag);
       const links = linkHeaders(iceServersFor(entrance.bind, peer));
@@ -147,11 +149,11 @@ function peerRequest(request: FastifyRequest): PeerRequest {
   const { app = '', stream = '', name } = request.params as Partial<Path>;
   const mark = request.url.indexOf('?');
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
-  const { hostname, host, protocol, ip } = request;
+  const { hostname, host, protocol, ip, raw } = request;
   return {
+    ...httpAccess(raw, ip),
     hostName: hostname,
     origin: `${protocol}://${host}`,
-    client: ip,
     app,
     stream,
     ...(name === undefined ? {} : { playlist: name }),

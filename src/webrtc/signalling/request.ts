@@ -1,15 +1,9 @@
+import type { AccessRequest } from '../../access/request.ts';
+
 /** What a peer's URL and host name ask for, whatever it signals with. */
-export interface PeerRequest {
-  /** Without port. */
-  readonly hostName: string;
+export interface PeerRequest extends Omit<AccessRequest, 'direction' | 'protocol' | 'vhostName'> {
   /** Scheme, host and port as the peer wrote them. */
   readonly origin: string;
-  readonly app: string;
-  readonly stream: string;
-  readonly playlist?: string;
-  readonly query: URLSearchParams;
-  /** Address that the request came from. */
-  readonly client: string;
 }
 
 /** Which way media goes, as `direction` in a URL says it: words of WHIP and WHEP, and those of the WebSocket signalling. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
+import { httpAccess } from '../../access/http-request.ts';
 import { forwardedClient } from './forwarded.ts';
 import type { PeerRequest } from './request.ts';
 
@@ -88,9 +89,9 @@ function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): 
   const [app, stream, playlist] = names as [string, string, string?];
   const { host = '' } = headers;
   return {
+    ...httpAccess(request, forwardedClient(request, proxies), 'ws'),
     hostName: hostName(host),
     origin: `${'encrypted' in socket ? 'wss' : 'ws'}://${host}`,
-    client: forwardedClient(request, proxies),
     app,
     stream,
     ...(playlist === undefined ? {} : { playlist }),

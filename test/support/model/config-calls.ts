@@ -77,11 +77,20 @@ async function restarted({ state, vhost, app }: Turn): Promise<void> {
   await ended(streams);
 }
 
+/** Another one for each change. */
+let segmentCount = 3;
+
 const patchApp: Call = async (turn) => {
   const status = changed(turn, turn.state.app(turn.vhost, turn.app) !== undefined);
-  await ask(turn, 'PATCH', ofApp(turn), status, { publishers: { llhls: {} } });
+  await ask(turn, 'PATCH', ofApp(turn), status, { publishers: { llhls: { segmentCount: ++segmentCount } } });
   if (status === 200) await restarted(turn);
   return `change application ${turn.vhost}/${turn.app}`;
+};
+
+const patchNothing: Call = async (turn) => {
+  const status = changed(turn, turn.state.app(turn.vhost, turn.app) !== undefined);
+  await ask(turn, 'PATCH', ofApp(turn), status, { type: 'LIVE', providers: {} });
+  return `change nothing of application ${turn.vhost}/${turn.app}`;
 };
 
 const showApp: Call = async (turn) => {
@@ -147,6 +156,7 @@ export const CONFIG_CALLS: readonly Call[] = [
   createApp,
   deleteApp,
   patchApp,
+  patchNothing,
   showApp,
   listApps,
   listApps,

@@ -1,6 +1,7 @@
 import test from 'ava';
-import { checkAccess } from '../../../src/access/gate.ts';
+import { isGuarded, shutGate } from '../../../src/access/gate.ts';
 import { Registry } from '../../../src/core/registry.ts';
+import { playRequest } from '../../support/access.ts';
 import { vhostConfig } from '../core/support.ts';
 
 const POLICY = { policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'secret' };
@@ -10,22 +11,28 @@ function vhost(control: object) {
   return new Registry().createVhost(config, true);
 }
 
+const incoming = (protocol: 'rtmp' | 'webrtc') => ({ direction: 'incoming', protocol }) as const;
+const outgoing = (protocol: 'llhls' | 'webrtc') => ({ direction: 'outgoing', protocol }) as const;
+
 test('without access control everybody may come in', (t) => {
-  t.notThrows(() => checkAccess(vhost({}), 'providers', 'rtmp'));
+  t.false(isGuarded(vhost({}), incoming('rtmp')));
+  t.is(shutGate(playRequest(), vhost({})), undefined);
 });
 
 test('a module that a signed policy guards refuses, whatever its case; others do not', (t) => {
   const guarded = vhost({ signedPolicy: { ...POLICY, enables: { providers: ' RTMP, srt', publishers: 'llhls' } } });
-  t.throws(() => checkAccess(guarded, 'providers', 'rtmp'), { code: 'accessDenied' });
-  t.throws(() => checkAccess(guarded, 'publishers', 'llhls'), { code: 'accessDenied' });
-  t.notThrows(() => checkAccess(guarded, 'publishers', 'webrtc'));
-  t.notThrows(() => checkAccess(guarded, 'providers', 'webrtc'));
+  t.true(isGuarded(guarded, incoming('rtmp')));
+  t.true(isGuarded(guarded, outgoing('llhls')));
+  t.false(isGuarded(guarded, outgoing('webrtc')));
+  t.false(isGuarded(guarded, incoming('webrtc')));
+  t.throws(() => shutGate(playRequest({ protocol: 'llhls' }), guarded), { code: 'accessDenied' });
+  t.is(shutGate(playRequest(), guarded), undefined);
 });
 
 test('admission webhooks guard in the same way', (t) => {
   const guarded = vhost({
     admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', enables: { providers: 'rtmp' } },
   });
-  t.throws(() => checkAccess(guarded, 'providers', 'rtmp'), { code: 'accessDenied' });
-  t.notThrows(() => checkAccess(guarded, 'publishers', 'rtmp'));
+  t.true(isGuarded(guarded, incoming('rtmp')));
+  t.false(isGuarded(guarded, outgoing('llhls')));
 });

@@ -138,7 +138,7 @@ const refusals: readonly (readonly [json: unknown, line: string])[] = [
   [{ ...app, name: 7 }, 'name: 7 is not a name (text without / and :)'],
   [{ ...app, name: '' }, 'name: "" is not a name (text without / and :)'],
   [{ ...app, name: null }, 'name: null is not a name (text without / and :)'],
-  [{ ...app, type: ['live'] }, 'type: a list is not one of live, vod'],
+  [{ ...app, type: ['live'] }, 'type: a list is not supported: only live is'],
   [{ ...app, providers: [] }, 'providers: a list is not an object'],
   [{ ...app, providers: { rtmp: true } }, 'providers.rtmp: true is not an object'],
   [

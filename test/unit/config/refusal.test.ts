@@ -187,7 +187,11 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'application type': [
     serverXml({ apps: application().replace('live', 'tape') }),
-    `${APP}/Type: "tape" is not one of live, vod`,
+    `${APP}/Type: "tape" is not supported: only live is`,
+  ],
+  'application type that OvenMediaEngine takes': [
+    serverXml({ apps: application().replace('live', 'vod') }),
+    `${APP}/Type: "vod" is not supported: only live is`,
   ],
   'signed policy without key': [
     serverXml({

@@ -90,7 +90,7 @@ test('a stream that ends before it kept anything leaves what it inherited to the
   first.continuity.keep('other', 'text');
   t.deepEqual(
     Object.keys((await meta()) ?? {}).sort(),
-    ['created', 'generation', 'live', 'outputs'],
+    ['created', 'generation', 'live', 'outputs', 'starting'],
     'only who continues it hears of it',
   );
   first.close('the publisher left');

@@ -20,6 +20,7 @@ const OPTIONS: ChunklistOptions = {
 };
 const NAMES = fileNames(0, 'video', 'Key45678', '');
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+const CLOCK = { at: (media: number) => START + media * 1000 };
 
 function init(version: number): Init {
   return { version, track: videoTrack(), codec: 'avc1.64001f', data: Buffer.alloc(1) };
@@ -37,7 +38,7 @@ function fill(count: number, plans: readonly Plan[]): Window {
   const first = init(0);
   plans.forEach((plan, msn) => {
     if (msn > 0) window.complete();
-    window.start(new Segment(msn, plan.init ?? first, plan.discontinuity ?? false, START + msn * 2000));
+    window.start(new Segment(msn, plan.init ?? first, plan.discontinuity ?? false, CLOCK, msn * 2));
     for (let index = 0; index < plan.parts; index++) {
       window.add({ index, duration: 0.5, independent: index === 0, bytes: 0, data: Buffer.alloc(10) });
     }
@@ -171,6 +172,14 @@ test('an init that changes with the next segment is told of with its first part'
 test('a segment in whose time nothing came is a gap', (t) => {
   const window = fill(10, [{ parts: 4 }, { parts: 0 }, { parts: 1 }]);
   t.regex(build(window), /#EXT-X-GAP\n#EXTINF:0\.000000,\nseg_0_1_video/);
+});
+
+test('behind a part that is likely to be the last, the hint is at the next segment', (t) => {
+  const window = fill(10, [{ parts: 4 }, { parts: 3 }]);
+  window.add({ index: 3, duration: 0.5, independent: false, bytes: 0, data: Buffer.alloc(10) }, true);
+  t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_2_0_video_Key45678_llhls.m4s"\n/);
+  window.add({ index: 4, duration: 0.5, independent: false, bytes: 0, data: Buffer.alloc(10) });
+  t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_1_5_video_Key45678_llhls.m4s"\n/);
 });
 
 test('no hint when none is wanted', (t) => {

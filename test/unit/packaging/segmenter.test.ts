@@ -398,14 +398,20 @@ test('a second rendition cuts at its own key frames, with the same numbers', (t)
   t.true(segments(5).every(({ parts: [first] }) => first === undefined || first.independent));
 });
 
-test('wall clock times follow the media times', (t) => {
-  const video = videoTrack();
-  const before = Date.now();
-  const { push, segments } = start([video], { segmentDuration: 1, firstSegmentDuration: 1 });
-  push(videoPackets(video, { to: 1.9 }));
-  const [first, second] = segments(0);
-  t.true((first?.wallClock as number) >= before && (first?.wallClock as number) <= Date.now());
-  t.is((second?.wallClock as number) - (first?.wallClock as number), 1000);
+test('wall clock times are those of arrival, the same on all tracks, and stay when somebody has seen them', (t) => {
+  const [video, audio] = [videoTrack(), audioTrack()];
+  const { segmenter, push, segments } = start([video, audio], { segmentDuration: 1, firstSegmentDuration: 1 });
+  let offset = Date.now() - 10_000;
+  segmenter.setTracks([video, audio], { at: (media) => offset + media * 1000 });
+  push(interleaved(videoPackets(video, { to: 0.5 }), audioPackets(audio, { to: 0.5 })));
+  offset -= 800;
+  const clocks = (id: number) =>
+    segments(id).map(({ wallClock, presentation }) => Math.round(wallClock - presentation * 1000));
+  t.deepEqual(clocks(0), [offset]);
+  const seen = offset;
+  offset -= 300;
+  push(interleaved(videoPackets(video, { from: 0.5, to: 2.5 }), audioPackets(audio, { from: 0.5, to: 2.5 })));
+  for (const id of [0, 1]) t.deepEqual(clocks(id), [seen, offset, offset]);
 });
 
 test('a track that cannot be packaged is left out with one warning', (t) => {

@@ -67,6 +67,7 @@ async function chunklist(
   if (holdMs > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
     await rendition.waiters.wait(changed, holdMs, () => {});
   }
+  await stream.settled();
   if (stream.closed) throw kilnError('streamNotFound', `${app}/${name}`);
   if (stream.rendition(file) !== rendition) throw kilnError('fileNotFound');
   const { position } = rendition;

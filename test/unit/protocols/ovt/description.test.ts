@@ -1,8 +1,9 @@
 import test from 'ava';
 import type { Track } from '../../../../src/core/track.ts';
-import { descriptionOf, toDescription } from '../../../../src/protocols/ovt/description.ts';
+import { descriptionOf, toDescription, type WireTrack } from '../../../../src/protocols/ovt/description.ts';
 import { channelsOf, layoutOf } from '../../../../src/protocols/ovt/enumerations.ts';
 import { OvtError } from '../../../../src/protocols/ovt/error.ts';
+import { readMessage, toResponse } from '../../../../src/protocols/ovt/message.ts';
 import { playlistOf, trackOf, wirePlaylist, wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
 import { parseOvtUrl } from '../../../../src/protocols/ovt/url.ts';
 import { audioTrack, videoTrack } from '../../../support/packets.ts';
@@ -76,6 +77,35 @@ test('a track of a kind that is not carried is none', (t) => {
     [2, 1],
   ]) {
     t.is(trackOf({ ...track, mediaType: mediaType as number, codecId: codecId as number }), undefined);
+  }
+});
+
+test('members that are null are absent, as OvenMediaEngine writes what is empty', (t) => {
+  const copy = structuredClone(DESCRIPTION) as unknown as {
+    stream: Record<string, unknown> & { playlists: Record<string, unknown>[]; tracks: Record<string, unknown>[] };
+  };
+  const [playlist] = copy.stream.playlists;
+  copy.stream.playlists = [{ ...playlist, name: null, options: null, renditions: null }];
+  Object.assign(copy.stream.tracks[0] ?? {}, { decoderConfig: null, language: null, videoTrack: null });
+  const answer = { id: 1, application: 'describe', code: 200, message: null, contents: copy };
+  const { contents, message } = toResponse(readMessage(Buffer.from(JSON.stringify(answer))));
+  t.is(message, undefined);
+  const { stream } = toDescription(contents);
+  t.like(stream.playlists?.map(playlistOf)[0], { fileName: 'master', renditions: [] });
+  t.like(trackOf(stream.tracks[0] as WireTrack), { codec: 'H264', width: 0 });
+  for (const text of ['null', '[null]', '{"id":null}', '{"id":1,"application":"describe","code":null}'])
+    t.throws(() => toResponse(readMessage(Buffer.from(text))), { instanceOf: OvtError }, text);
+});
+
+test('a track without a clock is none, and the others are taken', (t) => {
+  const { stream } = structuredClone(DESCRIPTION);
+  for (const clock of [
+    { timebaseNum: 0, timebaseDen: 0 },
+    { timebaseNum: 1, timebaseDen: 0 },
+    { timebaseNum: 0, timebaseDen: 1000 },
+  ]) {
+    const tracks = [{ ...(stream.tracks[0] as WireTrack), ...clock }, stream.tracks[1] as WireTrack];
+    t.deepEqual(toDescription(descriptionOf({ tracks })).stream.tracks.map(trackOf), [undefined, AUDIO]);
   }
 });
 

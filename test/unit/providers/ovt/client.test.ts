@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
+import { pino } from 'pino';
 import { buildAdtsHeader } from '../../../../src/codecs/aac.ts';
 import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
 import { joinNals } from '../../../../src/codecs/nal.ts';
@@ -188,6 +189,23 @@ test('tracks that are not carried, and tracks that nobody told of, are left out'
     instanceOf: OvtError,
     message: 'the stream has no track that can be taken',
   });
+});
+
+test('of the events in a data track those that are carried are taken, and others are no fault', async (t) => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const origin = new Origin(describing({ ...pictureOf(0, undefined, 2), mediaType: 2 }));
+  const { client, recorder } = await playOvt(origin.connection, { log });
+  const [amf, cue, id3] = [21, 20, 18];
+  for (const bitstream of [amf, cue, id3])
+    origin.send({ track: 2, mediaType: 2, packetType: 4, bitstream, data: Buffer.from(`${bitstream}`) });
+  await until('what is carried', () => recorder.packets.length > 0);
+  client.close();
+  t.deepEqual(
+    recorder.packets.map(({ data }) => data.toString()),
+    [`${id3}`],
+  );
+  t.deepEqual(lines, []);
 });
 
 test('the origin refuses, says nonsense or nothing: the client says which', async (t) => {

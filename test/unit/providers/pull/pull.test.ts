@@ -1,6 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
+import type { Track } from '../../../../src/core/track.ts';
 import { firstSource } from '../../../../src/providers/pull/first-source.ts';
 import { Pull, type PullOptions } from '../../../../src/providers/pull/pull.ts';
 import type { PullSource, SourceSink } from '../../../../src/providers/pull/source.ts';
@@ -101,11 +103,33 @@ test('a relay is put out as the origin tells, under its own name', async (t) => 
     ['H264', 'AAC'],
   );
   t.like(output?.playlist('origin'), PLAYLIST);
-  const packets: unknown[] = [];
+  const packets: Packet[] = [];
   output?.read({ packet: (packet) => void packets.push(packet) });
   const [track] = input.tracks;
   const packet = { track: track as typeof VIDEO, dts: 0, pts: 0, duration: 3000, key: true, data: Buffer.from('x') };
   origins.playing.get('ovt://one/a/s')?.packet(packet);
+  t.deepEqual(packets, [{ ...packet, track: output?.tracks[0] }]);
+  t.is(packets[0]?.data, packet.data, 'not a copy');
+});
+
+test('a relay shows its tracks as bypassed, and their objects change only when those of the origin do', async (t) => {
+  const { application, origins } = begin(t, {}, {}, ['ovt://one/a/s']);
+  await plays(origins, 'ovt://one/a/s');
+  const sink = origins.playing.get('ovt://one/a/s');
+  const output = application.outputs.get('s');
+  const same: Track = { ...VIDEO, bypass: false };
+  sink?.tracks([same], [PLAYLIST]);
+  const [video] = output?.tracks ?? [];
+  t.deepEqual([video?.bypass, video?.source], [true, VIDEO.id]);
+  // as OVT origins describe theirs
+  const described = { ...AUDIO, bypass: true };
+  sink?.tracks([same, described], [PLAYLIST]);
+  t.is(output?.tracks[0], video, 'nothing for decoders to start anew for');
+  t.is(output?.tracks[1], described);
+  const packets: Packet[] = [];
+  output?.read({ packet: (packet) => void packets.push(packet) });
+  const packet = { track: described, dts: 0, pts: 0, duration: 1024, key: true, data: Buffer.from('x') };
+  sink?.packet(packet);
   t.is(packets[0], packet);
 });
 

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { isStreamName } from '../../../../src/core/names.ts';
 import { readAddress, streamName } from '../../../../src/providers/rtmp/address.ts';
 
 type Form = readonly [tcUrl: string, app: string, key: string, host: string, appName: string, name: string | undefined];
@@ -38,7 +39,8 @@ for (const [tcUrl, app, key, host, appName, name] of FORMS) {
     const address = readAddress(tcUrl, app);
     t.is(address.host, host);
     t.is(address.app, appName);
-    t.is(streamName(key, address), name);
+    const given = streamName(key, address);
+    t.is(isStreamName(given) ? given : undefined, name);
   });
 }
 

@@ -82,6 +82,17 @@ const attribute = (line: string, name: string) =>
     .find((one) => one !== undefined);
 const idOf = (uri: string) => Number(uri.split('/').at(-1)?.split('_')[1]);
 
+const CAPTIONS = Buffer.from('00000010 06 04 0b b500314741393403 41ff 8000 80'.replaceAll(' ', ''), 'hex');
+
+test('no captions are told of until some have been seen: they may come later', async (t) => {
+  const { body, output, read } = await master(t, [source, aac(2)], undefined);
+  t.is(attribute(lines(body, '#EXT-X-STREAM-INF')[0] ?? '', 'CLOSED-CAPTIONS'), 'NONE');
+  const [packet] = videoPackets(source, { from: 7, to: 7.1 });
+  if (packet === undefined) throw new Error('no packet');
+  output.write({ ...packet, data: Buffer.concat([CAPTIONS, packet.data]) });
+  t.false((await read()).body.includes('CLOSED-CAPTIONS'));
+});
+
 test('a rendition that picks one of several tracks of a variant has that one alone', async (t) => {
   const picked = playlist(
     { name: 'first', videoVariantName: 'source', audioVariantName: 'aac', audioIndex: 0 },

@@ -42,7 +42,7 @@ const sibling = (url: string, name: string) => `${url.slice(0, url.lastIndexOf('
 /** An answer that is not there yet, and whether it has come. */
 function pending<T>(promise: Promise<T>): { done: boolean; promise: Promise<T> } {
   const state = { done: false, promise };
-  promise.then(() => (state.done = true));
+  void promise.then(() => (state.done = true));
   return state;
 }
 
@@ -190,6 +190,27 @@ test('a chunklist request is held until the part exists', async (t) => {
   t.is(answer.headers['cache-control'], 'max-age=60');
 });
 
+test('a chunklist may be kept by caches where it ends with what was named, and is that of the moment otherwise', async (t) => {
+  const cacheControl = { chunklistMaxAge: 2, chunklistWithDirectivesMaxAge: 7 };
+  const { get, advance, children } = await live(t, { llhls: { cacheControl } });
+  advance(3.1);
+  const url = (await children())[1] as string;
+  const age = async (query: string) => (await get(`${url}${query}`)).headers['cache-control'];
+  t.is(await age(''), 'max-age=2');
+  t.is(await age('?_HLS_msn=1&_HLS_part=1'), 'max-age=7');
+  t.is(await age('?_HLS_msn=0'), 'max-age=7');
+  t.is(await age('?_HLS_msn=1&_HLS_part=0'), 'max-age=2');
+  t.is(await age('?_HLS_msn=0&_HLS_part=3'), 'max-age=2');
+  advance(4.1);
+  t.is(await age('?_HLS_msn=1'), 'max-age=7');
+  // what video.js asks with when it has the whole of the last segment and nothing of the next
+  for (const part of [0, 3]) t.is(await age(`?_HLS_msn=1&_HLS_part=${part}`), 'max-age=2');
+  advance(4.6);
+  t.is(await age('?_HLS_msn=1&_HLS_part=4'), 'max-age=7', 'part 0 of the next segment is meant');
+  advance(5.1);
+  t.is(await age('?_HLS_msn=1&_HLS_part=4'), 'max-age=2');
+});
+
 test('without directives, the first complete segment is waited for: players start with one', async (t) => {
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 6 } }, 30);
   advance(0.6);
@@ -291,6 +312,46 @@ test('a hinted part that its segment ended without: 404', async (t) => {
   const changed = videoTrack({ config: AVC_HIGH });
   for (const packet of videoPackets(changed, { from: 3.5, to: 3.6, gop: 5 })) output.write(packet);
   t.is((await held).statusCode, 404);
+});
+
+const HINT = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g;
+
+test('behind what is likely to be the last part of a segment, the hint is at the next segment', async (t) => {
+  const { get, advance, children } = await live(t);
+  advance(4);
+  const [audio = '', video = ''] = await children();
+  const held = [video, audio].map(async (url) => {
+    const [hint = ''] = uris((await get(url)).body, HINT);
+    t.regex(hint, /^part_\d_2_0_/);
+    return await get(sibling(url, hint));
+  });
+  await turns();
+  advance(4.6);
+  for (const { statusCode, rawPayload } of await Promise.all(held)) {
+    t.is(statusCode, 200);
+    t.true(parseFragment(rawPayload).duration > 0);
+  }
+  t.regex((await get(video)).body, /part_0_2_0_.*INDEPENDENT=YES/);
+});
+
+test('a segment that goes on though its end was due: 404 for who waits for the next one, until that is hinted at again', async (t) => {
+  const { get, advance, children, output } = await live(t);
+  advance(4);
+  const url = (await children())[1] as string;
+  const [hint = ''] = uris((await get(url)).body, HINT);
+  const held = get(sibling(url, hint));
+  await turns();
+  for (const packet of videoPackets(VIDEO, { from: 4, to: 4.5, gop: 1000 })) output.write(packet);
+  t.is((await held).statusCode, 404);
+  const { body } = await get(url);
+  t.regex(body, /part_0_1_4_/);
+  t.deepEqual(
+    uris(body, HINT).map((name) => name.slice(0, 9)),
+    ['part_0_1_'],
+  );
+  t.is((await get(sibling(url, hint))).statusCode, 404);
+  for (const packet of videoPackets(VIDEO, { from: 4.5, to: 5.1, gop: 135 })) output.write(packet);
+  t.is((await get(sibling(url, hint))).statusCode, 200);
 });
 
 test('when the stream ends for good, those who wait get 404, and so does everyone after', async (t) => {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { WebSocket, WebSocketServer } from 'ws';
+import { CLIENT } from '../../../support/access.ts';
 import { createLogger } from '../../../../src/log.ts';
 import { SignallingConnection } from '../../../../src/webrtc/signalling/connection.ts';
 
@@ -17,7 +18,8 @@ test('a player that asks and never reads is cut off', async (t) => {
     origin: 'ws://x',
     app: 'app',
     stream: 'stream',
-    client: '127.0.0.1',
+    url: 'ws://x:3333/app/stream?direction=send',
+    client: CLIENT,
     query: new URLSearchParams('direction=send'),
   };
   new SignallingConnection({ socket, request, entrance: undefined, log: createLogger('silent') });

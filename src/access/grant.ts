@@ -1,0 +1,36 @@
+import type { Verdict } from './guard.ts';
+
+/** Longest step of the clock that is waited for: it may be set meanwhile, and timers know no much longer ones. */
+const MAX_STEP_MS = 3_600_000;
+const EXPIRED = 'its time is over';
+
+/** What guards said of one session, from being let in until it ends. */
+export class Grant {
+  /** When the session ends at the latest, in milliseconds since the epoch; undefined: never. */
+  readonly until: number | undefined;
+  readonly #verdicts: readonly Verdict[];
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  constructor(verdicts: readonly Verdict[]) {
+    this.#verdicts = verdicts;
+    const ends = verdicts.flatMap(({ until }) => until ?? []);
+    this.until = ends.length > 0 ? Math.min(...ends) : undefined;
+  }
+
+  /** Has a session closed when its time is over. @param close ends the session, which calls `end` in turn */
+  limit(close: (reason: string) => void): void {
+    if (this.#ended || this.until === undefined) return;
+    const left = this.until - Date.now();
+    if (left <= 0) return close(EXPIRED);
+    this.#timer = setTimeout(() => this.limit(close), Math.min(left, MAX_STEP_MS)).unref();
+  }
+
+  /** The session has ended, or never began. Idempotent. */
+  end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    for (const { end } of this.#verdicts) end?.(reason);
+  }
+}

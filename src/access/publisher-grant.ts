@@ -1,0 +1,91 @@
+import type { ApplicationConfig } from '../config/model.ts';
+import type { Application, PublishOptions } from '../core/application.ts';
+import type { Source } from '../core/source.ts';
+import type { InputStream } from '../core/stream.ts';
+import type { VirtualHost } from '../core/vhost.ts';
+import type { Grant } from './grant.ts';
+import type { IncomingProtocol } from './request.ts';
+
+/** Gives input streams their names, each once in the whole cluster. */
+export interface Names {
+  publish(
+    application: Application,
+    name: string,
+    source: Source,
+    options: Omit<PublishOptions, 'continuity'> & { readonly silence: 'continue' },
+  ): Promise<InputStream>;
+}
+
+export type ProviderConfig<P extends IncomingProtocol> = NonNullable<ApplicationConfig['providers'][P]>;
+
+export interface PublisherGrantOptions<P extends IncomingProtocol> {
+  readonly vhost: VirtualHost;
+  readonly app: string;
+  readonly stream: string;
+  readonly config: ProviderConfig<P>;
+  readonly grant: Grant;
+  readonly names: Names;
+  readonly onRefused: (error: unknown) => void;
+}
+
+/** A publisher that is let in. It ends with `end`, or with the stream that it publishes. */
+export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
+  readonly vhost: VirtualHost;
+  /** Names that it publishes under: others than it asked for, where a guard said so. */
+  readonly app: string;
+  readonly stream: string;
+  readonly config: ProviderConfig<P>;
+  readonly #grant: Grant;
+  readonly #options: PublisherGrantOptions<P>;
+  #isRefused = false;
+
+  constructor(options: PublisherGrantOptions<P>) {
+    this.#options = options;
+    this.vhost = options.vhost;
+    this.app = options.app;
+    this.stream = options.stream;
+    this.config = options.config;
+    this.#grant = options.grant;
+  }
+
+  /**
+   * Takes the name of the stream, which other nodes may be asked for. The stream is closed when the publisher's time is over.
+   * @throws streamExists, streamNameUnconfirmed, tooManyConnections, tooManyApplications, nodeDraining, applicationNotFound;
+   * then the publisher is refused
+   */
+  async publish(source: Source, { isPassthrough = false } = {}): Promise<InputStream> {
+    const { names } = this.#options;
+    try {
+      const options = { ...publishOptions(this.config), silence: 'continue', isPassthrough } as const;
+      const input = await names.publish(this.vhost.demandApplication(this.app), this.stream, source, options);
+      input.once('close', (reason) => this.end(reason));
+      if (input.closed) this.end('the stream has ended');
+      this.#grant.limit((reason) => input.close(reason));
+      return input;
+    } catch (error) {
+      this.refuse(error);
+      throw error;
+    }
+  }
+
+  /** It cannot publish after all: what is an error of the table is logged, once, like any other refusal. */
+  refuse(error: unknown): void {
+    if (this.#isRefused) return;
+    this.#isRefused = true;
+    this.#options.onRefused(error);
+    this.end((error as Error).message);
+  }
+
+  /** The publisher leaves, or never published. Idempotent. */
+  end(reason: string): void {
+    this.#grant.end(reason);
+  }
+}
+
+/** How the name of a stream is taken. */
+export function publishOptions(
+  config: ProviderConfig<IncomingProtocol>,
+): Pick<PublishOptions, 'replace' | 'maxConnections'> {
+  const replace = 'blockDuplicateStreamName' in config && !config.blockDuplicateStreamName;
+  return { replace, maxConnections: config.maxConnection };
+}

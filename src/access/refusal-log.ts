@@ -1,0 +1,78 @@
+import { hostInUrl } from '../config/values.ts';
+import type { Logger } from '../log.ts';
+import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
+
+/** Who is refused, as far as it is known. */
+export type Refused = Pick<AccessRequest, 'direction' | 'protocol'> & {
+  readonly address: string;
+  readonly port?: number;
+  /** What it asked for; undefined where that cannot be read. */
+  readonly asked?: string;
+};
+
+/** For so long a refusal is not logged again, but counted. */
+const WINDOW_MS = 60_000;
+/** Lines within that time, of one address and of all; of no more addresses anything is remembered. */
+const MAX_LINES_OF_ONE = 5;
+const MAX_LINES = 200;
+
+interface Entry {
+  /** What was logged. */
+  readonly lines: Set<string>;
+  /** Refusals that were not. */
+  more: number;
+}
+
+/** Logs who is refused and why: each address once for a reason, and then how many more there were, once a minute. */
+export class RefusalLog {
+  readonly #log: Logger;
+  readonly #entries = new Map<string, Entry>();
+  #lines = 0;
+  #others = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  add(refused: Refused, reason: string): void {
+    const { direction, protocol, address, port, asked } = refused;
+    const line = `${PROTOCOL_NAMES[protocol]} ${direction === 'incoming' ? 'publisher' : 'viewer'} refused: ${reason}`;
+    const entry = this.#entries.get(address) ?? { lines: new Set<string>(), more: 0 };
+    const isKnown = entry.lines.has(`${line} ${asked}`) || entry.lines.size >= MAX_LINES_OF_ONE;
+    this.#timer ??= setTimeout(() => this.#turn(), WINDOW_MS).unref();
+    if (isKnown) {
+      entry.more++;
+      return;
+    }
+    if (this.#lines >= MAX_LINES || (entry.lines.size === 0 && this.#entries.size >= MAX_LINES)) {
+      this.#others++;
+      return;
+    }
+    this.#lines++;
+    this.#entries.set(address, entry);
+    entry.lines.add(`${line} ${asked}`);
+    this.#log.warn({ remote: port === undefined ? address : `${hostInUrl(address)}:${port}`, asked }, line);
+  }
+
+  /** Logs what was counted. Idempotent. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#turn();
+  }
+
+  /** Who was refused again stays known, and is counted on. */
+  #turn(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#lines = 0;
+    for (const [remote, entry] of this.#entries) {
+      if (entry.more === 0) this.#entries.delete(remote);
+      else this.#log.warn({ remote, count: entry.more }, 'more clients of this address were refused');
+      entry.more = 0;
+    }
+    if (this.#others > 0) this.#log.warn({ count: this.#others }, 'clients of other addresses were refused');
+    this.#others = 0;
+    if (this.#entries.size > 0) this.#timer = setTimeout(() => this.#turn(), WINDOW_MS).unref();
+  }
+}

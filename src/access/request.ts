@@ -1,0 +1,80 @@
+import type { ApplicationConfig } from '../config/model.ts';
+
+/** Who asks. */
+export interface Client {
+  /** Of the connection: a proxy's where one forwards HTTP, the client's own behind PROXY protocol. */
+  readonly address: string;
+  readonly port: number;
+  /** The client's own, as far as proxies that are believed tell it. */
+  readonly realAddress: string;
+  readonly userAgent?: string | undefined;
+  /** Port of this server that was asked. */
+  readonly localPort: number;
+}
+
+/** Names that a client asks for, and that a guard may replace. */
+export interface Target {
+  /** Without port. */
+  readonly hostName: string;
+  readonly app: string;
+  readonly stream: string;
+  readonly playlist?: string | undefined;
+}
+
+/** What a client asks for, whatever protocol it speaks. */
+export interface AccessRequest extends Target {
+  readonly direction: 'incoming' | 'outgoing';
+  /** As `Enables` of access control names it, in lower case (facts/03-access-control.md). */
+  readonly protocol: IncomingProtocol | OutgoingProtocol;
+  /** A virtual host by its own name, where the client or the configuration gives that: looked for before `hostName`. */
+  readonly vhostName?: string;
+  readonly query: URLSearchParams;
+  /** As asked, with an explicit port: what is signed, and what a control server is told. */
+  readonly url: string;
+  readonly client: Client;
+  /** Aborted when the client goes away. */
+  readonly signal?: AbortSignal;
+}
+
+export type IncomingProtocol = 'rtmp' | 'srt' | 'webrtc' | 'mpegts';
+export type OutgoingProtocol = 'webrtc' | 'llhls' | 'hlsv3' | 'thumbnail' | 'srt' | 'ovt';
+
+export interface PublishRequest<P extends IncomingProtocol = IncomingProtocol> extends AccessRequest {
+  readonly direction: 'incoming';
+  readonly protocol: P;
+}
+
+export interface PlayRequest extends AccessRequest {
+  readonly direction: 'outgoing';
+  readonly protocol: OutgoingProtocol;
+}
+
+/** As operators know them. */
+export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>> = {
+  rtmp: 'RTMP',
+  srt: 'SRT',
+  webrtc: 'WebRTC',
+  mpegts: 'MPEG-TS',
+  llhls: 'LL-HLS',
+  hlsv3: 'HLS',
+  thumbnail: 'thumbnail',
+  ovt: 'OVT',
+};
+
+/** What an application says of a publisher; undefined when it is off. */
+export function publisherConfig(
+  { publishers }: ApplicationConfig,
+  protocol: OutgoingProtocol,
+): { readonly maxConnection: number } | undefined {
+  return publishers[protocol === 'hlsv3' ? 'hls' : protocol];
+}
+
+const AUTHORITY = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)/i;
+const HAS_PORT = /:\d+$/;
+
+/** A URL with the port that it was asked at, where it names none. */
+export function withPort(url: string, port: number): string {
+  return url.replace(AUTHORITY, (whole, scheme: string, authority: string) =>
+    HAS_PORT.test(authority) ? whole : `${scheme}${authority.replace(/:$/, '')}:${port}`,
+  );
+}

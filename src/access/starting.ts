@@ -1,0 +1,115 @@
+import type { Application } from '../core/application.ts';
+import type { Registry } from '../core/registry.ts';
+import { kilnError } from '../errors.ts';
+import type { PlayRequest } from './request.ts';
+
+/** What other nodes are about to put out. */
+export interface StartingElsewhere {
+  /** Whether an output stream is to come of an input that another node has, as far as this node has heard. */
+  isStarting(application: Application, name: string): boolean;
+  /** Where another node has an output stream, as far as this node has heard. */
+  known(application: Application, name: string): object | undefined;
+  /** Tells that either may be another. Returns its undo. */
+  listen(listener: (name: { readonly vhost: string; readonly app: string }) => void): () => void;
+}
+
+/** How long a viewer waits. */
+const HOLD_MS = 10_000;
+/** How many wait, in all and of one address: what is asked for may be asked for by many at once. */
+const MAX_WAITING = 10_000;
+const MAX_WAITING_OF_ONE = 256;
+
+/** One viewer who waits. */
+interface Waiter {
+  readonly application: Application;
+  readonly name: string;
+  readonly settle: (isThere: boolean) => void;
+}
+
+/** Holds viewers of output streams that are to come, until they have come. */
+export class Starting {
+  readonly #elsewhere: StartingElsewhere;
+  readonly #waiters = new Set<Waiter>();
+  readonly #waitingOf = new Map<string, number>();
+  readonly #undo: readonly (() => void)[];
+
+  constructor(registry: Registry, elsewhere: StartingElsewhere) {
+    this.#elsewhere = elsewhere;
+    const onOutput = (_output: unknown, application: Application): void => this.#look(application);
+    const onStarting = (application: Application): void => this.#look(application);
+    registry.on('output', onOutput).on('starting', onStarting);
+    this.#undo = [
+      () => registry.off('output', onOutput).off('starting', onStarting),
+      elsewhere.listen(({ vhost, app }) => {
+        const application = registry.vhosts.get(vhost)?.applications.get(app);
+        if (application !== undefined) this.#look(application);
+      }),
+    ];
+  }
+
+  /** How many viewers wait. */
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Waits for an output stream that was not found.
+   * @returns whether it is worth looking for it again; false at once where it is not to come
+   * @throws tooManyWaiting, clientGone
+   */
+  wait(application: Application, name: string, { signal, client }: PlayRequest): Promise<boolean> | boolean {
+    if (this.#isThere(application, name)) return true;
+    if (!this.#isStarting(application, name)) return false;
+    const address = client.realAddress;
+    const ofOne = this.#waitingOf.get(address) ?? 0;
+    if (this.#waiters.size >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw kilnError('tooManyWaiting');
+    if (signal?.aborted === true) throw kilnError('clientGone');
+    this.#waitingOf.set(address, ofOne + 1);
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        clearTimeout(late);
+        signal?.removeEventListener('abort', onGone);
+        this.#waiters.delete(waiter);
+        const left = (this.#waitingOf.get(address) ?? 1) - 1;
+        if (left === 0) this.#waitingOf.delete(address);
+        else this.#waitingOf.set(address, left);
+      };
+      const settle = (isThere: boolean): void => {
+        leave();
+        resolve(isThere);
+      };
+      const onGone = (): void => {
+        leave();
+        reject(kilnError('clientGone'));
+      };
+      const late = setTimeout(settle, HOLD_MS, false).unref();
+      const waiter = { application, name, settle };
+      this.#waiters.add(waiter);
+      signal?.addEventListener('abort', onGone, { once: true });
+    });
+  }
+
+  /** Sends everybody away. Idempotent. */
+  close(): void {
+    for (const undo of this.#undo) undo();
+    for (const { settle } of [...this.#waiters]) settle(false);
+  }
+
+  #look(changed: Application): void {
+    for (const { application, name, settle } of [...this.#waiters]) {
+      if (application !== changed) continue;
+      const isThere = this.#isThere(application, name);
+      if (isThere || !this.#isStarting(application, name)) settle(isThere);
+    }
+  }
+
+  #isThere(application: Application, name: string): boolean {
+    const output = application.output(name);
+    return output === undefined ? this.#elsewhere.known(application, name) !== undefined : output.tracks.length > 0;
+  }
+
+  #isStarting(application: Application, name: string): boolean {
+    if (application.closed) return false;
+    return application.isStarting(name) || this.#elsewhere.isStarting(application, name);
+  }
+}

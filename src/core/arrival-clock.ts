@@ -1,0 +1,132 @@
+import type { Packet } from './packet.ts';
+import { toSeconds } from './timebase.ts';
+import { isMedia } from './track.ts';
+
+/** A packet may arrive this much earlier than the offset tells before the offset follows: labels are to be steady. */
+const EARLIER_MS = 20;
+/** When every packet arrives more than this too late, for this long, the offset follows at once. */
+const LATE_MS = 300;
+const LATE_FOR_MS = 1500;
+/** When every packet arrives more than this too late in a whole window, the source's clock is slow, and the offset follows. */
+const DRIFT_MS = 30;
+const DRIFT_WINDOW_MS = 10_000;
+/** A source that begins with a burst, or catches up after a slow start, is waited for until it has gained nothing for so long. */
+const SETTLED_MS = 100;
+/** But only while the stream is this young. */
+const SETTLING_MS = 1000;
+/** Steps of a track's decoding time beyond these are jumps, or pauses, and no frames that follow each other. */
+const BACK_SECONDS = 1;
+const FORWARD_SECONDS = 10;
+/** Tracks of one timeline are no further apart. */
+const APART_MS = 4000;
+/** Pictures are reordered by no more. A timestamp that says otherwise is wrong. */
+const MAX_REORDERING_SECONDS = 2;
+
+/** Where a track is. */
+interface Place {
+  /** Decoding time of its newest packet, in seconds. */
+  last: number;
+  /** The timeline that it is on. */
+  epoch: number;
+}
+
+/**
+ * Tells when the media of an input stream arrived: the wall clock that a media time belongs to is that of the packets
+ * which were delayed the least. A source that was held up and catches up does not move it; one that stays late, or whose
+ * clock is slower than this machine's, does after a while, and one that is early does at once.
+ */
+export class ArrivalClock {
+  /** Of the wall clock from media time, in milliseconds. */
+  #offset = Infinity;
+  readonly #places = new Map<number, Place>();
+  /** Changes when the timestamps of the source jump. */
+  #epoch = 0;
+  #startedAt = -Infinity;
+  /** When the offset last became smaller. */
+  #gainedAt = -Infinity;
+  /** Since when every packet has been late, and the offset of the least late. */
+  #lateSince: number | undefined;
+  #leastLate = Infinity;
+  /** The same of all packets in the window for drift. */
+  #windowStart = 0;
+  #leastInWindow = Infinity;
+
+  /** Milliseconds since the epoch at a media time, in seconds; Infinity as long as nothing has arrived. */
+  at(media: number): number {
+    return this.#offset + media * 1000;
+  }
+
+  /** Milliseconds after which the start of the stream is likely to be over, so that its times will stay as they are. */
+  settlesIn(now = Date.now()): number {
+    if (now - this.#startedAt > SETTLING_MS) return 0;
+    return Math.min(SETTLED_MS, Math.max(0, this.#gainedAt + SETTLED_MS - now));
+  }
+
+  /** Takes note of a packet that arrives. @param now milliseconds since the epoch */
+  note({ track, dts, pts }: Packet, now = Date.now()): void {
+    if (!isMedia(track)) return;
+    const decoded = toSeconds(dts, track.timebase);
+    const reordered = track.type === 'video' ? toSeconds(pts - dts, track.timebase) : 0;
+    const shown = reordered > 0 && reordered <= MAX_REORDERING_SECONDS ? decoded + reordered : decoded;
+    const offset = now - shown * 1000;
+    if (!this.#isOnTimeline(track.id, decoded, offset)) return;
+    if (this.#startedAt === -Infinity) this.#startedAt = now;
+    if (offset < this.#offset - EARLIER_MS) {
+      this.#gainedAt = now;
+      this.#set(offset, now);
+    }
+    this.#noteLateness(offset, now);
+    this.#noteDrift(offset, now);
+  }
+
+  /** Whether a packet's time is of the timeline that the newest jump began. */
+  #isOnTimeline(id: number, decoded: number, offset: number): boolean {
+    const place = this.#places.get(id);
+    if (place === undefined) {
+      this.#places.set(id, { last: decoded, epoch: this.#epoch });
+      return true;
+    }
+    const step = decoded - place.last;
+    place.last = decoded;
+    const isNear = Math.abs(offset - this.#offset) < APART_MS;
+    if (step <= -BACK_SECONDS || (step > FORWARD_SECONDS && !isNear)) {
+      if (place.epoch === this.#epoch) this.#jump();
+      place.epoch = this.#epoch;
+    } else if (isNear) {
+      place.epoch = this.#epoch;
+    }
+    return place.epoch === this.#epoch;
+  }
+
+  #jump(): void {
+    this.#epoch++;
+    this.#offset = Infinity;
+  }
+
+  #noteLateness(offset: number, now: number): void {
+    if (offset <= this.#offset + LATE_MS) {
+      this.#lateSince = undefined;
+      this.#leastLate = Infinity;
+      return;
+    }
+    this.#lateSince ??= now;
+    if (offset < this.#leastLate) this.#leastLate = offset;
+    if (now - this.#lateSince >= LATE_FOR_MS) this.#set(this.#leastLate, now);
+  }
+
+  #noteDrift(offset: number, now: number): void {
+    if (offset < this.#leastInWindow) this.#leastInWindow = offset;
+    if (now - this.#windowStart < DRIFT_WINDOW_MS) return;
+    if (this.#leastInWindow > this.#offset + DRIFT_MS) this.#set(this.#leastInWindow, now);
+    this.#windowStart = now;
+    this.#leastInWindow = Infinity;
+  }
+
+  #set(offset: number, now: number): void {
+    this.#offset = offset;
+    this.#lateSince = undefined;
+    this.#leastLate = Infinity;
+    this.#windowStart = now;
+    this.#leastInWindow = Infinity;
+  }
+}

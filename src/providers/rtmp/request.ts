@@ -1,0 +1,51 @@
+import { withPort, type PublishRequest } from '../../access/request.ts';
+import type { ErrorCode } from '../../errors.ts';
+import type { Peer } from '../../protocols/tcp.ts';
+import { streamName, type PublishAddress } from './address.ts';
+
+/** What a client said when it connected. */
+export interface RtmpClient {
+  readonly peer: Peer;
+  readonly address: PublishAddress;
+  readonly tcUrl: string;
+  readonly flashVer: string;
+}
+
+/** What is kept of a URL, in characters. */
+const MAX_URL = 4096;
+const MAX_VERSION = 255;
+
+/**
+ * What a client asks for. One that names no host asks for the address that it called.
+ * @param key as `publish` brings it; undefined before that
+ */
+export function requestOf(
+  { peer, address, tcUrl, flashVer }: RtmpClient,
+  key: string | undefined,
+): PublishRequest<'rtmp'> {
+  const { host, app } = address;
+  const base = tcUrl === '' ? `rtmp://${peer.localAddress}/${app}` : tcUrl.slice(0, MAX_URL);
+  const mark = key?.indexOf('?') ?? -1;
+  return {
+    direction: 'incoming',
+    protocol: 'rtmp',
+    hostName: host === '' ? peer.localAddress : host,
+    app,
+    stream: key === undefined ? '' : streamName(key, address),
+    query: new URLSearchParams(mark < 0 ? '' : key?.slice(mark)),
+    url: withPort(key ? `${base.replace(/\/$/, '')}/${key.slice(0, MAX_URL)}` : base, peer.localPort),
+    client: {
+      address: peer.remoteAddress,
+      port: peer.remotePort,
+      realAddress: peer.remoteAddress,
+      userAgent: flashVer === '' ? undefined : flashVer.slice(0, MAX_VERSION),
+      localPort: peer.localPort,
+    },
+  };
+}
+
+/** The code of the status that a publisher gets who is refused. */
+export function refusalStatus(code: ErrorCode): 'NetStream.Publish.BadName' | 'NetStream.Publish.Failed' {
+  const isBadName = code === 'streamExists' || code === 'streamNameInvalid';
+  return isBadName ? 'NetStream.Publish.BadName' : 'NetStream.Publish.Failed';
+}

@@ -1,0 +1,240 @@
+import { setImmediate } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
+import {
+  ConflictError,
+  place,
+  StorageError,
+  UnavailableError,
+  type Cluster,
+  type Json,
+  type NodeRow,
+  type Owner,
+} from '#cluster';
+import type { Application } from '../core/application.ts';
+import { KilnError, kilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import type { OtherNodes } from '../origins/other-nodes.ts';
+import { definePeerCall } from '../origins/peer-call.ts';
+import type { PeerCalls } from '../origins/peer-calls.ts';
+import { TASKS, type TaskDefinition, type TaskName } from './definition.ts';
+import { isStreamKind, TaskEnd, type PlacedKind, type TaskEndCause } from './kind.ts';
+import { TaskExistsError, type TaskCreation, type Tasks } from './tasks.ts';
+
+/** Longer than the creation itself may take. */
+const CARRIED_MS = 10_000;
+const ATTEMPTS = 2;
+
+const Name = Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String(), id: Type.String() });
+const Order = Type.Object({
+  name: Name,
+  spec: Type.Unknown(),
+  persistent: Type.Boolean(),
+  withinMs: Type.Number({ minimum: 0, maximum: 3_600_000 }),
+});
+/** What became of an order, beside the errors of the table; null: it has started. */
+const Outcome = Type.Union([
+  Type.Null(),
+  Type.Object({ end: Type.Object({ reason: Type.String(), message: Type.String() }) }),
+  Type.Object({ exists: Type.String() }),
+  Type.Object({ failure: Type.Unknown() }),
+]);
+type Outcome = Static<typeof Outcome>;
+/** Begins a task on the node that is called. */
+const CREATE = definePeerCall('tasks/create', Order, Outcome);
+/** What the tasks of a kind in an application, that the node which is called runs, say of themselves: by id. */
+const REPORTS = definePeerCall(
+  'tasks/reports',
+  Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String() }),
+  Type.Object({ reports: Type.Record(Type.String(), Type.Unknown()) }),
+);
+
+export interface ClusterTasksOptions {
+  readonly cluster: Cluster;
+  readonly tasks: Tasks;
+  readonly others: OtherNodes;
+  readonly calls: PeerCalls;
+  readonly log: Logger;
+}
+
+/** A task as it is anywhere in the cluster. */
+export interface TaskRow {
+  readonly name: TaskName;
+  readonly definition: TaskDefinition;
+  /**
+   * `waiting`: nobody runs it, as when its stream is nowhere, or it is about to be tried again. `unknown`: the node that
+   * has it does not answer.
+   */
+  readonly state: 'running' | 'waiting' | 'unknown';
+  /** What the task says of itself while it runs. */
+  readonly report: Json | undefined;
+}
+
+/** Calls about tasks, which any node takes: they come to the node that has the task, or is to have it. */
+export class ClusterTasks {
+  readonly #options: ClusterTasksOptions;
+  readonly #log: Logger;
+
+  constructor(options: ClusterTasksOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ module: 'tasks' });
+    options.calls.answer(CREATE, (order) => this.#answerCreate(order));
+    options.calls.answer(REPORTS, ({ kind, vhost, app }) => ({
+      reports: Object.fromEntries(options.tasks.reports(kind, vhost, app)),
+    }));
+  }
+
+  /**
+   * Creates a task. One that follows a stream is defined, and begins where that is; others are begun on a node that has
+   * little to do, and defined when they have started.
+   * @throws TaskExistsError; clusterUnavailable, changeUnknown, storageFailed, ownerUnreachable, ownerSilent,
+   * nodeDraining; what `createHere` of the chosen node throws
+   */
+  async create(name: TaskName, spec: Json, creation: TaskCreation): Promise<void> {
+    const { tasks } = this.#options;
+    const kind = tasks.kind(name.kind);
+    if (kind === undefined) throw new Error(`there is no kind of tasks ${name.kind}`);
+    if (isStreamKind(kind)) return await this.#attempt(() => tasks.define(name, spec, creation));
+    await this.#place(kind, name, spec, creation);
+  }
+
+  /**
+   * Begins a task on this node.
+   * @throws TaskExistsError, TaskEnd when it was ended or did not start in time, clusterUnavailable, changeUnknown,
+   * storageFailed, what it failed for
+   */
+  async createHere(name: TaskName, spec: Json, creation: TaskCreation): Promise<void> {
+    await this.#attempt(() => this.#options.tasks.createHere(name, spec, creation));
+  }
+
+  /**
+   * Deletes a task, wherever it runs.
+   * @returns false when there is none
+   * @throws clusterUnavailable, changeUnknown, storageFailed
+   */
+  async remove(name: TaskName): Promise<boolean> {
+    return await this.#attempt(() => this.#options.tasks.remove(name));
+  }
+
+  /** The tasks of a kind in an application, by id, as they are now: nodes that run some are asked all at once. */
+  async list(kind: string, application: Application): Promise<TaskRow[]> {
+    const { cluster, tasks } = this.#options;
+    await Promise.all([cluster.config.sync(), cluster.ownerOf(TASKS)]);
+    // who watches is told in the turn after this node has heard
+    await setImmediate();
+    const found = tasks.definitions.in(kind, application).flatMap((name) => {
+      const definition = tasks.definitions.get(name);
+      return definition === undefined ? [] : [{ name, definition, owner: tasks.owner(name) }];
+    });
+    const owners = found.flatMap(({ owner }) => owner ?? []);
+    const reports = await this.#reports(kind, application, owners);
+    const rows = found.map(({ name, definition, owner }): TaskRow => {
+      const told = owner === undefined ? new Map<string, Json>() : reports.get(owner.incarnation);
+      const report = told?.get(name.id);
+      const state = told === undefined ? 'unknown' : report === undefined ? 'waiting' : 'running';
+      return { name, definition, state, report: report ?? undefined };
+    });
+    return rows.sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
+  }
+
+  /** By incarnation of the node; without those that do not answer. */
+  async #reports(kind: string, { vhost: { name: vhost }, name: app }: Application, owners: readonly Owner[]) {
+    const { cluster, tasks, others } = this.#options;
+    const nodes = new Map(owners.map((owner) => [owner.incarnation, owner]));
+    const answers = new Map([[cluster.self.incarnation, tasks.reports(kind, vhost, app)]]);
+    nodes.delete(cluster.self.incarnation);
+    await Promise.all(
+      [...nodes.values()].map(async (node) => {
+        const { answer } = await others.askOne(node, REPORTS, { kind, vhost, app });
+        if (answer !== undefined)
+          answers.set(node.incarnation, new Map(Object.entries(answer.reports as Record<string, Json>)));
+      }),
+    );
+    return answers;
+  }
+
+  async #place(kind: PlacedKind, name: TaskName, spec: Json, creation: TaskCreation): Promise<void> {
+    const { cluster } = this.#options;
+    let nodes = cluster.nodes();
+    let isUnreachable = false;
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const node = place(nodes);
+      if (node === undefined) break;
+      const outcome = await this.#createOn(node, kind, name, spec, creation);
+      if (outcome === 'created') return;
+      nodes = nodes.filter(({ id }) => id !== node.id);
+      // a node of another version is no reason to give up earlier
+      if (outcome === 'unknown') attempt--;
+      else isUnreachable = true;
+    }
+    throw kilnError(isUnreachable ? 'ownerUnreachable' : 'nodeDraining');
+  }
+
+  async #createOn(
+    node: NodeRow,
+    kind: PlacedKind,
+    name: TaskName,
+    spec: Json,
+    creation: TaskCreation,
+  ): Promise<'created' | 'unreachable' | 'unknown'> {
+    const { cluster, calls } = this.#options;
+    if (node.id === cluster.self.id) {
+      await this.createHere(name, spec, creation);
+      return 'created';
+    }
+    const { persistent, withinMs } = creation;
+    let outcome: Outcome;
+    try {
+      outcome = await calls.call(node, CREATE, { name, spec, persistent, withinMs }, withinMs + CARRIED_MS);
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      if (error.code === 'callUnknown') return 'unknown';
+      if (error.code !== 'ownerUnreachable') throw error;
+      const reason = error.cause instanceof Error ? error.cause.message : error.message;
+      this.#log.warn({ ...name, node: node.id, reason }, 'the node that was to run a task cannot be reached');
+      return 'unreachable';
+    }
+    if (outcome !== null) throw failureOf(kind, outcome);
+    return 'created';
+  }
+
+  async #answerCreate({ name, spec, persistent, withinMs }: Static<typeof Order>): Promise<Outcome> {
+    const kind = this.#options.tasks.kind(name.kind);
+    // what this version does not know, another node may
+    if (kind === undefined || isStreamKind(kind)) throw kilnError('callUnknown');
+    try {
+      // who orders it may know an application that this node is yet to hear of
+      await this.#options.cluster.config.sync();
+      await this.createHere(name, spec as Json, { persistent, withinMs });
+      return null;
+    } catch (error) {
+      return outcomeOf(kind, error);
+    }
+  }
+
+  /** @throws what a client is told where the store does not answer as it should */
+  async #attempt<T>(step: () => Promise<T>): Promise<T> {
+    try {
+      return await step();
+    } catch (error) {
+      if (error instanceof UnavailableError) throw kilnError(error.mayBeDone ? 'changeUnknown' : 'clusterUnavailable');
+      if (error instanceof ConflictError) throw kilnError('clusterUnavailable');
+      if (error instanceof StorageError) throw kilnError('storageFailed');
+      throw error;
+    }
+  }
+}
+
+/** @throws errors of the table, and what is a fault and no failure that others are told of */
+function outcomeOf(kind: PlacedKind, error: unknown): Outcome {
+  if (error instanceof TaskExistsError) return { exists: error.message };
+  if (error instanceof TaskEnd) return { end: { reason: error.reason, message: error.message } };
+  const failure = error instanceof KilnError ? undefined : kind.writeFailure(error);
+  if (failure === undefined) throw error;
+  return { failure };
+}
+
+function failureOf(kind: PlacedKind, outcome: NonNullable<Outcome>): Error {
+  if ('exists' in outcome) return new TaskExistsError(outcome.exists);
+  if ('end' in outcome) return new TaskEnd(outcome.end.reason as TaskEndCause, outcome.end.message);
+  return kind.readFailure(outcome.failure as Json);
+}

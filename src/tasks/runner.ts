@@ -1,0 +1,364 @@
+import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
+import type { Application } from '../core/application.ts';
+import { BackOff } from '../core/back-off.ts';
+import type { Registry } from '../core/registry.ts';
+import type { OutputStream } from '../core/stream.ts';
+import { KilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { ToldLease } from '../origins/told-lease.ts';
+import { isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
+import type { TaskDefinitions } from './definitions.ts';
+import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
+import { pause } from './pause.ts';
+import { liveOutput } from './live-output.ts';
+import { isNewer, newest, readProgress, type Progress } from './progress.ts';
+
+const LONGEST_PAUSE_MS = 5000;
+/** A run that has lasted so long did not fail for what it began with. */
+const LASTING_MS = 10_000;
+/** After progress could not be written down. */
+const SAVE_AGAIN_MS = 2000;
+/** How often a node that is alone writes down progress: there is no other that inherits it. */
+const ALONE_MS = 5000;
+
+export interface TaskRunnerOptions {
+  readonly kind: TaskKind;
+  readonly name: TaskName;
+  readonly definition: TaskDefinition;
+  readonly definitions: TaskDefinitions;
+  readonly registry: Registry;
+  readonly cluster: Pick<Cluster, 'nodes'>;
+  readonly lease: Lease;
+  /** There is no definition yet: it becomes one when the task has started. */
+  readonly isNew: boolean;
+  /** What an earlier owner on this node could not write down. */
+  readonly unsaved: Progress | undefined;
+  readonly log: Logger;
+}
+
+/**
+ * Runs a task on this node, which has its lease: again when it failed or was changed, until it is over, its stream is
+ * not here any more, or it is somebody else's.
+ */
+export class TaskRunner {
+  /** Resolves when the lease is given back. Never rejects. */
+  readonly over: Promise<void>;
+  /** Resolves when the task works; rejects with what a new one failed for. */
+  readonly started: Promise<void>;
+  readonly #options: TaskRunnerOptions;
+  readonly #lease: ToldLease;
+  readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
+  readonly #start = Promise.withResolvers<void>();
+  #definition: TaskDefinition;
+  #isNew: boolean;
+  #isUseful = false;
+  /** There is nothing more to do but to delete the definition. */
+  #isOver = false;
+  #progress: Progress | undefined;
+  #step = 0;
+  /** Why it ends. */
+  #end: TaskEnd | undefined;
+  #run = new AbortController();
+  #rest = new AbortController();
+  /** Its stream is not here, and its progress is not written down yet. */
+  #isLeaving = false;
+  #isRunning = false;
+  #report: (() => Json) | undefined;
+  #checkpoint: NodeJS.Timeout | undefined;
+
+  constructor(options: TaskRunnerOptions) {
+    const { lease, definition, isNew, unsaved, log } = options;
+    this.#options = options;
+    this.#definition = definition;
+    this.#isNew = isNew;
+    this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, unsaved);
+    this.#lease = new ToldLease(lease, { kept: () => (this.#progress ?? null) as Json }, log);
+    this.started = this.#start.promise;
+    this.started.catch(() => undefined);
+    const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
+    if (lease.signal.aborted) onLost();
+    lease.signal.addEventListener('abort', onLost, { once: true });
+    this.over = this.#hold().catch((error: unknown) =>
+      log.error({ ...options.name, err: error }, 'a task ended by a fault'),
+    );
+  }
+
+  /** It has no definition yet. */
+  get isNew(): boolean {
+    return this.#isNew;
+  }
+
+  /** False as long as this node could do nothing for the task, as when there is no room for its application. */
+  get isUseful(): boolean {
+    return this.#isUseful;
+  }
+
+  /** Progress of a task that follows a stream which its definition does not have; undefined when it has everything. */
+  get unsaved(): Progress | undefined {
+    const { kind, definitions, name } = this.#options;
+    const definition = definitions.get(name);
+    if (!isStreamKind(kind) || this.#progress === undefined || definition === undefined) return undefined;
+    const isKnown = (definition.uid ?? '') !== this.#uid || !isNewer(this.#progress, definition.progress);
+    return isKnown ? undefined : this.#progress;
+  }
+
+  /** It is running at the moment, and neither waiting to be tried again nor about to leave. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** How the task says that it goes; undefined when it says nothing. */
+  get report(): Json | undefined {
+    return this.#report?.();
+  }
+
+  /** It is defined now, or differently: another spec begins a new run. */
+  define(definition: TaskDefinition): void {
+    const before = this.#definition;
+    this.#definition = definition;
+    this.#isNew = false;
+    if (isSameTask(before, definition)) return;
+    // another task under the same id has nothing to do with this one
+    if ((before.uid ?? '') !== (definition.uid ?? '')) void this.stop(new TaskEnd('removed', 'the task was made anew'));
+    else this.#run.abort(new TaskEnd('changed', 'the task was changed'));
+    this.#rest.abort();
+  }
+
+  /** Its stream may be back, or the store. */
+  look(): void {
+    if (this.#isLeaving) this.#rest.abort();
+  }
+
+  /** Ends it here, at once. Resolves when it has ended. */
+  stop(end: TaskEnd): Promise<void> {
+    this.#end ??= end;
+    this.#run.abort(this.#end);
+    this.#rest.abort();
+    return this.over;
+  }
+
+  async #hold(): Promise<void> {
+    // who makes this sees it before it can end
+    await Promise.resolve();
+    try {
+      while (this.#end === undefined) await this.#turn();
+    } finally {
+      this.#start.reject(this.#end ?? new TaskEnd('removed', 'the task has ended'));
+      this.#sign();
+      clearTimeout(this.#checkpoint);
+      await this.#saveOrTell();
+      await this.#lease.release();
+    }
+  }
+
+  /** One run, and what follows of how it ended. */
+  async #turn(): Promise<void> {
+    const since = performance.now();
+    try {
+      this.#isOver ||= await this.#runOnce();
+      if (this.#isOver) await this.#finish();
+    } catch (error) {
+      if (this.#end !== undefined) return;
+      if (this.#isNew) {
+        this.#start.reject(error);
+        this.#end = new TaskEnd('removed', 'the task could not be started');
+        return;
+      }
+      const { log, name } = this.#options;
+      log.warn({ ...name, ...reasonOf(error) }, 'a task failed: it is tried again');
+      if (performance.now() - since > LASTING_MS) this.#backOff.reset();
+      await this.#pause(this.#backOff.next());
+    }
+  }
+
+  /** @throws UnavailableError and the like, when it is to be tried again */
+  async #finish(): Promise<void> {
+    const { definitions, name } = this.#options;
+    if (this.#end === undefined && !this.#isNew) await definitions.remove(name);
+    this.#end ??= new TaskEnd('removed', 'the task is over');
+  }
+
+  /** @returns whether the task is over for good */
+  async #runOnce(): Promise<boolean> {
+    const { kind, name, definitions, registry } = this.#options;
+    const definition = this.#definition;
+    if (!this.#isNew && definitions.isLeftOver(name, definition)) return true;
+    // after a change, the loop begins anew with a signal of its own
+    this.#run = new AbortController();
+    if (isStreamKind(kind)) {
+      const stream = kind.follows(definition.spec);
+      const output = stream === undefined ? undefined : liveOutput(registry, name, stream);
+      if (output !== undefined)
+        return await this.#runBeside(output.application, output.output, definition, kind.run.bind(kind));
+      await this.#leave();
+      return false;
+    }
+    const application = this.#application();
+    if (application === undefined) {
+      this.#end = new TaskEnd('handedOver', 'this node does not have its application');
+      return false;
+    }
+    return await this.#runIn(application, definition, (task) => kind.run(task));
+  }
+
+  async #runBeside(
+    application: Application,
+    output: OutputStream,
+    definition: TaskDefinition,
+    run: (task: StreamTask) => Promise<void>,
+  ): Promise<boolean> {
+    const { signal } = this.#run;
+    const stop = this.#run;
+    const onGone = (): void => stop.abort(endOf(application));
+    output.once('close', onGone);
+    try {
+      return await this.#runIn(application, definition, (task) => run(Object.assign(task, { output })));
+    } finally {
+      output.off('close', onGone);
+      if (signal.aborted && (signal.reason as TaskEnd).reason === 'streamGone') this.#backOff.reset();
+    }
+  }
+
+  async #runIn(
+    application: Application,
+    definition: TaskDefinition,
+    run: (task: Task) => Promise<void>,
+  ): Promise<boolean> {
+    this.#begin();
+    const stop = this.#run;
+    const { signal } = stop;
+    const onClose = (): void => stop.abort(endOf(application));
+    application.once('close', onClose);
+    this.#isRunning = true;
+    try {
+      await run(this.#task(definition, application, signal));
+      if (!signal.aborted) return true;
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      application.off('close', onClose);
+      this.#report = undefined;
+      this.#isRunning = false;
+    }
+    const end = signal.reason as TaskEnd;
+    return end.reason === 'applicationClosed' && (this.#isNew || !definition.persistent);
+  }
+
+  /** Nobody has the task until its stream is somewhere again: its definition has its progress until then. */
+  async #leave(): Promise<void> {
+    const { log, name } = this.#options;
+    this.#sign();
+    try {
+      await this.#save();
+      this.#isUseful = true;
+      if (!this.#isHere) this.#end ??= new TaskEnd('streamGone', 'its stream is not on this node');
+    } catch (error) {
+      // it goes on here when the stream is back before the store is
+      log.debug({ ...name, ...reasonOf(error) }, 'the progress of a task cannot be written down: it is tried again');
+      this.#isLeaving = true;
+      await this.#pause(SAVE_AGAIN_MS);
+      this.#isLeaving = false;
+    }
+  }
+
+  /** Others see by the fence of what is written down that this owner has left nothing behind. */
+  #sign(): void {
+    const { lease, kind } = this.#options;
+    if (isStreamKind(kind) && this.#progress?.fence !== lease.fence) this.#keep(this.#progress?.value ?? null);
+  }
+
+  #begin(): void {
+    const { log, name, lease } = this.#options;
+    if (!this.#isUseful && !this.#isNew) log.info({ ...name, fence: lease.fence }, 'this node runs a task');
+    this.#isUseful = true;
+  }
+
+  #task({ spec, persistent }: TaskDefinition, application: Application, signal: AbortSignal): Task {
+    const { name, lease } = this.#options;
+    const isNew = this.#isNew;
+    return {
+      name,
+      spec,
+      persistent,
+      application,
+      isNew,
+      signal,
+      progress: this.#progress?.value ?? undefined,
+      get fence() {
+        return lease.fence;
+      },
+      get valid() {
+        return lease.valid && !signal.aborted;
+      },
+      keep: (value) => this.#keep(value),
+      started: () => this.#start.resolve(),
+      show: (report) => {
+        this.#report = report;
+      },
+    };
+  }
+
+  #keep(value: Json): void {
+    const { lease, kind, cluster } = this.#options;
+    this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value };
+    this.#lease.keep();
+    if (this.#checkpoint !== undefined || !isStreamKind(kind) || cluster.nodes().length > 1) return;
+    this.#checkpoint = setTimeout(() => {
+      this.#checkpoint = undefined;
+      void this.#saveOrTell();
+    }, ALONE_MS).unref();
+  }
+
+  /** @throws UnavailableError, StorageError, ConflictError */
+  async #save(): Promise<void> {
+    const { definitions, name } = this.#options;
+    const { unsaved } = this;
+    if (unsaved !== undefined) await definitions.save(name, unsaved);
+  }
+
+  async #saveOrTell(): Promise<void> {
+    const { log, name } = this.#options;
+    await this.#save().catch((error: unknown) =>
+      log.debug({ ...name, ...reasonOf(error) }, 'the progress of a task could not be written down'),
+    );
+  }
+
+  async #pause(forMs: number): Promise<void> {
+    if (this.#end !== undefined) return;
+    this.#rest = new AbortController();
+    await pause(forMs, this.#rest.signal);
+  }
+
+  get #uid(): string {
+    return this.#definition.uid ?? '';
+  }
+
+  /** Whether its stream is on this node. */
+  get #isHere(): boolean {
+    const { kind, registry, name } = this.#options;
+    const stream = isStreamKind(kind) ? kind.follows(this.#definition.spec) : undefined;
+    return stream !== undefined && liveOutput(registry, name, stream) !== undefined;
+  }
+
+  #application(): Application | undefined {
+    const { registry, name } = this.#options;
+    try {
+      return registry.vhosts.get(name.vhost)?.demandApplication(name.app);
+    } catch (error) {
+      if (error instanceof KilnError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** A stream that ends with its application does not come back as long as that is closed. */
+function endOf({ closed }: Application): TaskEnd {
+  return closed
+    ? new TaskEnd('applicationClosed', 'the application was closed')
+    : new TaskEnd('streamGone', 'its stream has ended');
+}
+
+/** What a client would be told needs no stack. */
+function reasonOf(error: unknown): object {
+  return error instanceof KilnError || error instanceof UnavailableError ? { reason: error.message } : { err: error };
+}

@@ -1,0 +1,270 @@
+import { UnavailableError, type Cluster, type Owner } from '#cluster';
+import { BackOff } from '../core/back-off.ts';
+import type { Registry } from '../core/registry.ts';
+import { KilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
+import type { TaskDefinitions } from './definitions.ts';
+import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
+import { liveOutput } from './live-output.ts';
+import type { Progress } from './progress.ts';
+import { heirs, ranked } from './rank.ts';
+import { TaskRunner } from './runner.ts';
+import type { Turns } from './turns.ts';
+
+/** How much later than the one before it each node of the ranking claims a task that nobody has. */
+const STEP_MS = 300;
+/** After a claim that could not be made. */
+const AGAIN_MS = 1000;
+/** The longest pause after claims that could not be made use of. */
+const LONGEST_PAUSE_MS = 30_000;
+/** Who was only cut off from the store has newer progress, and so long to come back with it. */
+const RESCUE_MS = 5000;
+/** How long the store keeps progress for the next owner. */
+const KEPT_MS = 3_600_000;
+
+export interface TaskSlotOptions {
+  readonly cluster: Cluster;
+  readonly registry: Registry;
+  readonly definitions: TaskDefinitions;
+  readonly kind: TaskKind;
+  /** Of the claims that a node makes of itself. */
+  readonly turns: Turns;
+  readonly log: Logger;
+  /** Hears after each look whether a change of nodes or of the store matters, and which stream the task follows. */
+  readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
+  /** Hears that there is nothing to decide about any more. */
+  readonly onEmpty: () => void;
+}
+
+/** One task as this node sees it: whether anybody has it, and whether this node is to take it or to give it up. */
+export class TaskSlot {
+  readonly name: TaskName;
+  readonly #options: TaskSlotOptions;
+  readonly #key: string;
+  #owner: Owner | undefined;
+  #runner: TaskRunner | undefined;
+  #claiming = false;
+  /** Since when nobody has it, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
+  #vacantSince: number | undefined;
+  #notBefore = 0;
+  /** After a claim that this node could not make use of, others have a try. */
+  readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
+  /** Fence of an owner that went, perhaps without writing down the task's progress. */
+  #goneFence: number | undefined;
+  /** Progress that this node could not write down when it gave the task up. */
+  #unsaved: Progress | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(name: TaskName, options: TaskSlotOptions) {
+    this.name = name;
+    this.#options = options;
+    this.#key = taskKey(name);
+  }
+
+  /** Ends when what this node runs of it has ended. */
+  get over(): Promise<void> | undefined {
+    return this.#runner?.over;
+  }
+
+  /** Who has it, as far as this node has heard. */
+  get owner(): Owner | undefined {
+    return this.#owner;
+  }
+
+  get runner(): TaskRunner | undefined {
+    return this.#runner;
+  }
+
+  /** Somebody has it now, or nobody. */
+  setOwner(owner: Owner | undefined): void {
+    const before = this.#owner;
+    this.#owner = owner;
+    if (owner !== undefined) this.#succeeded(owner);
+    else if (before !== undefined) this.#goneFence = before.fence;
+    this.consider();
+  }
+
+  /** Looks at everything anew. */
+  consider(): void {
+    if (this.#closed) return;
+    const { definitions, kind } = this.#options;
+    const definition = definitions.get(this.name);
+    if (this.#runner !== undefined) this.#review(this.#runner, definition);
+    else if (definition !== undefined && this.#owner === undefined) this.#aspire(definition);
+    else this.#rest(definition);
+    const isIdle = this.#vacantSince === undefined && this.#runner === undefined;
+    const stream = definition !== undefined && isStreamKind(kind) ? kind.follows(definition.spec) : undefined;
+    this.#options.onLook(this, !isIdle, stream);
+    if (definition === undefined && this.#owner === undefined && this.#runner === undefined && !this.#claiming)
+      this.#options.onEmpty();
+  }
+
+  /**
+   * Begins a task here that is not defined yet.
+   * @returns undefined when somebody has it
+   * @throws UnavailableError
+   */
+  async begin(definition: TaskDefinition): Promise<TaskRunner | undefined> {
+    if (this.#claiming) return undefined;
+    this.#claiming = true;
+    try {
+      // what was deleted is about to end
+      const isDeleted = this.#options.definitions.get(this.name) === undefined;
+      if (this.#runner?.isNew === false && isDeleted) await this.#runner.over;
+      return this.#runner === undefined ? await this.#claim(definition, true) : undefined;
+    } finally {
+      this.#claiming = false;
+      this.consider();
+    }
+  }
+
+  /** What was before the owner does not count any more, but for what this node itself goes on with. */
+  #succeeded({ incarnation, fence }: Owner): void {
+    this.#goneFence = undefined;
+    if (incarnation === this.#options.cluster.self.incarnation) return;
+    if (this.#unsaved !== undefined && this.#unsaved.fence < fence) this.#unsaved = undefined;
+  }
+
+  /** Gives up what this node has of it. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#runner?.stop(new TaskEnd('handedOver', 'the node stops'));
+  }
+
+  /** What becomes of a task that runs here. */
+  #review(runner: TaskRunner, definition: TaskDefinition | undefined): void {
+    if (definition !== undefined) runner.define(definition);
+    else if (!runner.isNew) void runner.stop(new TaskEnd('removed', 'the task was deleted'));
+    if (definition === undefined) return;
+    const { cluster, kind } = this.#options;
+    if (isStreamKind(kind)) runner.look();
+    else if (cluster.draining && heirs({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0)
+      void runner.stop(new TaskEnd('handedOver', 'the node is drained'));
+  }
+
+  /** Nobody has it: this node claims it when its turn has come. */
+  #aspire(definition: TaskDefinition): void {
+    clearTimeout(this.#timer);
+    if (!this.#isWanted(definition)) return this.#rest(definition);
+    const now = performance.now();
+    this.#vacantSince ??= now;
+    const delay = this.#delay(definition);
+    if (delay === undefined || this.#claiming) return;
+    const due = Math.max(this.#vacantSince + delay, this.#notBefore);
+    if (due > now) this.#again(due - now);
+    else void this.#take();
+  }
+
+  #rest(definition: TaskDefinition | undefined): void {
+    clearTimeout(this.#timer);
+    this.#vacantSince = undefined;
+    if (definition === undefined) this.#unsaved = undefined;
+  }
+
+  #again(inMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.consider(), inMs).unref();
+  }
+
+  /** Whether there is anything to do for somebody. A task whose stream is nowhere waits, and is nobody's. */
+  #isWanted(definition: TaskDefinition): boolean {
+    const { kind, definitions } = this.#options;
+    if (!isStreamKind(kind) || definitions.isLeftOver(this.name, definition) || this.#isStreamHere(definition))
+      return true;
+    return this.#unsaved !== undefined || this.#isProgressDue(definition);
+  }
+
+  /** An owner that died has left progress with its claim, where it does not last. */
+  #isProgressDue({ progress }: TaskDefinition): boolean {
+    return this.#goneFence !== undefined && (progress?.fence ?? 0) < this.#goneFence;
+  }
+
+  #isStreamHere(definition: TaskDefinition): boolean {
+    const { kind, registry } = this.#options;
+    const stream = isStreamKind(kind) ? kind.follows(definition.spec) : undefined;
+    return stream !== undefined && liveOutput(registry, this.name, stream) !== undefined;
+  }
+
+  /** How long it may be vacant before this node claims it, in milliseconds; undefined when this node is not to. */
+  #delay(definition: TaskDefinition): number | undefined {
+    const { cluster, kind, definitions } = this.#options;
+    if (cluster.state === 'degraded') return undefined;
+    if (isStreamKind(kind) && (this.#unsaved !== undefined || this.#isStreamHere(definition))) return 0;
+    const isLeftOver = definitions.isLeftOver(this.name, definition);
+    if (!isStreamKind(kind) && !isLeftOver && !this.#hasApplication) return undefined;
+    const rank = ranked(this.#key, cluster.nodes()).indexOf(cluster.self.id);
+    if (rank < 0) return undefined;
+    return rank * STEP_MS + (isStreamKind(kind) && !isLeftOver ? RESCUE_MS : 0);
+  }
+
+  /** Claims it when not too many others are being claimed. */
+  async #take(): Promise<void> {
+    const { definitions, turns } = this.#options;
+    this.#claiming = true;
+    try {
+      await turns.take(async () => {
+        const definition = definitions.get(this.name);
+        const isFree = !this.#closed && this.#owner === undefined;
+        if (isFree && definition !== undefined && this.#isWanted(definition)) await this.#claim(definition, false);
+      });
+    } catch (error) {
+      this.#fault(error);
+    } finally {
+      this.#claiming = false;
+    }
+    // whoever has it may be gone again before this node hears of it
+    if (this.#runner === undefined) this.#notBefore = Math.max(this.#notBefore, performance.now() + AGAIN_MS);
+    this.consider();
+  }
+
+  async #claim(definition: TaskDefinition, isNew: boolean): Promise<TaskRunner | undefined> {
+    const { cluster, definitions } = this.#options;
+    const claim = await cluster.claim(this.#key, null, { silence: 'stop', keepMs: KEPT_MS });
+    if ('owner' in claim) return undefined;
+    const { lease } = claim;
+    // who deletes the definition looks for claims afterwards: one of both finds what the other did
+    if (!isNew) await cluster.config.sync();
+    const present = definitions.get(this.name);
+    if (this.#closed || (present === undefined) !== isNew) {
+      void lease.release();
+      return undefined;
+    }
+    const options = { ...this.#options, name: this.name, definition: present ?? definition };
+    const runner = new TaskRunner({ ...options, lease, isNew, unsaved: this.#unsaved });
+    this.#runner = runner;
+    this.#unsaved = undefined;
+    this.#goneFence = undefined;
+    void runner.over.then(() => this.#left(runner));
+    return runner;
+  }
+
+  #left(runner: TaskRunner): void {
+    this.#runner = undefined;
+    this.#vacantSince = undefined;
+    this.#unsaved = runner.unsaved;
+    if (this.#unsaved !== undefined) this.#notBefore = performance.now() + AGAIN_MS;
+    if (runner.isUseful) this.#backOff.reset();
+    else this.#notBefore = performance.now() + STEP_MS + this.#backOff.next();
+    // the claims that are known here still tell of this one
+    this.consider();
+  }
+
+  #fault(error: unknown): void {
+    const { log } = this.#options;
+    if (error instanceof UnavailableError)
+      log.debug({ ...this.name, reason: error.message }, 'a task cannot be claimed');
+    else log.error({ ...this.name, err: error }, 'a task cannot be claimed');
+  }
+
+  get #hasApplication(): boolean {
+    try {
+      return this.#options.registry.vhosts.get(this.name.vhost)?.demandConfig(this.name.app) !== undefined;
+    } catch (error) {
+      if (error instanceof KilnError) return false;
+      throw error;
+    }
+  }
+}

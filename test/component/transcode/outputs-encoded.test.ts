@@ -1,0 +1,220 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mock } from 'node:test';
+import test, { type ExecutionContext } from 'ava';
+import type { Packet } from '../../../src/core/packet.ts';
+import { Registry, type Alert } from '../../../src/core/registry.ts';
+import type { InputStream, OutputStream } from '../../../src/core/stream.ts';
+import type { Track } from '../../../src/core/track.ts';
+import { createLogger } from '../../../src/log.ts';
+import { CodecInventory } from '../../../src/transcode/codecs.ts';
+import { attachOutputs } from '../../../src/transcode/outputs.ts';
+import { until } from '../../support/until.ts';
+import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
+import { makeClip, secondsOf } from '../../unit/transcode/sources.ts';
+
+const clip = makeClip({ width: 160, height: 90, seconds: 2 });
+/** Of the clip: its sound begins in front of its picture. */
+const START_SECONDS = 1024 / 48_000;
+const log = createLogger('silent');
+
+const PASSED = { name: 'source', bypass: true };
+const SMALL = { name: 'small', codec: 'h264', width: 80, height: 48, bitrate: 100_000 };
+const OPUS = { name: 'opus', codec: 'opus', bitrate: 64_000 };
+const profile = (videos: object[], audios: object[] = []) => ({
+  name: 'p',
+  outputStreamName: 'o',
+  encodes: { videos, audios },
+});
+
+/** A live input with this output profile, before its tracks are known. */
+function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv = process.env) {
+  const registry = new Registry();
+  const announced: OutputStream[] = [];
+  const alerts: Alert[] = [];
+  const sink = new Sink();
+  const inventory = new CodecInventory({ log, env });
+  registry.on('input', (input, application) => attachOutputs(input, application, { log, inventory, folder: '.' }));
+  registry.on('output', (output) => {
+    announced.push(output);
+    output.read(sink);
+  });
+  registry.on('alert', (alert) => alerts.push(alert));
+  const applications = [
+    { name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile: [outputProfile] } },
+  ];
+  registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications }), true);
+  const application = registry.vhost('default').application('app');
+  const input = application.publish('live', RTMP, { replace: true, maxConnections: 0 });
+  t.teardown(() => input.close('the test is over'));
+  return {
+    input,
+    announced,
+    alerts,
+    /** What a publisher got that reads the output from its announcement on. */
+    sink,
+    /** The output stream, announced or not. */
+    output: () => application.outputs.get('o') as OutputStream,
+    /** What came of a track. */
+    of: (name: string) => sink.packets.filter(({ track }) => track.name === name),
+  };
+}
+
+/** Feeds some seconds of the clip, all at once. */
+async function feed(input: InputStream, seconds: number): Promise<Packet[]> {
+  const source = await clip;
+  input.setTracks([source.video, source.audio]);
+  const packets = source.packets.filter((packet) => secondsOf(packet) < seconds + START_SECONDS);
+  for (const packet of packets) input.write(packet);
+  return packets;
+}
+
+const named = (tracks: readonly Track[]) => tracks.map(({ name, encoder }) => [name, encoder?.status]);
+
+/** An ffmpeg that tells what it can do, and then does nothing. */
+async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-stuck-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'ffmpeg');
+  await writeFile(file, '#!/bin/sh\ncase "$*" in *pipe:0*) exec sleep 60;; *) exec ffmpeg "$@";; esac\n');
+  await chmod(file, 0o755);
+  return { ...process.env, KILN_FFMPEG: file };
+}
+
+test.serial(
+  'an output is held back until its encoders have told their formats; then all of it is there, from the first key frame',
+  async (t) => {
+    // however long they take
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { input, announced, output, of } = open(t, profile([PASSED, SMALL], [OPUS]));
+    const fed = await feed(input, 2);
+    t.deepEqual(announced, []);
+    t.deepEqual(named(output().tracks), []);
+    t.deepEqual(named(output().awaited), [
+      ['source', undefined],
+      ['small', undefined],
+      ['opus', undefined],
+    ]);
+    await until('it is announced', () => announced.length > 0);
+    t.deepEqual(named(output().tracks), [
+      ['source', undefined],
+      ['small', 'Ready'],
+      ['opus', 'Ready'],
+    ]);
+    t.deepEqual(output().awaited, []);
+    t.deepEqual(
+      of('source').map(({ data }) => data),
+      fed.filter(({ track }) => track.type === 'video').map(({ data }) => data),
+    );
+    await until('what is encoded comes', () => of('small').length > 0 && of('opus').length > 0);
+    const [first] = of('small');
+    t.true(first?.key);
+    t.is(first?.pts, of('source')[0]?.pts);
+  },
+);
+
+test('an encoder that tells nothing holds up the others for some seconds and no longer', async (t) => {
+  const { input, announced, output, of, alerts } = open(t, profile([PASSED, SMALL]), await stuckFfmpeg(t));
+  const fed = await feed(input, 2);
+  await until('it is announced', () => announced.length > 0);
+  t.deepEqual(named(output().tracks), [['source', undefined]]);
+  t.deepEqual(named(output().awaited), [['small', undefined]], 'it may come yet');
+  t.is(of('source').length, fed.filter(({ track }) => track.type === 'video').length);
+  t.deepEqual(alerts, []);
+});
+
+test('what is held back is bounded', async (t) => {
+  const { input, announced, sink } = open(t, profile([PASSED, SMALL]), await stuckFfmpeg(t));
+  const first = (await feed(input, 0.01)).find(({ track }) => track.type === 'video') as Packet;
+  const data = Buffer.alloc(4 * 1024 * 1024);
+  let count = 0;
+  while (announced.length === 0 && count < 20) {
+    count++;
+    input.write({ ...first, dts: count * 3600, pts: count * 3600, key: false, data });
+  }
+  t.is(count, 8);
+  t.is(sink.packets.length, count + 1);
+});
+
+test('what is encoded of a sound is in the language that the sound is said to be in', async (t) => {
+  const { input, announced, output, alerts } = open(t, profile([PASSED], [OPUS]));
+  await feed(input, 1);
+  await until('both are there', () => announced.length > 0 && output().tracks.length === 2);
+  const [, before] = output().tracks;
+  t.is(before?.language, undefined);
+  input.setTracks(input.tracks.map((track) => (track.type === 'audio' ? { ...track, language: 'de' } : track)));
+  const [, opus] = output().tracks;
+  t.deepEqual(opus, { ...before, language: 'de' } as Track);
+  input.setTracks([...input.tracks]);
+  t.is(output().tracks[1], opus);
+  t.is(output().measured(1)?.configChangeCount, 0);
+  t.deepEqual(alerts, []);
+});
+
+test('an encode that is impossible has failed, which is told once, and the others go on', async (t) => {
+  const { input, announced, output, alerts } = open(
+    t,
+    profile([PASSED, SMALL, { ...SMALL, name: 'bad', codec: 'foo' }]),
+  );
+  await feed(input, 1);
+  await until('both are there', () => announced.length > 0 && output().tracks.length === 2);
+  t.deepEqual(named(output().tracks), [
+    ['source', undefined],
+    ['small', 'Ready'],
+  ]);
+  t.deepEqual(named(output().awaited), [['bad', 'Failed']]);
+  input.setTracks([...input.tracks]);
+  t.deepEqual(
+    alerts.map(({ code, stream, description }) => [code, stream, description]),
+    [['EGRESS_TRANSCODE_FAILED_ENCODING', 'live', 'bad of output profile p is not encoded: no codec is called foo']],
+  );
+});
+
+test('without an ffmpeg every encode has failed and the source is put out at once', async (t) => {
+  const { input, announced, output, alerts, of } = open(t, profile([PASSED, SMALL], [OPUS]), {
+    KILN_FFMPEG: '/bin/true',
+  });
+  const fed = await feed(input, 1);
+  await until('it is announced', () => announced.length > 0);
+  t.deepEqual(named(output().tracks), [['source', undefined]]);
+  t.deepEqual(named(output().awaited), [
+    ['small', 'Failed'],
+    ['opus', 'Failed'],
+  ]);
+  t.is(of('source').length, fed.filter(({ track }) => track.type === 'video').length);
+  t.deepEqual(
+    alerts.map(({ code }) => code),
+    ['EGRESS_TRANSCODE_FAILED_ENCODING', 'EGRESS_TRANSCODE_FAILED_ENCODING'],
+  );
+});
+
+test('what one failing encoder interrupts is told of together, and then which it is and why', async (t) => {
+  const large = { name: 'large', codec: 'vp8', width: 16_384, height: 8, bitrate: 50_000 };
+  const { input, announced, output, alerts } = open(t, profile([PASSED, SMALL, large], [OPUS]));
+  await feed(input, 2);
+  await until('it is announced', () => announced.length > 0);
+  const givenUp = () => alerts.filter(({ description }) => description.includes('is not encoded: '));
+  await until('it is given up', () => givenUp().length > 0);
+  await until('the others work', () => output().awaited.length === 1);
+  t.deepEqual(
+    givenUp().map(({ description }) => /^large of output profile p is not .* range \[1\.\.16383\]/.test(description)),
+    [true],
+  );
+  t.deepEqual(
+    output().tracks.map(({ name }) => name),
+    ['source', 'small', 'opus'],
+  );
+  const together =
+    'encoding is interrupted of small of output profile p, large of output profile p, opus of output profile p: ';
+  t.true(alerts[0]?.description.startsWith(together), alerts[0]?.description);
+});
+
+test('an output of nothing but what cannot be encoded is listed and has nothing to read', async (t) => {
+  const { input, output, sink } = open(t, profile([{ ...SMALL, codec: 'foo' }]));
+  await feed(input, 1);
+  t.deepEqual(named(output().tracks), []);
+  t.deepEqual(named(output().awaited), [['small', 'Failed']]);
+  t.deepEqual(sink.packets, []);
+});

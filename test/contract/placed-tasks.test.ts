@@ -1,0 +1,104 @@
+import test, { type ExecutionContext } from 'ava';
+import { TaskEnd } from '../../src/tasks/kind.ts';
+import { TaskExistsError } from '../../src/tasks/tasks.ts';
+import { openNode } from '../support/cluster.ts';
+import { CountingKind } from '../support/counting-task.ts';
+import { FakeFailure, FakeKind, fakeName, openTasks } from '../support/fake-task.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const KEPT = { persistent: true, withinMs: 10_000 };
+
+/** Nodes of which only those with room are given tasks. */
+async function open(t: ExecutionContext, redis: RedisServer, rooms: Readonly<Record<string, boolean>>) {
+  const nodes: Node[] = [];
+  for (const [id, hasRoom] of Object.entries(rooms)) {
+    const node = openTasks(await openNode(t, id, { url: redis.url }), new FakeKind());
+    t.teardown(() => node.tasks.close());
+    node.cluster.describe({ load: 0, full: !hasRoom, info: {} });
+    nodes.push(node);
+  }
+  await until('all know all', () =>
+    nodes.every(({ cluster }) => {
+      const known = cluster.nodes();
+      return known.length === nodes.length && known.every(({ id, full }) => full !== rooms[id]);
+    }),
+  );
+  return nodes as unknown as [Node, Node, Node];
+}
+
+type Node = ReturnType<typeof openTasks<FakeKind>>;
+
+test('a task that is created on one node runs on one that has room, and every node knows how it goes', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await open(t, redis, { a: false, b: true, c: false });
+  await a.everywhere.create(fakeName('one'), { does: 'wait' }, KEPT);
+  t.true(b.kind.running.has('one'));
+  await t.throwsAsync(c.everywhere.create(fakeName('one'), { does: 'wait' }, KEPT), { instanceOf: TaskExistsError });
+  const application = c.registry.vhost('default').application('app');
+  const rows = await c.everywhere.list('fake', application);
+  t.is(rows.length, 1);
+  t.like(rows[0], { name: fakeName('one'), state: 'running' });
+  t.true(await c.everywhere.remove(fakeName('one')));
+  t.is(b.kind.running.size, 0);
+  t.deepEqual(await a.everywhere.list('fake', application), []);
+});
+
+test('why a task could not be created on another node is told where it was asked for, and nothing of it is left', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await open(t, redis, { a: false, b: true });
+  const create = (does: string, options = KEPT) => a.everywhere.create(fakeName('one'), { does }, options);
+  const failure = await t.throwsAsync(create('fail'), { instanceOf: FakeFailure });
+  t.is(failure.message, 'elsewhere: it fails');
+  await t.throwsAsync(create('hang', { ...KEPT, withinMs: 50 }), { instanceOf: TaskEnd });
+  await t.throwsAsync(a.everywhere.create({ ...fakeName('one'), app: 'none' }, { does: 'wait' }, KEPT), {
+    instanceOf: TaskEnd,
+  });
+  for (const { tasks } of [a, b]) t.deepEqual([...tasks.definitions.names()], []);
+  t.deepEqual([...(await a.cluster.list('task'))], []);
+});
+
+test('a node that does not know a kind of tasks, or of calls, is passed over', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await open(t, redis, { a: false, b: true });
+  const strange = openTasks(await openNode(t, 'strange', { url: redis.url }), new CountingKind());
+  t.teardown(() => strange.tasks.close());
+  await openNode(t, 'old', { url: redis.url }).then((old) =>
+    old.serve(async () => ({ status: 404, headers: {}, body: Buffer.alloc(0) })),
+  );
+  await until('all are known', () => a.cluster.nodes().filter(({ full }) => !full).length === 3);
+  for (let n = 0; n < 10; n++) await a.everywhere.create(fakeName(`t${n}`), { does: 'wait' }, KEPT);
+  t.is(b.kind.running.size, 10);
+});
+
+test('the tasks of a node that does not answer are of unknown state until it is lost, and then run elsewhere', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await open(t, redis, { a: true, b: true });
+  await b.tasks.createHere(fakeName('one'), { does: 'wait' }, KEPT);
+  const application = a.registry.vhost('default').application('app');
+  const state = async () => (await a.everywhere.list('fake', application))[0]?.state;
+  await until('a knows it', async () => (await state()) === 'running');
+  b.cluster.serve(() => new Promise(() => {}));
+  t.is(await state(), 'unknown');
+  await b.tasks.close();
+  await until('it runs here', async () => a.kind.running.has('one') && (await state()) === 'running');
+});
+
+test('a task that is deleted while it is being created is there afterwards, and runs, or is not', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = await open(t, redis, { a: true, b: true });
+  for (let n = 0; n < 15; n++) {
+    const name = fakeName('one');
+    const [created] = await Promise.allSettled([
+      a.everywhere.create(name, { does: 'wait' }, KEPT),
+      b.everywhere.remove(name),
+      a.everywhere.remove(name),
+    ]);
+    t.is(created.status, 'fulfilled');
+    await Promise.all([a, b].map(({ cluster }) => cluster.config.sync()));
+    const isDefined = a.tasks.definitions.get(name) !== undefined;
+    t.is(b.tasks.definitions.get(name) !== undefined, isDefined);
+    t.is(a.kind.running.size + b.kind.running.size, isDefined ? 1 : 0);
+    t.is(await a.everywhere.remove(name), isDefined);
+  }
+});

@@ -1,0 +1,34 @@
+import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
+
+/** Somebody who asks. */
+export const CLIENT: Client = { address: '192.0.2.1', port: 40_000, realAddress: '192.0.2.1', localPort: 1935 };
+
+/** A publisher that brings `app/stream`. */
+export function publishRequest(more: Partial<PublishRequest> = {}): PublishRequest {
+  return {
+    direction: 'incoming',
+    protocol: 'rtmp',
+    hostName: 'live.example',
+    app: 'app',
+    stream: 'stream',
+    query: new URLSearchParams(),
+    url: 'rtmp://live.example:1935/app/stream',
+    client: CLIENT,
+    ...more,
+  };
+}
+
+/** A viewer of `app/stream`. */
+export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
+  return {
+    direction: 'outgoing',
+    protocol: 'webrtc',
+    hostName: 'live.example',
+    app: 'app',
+    stream: 'stream',
+    query: new URLSearchParams(),
+    url: 'ws://live.example:3333/app/stream',
+    client: CLIENT,
+    ...more,
+  };
+}
