@@ -138,7 +138,7 @@ async function takeLock(path: string): Promise<string> {
   for (const { lock } of past) {
     const [pid = '', start] = ((await readIfThere(lock)) ?? '').split(' ');
     if (/^\d+$/.test(pid) && start !== undefined && (await startOf(Number(pid))) === start) {
-      throw new StorageError(`process ${pid} uses it`);
+      throw new StorageError(`another Kiln server is running with this file (process ${pid})`);
     }
   }
   const next = Math.max(0, ...past.map(({ generation }) => generation)) + 1;
@@ -150,7 +150,7 @@ async function takeLock(path: string): Promise<string> {
     await link(own, lock);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new StorageError('another process took the lock at the same moment');
+    throw new StorageError('another Kiln server has started with this file at the same moment');
   } finally {
     await rm(own, { force: true });
   }

@@ -1,10 +1,8 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { hostInUrl } from './config/values.ts';
 import type { Logger } from './log.ts';
-
-const run = promisify(execFile);
+import { runProgram } from './run-program.ts';
 
 const RESTART_MS = { first: 500, most: 10_000 };
 /** One that ran this long was healthy: the next restart is quick again. */
@@ -17,10 +15,10 @@ const CLOCK =
   "drawtext=text='%{localtime\\:%T}.%{eif\\:mod(time(0)*1000\\,1000)\\:d\\:3}':font=monospace:fontsize=84" +
   ':fontcolor=white:x=(w-tw)/2:y=h*0.4-th/2:box=1:boxcolor=0x131110@0.85:boxborderw=28';
 
-/** Colour bars with the clock, and a marker that runs along the grey strip once every two seconds. */
+/** Colour bars, and a marker that runs along the grey strip once every two seconds. */
 const BARS =
   'smptehdbars=size=1280x720:rate=30[bars];color=0x131110:size=48x60:rate=30[marker];' +
-  `[bars][marker]overlay=x='298+mod(t\\,2)/2*(828-w)':y=420,${CLOCK}[out0]`;
+  `[bars][marker]overlay=x='298+mod(t\\,2)/2*(828-w)':y=420[out0]`;
 
 /** Where text cannot be drawn: the pattern with a counter of its own. */
 const PLAIN = 'testsrc2=size=1280x720:rate=30';
@@ -76,7 +74,9 @@ export interface Demo {
 
 /** Starts the publisher and keeps it running: one that dies is started again, with growing pauses. */
 export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPath, log }: DemoOptions): Promise<Demo> {
-  const picture = (await draws(ffmpegPath)) ? BARS : PLAIN;
+  const drawn = await draws(ffmpegPath);
+  // what is drawn in a source is drawn some frames ahead of its time, for sources are read ahead
+  const clock = drawn ? ['-vf', CLOCK] : [];
   const path = `:${rtmpPort}/${encodeURIComponent(app)}`;
   const url = `rtmp://${ownAddress(ip)}${path}/${encodeURIComponent(stream)}`;
   // What the server chooses the virtual host by; any letter stands for what a wildcard leaves open.
@@ -94,12 +94,13 @@ export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPa
       '-f',
       'lavfi',
       '-i',
-      picture,
+      drawn ? BARS : PLAIN,
       '-re',
       '-f',
       'lavfi',
       '-i',
       TONE,
+      ...clock,
       ...ENCODE,
       '-f',
       'flv',
@@ -122,9 +123,8 @@ function ownAddress(ip: readonly string[]): string {
 async function draws(ffmpegPath: string): Promise<boolean> {
   const input = `color=size=1280x720,${CLOCK}`;
   try {
-    await run(ffmpegPath, ['-v', 'error', '-f', 'lavfi', '-i', input, '-frames:v', '1', '-f', 'null', '-'], {
-      timeout: PROBE_TIMEOUT_MS,
-    });
+    const args = ['-v', 'error', '-f', 'lavfi', '-i', input, '-frames:v', '1', '-f', 'null', '-'];
+    await runProgram(ffmpegPath, args, { timeoutMs: PROBE_TIMEOUT_MS });
     return true;
   } catch {
     return false;
@@ -153,7 +153,7 @@ class Publisher {
   }
 
   #start(): void {
-    const child = spawn(this.#path, this.#args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(this.#path, this.#args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
     const startedAt = performance.now();
     let lastLine = '';
     createInterface({ input: child.stderr }).on('line', (line) => {

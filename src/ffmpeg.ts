@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { runProgram } from './run-program.ts';
 
-const run = promisify(execFile);
 const PROBE_TIMEOUT_MS = 10_000;
 
 export interface Ffmpeg {
@@ -51,10 +49,8 @@ async function staticPath(): Promise<string | undefined> {
 
 async function probe(path: string, searchPath = process.env.PATH): Promise<string | Error> {
   try {
-    const { stdout } = await run(path, ['-version'], {
-      timeout: PROBE_TIMEOUT_MS,
-      env: { ...process.env, PATH: searchPath },
-    });
+    const env = { ...process.env, PATH: searchPath };
+    const stdout = await runProgram(path, ['-version'], { timeoutMs: PROBE_TIMEOUT_MS, env });
     return /^ffmpeg version (\S+)/.exec(stdout)?.[1] ?? new Error(`${path} does not tell a version of ffmpeg`);
   } catch (error) {
     return error as Error;

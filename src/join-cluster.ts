@@ -48,11 +48,14 @@ function logStore(report: StoreReport, log: Logger): void {
   const { store, since } = report;
   if (report.reachable) {
     const seconds = (report.awayMs / 1000).toFixed(1);
-    return log.info({ redis: store, seconds: Number(seconds) }, `Redis at ${store} is back after ${seconds} s`);
+    return log.info(
+      { event: 'store.back', redis: store, seconds: Number(seconds) },
+      `Redis at ${store} is back after ${seconds} s`,
+    );
   }
   const { reason } = report;
   log.error(
-    { redis: store, since: since.toISOString(), reason },
+    { event: 'store.lost', redis: store, since: since.toISOString(), reason },
     `Redis at ${store} cannot be reached since ${since.toISOString()} (${reason}): this node goes on with what it has`,
   );
 }

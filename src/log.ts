@@ -1,25 +1,65 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
+import type { EventId } from './events.ts';
+import { textLine } from './log-text.ts';
 
 export type { Logger };
 
+declare module 'pino' {
+  namespace pino {
+    interface LogFnFields {
+      readonly event?: EventId;
+    }
+  }
+}
+
 /** Names of the levels, quietest last. */
-export const LOG_LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
+const LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
+const FORMATS = ['text', 'json'] as const;
+const STANDARD_ERROR = 2;
+
+/** One line of text for each event, or one of JSON with the same fields. */
+type LogFormat = (typeof FORMATS)[number];
 
 /**
- * The process's logger: JSON lines on standard error, or readable lines on a terminal.
- * @param level a pino level, or `silent`
+ * How to log: KILN_LOG_LEVEL, and KILN_LOG (text or json), which by default is text on a terminal.
+ * @throws Error naming a variable with a wrong value
  */
-export function createLogger(level: string): Logger {
-  if (process.stderr.isTTY) {
-    return pino({
+export function logSettings(env: NodeJS.ProcessEnv, isTerminal: boolean): { level: string; format: LogFormat } {
+  const level = oneOf('KILN_LOG_LEVEL', env.KILN_LOG_LEVEL || 'info', LEVELS);
+  const format = oneOf('KILN_LOG', env.KILN_LOG || (isTerminal ? 'text' : 'json'), FORMATS);
+  return { level, format };
+}
+
+function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((word) => word === value);
+  if (found === undefined) throw new Error(`${name}: "${value}" is not one of ${allowed.join(', ')}`);
+  return found;
+}
+
+/**
+ * The process's logger, on standard error.
+ * @param level a pino level, or `silent`
+ * @param look JSON unless given; `color` is for text on a terminal
+ */
+export function createLogger(level: string, look: { format?: LogFormat; color?: boolean } = {}): Logger {
+  const { format = 'json', color = false } = look;
+  const isText = format === 'text';
+  const destination = pino.destination({ dest: STANDARD_ERROR, sync: isText });
+  const lines = { write: (json: string) => void destination.write(textLine(json, color)) };
+  return jsonLogger(level, isText ? lines : destination);
+}
+
+/** Lines of JSON, with names of levels and times of ISO 8601. */
+export function jsonLogger(level: string, destination: DestinationStream): Logger {
+  return pino(
+    {
       level,
-      transport: {
-        target: 'pino-pretty',
-        options: { destination: 2, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' },
-      },
-    });
-  }
-  return pino({ level, base: undefined }, pino.destination({ dest: 2, sync: false }));
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  );
 }
 
 const INTERVAL_MS = 1000;

@@ -1,26 +1,13 @@
 import { dirname, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { StorageError } from '#cluster';
+import { readArguments, USAGE } from './command-line.ts';
 import { ConfigError, loadConfig } from './config/load.ts';
-import { startDemo } from './demo.ts';
+import { startDemo, type Demo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
-import { createLogger, LOG_LEVELS } from './log.ts';
-import { SrtError } from './protocols/srt/error.ts';
+import { createLogger, logSettings } from './log.ts';
 import { Server } from './server.ts';
+import { startFailure } from './start-failure.ts';
 import { summary, wantsColor } from './summary.ts';
 import { readVersion } from './version.ts';
-
-const USAGE = `Kiln, a live media server.
-
-  npm start -- [options]
-
-  --config FILE   Server.xml to run (default config/Server.xml)
-  --demo          also publish a built-in test pattern and print the page to open
-  --check         validate the configuration and exit
-  --version       print the version and exit
-  --help          print this and exit
-
-Environment: KILN_LOG_LEVEL (trace, debug, info, warn, error; default info), KILN_ACCESS_TOKEN, KILN_FFMPEG.`;
 
 /** Name of the stream that `--demo` publishes. */
 const DEMO_STREAM = 'demo';
@@ -31,25 +18,18 @@ const SAME_SIGNAL_MS = 500;
 /** A stop that takes longer than this ends anyway. */
 const STOP_DEADLINE_MS = 10_000;
 
-function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        config: { type: 'string', default: 'config/Server.xml' },
-        demo: { type: 'boolean', default: false },
-        check: { type: 'boolean', default: false },
-        version: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    }).values;
-  } catch (error) {
-    fail((error as Error).message);
-  }
-}
-
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(EXIT_USAGE);
+}
+
+/** Does what reads the user's wishes: when it throws, that is what the user has to know. */
+function ask<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    fail((error as Error).message);
+  }
 }
 
 function print(text: string): void {
@@ -65,7 +45,7 @@ async function load(file: string) {
   }
 }
 
-const options = readArguments();
+const options = ask(() => readArguments(process.argv.slice(2), process.env));
 if (options.help) {
   print(USAGE);
   process.exit(0);
@@ -75,15 +55,17 @@ if (options.version) {
   print(`Kiln ${version.version} (${version.gitVersion})`);
   process.exit(0);
 }
-const { config, warnings, generatedAccessToken } = await load(options.config);
+const { config, warnings, notes, generatedAccessToken } = await load(options.config);
 if (options.check) {
   for (const warning of warnings) print(`warning: ${warning}`);
-  print(`${options.config} is valid`);
+  print(`${options.config} is valid${counted(warnings.length)}`);
   process.exit(0);
 }
 
-const log = createLogger(readLogLevel());
+const { level, format } = ask(() => logSettings(process.env, process.stderr.isTTY));
+const log = createLogger(level, { format, color: wantsColor(process.stderr, process.env) });
 for (const warning of warnings) log.warn(warning);
+for (const note of notes) log.debug(note);
 
 const folder = dirname(options.config);
 const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
@@ -93,35 +75,33 @@ let lastSignal = -Infinity;
 /** Ends the wait for streams to leave. */
 const hurry = new AbortController();
 /** undefined while it starts. */
-let running: Server | undefined;
-const onReplaced = (): void => {
-  log.fatal('another process goes by the id of this node: this one ends');
-  void end(EXIT_FAILED);
-};
-const server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch(
-  (error: NodeJS.ErrnoException) => {
-    // What the system refuses, such as a port in use or a folder that cannot be written, needs no stack to be understood.
-    if (error.syscall !== undefined || error instanceof StorageError || error instanceof SrtError)
-      process.stderr.write(`Kiln could not start: ${error.message}\n`);
-    else log.fatal({ err: error }, 'could not start');
-    process.exit(EXIT_FAILED);
-  },
-);
-running = server;
-const demo = planned && { ...planned, publisher: await startDemo({ ...planned, log }) };
+let server: Server | undefined;
+let demo: Demo | undefined;
+process.on('SIGTERM', stop);
+process.on('SIGINT', stop);
+log.debug({ version: version.version, config: options.config }, 'starting');
+server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: unknown) => {
+  const failure = startFailure(error, config);
+  if (failure === undefined) log.fatal({ err: error }, 'could not start');
+  else process.stderr.write(`Kiln could not start: ${failure}\n`);
+  process.exit(EXIT_FAILED);
+});
+if (planned !== undefined) demo = await startDemo({ ...planned, log });
+phase = 'running';
+log.debug({ event: 'server.started' }, 'started');
 print(
   summary(config, server.addresses, {
     version: version.version,
     token: generatedAccessToken,
-    demo: demo && { app: demo.app, stream: demo.stream },
+    demo: planned,
     color: wantsColor(process.stdout, process.env),
   }),
 );
 
-function readLogLevel(): string {
-  const level = process.env.KILN_LOG_LEVEL || 'info';
-  if (!LOG_LEVELS.includes(level)) fail(`KILN_LOG_LEVEL: "${level}" is not one of ${LOG_LEVELS.join(', ')}`);
-  return level;
+/** `, 2 warnings` */
+function counted(count: number): string {
+  if (count === 0) return '';
+  return `, ${count} ${count === 1 ? 'warning' : 'warnings'}`;
 }
 
 /** What to publish the test pattern with: to the first application that takes RTMP. */
@@ -142,6 +122,11 @@ async function planDemo() {
   }
 }
 
+function onReplaced(): void {
+  log.fatal('another process uses the id of this node: this one ends');
+  void end(EXIT_FAILED);
+}
+
 /** A node of a cluster that is asked to (SIGTERM) drains first: others go on with what it has. */
 async function stop(signal: NodeJS.Signals): Promise<void> {
   const now = performance.now();
@@ -149,14 +134,19 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   lastSignal = now;
   if (phase === 'stopping') process.exit(EXIT_FAILED);
   if (phase === 'draining') return hurry.abort();
+  if (phase === 'starting') {
+    log.info({ event: 'server.stopping', signal }, 'stopped before the start was complete');
+    process.exit(0);
+  }
   phase = signal === 'SIGTERM' && config.cluster !== undefined ? 'draining' : 'stopping';
-  await demo?.publisher.close();
+  await demo?.close();
   if (phase === 'draining') {
-    log.info({ atMostMs: config.cluster?.node.drainTimeout }, 'draining, then stopping; a second signal stops now');
-    await server.drain(hurry.signal);
+    const atMostMs = config.cluster?.node.drainTimeout;
+    log.info({ event: 'server.draining', signal, atMostMs }, 'draining, then stopping; another signal stops now');
+    await server?.drain(hurry.signal);
     phase = 'stopping';
   }
-  log.info({ signal }, 'stopping; another signal stops at once');
+  log.info({ event: 'server.stopping', signal }, 'stopping; another signal stops at once');
   await end(0);
 }
 
@@ -164,12 +154,9 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
 async function end(code: number): Promise<void> {
   phase = 'stopping';
   setTimeout(() => {
-    log.error('the stop took too long');
+    log.error('stopping took too long: exiting without waiting for the rest');
     process.exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
-  await running?.close();
+  await server?.close();
   process.exit(code);
 }
-phase = 'running';
-process.on('SIGTERM', stop);
-process.on('SIGINT', stop);

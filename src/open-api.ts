@@ -67,6 +67,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
   const routes = apiRoutes({
     ...resources,
     owners,
+    log,
     others: isAlone ? undefined : others,
     config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
   });

@@ -16,6 +16,7 @@ import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
 import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
+import { logStreams } from './stream-log.ts';
 import { clientAddresses, type Addresses } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
@@ -111,6 +112,7 @@ export class Server {
     const { version, log, folder } = this.#options;
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
+    logStreams(registry, log);
     registry.on('input', (input, application) => {
       input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
       if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
@@ -119,7 +121,7 @@ export class Server {
       output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
     });
     registry.on('alert', ({ code, description, application, stream }) => {
-      log.error({ code, stream: `${application.internalName}/${stream}` }, description);
+      log.error({ event: 'alert.raised', code, stream: `${application.internalName}/${stream}` }, description);
     });
     for (const vhost of virtualHosts) {
       registry.createVhost(vhost, true);

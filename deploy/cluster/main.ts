@@ -5,6 +5,7 @@ import { hostInUrl } from '../../src/config/values.ts';
 import { startDemo, type Demo } from '../../src/demo.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { createLogger } from '../../src/log.ts';
+import { wantsColor } from '../../src/summary.ts';
 import { LocalCluster } from './cluster.ts';
 import { fixedPorts, freePorts } from './ports.ts';
 
@@ -103,7 +104,7 @@ async function publish(): Promise<Demo> {
     app: 'app',
     stream: 'demo',
     ffmpegPath: path,
-    log: createLogger('warn'),
+    log: createLogger('warn', { format: 'text', color: wantsColor(process.stderr, process.env) }),
   });
 }
 

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import { tellActions } from './actions.ts';
+import type { Logger } from '../log.ts';
 import { requireToken } from './auth.ts';
+import { logChanges } from './change-log.ts';
 import { answerCors } from './cors.ts';
 import { describeApi } from './description.ts';
 import { CONTENT_TYPE } from './envelope.ts';
@@ -23,11 +25,12 @@ export interface ApiOptions extends ResourceOptions {
     readonly etag: boolean;
   };
   readonly owners: StreamOwners;
+  readonly log: Logger;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
 export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
-  const { config, version, dynamic, owners } = options;
+  const { config, version, dynamic, owners, log } = options;
   const wrongCredentials = new WrongCredentials();
   return async (app) => {
     speakJson(app);
@@ -45,6 +48,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     requireHostName(app, config.hostNames);
     await requireToken(app, config.accessToken, wrongCredentials);
     tellActions(app);
+    logChanges(app, log.child({ module: 'api' }));
     if (config.etag) addEtags(app);
     readYourWrites(app, dynamic, options.directory);
 

@@ -17,6 +17,8 @@ export interface Annotations {
   readonly is?: string;
   /** Other keys accepted in JSON for this one. */
   readonly aliases?: readonly string[];
+  /** OvenMediaEngine tunes its threads or memory by it; here it is checked, kept and shown, and changes nothing. */
+  readonly inert?: boolean;
   /** Shown by the management API also where it was not given. */
   readonly shown?: boolean;
   /** Turns a given value into the kept one; undefined when it cannot. */
@@ -112,6 +114,11 @@ export function section<T extends TProperties>(properties: T, options: Annotatio
 /** An element that is absent when it is not given. */
 export function optional<T extends TProperties>(properties: T, options: Annotations = {}) {
   return Type.Optional(Type.Object(properties, { ...options }));
+}
+
+/** Marks an element as one that is taken without effect. Of an optional one, what is inside `Type.Optional`. */
+export function inert<T extends TSchema>(schema: T): T {
+  return { ...schema, inert: true };
 }
 
 /** An element that other or older servers have a use for: taken, told of once and dropped. */

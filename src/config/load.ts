@@ -12,7 +12,7 @@ import { pendingModules } from './pending.ts';
 import { publicAddress } from './public-ip.ts';
 import { readConfig } from './read.ts';
 import type { Path, Problem } from './resolve.ts';
-import { XmlToJson } from './xml-json.ts';
+import { XmlToJson, type Finding } from './xml-json.ts';
 import { readXml, type XmlElement } from './xml.ts';
 
 export { ConfigError };
@@ -25,6 +25,8 @@ export interface LoadedConfig {
   readonly config: ServerConfig;
   /** One line each, for the log. */
   readonly warnings: readonly string[];
+  /** The same, of what is right and changes nothing. */
+  readonly notes: readonly string[];
   /** The API's access token, when it was made up because none was given. */
   readonly generatedAccessToken: string | undefined;
 }
@@ -42,19 +44,26 @@ export async function loadConfig(file: string, { env }: { env: Environment }): P
   const mapper = new XmlToJson();
   const { version: _, ...attributes } = root.attributes;
   const json = mapper.map(Server, { ...root, attributes }, ROOT) as Json;
-  for (const { file: where, path, message } of mapper.warnings) warn(`${where}: ${path}: ${message}`);
-  refuse(mapper.problems.map(({ file: where, path, message }) => `${where}: ${path}: ${message}`));
+  for (const finding of mapper.warnings) warn(lineOf(finding));
+  refuse(mapper.problems.map(lineOf));
 
-  const line = ({ path, message }: Problem): string =>
-    `${fileAt(mapper, json, path) ?? file}: ${elementPath(ROOT, Server, path)}: ${message}`;
+  const line = ({ path, message }: Problem): string => {
+    const element = elementPath(ROOT, Server, path);
+    return `${fileAt(mapper, json, path) ?? file}: ${element}: ${message}${unsetText(mapper.unsetAt(element), env)}`;
+  };
   const generatedAccessToken = provideToken(json);
   const reading = readConfig(Server, json);
   warnings.push(...reading.warnings.map(line));
-  if (!reading.ok) throw new ConfigError(reading.problems.map(line));
+  if (!reading.ok) {
+    const typos = mapper.warnings.filter(({ isTypo }) => isTypo === true);
+    throw new ConfigError([...reading.problems.map(line), ...typos.map(lineOf)]);
+  }
   const { config } = reading;
   refuse(inconsistencies(config).map(line));
   refuse((await certificateProblems(config, dirname(file))).map(line));
-  return { config, warnings: [...warnings, ...pendingModules(config)], generatedAccessToken };
+  const elements = new Set(reading.inert.map((path) => elementPath(ROOT, Server, path).replace(/^Server\//, '')));
+  const notes = elements.size === 0 ? [] : [`elements without effect in Kiln: ${[...elements].join(', ')}`];
+  return { config, warnings: [...warnings, ...pendingModules(config)], notes, generatedAccessToken };
 }
 
 /** The root element with its includes and macros filled in. */
@@ -64,6 +73,17 @@ async function expand(file: string, env: Environment, warn: (line: string) => vo
   if (!usesPublicAddress(root)) return root;
   const stunServer = root.children.find(({ name }) => name === 'StunServer')?.text;
   return expandPublicAddress(root, await publicAddress(stunServer, warn));
+}
+
+function lineOf({ file, path, message }: Finding): string {
+  return `${file}: ${path}: ${message}`;
+}
+
+/** ` (the environment variable KILN_CLUSTER_SECRET is not set)` */
+function unsetText(names: readonly string[], env: Environment): string {
+  if (names.length === 0) return '';
+  const told = names.map((name) => `${name} is ${env[name] === undefined ? 'not set' : 'empty'}`);
+  return ` (the environment variable ${told.join(', ')})`;
 }
 
 function checkVersion({ name, file, attributes: { version } }: XmlElement): void {

@@ -2,6 +2,8 @@ import type { XmlElement } from './xml.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+const VARIABLE = /\$\{env:([A-Za-z_]\w*)(?::([^}]*))?\}/g;
+
 /** Replaces text and attributes everywhere in an element. */
 function mapText(element: XmlElement, replace: (text: string) => string): XmlElement {
   const attributes = Object.entries(element.attributes).map(([name, value]) => [name, replace(value)]);
@@ -13,11 +15,23 @@ function mapText(element: XmlElement, replace: (text: string) => string): XmlEle
   };
 }
 
-/** Fills in `${env:NAME}` and `${env:NAME:default}`; a variable that is not set is empty without a default. */
+/**
+ * Fills in `${env:NAME}` and `${env:NAME:default}`; a variable that is not set is empty without a default, and named in
+ * the element's `unset`.
+ */
 export function expandEnvironment(element: XmlElement, env: Environment): XmlElement {
-  return mapText(element, (text) =>
-    text.replace(/\$\{env:([A-Za-z_]\w*)(?::([^}]*))?\}/g, (_, name: string, value = '') => env[name] ?? value),
+  const filled = mapText(element, (text) =>
+    text.replace(VARIABLE, (_, name: string, value = '') => env[name] ?? value),
   );
+  return withUnset(filled, element, env);
+}
+
+function withUnset(filled: XmlElement, original: XmlElement, env: Environment): XmlElement {
+  const unset = Array.from(original.text.matchAll(VARIABLE))
+    .filter(([, name = '', value]) => (env[name] ?? value ?? '') === '')
+    .map(([, name = '']) => name);
+  const children = filled.children.map((child, index) => withUnset(child, original.children[index] ?? child, env));
+  return { ...filled, children, ...(unset.length > 0 && { unset }) };
 }
 
 const PUBLIC_IP = '${PublicIP}';

@@ -1,3 +1,4 @@
+import { explicit } from './resolve.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
 /** Where a module is configured: in any of the places that are named, what makes it so. */
@@ -24,6 +25,14 @@ type Hls = NonNullable<ApplicationConfig['publishers']['hls']>;
 const hlsOption = (test: (hls: Hls) => unknown): Places => ({
   application: ({ publishers: { llhls, hls } }) => (llhls && test(llhls)) || (hls && test(hls)),
 });
+
+const profilesOf = ({ outputProfiles }: ApplicationConfig) => outputProfiles.outputProfile;
+
+const playlistsOf = (application: ApplicationConfig) => profilesOf(application).flatMap(({ playlists }) => playlists);
+
+/** It is on by default: only who names it expects something. */
+const asksForSubtitles = ({ options }: ReturnType<typeof playlistsOf>[number]): boolean =>
+  (explicit(options) as Partial<typeof options>).enableSubtitles === true;
 
 const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
   webrtc !== undefined && webrtc.iceCandidates.tcpRelay.length > 0 && webrtc.iceCandidates.tcpRelaySecret === undefined;
@@ -56,12 +65,16 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     'is told to nobody: it takes a TcpRelaySecret, which the relay knows, too',
   ],
   ['Subtitles', { application: ({ subtitles }) => subtitles?.enable }],
+  ['EnableSubtitles', { application: (application) => playlistsOf(application).some(asksForSubtitles) }],
+  [
+    'Encodes/Data',
+    { application: (application) => profilesOf(application).some(({ encodes }) => encodes.data.length > 0) },
+  ],
   ['STT', { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.stt?.enable }],
   ['DVR', hlsOption(({ dvr }) => dvr?.enable)],
   ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
   ['Dumps', hlsOption(({ dumps }) => dumps.length > 0)],
   ['PrivacyProtection', { server: ({ privacyProtection }) => privacyProtection }],
-  ['ETag', { server: ({ modules }) => modules.etag.enable }],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],

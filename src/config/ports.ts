@@ -35,6 +35,13 @@ export function ownPorts(config: ServerConfig, wanted: Transport): number[] {
     .flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, index) => first + index));
 }
 
+/** `Bind/Providers/RTMP/Port`: the first element that names a port; undefined when none does. */
+export function listenerElement(config: ServerConfig, transport: Transport, port: number): string | undefined {
+  const isIt = (one: Listener): boolean => one.transport === transport && one.first <= port && port <= one.last;
+  const found = [...listeners(config)].find(isIt);
+  return found && elementPath('', Server, found.path).slice(1);
+}
+
 function conflict(one: Listener, other: Listener): boolean {
   if (one.transport !== other.transport || !overlap(one, other)) return false;
   return one.shared === undefined || one.shared !== other.shared;

@@ -14,8 +14,8 @@ import {
 export type { Problem };
 
 export type Reading<T> =
-  /** Resolved and frozen, and what was taken but means nothing. */
-  | { readonly ok: true; readonly config: T; readonly warnings: readonly Problem[] }
+  /** Resolved and frozen, what was taken but means nothing, and what tunes only OvenMediaEngine. */
+  | { readonly ok: true; readonly config: T; readonly warnings: readonly Problem[]; readonly inert: readonly Path[] }
   /** At least one, the first one first in the text. */
   | { readonly ok: false; readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
 
@@ -30,19 +30,23 @@ const MAX_SHOWN = 80;
 export function readConfig<S extends TSchema>(schema: S, json: unknown): Reading<Static<S>> {
   const reader = new Reader();
   const value = reader.read(schema, json, []);
-  const { problems, warnings } = reader;
+  const { problems, warnings, inert } = reader;
   if (problems.length > 0) return { ok: false, problems, warnings };
   const config = resolve(schema, deepFreeze(value), problems);
-  return problems.length > 0 ? { ok: false, problems, warnings } : { ok: true, config: deepFreeze(config), warnings };
+  return problems.length > 0
+    ? { ok: false, problems, warnings }
+    : { ok: true, config: deepFreeze(config), warnings, inert };
 }
 
 /** Makes the explicit value: only what was given, checked and in its canonical form. */
 class Reader {
   readonly problems: Problem[] = [];
   readonly warnings: Problem[] = [];
+  readonly inert: Path[] = [];
 
   read(schema: Described, json: unknown, path: Path): unknown {
     if (schema.ignored === true) return this.#warn(path, 'has no effect');
+    if (schema.inert === true && this.inert.length < MAX_FINDINGS) this.inert.push(path);
     if (isListSchema(schema)) return this.#list(schema, json, path);
     if (isObjectSchema(schema)) return this.#object(schema, json, path);
     const value = schema.convert === undefined ? checked(schema, json) : schema.convert(json);

@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { elementName, elementNames } from './names.ts';
+import { similar } from './similar.ts';
 import { isListSchema, isObjectSchema, type Described } from './resolve.ts';
 import type { XmlElement } from './xml.ts';
 
@@ -8,6 +9,8 @@ export interface Finding {
   readonly file: string;
   readonly path: string;
   readonly message: string;
+  /** The name of an element is probably mistyped: what else is wrong may follow from it. */
+  readonly isTypo?: boolean;
 }
 
 /**
@@ -19,10 +22,17 @@ export class XmlToJson {
   readonly problems: Finding[] = [];
   readonly warnings: Finding[] = [];
   readonly #files = new WeakMap<object, string>();
+  readonly #unknownElements = new Set<string>();
+  readonly #unset = new Map<string, readonly string[]>();
 
   /** File in which the element stood that an object or list was made of. */
   fileOf(json: object): string | undefined {
     return this.#files.get(json);
+  }
+
+  /** Environment variables that would have filled the element at a path, and are not set or empty. */
+  unsetAt(path: string): readonly string[] {
+    return this.#unset.get(path) ?? [];
   }
 
   /** @param path of the element */
@@ -36,13 +46,14 @@ export class XmlToJson {
     }
     if (isListSchema(schema)) return this.#container(schema.items, schema.item ?? '', element, path);
     if (isObjectSchema(schema)) return this.#object(schema, element, path);
-    for (const child of element.children) this.#warn(child, `${path}/${child.name}`);
-    return fromText(schema, element.text);
+    for (const child of element.children) this.#unknown(child, path, []);
+    if (element.unset !== undefined) this.#unset.set(path, element.unset);
+    return fromText(schema, element);
   }
 
   #container(items: Described, name: string, element: XmlElement, path: string): unknown[] {
     const named = element.children.filter((child) => child.name === name);
-    for (const child of element.children) if (child.name !== name) this.#warn(child, `${path}/${child.name}`);
+    for (const child of element.children) if (child.name !== name) this.#unknown(child, path, [name]);
     const list = named.map((child, index) => this.map(items, child, `${path}/${name}[${index + 1}]`));
     this.#files.set(list, element.file);
     return list;
@@ -55,7 +66,7 @@ export class XmlToJson {
     for (const child of element.children) {
       const key = keys.get(child.name);
       if (key === undefined) {
-        this.#warn(child, `${path}/${child.name}`);
+        this.#unknown(child, path, keys.keys());
         continue;
       }
       const property = schema.properties[key] as Described;
@@ -78,6 +89,21 @@ export class XmlToJson {
     if (this.warnings.some((warning) => warning.path === path)) return;
     this.warnings.push({ file: element.file, path, message });
   }
+
+  /** @param names of the elements that belong there */
+  #unknown({ name, file, line }: XmlElement, path: string, names: Iterable<string>): void {
+    const meant = similar(name, names);
+    const known = `${path}/${name}`;
+    if (this.#unknownElements.has(known)) return;
+    this.#unknownElements.add(known);
+    const hint = meant === undefined ? ' has no effect' : `: did you mean ${meant}?`;
+    this.warnings.push({
+      file,
+      path,
+      message: `unknown element ${name} at line ${line}${hint}`,
+      isTypo: meant !== undefined,
+    });
+  }
 }
 
 function keysByElement(schema: TObject): Map<string, string> {
@@ -88,8 +114,10 @@ function keysByElement(schema: TObject): Map<string, string> {
   return keys;
 }
 
-function fromText(schema: TSchema, text: string): unknown {
+/** An empty flag is set, as in samples of OvenMediaEngine; one that a variable should have filled is not. */
+function fromText(schema: TSchema, { text, unset }: XmlElement): unknown {
   const { type } = schema as { type?: string };
+  if (type === 'boolean' && text === '' && unset === undefined) return true;
   if (type === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true';
   if ((type === 'integer' || type === 'number') && /^[+-]?\d+(\.\d+)?$/.test(text)) return Number(text);
   return text;

@@ -2,19 +2,24 @@ import { readFileSync } from 'node:fs';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ConfigError } from './config-error.ts';
 
-/** An element. `text` has its character data without surrounding space; `file` is where it stands. */
+/** An element. `text` has its character data without surrounding space; `file` and `line` are where it stands. */
 export interface XmlElement {
   readonly name: string;
   readonly file: string;
+  /** From 1. */
+  readonly line: number;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlElement[];
   readonly text: string;
+  /** Environment variables that its text names without a default, and which are not set or empty. */
+  readonly unset?: readonly string[];
 }
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_DEPTH = 64;
 const ATTRIBUTES = ':@';
 const TEXT = '#text';
+const PLACE = XMLParser.getMetaDataSymbol() as unknown as symbol;
 
 const parser = new XMLParser({
   preserveOrder: true,
@@ -23,6 +28,7 @@ const parser = new XMLParser({
   parseTagValue: false,
   parseAttributeValue: false,
   htmlEntities: true,
+  captureMetaData: true,
   maxNestedTags: MAX_DEPTH,
 });
 
@@ -55,7 +61,8 @@ export function parseXml(source: string, file: string): XmlElement {
   } catch (error) {
     throw new ConfigError([`${file}: ${(error as Error).message}`]);
   }
-  const roots = nodes.map((node) => toElement(node, file)).filter((element) => element !== undefined);
+  const lineAt = lineFinder(source);
+  const roots = nodes.map((node) => toElement(node, file, lineAt)).filter((element) => element !== undefined);
   const [root] = roots;
   if (root === undefined || roots.length > 1) throw new ConfigError([`${file}: needs one root element`]);
   return root;
@@ -64,15 +71,29 @@ export function parseXml(source: string, file: string): XmlElement {
 /** What the parser makes of an element with order kept: its name as the one key, its children behind it. */
 type Node = Record<string, Node[] | string | Record<string, string>>;
 
-function toElement(node: Node, file: string): XmlElement | undefined {
+/** The line, from 1, of a place in the text; places are asked for from first to last. */
+function lineFinder(source: string): (index: number) => number {
+  let line = 1;
+  let from = 0;
+  return (index) => {
+    for (let at = source.indexOf('\n', from); at >= 0 && at < index; at = source.indexOf('\n', from)) {
+      line++;
+      from = at + 1;
+    }
+    return line;
+  };
+}
+
+function toElement(node: Node, file: string, lineAt: (index: number) => number): XmlElement | undefined {
   const name = Object.keys(node).find((key) => key !== ATTRIBUTES);
   if (name === undefined || name === TEXT || name.startsWith('?')) return undefined;
   const content = node[name] as Node[];
   return {
     name,
     file,
+    line: lineAt((node as { [PLACE]?: { startIndex?: number } })[PLACE]?.startIndex ?? 0),
     attributes: (node[ATTRIBUTES] ?? {}) as Record<string, string>,
-    children: content.map((child) => toElement(child, file)).filter((child) => child !== undefined),
+    children: content.map((child) => toElement(child, file, lineAt)).filter((child) => child !== undefined),
     text: content
       .map((child) => (child[TEXT] as string | undefined) ?? '')
       .join('')

@@ -17,6 +17,9 @@ interface StreamEvents {
   close: [reason: string];
   /** Of an output stream: a viewer came or went, or a relay. */
   viewers: [count: number];
+  /** The same, with whom. */
+  joined: [session: Session];
+  left: [session: Session];
   /** Of an input stream: somebody reads who can begin only at a key frame, or goes on only there. */
   keyWanted: [];
   /** Of an output stream that rests: somebody is about to watch. */
@@ -325,9 +328,11 @@ export class OutputStream extends Stream {
       if (!this.#departures.delete(depart)) return;
       uncount();
       this.emit('viewers', this.#sessions.size);
+      this.emit('left', session);
     };
     this.#departures.add(depart);
     this.emit('viewers', this.#sessions.size);
+    this.emit('joined', session);
     return depart;
   }
 

@@ -25,6 +25,7 @@ export interface NodeReportOptions {
 export class NodeReport {
   readonly #options: NodeReportOptions;
   readonly #meter = new LoadMeter();
+  #others: ReadonlySet<string> = new Set();
   /** Nodes that were told of, with the life and the hash that they had. */
   #told: ReadonlySet<string> = new Set();
   readonly #timer = setInterval(() => this.tell(), EVERY_MS).unref();
@@ -46,6 +47,7 @@ export class NodeReport {
     };
     cluster.describe({ load: this.#measure(), full: false, info });
     this.#compare(cluster.nodes(), configHash);
+    this.#follow(cluster.nodes(), cluster.self.id);
   }
 
   close(): void {
@@ -59,6 +61,17 @@ export class NodeReport {
       this.#options.log.warn({ err }, 'how busy this node is cannot be measured');
       return 1;
     }
+  }
+
+  #follow(rows: readonly NodeRow[], own: string): void {
+    const { log } = this.#options;
+    const ids = rows.filter(({ id, state }) => state !== 'lost' && id !== own).map(({ id }) => id);
+    const others = new Set(ids);
+    for (const node of others)
+      if (!this.#others.has(node)) log.info({ event: 'node.joined', node }, `node ${node} is in the cluster`);
+    for (const node of this.#others)
+      if (!others.has(node)) log.info({ event: 'node.left', node }, `node ${node} has left the cluster`);
+    this.#others = others;
   }
 
   #compare(rows: readonly NodeRow[], own: string | undefined): void {

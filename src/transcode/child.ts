@@ -39,7 +39,7 @@ export interface ChildOptions {
 }
 
 /**
- * One ffmpeg process that reads its standard input and writes one pipe per output.
+ * One ffmpeg process that reads its standard input and writes one pipe per output, apart from the terminal's Ctrl-C.
  * It ends by itself when this process dies, for its input ends then.
  */
 export class FfmpegChild {
@@ -102,7 +102,7 @@ export class FfmpegChild {
     const pipes = Array.from({ length: FIRST_OUTPUT + outputs }, (_, fd) =>
       fd === 1 ? ('ignore' as const) : ('pipe' as const),
     );
-    const child = spawn(path, args, { stdio: pipes, env: childEnvironment() });
+    const child = spawn(path, args, { stdio: pipes, env: childEnvironment(), detached: true });
     this.#process = child;
     child.once('error', (error) => this.#failed(error));
     child.once('close', (code, signal) => this.#end(code, signal));

@@ -98,6 +98,7 @@ async function trial(path: string, args: readonly string[], input?: Buffer): Pro
     stdio: ['pipe', 'pipe', 'ignore'],
     timeout: TRIAL_MS,
     killSignal: 'SIGKILL',
+    detached: true,
   });
   // one that ends without reading its input is judged by its exit code
   child.stdin.on('error', () => {});

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { runProgram } from '../run-program.ts';
 
-const run = promisify(execFile);
 const LIMIT_MS = 10_000;
 const LISTED = /^ [VAS][A-Z.]{5} (\S+) /gm;
 
@@ -19,6 +17,6 @@ export async function probeFfmpeg(path: string): Promise<Capabilities> {
 }
 
 async function list(path: string, what: string): Promise<Set<string>> {
-  const { stdout } = await run(path, ['-hide_banner', what], { timeout: LIMIT_MS, killSignal: 'SIGKILL' });
+  const stdout = await runProgram(path, ['-hide_banner', what], { timeoutMs: LIMIT_MS });
   return new Set(Array.from(stdout.matchAll(LISTED), ([, name]) => name as string));
 }

@@ -1,8 +1,11 @@
 import { setLogEventListeners } from 'mediasoup';
 import type { Logger } from '../log.ts';
 
-/** Begins what libwebrtc's estimator says, which calls bounds that a viewer's choice of a rendition sets wrong. */
-const ESTIMATOR = 'webrtc::';
+/**
+ * No cause for a warning: libwebrtc's estimator calls bounds wrong that a viewer's choice of a rendition sets, and Kiln
+ * itself logs a call that failed and a worker that died.
+ */
+const NO_NEWS = /webrtc::|throwing MediaSoup|worker process (?:died|failed)|Channel error/;
 
 /** Sends what mediasoup and its workers have to say to the log. It has one set of listeners per process. */
 export function listenToMediasoup(log: Logger): void {
@@ -10,7 +13,7 @@ export function listenToMediasoup(log: Logger): void {
     ondebug: undefined,
     onwarn: (namespace, text) => log.debug({ namespace }, text),
     onerror: (namespace, text, error) => {
-      if (text.includes(ESTIMATOR)) log.debug({ namespace }, text);
+      if (NO_NEWS.test(text)) log.debug({ namespace }, text);
       else log.warn({ namespace, err: error }, text);
     },
   });

@@ -1,7 +1,9 @@
+import childProcess, { type SpawnOptions } from 'node:child_process';
 import { isIPv6 } from 'node:net';
 import { createWorker } from 'mediasoup';
 import type { types } from 'mediasoup';
 import type { Transport } from '../config/values.ts';
+import { ListenError } from '../core/listen-error.ts';
 import type { IceSocket } from './addresses.ts';
 import { candidatesOn, hostCandidates, type HostCandidate, type Way } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
@@ -50,14 +52,14 @@ export class MediaWorker {
   /**
    * Starts the process and opens its ports.
    * @param onDied called once when it ends without having been closed
-   * @throws Error when the worker cannot be started or a port not be opened
+   * @throws ListenError when a port cannot be opened, Error when the worker cannot be started
    */
   static async start(
     index: number,
     sockets: readonly IceSocket[],
     onDied: (error: Error) => void,
   ): Promise<MediaWorker> {
-    const worker = await withoutSignals(() => createWorker({ logLevel: 'warn' }));
+    const worker = await inOwnSession(() => createWorker({ logLevel: 'warn' }));
     try {
       const listenInfos = sockets.map(({ protocol, ip, port }) => ({
         protocol,
@@ -73,7 +75,7 @@ export class MediaWorker {
       return new MediaWorker(index, worker, server, router, candidates);
     } catch (error) {
       worker.close();
-      throw error;
+      throw listenError(error) ?? error;
     }
   }
 
@@ -143,17 +145,43 @@ export class MediaWorker {
   }
 }
 
-/** mediasoup would end its workers at these, while this process drains or puts its streams to an end. */
+/** What libuv says, in mediasoup's words. */
+const LISTEN_FAILURE = /\[protocol:(udp|tcp), ip:'([^']+)', port:(\d+)\]: (.*)$/;
+const CODES: Readonly<Record<string, string>> = {
+  'address already in use': 'EADDRINUSE',
+  'address not available': 'EADDRNOTAVAIL',
+  'permission denied': 'EACCES',
+};
+
+function listenError(error: unknown): ListenError | undefined {
+  const [, protocol, address = '', port, reason = ''] = LISTEN_FAILURE.exec((error as Error).message) ?? [];
+  if (protocol === undefined) return undefined;
+  return new ListenError(CODES[reason] ?? reason, protocol === 'udp' ? 'bind' : 'listen', address, Number(port));
+}
+
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Does something without the listeners to signals that it adds as it begins. */
-function withoutSignals<R>(action: () => R): R {
+/**
+ * Starts mediasoup processes that only this one ends. mediasoup leaves them in the terminal's process group, whose
+ * Ctrl-C would reach them, and closes them itself at a signal: while this process drains, or ends its streams.
+ * A worker ends when its pipes close, so that it never outlives this process.
+ * @param start must spawn before it returns: mediasoup has no option for this
+ */
+function inOwnSession<R>(start: () => R): R {
+  const { spawn } = childProcess;
   const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
-  const result = action();
-  for (const [index, signal] of SIGNALS.entries()) {
-    for (const listener of process.listeners(signal)) if (!before[index]?.has(listener)) process.off(signal, listener);
+  const detached = (path: string, args: readonly string[], options: SpawnOptions) =>
+    spawn(path, args, { ...options, detached: true });
+  Object.assign(childProcess, { spawn: detached });
+  try {
+    return start();
+  } finally {
+    Object.assign(childProcess, { spawn });
+    for (const [index, signal] of SIGNALS.entries()) {
+      for (const listener of process.listeners(signal))
+        if (!before[index]?.has(listener)) process.off(signal, listener);
+    }
   }
-  return result;
 }
 
 /** The sockets with the ports that were found for those that had none. */

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { Kiln, serverXml } from '../support/kiln.ts';
+import { Kiln, serverXml, type KilnOptions, type KilnPorts } from '../support/kiln.ts';
 import { clusterXml } from '../support/nodes.ts';
 import { freePorts } from '../support/ports.ts';
 import { until } from '../support/until.ts';
@@ -70,12 +73,15 @@ test('a cluster does not start without its secret or without an access token', a
   );
   const secret = await run(['--config', file], { KILN_ACCESS_TOKEN: 't', KILN_CLUSTER_SECRET: '' });
   t.is(secret.code, 2);
-  t.is(secret.stderr, `${file}: Server/Cluster/Secret: "" is not a text of at least one character\n`);
+  t.is(
+    secret.stderr,
+    `${file}: Server/Cluster/Secret: "" is not a text of at least one character (the environment variable KILN_CLUSTER_SECRET is empty)\n`,
+  );
   const token = await run(['--config', file], { KILN_ACCESS_TOKEN: '', KILN_CLUSTER_SECRET: 's' });
   t.is(token.code, 2);
   t.is(
     token.stderr,
-    `${file}: Server/Managers/API/AccessToken: is empty: a cluster needs one, the same on every node\n`,
+    `${file}: Server/Managers/API/AccessToken: is empty: a cluster needs one, the same on every node (the environment variable KILN_ACCESS_TOKEN is empty)\n`,
   );
 });
 
@@ -106,17 +112,81 @@ test('a storage that cannot be written ends the start with one line that names i
   t.regex(stderr, /^Kiln could not start: \/.*config\.json: EACCES.*\n$/);
 });
 
-test('a port in use ends the start with an error that names it, and leaves nothing running', async (t) => {
-  const kiln = await Kiln.start();
-  t.teardown(() => kiln.stop());
-  const [http, api, ice, ice2] = (await freePorts(4)) as [number, number, number, number];
+test('a port in use ends the start with one line that names its element, and leaves nothing running', async (t) => {
+  const [port] = (await freePorts(1)) as [number];
+  const tcp = createServer().listen(port, '127.0.0.1');
+  const udp = createSocket('udp4').bind(port, '127.0.0.1');
+  await Promise.all([once(tcp, 'listening'), once(udp, 'listening')]);
+  t.teardown(() => tcp.close());
+  t.teardown(() => udp.close());
   const folder = await mkdtemp(join(tmpdir(), 'kiln-busy-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'Server.xml');
-  await writeFile(file, serverXml({ rtmp: kiln.ports.rtmp, http, api, ice: [ice, ice2] }));
+  const cases: readonly [element: string, change: (ports: KilnPorts) => readonly [KilnPorts, KilnOptions]][] = [
+    ['Bind/Providers/RTMP/Port', (ports) => [{ ...ports, rtmp: port }, {}]],
+    ['Bind/Publishers/LLHLS/Port', (ports) => [{ ...ports, http: port }, {}]],
+    ['Bind/Managers/API/Port', (ports) => [{ ...ports, api: port }, {}]],
+    ['Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]', (ports) => [{ ...ports, ice: [port, ports.api + 1] }, {}]],
+    ['Bind/Providers/SRT/Port', (ports) => [{ ...ports, srt: port }, { srt: {} }]],
+    [
+      'Bind/Providers/MPEGTS/Port',
+      (ports) => [
+        ports,
+        {
+          bindProviders: `<MPEGTS><Port>${port}/udp</Port></MPEGTS>`,
+          providers: `<MPEGTS><StreamMap><Stream><Name>s</Name><Port>${port}/udp</Port></Stream></StreamMap></MPEGTS>`,
+        },
+      ],
+    ],
+  ];
+  for (const [element, change] of cases) {
+    const [rtmp, http, api, ice, ice2, srtPlay] = (await freePorts(6)) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const [ports, options] = change({ rtmp, http, api, ice: [ice, ice2], srtPlay });
+    await writeFile(file, serverXml(ports, { ...options, storage: folder }));
+    const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });
+    t.is(code, 1, element);
+    const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"info"'));
+    const isUdp = !/RTMP|LLHLS|API/.test(element);
+    t.deepEqual(lines, [
+      `Kiln could not start: ${element}: 127.0.0.1:${port}${isUdp ? '/udp' : ''} is in use by another program`,
+    ]);
+  }
+});
+
+test('a second server on the same files says which file, and who uses it', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-second-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const first = await Kiln.start({ storage: folder });
+  t.teardown(() => first.stop());
+  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }, { storage: folder }));
   const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });
   t.is(code, 1);
-  t.regex(stderr, new RegExp(`^Kiln could not start: .*EADDRINUSE.*:${kiln.ports.rtmp}$`, 'm'));
+  t.is(
+    stderr,
+    `Kiln could not start: ${join(folder, 'config.json')}: another Kiln server is running with this file (process ${first.pid})\n`,
+  );
+});
+
+test('--check counts warnings and names what was probably meant', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-check-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'Server.xml');
+  const ports = { rtmp: 1935, http: 3333, api: 8081, ice: [10000, 10001] } as const;
+  await writeFile(file, serverXml(ports, { publishers: '<LLHSL/>', modules: '<P2P><Enable/></P2P>' }));
+  const { code, stdout } = await run(['--check', '--config', file]);
+  t.is(code, 0);
+  const lines = stdout.trimEnd().split('\n');
+  t.regex(lines[0] ?? '', /^warning: .*Publishers: unknown element LLHSL at line \d+: did you mean LLHLS\?$/);
+  t.is(lines.at(-1), `${file} is valid, 2 warnings`);
 });
 
 test('a generated token is told once and works; a given one is never printed', async (t) => {

@@ -4,7 +4,7 @@
  */
 const ROWS: readonly (readonly string[])[] = [
   ['codecs'],
-  ['errors.ts', 'log.ts', 'version.ts', 'ffmpeg.ts', 'config'],
+  ['errors.ts', 'events.ts', 'log.ts', 'log-text.ts', 'run-program.ts', 'version.ts', 'ffmpeg.ts', 'config'],
   ['core'],
   ['containers', 'protocols'],
   ['packaging', 'access', 'stats', 'origins'],

@@ -46,7 +46,7 @@ const CONCURRENT = 24;
 const MPEGTS_PORTS = CONCURRENT;
 /** The newest part may be this old, in milliseconds: two parts, and a loaded machine. */
 const FRESH_MS = 5000;
-const ERROR_LEVEL = 50;
+const ERROR_LEVELS = ['error', 'fatal'];
 /** Files that may be open beyond those of a server at rest: connections of the checks themselves. */
 const SPARE_FILES = 8;
 /** Longer than any time that the server gives a client to say something. */
@@ -172,9 +172,9 @@ function errorLines(log: string): string[] {
     .filter((line) => {
       if (line === '') return false;
       try {
-        const { level, err } = JSON.parse(line) as { level: number; err?: { code?: string } };
+        const { level, err } = JSON.parse(line) as { level: string; err?: { code?: string } };
         // what is pulled from a hostile origin is not to be had
-        return level >= ERROR_LEVEL && err?.code !== 'pullFailed';
+        return ERROR_LEVELS.includes(level) && err?.code !== 'pullFailed';
       } catch {
         return true;
       }

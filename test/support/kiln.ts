@@ -70,6 +70,8 @@ export interface KilnOptions {
   readonly iceAddress?: string;
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** It leads a process group, as what is started in a terminal does: see `signalGroup`. */
+  readonly ownGroup?: boolean;
 }
 
 type Eleven<T> = [T, T, T, T, T, T, T, T, T, T, T];
@@ -212,8 +214,9 @@ export class Kiln {
   }
 
   #spawn(): ChildProcess {
-    const { args = [], env } = this.#options;
+    const { args = [], env, ownGroup } = this.#options;
     const child = spawn(START, ['--config', join(this.#folder, 'Server.xml'), ...args], {
+      detached: ownGroup,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
     });
@@ -307,6 +310,11 @@ export class Kiln {
 
   signal(name: NodeJS.Signals): void {
     this.#child.kill(name);
+  }
+
+  /** Signals every process of its group, as a terminal does at Ctrl-C. */
+  signalGroup(name: NodeJS.Signals): void {
+    process.kill(-this.pid, name);
   }
 
   /** Its log is whole then. @returns the exit code, null after a signal ended it */

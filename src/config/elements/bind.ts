@@ -1,13 +1,26 @@
 import Type from 'typebox';
-import { choice, contained, flag, integer, optional, parsed, repeated, section, text, type Fail } from '../blocks.ts';
+import {
+  choice,
+  contained,
+  flag,
+  inert,
+  integer,
+  optional,
+  parsed,
+  repeated,
+  section,
+  text,
+  type Fail,
+} from '../blocks.ts';
 import { unique } from '../rules.ts';
 import { readSrtOption } from '../srt-options.ts';
 import { parseUdpPorts } from '../udp-ports.ts';
 import { parseIceCandidate, parseIceUrl, type IceCandidate, type PortRange } from '../values.ts';
 import { endpoint, networks, portList, portOf } from './shared.ts';
 
-const workers = () => ({ workerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })) });
-const threads = () => ({ ...workers(), threadPerSocket: flag(false) });
+const count = () => integer(undefined, { min: 1, max: 1024 });
+const workers = () => ({ workerCount: Type.Optional(inert(count())) });
+const threads = () => ({ ...workers(), threadPerSocket: inert(flag(false)) });
 const tcp = () => ({ port: Type.Optional(portOf('tcp')) });
 /** A plain port, a secure one, or both. */
 const secured = () => ({ ...tcp(), tlsPort: Type.Optional(portOf('tcp')) });
@@ -83,9 +96,9 @@ const iceCandidates = () =>
     /** What this server and the relay know: clients get names and passwords made with it. Empty: they are told of no relay. */
     tcpRelaySecret: Type.Optional(text({ default: '' })),
     enableLinkLocalAddress: flag(false),
-    iceWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
-    tcpIceWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
-    tcpRelayWorkerCount: Type.Optional(integer(undefined, { min: 1, max: 1024 })),
+    iceWorkerCount: Type.Optional(count()),
+    tcpIceWorkerCount: Type.Optional(inert(count())),
+    tcpRelayWorkerCount: Type.Optional(inert(count())),
     defaultTransport: choice(['udptcp', 'udp', 'tcp', 'relay', 'all'], 'udptcp'),
   });
 
@@ -102,7 +115,7 @@ function oneWayIn({ userName, credential, secret }: IceServer, fail: Fail): void
 
 const webrtc = () =>
   optional({
-    signalling: section({ ...http(), threadPerSocket: flag(false) }),
+    signalling: section({ ...http(), threadPerSocket: inert(flag(false)) }),
     iceCandidates: iceCandidates(),
     iceServers: contained(
       Type.Object(

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { flag, integer, optional, repeated, section, text } from '../blocks.ts';
+import { flag, inert, integer, optional, repeated, section, text } from '../blocks.ts';
 import { networks } from './shared.ts';
 
 const enabled = (value: boolean) => section({ enable: flag(value) });
@@ -14,8 +14,8 @@ export const Modules = section({
   etag: enabled(false),
   ertmp: enabled(false),
   whisper: optional({ preloadModel: repeated(Type.Object({ path: text(), devices: Type.Optional(text()) })) }),
-  jemalloc: section({ backgroundPurge: flag(true) }),
-  taskPool: section({ threadCount: integer(4, { min: 1 }), maxTasks: integer(128, { min: 1 }) }),
+  jemalloc: inert(section({ backgroundPurge: flag(true) })),
+  taskPool: inert(section({ threadCount: integer(4, { min: 1 }), maxTasks: integer(128, { min: 1 }) })),
   /** Peers whose PROXY protocol header (v1, v2) on TCP ports is believed. */
   proxyProtocol: optional({ networks: networks() }),
   /** Peers whose `X-Forwarded-For` is believed. */

@@ -1,10 +1,10 @@
 import Type from 'typebox';
-import { choice, contained, decimal, flag, integer, optional, section, text, type Fail } from '../blocks.ts';
+import { choice, contained, decimal, flag, inert, integer, optional, section, text, type Fail } from '../blocks.ts';
 import { crossDomains, streamMapFile } from './shared.ts';
 
 const common = () => ({
-  appWorkerCount: integer(1),
-  streamWorkerCount: integer(8),
+  appWorkerCount: inert(integer(1)),
+  streamWorkerCount: inert(integer(8)),
   /** Milliseconds. */
   delayBufferTimeMs: integer(0, { max: 60_000 }),
   /** 0: any number. */

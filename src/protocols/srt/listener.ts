@@ -72,7 +72,7 @@ export class SrtListener implements Watcher {
   #port: number;
   #closed: Promise<void> | undefined;
 
-  /** @throws SrtError when the address cannot be listened on or an option is refused, named without its value */
+  /** @throws ListenError or SrtError when the port cannot be opened or an option is refused, named without its value */
   constructor(runtime: SrtRuntime, options: SrtListenOptions) {
     this.#runtime = runtime;
     this.#library = runtime.library;

@@ -68,8 +68,34 @@ test('options of modules that are there, which they do not heed yet', async (t) 
       apps: application(publishers),
       server: '<Modules><ETag><Enable>true</Enable></ETag></Modules>',
     }),
-    ['Ulpfec', 'TcpRelay is told to nobody: it takes a TcpRelaySecret, which the relay knows, too', 'ETag'],
+    ['Ulpfec', 'TcpRelay is told to nobody: it takes a TcpRelaySecret, which the relay knows, too'],
   );
+});
+
+test('subtitles and data tracks warn where they are asked for', async (t) => {
+  const playlist = (flag: string): string =>
+    `<Playlist><FileName>a</FileName><Options><EnableSubtitles>${flag}</EnableSubtitles></Options></Playlist>`;
+  const data = '<Encodes><Data><Name>d</Name></Data></Encodes>';
+  t.deepEqual(await warningsOf(t, { apps: profile(playlist('true')) }), ['EnableSubtitles']);
+  t.deepEqual(await warningsOf(t, { apps: profile(playlist('false')) }), []);
+  t.deepEqual(await warningsOf(t, { apps: profile('', data) }), ['Encodes/Data']);
+});
+
+test('what only tunes threads and memory of OvenMediaEngine gets one line together', async (t) => {
+  const { warnings, notes } = await load(
+    t,
+    serverXml({
+      bind: '<Providers><RTMP><Port>1935</Port><WorkerCount>2</WorkerCount><ThreadPerSocket>true</ThreadPerSocket></RTMP></Providers>',
+      server: '<Modules><Jemalloc/><TaskPool><ThreadCount>8</ThreadCount></TaskPool></Modules>',
+      apps: application('<Publishers><AppWorkerCount>2</AppWorkerCount><LLHLS/></Publishers>'),
+    }),
+  );
+  t.deepEqual(warnings, []);
+  t.deepEqual(notes, [
+    'elements without effect in Kiln: Bind/Providers/RTMP/WorkerCount, Bind/Providers/RTMP/ThreadPerSocket, Modules/Jemalloc, ' +
+      'Modules/TaskPool, VirtualHosts/VirtualHost[1]/Applications/Application[1]/Publishers/AppWorkerCount',
+  ]);
+  t.deepEqual((await load(t, serverXml())).notes, []);
 });
 
 test('no way to count the times of a source warns', async (t) => {

@@ -331,7 +331,11 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'cluster without secret': [cluster('<Redis><Url>redis://h:1</Url></Redis>'), 'Server/Cluster/Secret: is missing'],
   'cluster with an empty secret': [
     cluster('<Secret>${env:KILN_NO_SUCH_VARIABLE}</Secret><Redis><Url>redis://h:1</Url></Redis>'),
-    'Server/Cluster/Secret: "" is not a text of at least one character',
+    'Server/Cluster/Secret: "" is not a text of at least one character (the environment variable KILN_NO_SUCH_VARIABLE is not set)',
+  ],
+  'a flag that a variable should have set': [
+    serverXml({ server: '<Modules><HTTP2><Enable>${env:KILN_NO_SUCH_VARIABLE}</Enable></HTTP2></Modules>' }),
+    'Server/Modules/HTTP2/Enable: "" is not true or false (the environment variable KILN_NO_SUCH_VARIABLE is not set)',
   ],
   'cluster without Redis': [cluster('<Secret>s</Secret>'), 'Server/Cluster/Redis: is missing'],
   'cluster with an empty Redis': [

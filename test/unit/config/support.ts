@@ -55,7 +55,7 @@ export async function load(
   const relative = (text: string): string => text.replaceAll(`${folder}/`, 'DIR/');
   try {
     const loaded = await loadConfig(join(folder, 'Server.xml'), { env });
-    return { ...loaded, warnings: loaded.warnings.map(relative) };
+    return { ...loaded, warnings: loaded.warnings.map(relative), notes: loaded.notes.map(relative) };
   } catch (error) {
     if (error instanceof Error) error.message = relative(error.message);
     throw error;

@@ -67,10 +67,40 @@ test('unknown elements and attributes warn once, with their path', async (t) => 
   const at = 'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]/Providers';
   t.deepEqual(warnings, [
     'DIR/Server.xml: Server/Name/@lang: is unknown and has no effect',
-    'DIR/Server.xml: Server/Name/B: is unknown and has no effect',
-    `${at}/RTMP/Colour: is unknown and has no effect`,
-    `${at}/Zoom: is unknown and has no effect`,
+    'DIR/Server.xml: Server/Name: unknown element B at line 1 has no effect',
+    `${at}/RTMP: unknown element Colour at line 1 has no effect`,
+    `${at}: unknown element Zoom at line 1 has no effect`,
   ]);
+});
+
+test('a mistyped element is told with its line, also in an included file, and with what was meant', async (t) => {
+  const files = {
+    'Server.xml': serverXml({ vhosts: '\n\n<VirtualHost include="v.xml"/>', server: '\n<Manager/>' }),
+    'v.xml': vhost('<!-- a\ncomment -->\n<Aplications>\n</Aplications><![CDATA[\n\n]]>\n<SinedPolicy/>'),
+  };
+  const { warnings } = await load(t, files);
+  const vhostAt = 'DIR/v.xml: Server/VirtualHosts/VirtualHost[1]';
+  t.deepEqual(warnings, [
+    'DIR/Server.xml: Server: unknown element Manager at line 2: did you mean Managers?',
+    `${vhostAt}: unknown element Aplications at line 3: did you mean Applications?`,
+    `${vhostAt}: unknown element SinedPolicy at line 7: did you mean SignedPolicy?`,
+  ]);
+});
+
+test('what is missing for a mistyped name is followed by that name', async (t) => {
+  const apps = '<Application>\n<Nmae>app</Nmae><Type>live</Type></Application>';
+  const error = await t.throwsAsync(load(t, serverXml({ apps })), { instanceOf: ConfigError });
+  const at = 'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]';
+  t.deepEqual(error?.message.split('\n'), [
+    `${at}/Name: is missing`,
+    `${at}: unknown element Nmae at line 2: did you mean Name?`,
+  ]);
+});
+
+test('an empty flag is set', async (t) => {
+  const rules = '<Alert><Url>http://h/</Url><Rules><Ingress><HasBFrames/></Ingress></Rules></Alert>';
+  const { config } = await load(t, serverXml({ server: rules }));
+  t.like(config.alert?.rules?.ingress, { hasBFrames: true, longKeyFrameInterval: false });
 });
 
 test('text where elements belong warns: a value that lacks its element is not passed over in silence', async (t) => {

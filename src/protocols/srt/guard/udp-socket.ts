@@ -1,6 +1,7 @@
 import koffi from 'koffi';
 import { isIPv6 } from 'node:net';
 import { getSystemErrorName } from 'node:util';
+import { ListenError } from '../../../core/listen-error.ts';
 import { SrtError } from '../error.ts';
 import { writeAddress } from '../address.ts';
 import { assemble, INSTRUCTION_BYTES, type Instruction } from './bpf.ts';
@@ -63,7 +64,7 @@ export class UdpSocket {
   /** Stays one of the socket when it has been closed there, and the number is that of something else. */
   #own: number | undefined;
 
-  /** @throws SrtError naming the system's error, when the address cannot be had */
+  /** @throws ListenError when the port cannot be opened, SrtError naming the system's error when there is no socket */
   constructor(host: string, port: number, ipv4Too: boolean) {
     const { socket, bind, setOption, fcntl, close } = libc();
     this.descriptor = demand(socket(isIPv6(host) ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -71,7 +72,8 @@ export class UdpSocket {
       const only = Buffer.from(Int32Array.of(ipv4Too ? 0 : 1).buffer);
       if (isIPv6(host)) demand(setOption(this.descriptor, IPPROTO_IPV6, IPV6_V6ONLY, only, only.length));
       const address = writeAddress(host, port);
-      demand(bind(this.descriptor, address, address.length));
+      if (bind(this.descriptor, address, address.length) < 0)
+        throw new ListenError(lastError(), 'bind', host === '*' ? '0.0.0.0' : host, port);
       this.#own = demand(fcntl(this.descriptor, F_DUPFD_CLOEXEC, 0));
     } catch (error) {
       close(this.descriptor);
@@ -102,6 +104,10 @@ export class UdpSocket {
 }
 
 function demand(result: number): number {
-  if (result < 0) throw new SrtError(getSystemErrorName(-koffi.errno()));
+  if (result < 0) throw new SrtError(lastError());
   return result;
+}
+
+function lastError(): string {
+  return getSystemErrorName(-koffi.errno());
 }

@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { srtOptions } from '../../../../src/config/srt-options.ts';
 import type { SrtConnection } from '../../../../src/protocols/srt/connection.ts';
+import { ListenError } from '../../../../src/core/listen-error.ts';
 import { SrtError } from '../../../../src/protocols/srt/error.ts';
 import { listenPlaces, SrtListener, type SrtListenOptions } from '../../../../src/protocols/srt/listener.ts';
 import { SrtRuntime } from '../../../../src/protocols/srt/runtime.ts';
@@ -138,7 +139,7 @@ test.serial('what listens where something else does is an error that names the p
   const runtime = SrtRuntime.open(log);
   t.teardown(() => runtime.close());
   const refuse = (): undefined => undefined;
-  const { message } = t.throws(
+  const error = t.throws(
     () =>
       new SrtListener(runtime, {
         host: '127.0.0.1',
@@ -148,9 +149,9 @@ test.serial('what listens where something else does is an error that names the p
         refuse,
         connection: () => {},
       }),
-    { instanceOf: SrtError },
+    { instanceOf: ListenError },
   );
-  t.true(message.startsWith(`SRT cannot listen on UDP port ${port} of 127.0.0.1: `), message);
+  t.like(error, { code: 'EADDRINUSE', syscall: 'bind', address: '127.0.0.1', port });
   const filter = srtOptions([{ key: 'SRTO_PACKETFILTER', value: 'none such' }]);
   t.throws(
     () =>

@@ -1,0 +1,30 @@
+/**
+ * What the log calls its main events, in the field `event`: stable, so that alarms and searches can go by them, where the
+ * texts may change. The values say when each is logged.
+ */
+export const EVENTS = {
+  'server.started': 'every port listens',
+  'server.draining': 'no new streams are taken; those that are there may stay for a while',
+  'server.undrained': 'new streams are taken again',
+  'server.stopping': 'streams and sessions are being ended',
+  'stream.published': 'an input stream knows its tracks: from a publisher, or pulled',
+  'stream.ended': 'an input stream has ended, with its duration and the reason',
+  'stream.relayed': 'a stream of another node is relayed to viewers of this one',
+  'viewer.joined': 'a viewer was admitted to a stream (debug)',
+  'viewer.left': 'a viewer of a stream has gone (debug)',
+  'client.refused': 'a publisher or viewer was refused, with the reason',
+  'pull.failed': 'a stream could not be pulled',
+  'task.started': 'this node runs a task',
+  'task.failed': 'a task has failed and is tried again',
+  'api.changed': 'a call of the management API has changed something',
+  'node.connected': 'this node is connected to the store of its cluster',
+  'node.joined': 'another node is in the cluster',
+  'node.left': 'another node has left the cluster, or is lost',
+  'store.lost': 'the store of the cluster cannot be reached',
+  'store.back': 'the store of the cluster can be reached again',
+  'worker.started': 'a media worker of WebRTC runs',
+  'worker.died': 'a media worker of WebRTC has died; another one is started',
+  'alert.raised': 'what an alert of OvenMediaEngine would tell: an encoder that died or cannot be started, for one',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type EventId = keyof typeof EVENTS;

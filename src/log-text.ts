@@ -1,0 +1,83 @@
+import { stripVTControlCharacters } from 'node:util';
+
+const LEVELS: Readonly<Record<string, readonly [name: string, color: string]>> = {
+  trace: ['TRC', '90'],
+  debug: ['DBG', '90'],
+  info: ['INF', '36'],
+  warn: ['WRN', '33'],
+  error: ['ERR', '31'],
+  fatal: ['FTL', '35'],
+};
+
+/** Fields that have a place of their own in the line, or none. */
+const PLACED = new Set(['level', 'time', 'event', 'msg', 'module', 'host', 'app', 'stream', 'tracks', 'remote', 'err']);
+
+/** What would end the line, move the cursor, or turn the direction of writing. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/** What internal names begin with where there is one virtual host only. */
+const DEFAULT_VHOST = /^#default#/;
+const PLAIN = /^[^\s"=]+$/;
+const FRAME = /^\s+at (?!.*(?:node:|node_modules)).*$/m;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * A line of the log for a person, from the JSON of the same line:
+ * `00:05:21 INF rtmp app/mystream published 1280x720 H264 AAC from 203.0.113.9`.
+ * It is one line whatever its fields hold.
+ * @param json as pino writes it, with names of levels and ISO time
+ */
+export function textLine(json: string, color: boolean): string {
+  const fields = JSON.parse(json) as Fields;
+  const { level, time, msg, module, tracks, remote, err } = fields;
+  const [name, paint] = LEVELS[String(level)] ?? [String(level), '0'];
+  const parts = [
+    module,
+    streamOf(fields),
+    msg,
+    tracks,
+    ...Object.entries(fields)
+      .filter(([key, value]) => !PLACED.has(key) && !isSaid(value, String(msg)))
+      .map(([key, value]) => `${key}=${shown(value)}`),
+    remote === undefined ? undefined : `from ${String(remote)}`,
+    err === undefined ? undefined : `(${errorText(err)})`,
+  ];
+  const text = parts.filter((part) => part !== undefined && part !== '').join(' ');
+  const label = color ? `\u001b[${paint}m${name}\u001b[0m` : name;
+  return `${localTime(String(time))} ${label} ${printable(text)}\n`;
+}
+
+function streamOf({ app, stream }: Fields): string | undefined {
+  if (typeof stream !== 'string') return typeof app === 'string' ? app : undefined;
+  return (typeof app === 'string' ? `${app}/${stream}` : stream).replace(DEFAULT_VHOST, '');
+}
+
+/** The message, and the first place of Kiln's own code that it came from. */
+function errorText(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const { type, message, stack } = error as { type?: unknown; message?: unknown; stack?: unknown };
+  const frame = FRAME.exec(String(stack ?? ''))?.[0].trim();
+  return `${String(type ?? 'Error')}: ${String(message)}${frame === undefined ? '' : `, ${frame}`}`;
+}
+
+/** Whether the message has the value already: fields are there for searches, too. */
+function isSaid(value: unknown, message: string): boolean {
+  if (typeof value === 'string') return value !== '' && message.includes(value);
+  return typeof value === 'number' && message.split(/[\s:,;()]+/).includes(String(value));
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return PLAIN.test(value) ? value : JSON.stringify(value);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function localTime(iso: string): string {
+  return new Date(iso).toTimeString().slice(0, 8);
+}
+
+function printable(text: string): string {
+  return stripVTControlCharacters(text).replace(
+    UNPRINTABLE,
+    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+}
