@@ -64,9 +64,12 @@ export class DynamicConfig {
     return this.#stored.restore();
   }
 
-  /** Resolves when the registry has every change that was answered before the call, on any node. */
-  sync(): Promise<void> {
-    return this.#store.sync();
+  /**
+   * Resolves when the registry has every change that was answered before the call, on any node.
+   * @param seen as `ConfigStore.sync` takes it
+   */
+  sync(seen?: string): Promise<void> {
+    return this.#store.sync(seen);
   }
 
   /** What others have changed cannot be known now, and nothing can be changed. */

@@ -32,7 +32,7 @@ async function listen(t: ExecutionContext) {
     return { status: response.statusCode, headers: response.headers, body: JSON.parse(text) as object };
   };
   const guess = (remote: string, count: number) =>
-    Promise.all(Array.from({ length: count }, () => call(WRONG, client)));
+    Promise.all(Array.from({ length: count }, () => call(WRONG, remote)));
   return { call, guess, lines };
 }
 

@@ -78,7 +78,10 @@ export class TsPackage implements Package, VariantContext {
   update(output: OutputStream): void {
     this.#interrupted = false;
     this.#playlists = output.playlists.filter(({ options }) => options.enableTsPackaging);
-    for (const packager of this.#segmenter.setTracks(namedTracks(output.tracks, this.#playlists), output.input.arrival)) {
+    for (const packager of this.#segmenter.setTracks(
+      namedTracks(output.tracks, this.#playlists),
+      output.input.arrival,
+    )) {
       packager.window.on('complete', () => this.#advance(packager));
     }
     this.#edition = nextEdition();

@@ -134,7 +134,7 @@ test('players who come at once are told of at once, in few calls; what they take
   const answers = await Promise.all(urls.map((url) => b.get(url)));
   t.true(answers.every(({ statusCode }) => statusCode === 200));
   t.is(output.sessions.size, 100);
-  const reports = b.asked.filter((path) => path.includes('/sessions/')).length;
+  const reports = b.asked.filter((path) => path.includes('/report/')).length;
   t.true(reports <= 5, `${reports} calls`);
 });
 
