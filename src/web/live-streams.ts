@@ -90,9 +90,14 @@ function joined(streams: readonly LiveStream[]): LiveStream[] {
   for (const stream of streams) {
     const key = joinKey(stream.app, stream.stream);
     const known = byName.get(key);
-    // the node that has it has had it longest
-    const [first, other] = known === undefined || stream.since < known.since ? [stream, known] : [known, stream];
+    const [first, other] = known === undefined || isBetter(stream, known) ? [stream, known] : [known, stream];
     byName.set(key, { ...first, viewers: first.viewers + (other?.viewers ?? 0) });
   }
   return [...byName.values()];
+}
+
+/** The node that has a stream knows since when; of those that relay it, the one that has done so for longest. */
+function isBetter(one: LiveStream, other: LiveStream): boolean {
+  if (one.relayed !== other.relayed) return other.relayed === true;
+  return one.since < other.since;
 }
