@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
+import { mock } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
@@ -332,6 +333,32 @@ test('behind what is likely to be the last part of a segment, the hint is at the
     t.true(parseFragment(rawPayload).duration > 0);
   }
   t.regex((await get(video)).body, /part_0_2_0_.*INDEPENDENT=YES/);
+});
+
+test.serial('a stream that begins with a burst is dated when that is over', async (t) => {
+  mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  t.teardown(() => mock.timers.reset());
+  const { get, children, input, output } = await live(t);
+  const arrive = (from: number, to: number): void => {
+    for (const packet of interleaved(videoPackets(VIDEO, { from, to }), audioPackets(AUDIO, { from, to }))) {
+      input.write(packet);
+      output.write(packet);
+    }
+  };
+  const dateOf = (body: string): number => Date.parse(/^#EXT-X-PROGRAM-DATE-TIME:(.*)$/m.exec(body)?.[1] as string);
+  arrive(0, 0.9);
+  const held = (await children()).map((url) => pending(get(`${url}?_HLS_msn=0&_HLS_part=0`)));
+  await turns();
+  arrive(0.9, 1.7);
+  const arrived = Date.now();
+  t.true(held.every(({ done }) => !done));
+  mock.timers.tick(200);
+  for (const { promise } of held) {
+    const { statusCode, body } = await promise;
+    t.is(statusCode, 200);
+    // its last frame came at its time
+    t.true(dateOf(body) + 1600 <= arrived + 60, `${dateOf(body) - arrived}`);
+  }
 });
 
 test('a segment that goes on though its end was due: 404 for who waits for the next one, until that is hinted at again', async (t) => {
