@@ -15,10 +15,10 @@ const CLOCK =
   "drawtext=text='%{localtime\\:%T}.%{eif\\:mod(time(0)*1000\\,1000)\\:d\\:3}':font=monospace:fontsize=84" +
   ':fontcolor=white:x=(w-tw)/2:y=h*0.4-th/2:box=1:boxcolor=0x131110@0.85:boxborderw=28';
 
-/** Colour bars with the clock, and a marker that runs along the grey strip once every two seconds. */
+/** Colour bars, and a marker that runs along the grey strip once every two seconds. */
 const BARS =
   'smptehdbars=size=1280x720:rate=30[bars];color=0x131110:size=48x60:rate=30[marker];' +
-  `[bars][marker]overlay=x='298+mod(t\\,2)/2*(828-w)':y=420,${CLOCK}[out0]`;
+  `[bars][marker]overlay=x='298+mod(t\\,2)/2*(828-w)':y=420[out0]`;
 
 /** Where text cannot be drawn: the pattern with a counter of its own. */
 const PLAIN = 'testsrc2=size=1280x720:rate=30';
@@ -74,7 +74,9 @@ export interface Demo {
 
 /** Starts the publisher and keeps it running: one that dies is started again, with growing pauses. */
 export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPath, log }: DemoOptions): Promise<Demo> {
-  const picture = (await draws(ffmpegPath)) ? BARS : PLAIN;
+  const drawn = await draws(ffmpegPath);
+  // what is drawn in a source is drawn some frames ahead of its time, for sources are read ahead
+  const clock = drawn ? ['-vf', CLOCK] : [];
   const path = `:${rtmpPort}/${encodeURIComponent(app)}`;
   const url = `rtmp://${ownAddress(ip)}${path}/${encodeURIComponent(stream)}`;
   // What the server chooses the virtual host by; any letter stands for what a wildcard leaves open.
@@ -92,12 +94,13 @@ export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPa
       '-f',
       'lavfi',
       '-i',
-      picture,
+      drawn ? BARS : PLAIN,
       '-re',
       '-f',
       'lavfi',
       '-i',
       TONE,
+      ...clock,
       ...ENCODE,
       '-f',
       'flv',

@@ -34,7 +34,7 @@ const table = {
     (limit: number) => `Too many applications created on request: at most ${limit} are allowed`,
   ],
   pullInvalid: [400, (detail: string) => detail],
-  pullFailed: [502, (url: string) => `Could not pull the stream : ${url}`],
+  pullFailed: [502, (url: string, reason: string) => `Could not pull the stream : ${url}: ${reason}`],
   tooManyWrongCredentials: [429, () => 'Too many wrong credentials'],
   hostForbidden: [403, (host: string) => `Host is not allowed: [${host}]`],
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],

@@ -106,7 +106,7 @@ async function* openThumbnail({
   yield { part: publisher, http: { ports: portsOf(thumbnail), routes: publisher.routes } };
 }
 
-async function* openOvt({ config, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+async function* openOvt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       publishers: { ovt },
@@ -119,7 +119,7 @@ async function* openOvt({ config, neighbours: { access }, log }: DoorContext): A
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
   const networks = blockList(ovt.networks);
   for (const host of ip) {
-    const part = await OvtServer.listen({ access, log, host, port, proxyNetworks, networks });
+    const part = await OvtServer.listen({ registry, access, log, host, port, proxyNetworks, networks });
     yield { part, addresses: { ovt: port } };
   }
 }

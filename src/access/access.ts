@@ -100,6 +100,11 @@ export class Access {
     this.#refusals = new RefusalLog(options.log.child({ module: 'access' }));
   }
 
+  /** How many viewers wait for a stream that is starting. */
+  get held(): number {
+    return this.#starting.waiting;
+  }
+
   /** Sends away who waits for a stream. Idempotent. */
   close(): void {
     this.#starting.close();

@@ -51,7 +51,7 @@ export function answerError(
   reply: FastifyReply,
 ): FastifyReply {
   const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
-  if (status >= 500) request.log.error({ err: error, method: request.method, url: request.url }, 'the API call failed');
+  if (status >= 500) logFailure(error, request);
   const known = error instanceof KilnError || (status >= 400 && status < 500);
   const text = known ? error.message : STATUS_CODES[500];
   if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');
@@ -62,6 +62,13 @@ export function answerError(
   }
   const message = isAboutConfig(error) ? `[Config] ${text}` : `[HTTP] ${text} (${status})`;
   return reply.send({ message, statusCode: status });
+}
+
+/** What went wrong as it had to be expected has no stack; why a stream could not be pulled was logged where it was tried. */
+function logFailure(error: FastifyError | KilnError, { log, method, url }: FastifyRequest): void {
+  if (!(error instanceof KilnError)) log.error({ err: error, method, url }, 'the API call failed');
+  else if (error.code !== 'pullFailed')
+    log.error({ method, url, status: error.status }, `the API call failed: ${error.message}`);
 }
 
 /** What is wrong with a configuration object is told in its own form (facts/01-rest-api.md section 1). */

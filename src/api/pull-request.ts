@@ -3,6 +3,7 @@ import type { VirtualHostConfig } from '../config/model.ts';
 import { nameObjection } from '../core/names.ts';
 import { kilnError } from '../errors.ts';
 import { isDocument } from '../management/documents.ts';
+import { shownUrl } from '../providers/pull/error.ts';
 import type { PullOrder } from '../providers/pull/spec.ts';
 import { objectOf } from './envelope.ts';
 
@@ -50,7 +51,8 @@ export function readPullRequest(body: unknown): PullRequest {
   const schemes = new Set<string>();
   for (const url of urls as unknown[]) {
     if (typeof url !== 'string') throw kilnError('pullInvalid', 'Url must be a string');
-    if (!URL.canParse(url) || new URL(url).hostname === '') throw kilnError('pullInvalid', `Invalid URL: ${url}`);
+    if (!URL.canParse(url) || new URL(url).hostname === '')
+      throw kilnError('pullInvalid', `Invalid URL: ${shownUrl(url)}`);
     schemes.add(new URL(url).protocol);
   }
   if (schemes.size > 1) throw kilnError('pullInvalid', 'Only urls with the same scheme can be sent as a group.');

@@ -115,12 +115,15 @@ export class TaskRunner {
   /** It is defined now, or differently: another spec begins a new run. */
   define(definition: TaskDefinition): void {
     const before = this.#definition;
+    // another task under the same id has nothing to do with this one
+    if ((before.uid ?? '') !== (definition.uid ?? '')) {
+      void this.stop(new TaskEnd('removed', 'the task was made anew'));
+      return;
+    }
     this.#definition = definition;
     this.#isNew = false;
     if (isSameTask(before, definition)) return;
-    // another task under the same id has nothing to do with this one
-    if ((before.uid ?? '') !== (definition.uid ?? '')) void this.stop(new TaskEnd('removed', 'the task was made anew'));
-    else this.#run.abort(new TaskEnd('changed', 'the task was changed'));
+    this.#run.abort(new TaskEnd('changed', 'the task was changed'));
     this.#rest.abort();
   }
 
@@ -255,6 +258,7 @@ export class TaskRunner {
     } catch (error) {
       // it goes on here when the stream is back before the store is
       log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved: trying again');
+      if (this.#isHere) return;
       this.#isLeaving = true;
       await this.#pause(SAVE_AGAIN_MS);
       this.#isLeaving = false;

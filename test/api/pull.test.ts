@@ -40,7 +40,8 @@ const CASES: readonly (readonly [what: string, body: unknown, status: number, te
     'a scheme that nothing pulls',
     { name: 's', urls: ['http://a/b'] },
     502,
-    /^Could not pull the stream : http:.*\/streams$/,
+    'Could not pull the stream : http://localhost:80/v1/vhosts/default/apps/app/streams: ' +
+      'streams are pulled over ovt, rtsp, rtspc, not over "http"',
   ],
 ];
 

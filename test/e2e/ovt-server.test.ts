@@ -91,15 +91,16 @@ test('requests that are none are answered, and the connection goes on', async (t
   await until('the end', () => edge.closed);
 });
 
-test('a stream that does not start is 202 after a while, one that does is described', async (t) => {
+test('who asks for a stream that is starting is answered when it has started', async (t) => {
   const ovt = await start(t);
-  const application = [...ovt.registry.vhosts.values()][0]?.application('app');
-  const input = application?.publish('late', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
-  const output = input && application?.addOutput(input, 'late');
+  const application = ovt.registry.vhost('default').application('app');
+  const input = application.publish('late', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
   const edge = await rawOvt(t, ovt.server.port);
-  t.like(await edge.ask('describe', ovt.url('app/late')), { code: 202, message: 'stream has not started' });
   const described = edge.ask('describe', ovt.url('app/late'));
-  output?.setTracks(TRACKS);
+  await until('it is held', () => ovt.access.held === 1);
+  const output = application.addOutput(input, 'late');
+  output.setTracks(TRACKS);
+  application.announce(output);
   t.like(await described, { code: 200 });
 });
 

@@ -14,11 +14,11 @@ test('streams are pulled from the networks of Modules/Pull only, and the log say
   let seen = 0;
   for (const [url, reason] of [
     [origin.url('src').replace('127.0.0.1', '127.0.0.2'), '127.0.0.2 is in none of the networks of Modules/Pull'],
-    [`ovt://127.0.0.1:${kiln.ports.api}/app/src`, "the port is one of the cluster's own"],
-    [`ovt://127.0.0.1:${kiln.ports.rtmp}/app/src`, "the port is one of the cluster's own"],
-    ['ovt://169.254.169.254/app/src', '169.254.169.254 is of a link, of everybody or of nobody'],
-    ['ovt://127.0.0.1:0/app/src', 'it is no port'],
-    ['http://127.0.0.1/app/src', 'streams are pulled over .*ovt.* only'],
+    [`ovt://127.0.0.1:${kiln.ports.api}/app/src`, 'that is a port of this server or its cluster'],
+    [`ovt://127.0.0.1:${kiln.ports.rtmp}/app/src`, 'that is a port of this server or its cluster'],
+    ['ovt://169.254.169.254/app/src', '169.254.169.254 is a link-local, multicast, reserved or unspecified address'],
+    ['ovt://127.0.0.1:0/app/src', 'that is not a port number'],
+    ['http://127.0.0.1/app/src', 'streams are pulled over .*ovt.*, not over "http"'],
   ] as const) {
     t.is(await pull(url), 502, url);
     await until(reason, () => new RegExp(reason).test(kiln.log.slice(seen)));

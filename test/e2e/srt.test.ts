@@ -125,9 +125,7 @@ test.serial('callers who may not publish are told why', async (t) => {
   );
   t.is((await caller.call(kiln.ports.srtPlay as number, { streamId: '#!::r=default/app/x,m=publish' })).refused, 1405);
   t.is((await caller.call(kiln.ports.srtPlay as number, { streamId: 'default/none/x' })).refused, 1404);
-  await until('the log has the reasons', () =>
-    kiln.log.includes('SRT publisher refused: Stream already exists (1409)'),
-  );
+  await until('the log has the reasons', () => kiln.log.includes('SRT publisher refused: Stream already exists'));
 });
 
 test.serial('one that takes over a name ends the other', async (t) => {

@@ -42,6 +42,7 @@ export async function startOvt(setup: OvtSetup = {}) {
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const { access } = await aloneWith(registry, { log, ...(setup.find && { find: setup.find }) });
   const server = await OvtServer.listen({
+    registry,
     access,
     log,
     host: '127.0.0.1',
@@ -50,6 +51,7 @@ export async function startOvt(setup: OvtSetup = {}) {
   });
   return {
     registry,
+    access,
     server,
     lines,
     url: (path: string) => `ovt://127.0.0.1:${server.port}/${path}`,

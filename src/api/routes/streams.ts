@@ -41,7 +41,8 @@ export function streamRoutes(
       try {
         await pulls.create(application, order.name, orderOf(order, application.vhost.config));
       } catch (error) {
-        throw error instanceof PullError ? kilnError('pullFailed', `${protocol}://${host}${url}`) : error;
+        if (!(error instanceof PullError)) throw error;
+        throw kilnError('pullFailed', `${protocol}://${host}${url}`, error.message);
       }
       reply.code(201);
       return { message: 'Created', statusCode: 201 };

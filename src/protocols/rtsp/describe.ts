@@ -24,6 +24,7 @@ export interface Described {
 }
 
 const OK = 200;
+const UNAUTHORIZED = 401;
 
 /**
  * Asks for the description of a stream, wherever the server sends its clients to.
@@ -48,6 +49,7 @@ async function describeAt(url: RtspUrl, dial: Dial): Promise<Described> {
     const response = await connection.ask('DESCRIBE', url.href, { Accept: 'application/sdp' });
     checkMoved(response);
     const { status, reason, headers, body } = response;
+    if (status === UNAUTHORIZED) throw new RtspError(unauthorized(url), status);
     if (status !== OK) throw new RtspError(`the server refused (${status}): ${reason}`, status);
     const base = baseUrl(url.href, header(headers, 'content-base'), header(headers, 'content-location'));
     return { connection, socket, url, methods, base, description: readDescription(body.toString('utf8')) };
@@ -55,6 +57,12 @@ async function describeAt(url: RtspUrl, dial: Dial): Promise<Described> {
     connection.close();
     throw error;
   }
+}
+
+function unauthorized({ user }: RtspUrl): string {
+  return user === undefined
+    ? 'the server asks for credentials, and the URL has none (401)'
+    : 'the server does not accept the credentials of the URL (401)';
 }
 
 function methodsOf({ headers }: RtspResponse): Set<string> {

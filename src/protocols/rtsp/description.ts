@@ -45,8 +45,17 @@ export function readDescription(text: string): RtspDescription {
     if (direction === 'inactive' || (direction === 'sendonly' && toClient)) return [];
     return readMedia(one) ?? [];
   });
-  if (taken.length === 0) throw new RtspError('the server describes nothing that can be taken');
+  if (taken.length === 0) throw new RtspError(nothingTaken(media));
   return { control: textOf(control), media: taken };
+}
+
+/** Names the codecs of a stream of which none can be taken. */
+function nothingTaken(media: readonly MediaDescription[]): string {
+  const formats = media.flatMap(({ type, rtp, payloads }) =>
+    rtp.length > 0 ? rtp.map(({ codec }) => codec) : `${type} of payload type ${payloads ?? 'unknown'}`,
+  );
+  const offered = [...new Set(formats)].slice(0, MAX_MEDIA).join(', ');
+  return `the stream has no track in a codec that can be taken${offered === '' ? '' : `, only ${offered}`}`;
 }
 
 /** Without byte order mark, and blanks where none belong. */

@@ -173,7 +173,8 @@ export class OvtClient {
       this.#receiver.push(bytes);
     } catch (error) {
       if (!(error instanceof OvtError)) this.#options.log.error({ err: error }, 'receiving a stream over OVT failed');
-      this.#end(error instanceof OvtError ? error.message : 'internal error');
+      const reason = error instanceof OvtError ? error.message : 'internal error';
+      this.#end(this.#description === undefined ? `what answers is not an OVT origin: ${reason}` : reason);
     }
   }
 

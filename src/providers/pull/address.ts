@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Addresses that are of a link, of everybody or of nobody: no origin is there. */
+/** Link-local, multicast, reserved and unspecified addresses: no origin is there. */
 const UNPULLABLE = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],

@@ -4,11 +4,11 @@ import { nameObjection } from '../../core/names.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
 import { KilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import { FaultLog, type Logger } from '../../log.ts';
 import { MissMemory } from '../../origins/miss-memory.ts';
 import type { OriginMaps } from '../../origins/origin-maps.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
-import { PullError } from './error.ts';
+import { PullError, shownUrl } from './error.ts';
 import { matchOrigin, storeOrder } from './origin-match.ts';
 import type { PulledStreams } from './pulled-streams.ts';
 import type { PullOrder } from './spec.ts';
@@ -39,9 +39,12 @@ export class Demand {
   /** How many of them each virtual host has. */
   readonly #askedOf = new Map<VirtualHost, number>();
   readonly #missing = new MissMemory(MISSING);
+  readonly #failures: FaultLog;
 
   constructor(options: DemandOptions) {
     this.#options = options;
+    // strangers may ask for anything
+    this.#failures = new FaultLog(options.log);
   }
 
   /**
@@ -108,7 +111,7 @@ export class Demand {
 
   /** @returns whether it is pulled now, here or elsewhere */
   async #pull(application: Application, name: string, order: PullOrder): Promise<boolean> {
-    const { pulls, registry, log } = this.#options;
+    const { pulls, registry } = this.#options;
     try {
       if (registry.draining) await pulls.create(application, name, order);
       else await pulls.createHere(application, name, order);
@@ -116,7 +119,10 @@ export class Demand {
     } catch (error) {
       if (error instanceof KilnError && error.code === 'streamExists') return true;
       if (!(error instanceof KilnError || error instanceof PullError)) throw error;
-      log.debug({ stream: name, reason: error.message }, 'the stream that a viewer asked for could not be pulled');
+      const from = order.spec.urls.map(shownUrl).join(', ');
+      this.#failures.count(
+        `${application.internalName}/${name}, which a viewer asked for, could not be pulled from ${from}: ${error.message}`,
+      );
       return false;
     }
   }

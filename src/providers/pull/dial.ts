@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { hostInUrl } from '../../config/values.ts';
 import type { Connection } from '../../core/source.ts';
 import { Watchdog } from '../../core/watchdog.ts';
 import { PullError } from './error.ts';
@@ -17,7 +18,7 @@ export async function dial(guard: PullGuard, host: string, port: number): Promis
     try {
       return await open(address, port);
     } catch (error) {
-      failures.push((error as Error).message);
+      failures.push(told(address, port, error as NodeJS.ErrnoException));
     }
   }
   throw new PullError(failures.join('; '));
@@ -28,6 +29,18 @@ export function connectionOf({ localAddress, localPort, remoteAddress, remotePor
   return { transport: 'TCP', protocol: 'TCP', localAddress, localPort, remoteAddress, remotePort };
 }
 
+const FAILURES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refused the connection',
+  ECONNRESET: 'closed the connection',
+  ETIMEDOUT: 'did not answer in time',
+  EHOSTUNREACH: 'cannot be reached: no route to the host',
+  ENETUNREACH: 'cannot be reached: no route to the network',
+};
+
+function told(address: string, port: number, { code = '' }: NodeJS.ErrnoException): string {
+  return `${hostInUrl(address)}:${port} ${FAILURES[code] ?? `cannot be reached: ${code}`}`;
+}
+
 function open(host: string, port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
@@ -36,7 +49,7 @@ function open(host: string, port: number): Promise<Socket> {
       socket.destroy();
       reject(error);
     };
-    const late = new Watchdog(CONNECT_MS, () => fail(new Error(`${host}:${port} does not answer`)));
+    const late = new Watchdog(CONNECT_MS, () => fail(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
     socket.once('error', fail);
     socket.once('connect', () => {
       late.close();

@@ -1,12 +1,35 @@
-/** A stream could not be pulled. The message is for the log: it may name hosts that clients are not to know of. */
+const MAX_REASON = 500;
+const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
+const HOST = /^(?:\[[\da-f:.]+\]|[^\s:@[\]]*)(?::\d*)?$/i;
+
+/**
+ * A stream could not be pulled. The message tells the operator why: in the answer of the management API and in the log.
+ * It may quote what an origin says, and never has secrets of a URL in it.
+ */
 export class PullError extends Error {
   override readonly name = 'PullError';
+
+  constructor(reason: string) {
+    super(shownReason(reason));
+  }
 }
 
 /** A URL for the log: without what secrets are in, its user with the password, and its query. */
 export function shownUrl(url: string): string {
-  return url
-    .replace(/[?#].*$/, '')
-    .replace(/^([a-z][a-z\d+.-]*:\/\/)[^/]*@/i, '$1')
-    .slice(0, 300);
+  const scheme = SCHEME.exec(url)?.[0];
+  const [rest = ''] = url.slice(scheme?.length ?? 0).split(/[?#]/);
+  const [authority = ''] = rest.split('/');
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  // what is no host may be a part of a password that should have been escaped
+  if (!HOST.test(host)) return `${scheme ?? ''}...`;
+  return `${scheme ?? ''}${host}${rest.slice(authority.length)}`.slice(0, 300);
+}
+
+/** On one line, without secrets of URLs, and not too long. */
+export function shownReason(reason: string): string {
+  return reason
+    .replace(/[a-z][a-z\d+.-]*:\/\/[^\s"'<>()]+/gi, shownUrl)
+    .replace(/[\p{C}\s]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_REASON);
 }

@@ -1,6 +1,6 @@
 import { BackOff } from '../../core/back-off.ts';
 import { pause } from '../../tasks/pause.ts';
-import { PullError } from './error.ts';
+import { PullError, shownUrl } from './error.ts';
 import { LONGEST_PAUSE_MS } from './pull.ts';
 import type { PullSource } from './source.ts';
 import type { PullSpec } from './spec.ts';
@@ -13,7 +13,7 @@ export interface FirstSource {
 
 /**
  * Looks for an origin that has a stream, in as many rounds through its URLs as there may be.
- * @throws PullError why the last one does not have it, or that the signal aborted
+ * @throws PullError why none of them has it, or that the signal aborted
  */
 export async function firstSource(
   { urls, retryCount }: PullSpec,
@@ -22,17 +22,25 @@ export async function firstSource(
 ): Promise<FirstSource> {
   const backOff = new BackOff(LONGEST_PAUSE_MS);
   const tries = urls.length * Math.max(1, retryCount);
-  let reason = '';
+  const reasons = new Map<string, string>();
   for (let attempt = 0; attempt < tries && !signal.aborted; attempt++) {
     const at = attempt % urls.length;
+    const url = urls[at] as string;
     if (attempt > 0 && at === 0) await pause(backOff.next(), signal);
     try {
-      return { at, source: await unlessAborted(open(urls[at] as string), signal) };
+      return { at, source: await unlessAborted(open(url), signal) };
     } catch (error) {
-      reason = (error as Error).message;
+      reasons.set(url, (error as Error).message);
     }
   }
-  throw new PullError(signal.aborted ? 'it was ended' : reason);
+  throw new PullError(signal.aborted ? 'it was ended' : joined(reasons));
+}
+
+/** Of several URLs each with its reason, unless that is the same for all. */
+function joined(reasons: ReadonlyMap<string, string>): string {
+  const distinct = new Set(reasons.values());
+  if (distinct.size === 1) return [...distinct].join('');
+  return Array.from(reasons, ([url, reason]) => `${shownUrl(url)}: ${reason}`).join('; ');
 }
 
 async function unlessAborted(opening: Promise<PullSource>, signal: AbortSignal): Promise<PullSource> {

@@ -39,7 +39,8 @@ export class PullGuard {
    * @throws PullError when there is none, also when it cannot be found out what is out of bounds
    */
   async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
-    if (!(port >= 1 && port <= 65_535)) throw new PullError(`nothing is pulled from ${host}:${port}: it is no port`);
+    if (!(port >= 1 && port <= 65_535))
+      throw new PullError(`nothing is pulled from ${host}:${port}: that is not a port number`);
     const local = new Set(
       Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []),
     );
@@ -52,7 +53,9 @@ export class PullGuard {
     const objections = new Set<string>();
     for (const address of found as string[]) {
       const plain = canonical(address);
-      const objection = forbidden.has(machine(plain)) ? `the port is one of the cluster's own` : this.#objection(plain);
+      const objection = forbidden.has(machine(plain))
+        ? 'that is a port of this server or its cluster'
+        : this.#objection(plain);
       if (objection === undefined) allowed.push(address);
       else objections.add(objection);
     }
@@ -63,7 +66,7 @@ export class PullGuard {
 
   /** What speaks against an address, whatever the port. @param address a canonical one */
   #objection(address: string): string | undefined {
-    if (isUnpullable(address)) return `${address} is of a link, of everybody or of nobody`;
+    if (isUnpullable(address)) return `${address} is a link-local, multicast, reserved or unspecified address`;
     const { networks } = this.#options;
     if (networks !== undefined && !includes(networks, address))
       return `${address} is in none of the networks of Modules/Pull`;
@@ -82,6 +85,11 @@ export class PullGuard {
   }
 }
 
+function whyUnresolved({ code = '', message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOTFOUND') return 'there is no such host';
+  return code === 'EAI_AGAIN' ? 'the name server does not answer' : message;
+}
+
 /** @throws PullError */
 async function resolve(host: string): Promise<string[]> {
   const timer = new AbortController();
@@ -92,7 +100,7 @@ async function resolve(host: string): Promise<string[]> {
   const asked = lookup(host, { all: true }).catch((error: Error) => error);
   const answer = await Promise.race([asked, late]);
   timer.abort();
-  if (answer === undefined) throw new PullError(`${host} cannot be resolved in time`);
-  if (answer instanceof Error) throw new PullError(`${host} cannot be resolved: ${answer.message}`);
+  if (answer === undefined) throw new PullError(`the name ${host} could not be resolved in time`);
+  if (answer instanceof Error) throw new PullError(`the name ${host} cannot be resolved: ${whyUnresolved(answer)}`);
   return answer.map(({ address }) => address);
 }

@@ -12,7 +12,7 @@ import { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from './error.ts';
 import { firstSource, type FirstSource } from './first-source.ts';
 import { Pull } from './pull.ts';
-import { pullProvider } from './provider.ts';
+import { enabledProvider, pullProvider } from './provider.ts';
 import { readSpec, type PullSpec } from './spec.ts';
 import type { OpenSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
@@ -67,7 +67,7 @@ export class PullKind implements PlacedKind {
     const log = this.#options.log.child({ stream: `${application.internalName}/${name.id}` });
     // it tells of itself what is so when it is asked
     let pull: Pull | undefined;
-    const provider = pullProvider(application.config, spec.urls);
+    const provider = enabledProvider(application.config, spec.urls);
     const source: Source = {
       ...provider.source,
       get url() {
@@ -112,8 +112,6 @@ export class PullKind implements PlacedKind {
   async #publish(task: Task, source: Source, spec: PullSpec): Promise<InputStream | undefined> {
     const { application, persistent, isNew, name, signal } = task;
     const provider = pullProvider(application.config, spec.urls);
-    if (!provider.isEnabled)
-      throw new PullError(`the ${provider.name} provider is not enabled: ${application.internalName}`);
     const options = {
       replace: isNew && provider.replaces,
       maxConnections: provider.maxConnections,

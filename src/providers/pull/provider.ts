@@ -1,6 +1,9 @@
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Source } from '../../core/source.ts';
+import { PullError } from './error.ts';
 import { schemeOf } from './schemes.ts';
+
+const SCHEMES = ['ovt', 'rtsp', 'rtspc'];
 
 /** Who pulls the streams of a scheme into an application. */
 export interface PullProvider {
@@ -15,6 +18,21 @@ export interface PullProvider {
   readonly replaces: boolean;
   /** Its streams have their sources' own times (`TimestampMode` Original). */
   readonly keepsTimes: boolean;
+}
+
+/**
+ * The same as `pullProvider`, where it may pull.
+ * @throws PullError when nothing pulls such URLs, or the application does not enable what does
+ */
+export function enabledProvider(config: ApplicationConfig, urls: readonly string[]): PullProvider {
+  const scheme = schemeOf(urls[0] ?? '');
+  if (!SCHEMES.includes(scheme))
+    throw new PullError(`streams are pulled over ${SCHEMES.join(', ')}, not over "${scheme}"`);
+  const provider = pullProvider(config, urls);
+  if (provider.isEnabled) return provider;
+  throw new PullError(
+    `the ${provider.name} provider is off: the application has no <${provider.name}/> in its Providers`,
+  );
 }
 
 /** @param urls all of one scheme */

@@ -3,7 +3,7 @@ import type { Application } from '../../core/application.ts';
 import type { InputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import { pause } from '../../tasks/pause.ts';
-import { PullError, shownUrl } from './error.ts';
+import { PullError, shownReason, shownUrl } from './error.ts';
 import { Passthrough } from '../intake/passthrough.ts';
 import type { PullSpec } from './spec.ts';
 import type { PullSource } from './source.ts';
@@ -98,7 +98,7 @@ export class Pull {
       const isFailing = isNew && !this.#started;
       // who creates it hears why it cannot be pulled
       log[isFailing ? 'debug' : 'warn'](
-        { url: shownUrl(this.url), reason: outcome.reason },
+        { url: shownUrl(this.url), reason: shownReason(outcome.reason) },
         'pulling the stream failed',
       );
       if (this.#isHopeless) {
@@ -139,7 +139,7 @@ export class Pull {
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
     const onAbort = (): void => end({ reason: 'it was ended' });
     signal.addEventListener('abort', onAbort, { once: true });
-    const late = setTimeout(() => end({ reason: 'the origin does not tell its tracks' }), TRACKS_MS);
+    const late = setTimeout(() => end({ reason: 'the origin did not tell its tracks in time' }), TRACKS_MS);
     let playedSince: number | undefined;
     let stopProbing: (() => void) | undefined;
     let source = ready;

@@ -1,7 +1,8 @@
 import type { BlockList } from 'node:net';
-import type { Access } from '../../access/access.ts';
+import type { Access, SessionGrant } from '../../access/access.ts';
 import { withPort, type PlayRequest } from '../../access/request.ts';
-import type { Application } from '../../core/application.ts';
+import { internalName, type Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -12,6 +13,7 @@ import { OvtPlayer } from './player.ts';
 import { OvtSession, type Found, type Played } from './session.ts';
 
 export interface OvtServerOptions {
+  readonly registry: Registry;
   readonly access: Access;
   readonly log: Logger;
   readonly host: string;
@@ -100,14 +102,14 @@ export class OvtServer {
     // nobody's session yet
     const query = new URLSearchParams(request.query);
     query.delete('session');
-    const { found, end } = await inOwnWords(request, this.#options.access.admitSession({ ...request, query }, foundIn));
+    const { found, end } = await this.#admit({ ...request, query });
     end('the stream is described');
     return found;
   }
 
   /** @throws ovtStreamNotFound, and what Access.admitSession() does */
   async #play(request: PlayRequest, session: OvtSession): Promise<Played> {
-    const grant = await inOwnWords(request, this.#options.access.admitSession(request, foundIn));
+    const grant = await this.#admit(request);
     try {
       grant.enter();
     } catch (error) {
@@ -117,6 +119,22 @@ export class OvtServer {
     const account = new OvtPlayer(grant.id, grant.found.output, (reason) => session.close(reason), grant.end);
     grant.limit((reason) => session.close(reason));
     return { ...grant.found, account };
+  }
+
+  /** @throws ovtStreamNotFound, and what Access.admitSession() does */
+  async #admit(request: PlayRequest): Promise<SessionGrant<Found>> {
+    const { registry, access } = this.#options;
+    try {
+      return await access.admitSession(request, foundIn);
+    } catch (error) {
+      if (!(error instanceof KilnError) || !NOT_THERE.has(error.code)) throw error;
+      const { hostName, app, stream } = request;
+      const vhost = registry.resolve(hostName);
+      throw kilnError(
+        'ovtStreamNotFound',
+        `${vhost === undefined ? hostName : internalName(vhost.name, app)}/${stream}`,
+      );
+    }
   }
 }
 
@@ -142,14 +160,5 @@ function requestOf(
   };
 }
 
-/** The protocol has words of its own for what is not there. */
-async function inOwnWords<T>({ hostName, app, stream }: PlayRequest, admitted: Promise<T>): Promise<T> {
-  try {
-    return await admitted;
-  } catch (error) {
-    const isMissing = error instanceof KilnError && NOT_THERE.has(error.code);
-    throw isMissing ? kilnError('ovtStreamNotFound', `${hostName}/${app}/${stream}`) : error;
-  }
-}
-
+/** What the protocol has words of its own for (facts/06-ovt.md). */
 const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);

@@ -21,6 +21,8 @@ export class WhepPlayer {
   #closed = false;
   #abort = new AbortController();
   #last;
+  /** Frames since the last reading, and the milliseconds from when they were received to when they are on the screen. */
+  #shown = { frames: 0, delay: 0 };
 
   constructor(video, failed) {
     this.#video = video;
@@ -43,7 +45,8 @@ export class WhepPlayer {
   /** Latency in seconds, bitrate in bit/s, frames and when they were counted (ms); what is not known is undefined. */
   async stats() {
     return {
-      latencyMeaning: 'Half the round trip to the server, plus buffering and decoding in this browser',
+      latencyMeaning:
+        'Half the round trip to the server, plus the time from a frame coming here to this screen showing it',
       ...(this.#peer && this.#read(await this.#peer.getStats())),
     };
   }
@@ -62,6 +65,7 @@ export class WhepPlayer {
   async #connect(url) {
     const peer = new RTCPeerConnection();
     this.#peer = peer;
+    this.#watchFrames();
     const stream = new MediaStream();
     peer.ontrack = ({ track }) => {
       stream.addTrack(track);
@@ -102,6 +106,17 @@ export class WhepPlayer {
     this.#failed({ reason, final });
   }
 
+  #watchFrames() {
+    this.#video.requestVideoFrameCallback?.((_now, { receiveTime, expectedDisplayTime }) => {
+      if (this.#closed) return;
+      if (receiveTime !== undefined) {
+        this.#shown.frames++;
+        this.#shown.delay += expectedDisplayTime - receiveTime;
+      }
+      this.#watchFrames();
+    });
+  }
+
   #read(report) {
     let video;
     let bytes = 0;
@@ -117,12 +132,17 @@ export class WhepPlayer {
     const now = { at: video.timestamp, bytes, delay: delayOf(video), frames: video.framesDecoded };
     const last = this.#last;
     this.#last = now;
+    const shown = this.#shown;
+    this.#shown = { frames: 0, delay: 0 };
     const counted = { at: now.at, frames: now.frames, dropped: video.framesDropped };
     if (last === undefined || now.at <= last.at) return counted;
     const frames = now.frames - last.frames;
+    let held;
+    if (shown.frames > 0) held = shown.delay / shown.frames / 1000;
+    else if (frames > 0) held = (now.delay - last.delay) / frames;
     return {
       ...counted,
-      latency: frames > 0 && rtt !== undefined ? rtt / 2 + (now.delay - last.delay) / frames : undefined,
+      latency: rtt === undefined || held === undefined ? undefined : rtt / 2 + held,
       bitrate: ((now.bytes - last.bytes) * 8000) / (now.at - last.at),
     };
   }

@@ -177,7 +177,7 @@ export class SignallingConnection {
 }
 
 /** What cannot be offered, for whatever reason, is one and the same to a peer: the names of streams are not told. */
-function errorFields(error: Error): { code: number; text: string } {
+export function errorFields(error: Error): { code: number; text: string } {
   if (error instanceof SignallingError) return { code: error.code, text: error.message };
   if (error instanceof SdpError) return { code: 400, text: 'Could not parse SDP' };
   if (error instanceof KilnError && error.code === 'sessionRefused') return { code: 403, text: 'Forbidden' };

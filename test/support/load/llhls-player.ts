@@ -26,6 +26,9 @@ export class LlhlsPlayer {
   /** Milliseconds between a part's last frame and the arrival of the part. */
   delays: number[] = [];
   requests = 0;
+  /** Parts that it asked for by a preload hint, and those of them that never came. */
+  hinted = 0;
+  missed = 0;
   /** What ended a rendition before the player was closed. */
   readonly failures: string[] = [];
   /** When the first part with picture was there, in milliseconds of the stamps' clock. */
@@ -75,6 +78,8 @@ export class LlhlsPlayer {
       const next = `_HLS_msn=${list.msn}&_HLS_part=${list.part}`;
       list = parseChunklist(await this.#text(playlists, `${chunklist}${mark}${next}`));
       const came = await ahead;
+      if (early) this.hinted++;
+      if (came === false) this.missed++;
       const from = newest === undefined ? 0 : list.parts.indexOf(newest) + 1;
       for (const uri of list.parts.slice(from)) {
         if (!came || uri !== hinted) await this.#part(media, resolve(uri, chunklist));

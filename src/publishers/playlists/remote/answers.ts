@@ -62,11 +62,9 @@ function master(stream: OwnStream, { file, query }: Asked): PeerResponse {
   const template = stream.template(file);
   if (template === undefined) return content(null, 201);
   const session = query.get('session');
-  const state: MasterState = {
-    run: stream.run,
-    template: template.text,
-    ...(session !== null && { token: stream.issue(session) }),
-  };
+  const token = session === null ? undefined : stream.issue(session);
+  if (token !== undefined) stream.begin(token);
+  const state: MasterState = { run: stream.run, template: template.text, ...(token !== undefined && { token }) };
   return content(state);
 }
 

@@ -6,7 +6,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import { CONTINUED_MS } from '../../../origins/stream-names.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
-import type { FileAnswer, Hold, PlayedStream, Viewer } from '../answer.ts';
+import type { FileAnswer, Hold, Master, PlayedStream, Viewer } from '../answer.ts';
 import { handedOn, type Directives } from '../directives.ts';
 import type { HlsForm } from '../form.ts';
 import { MasterTemplate } from '../master-template.ts';
@@ -106,14 +106,17 @@ export class RemoteStream implements PlayedStream {
     this.close();
   }
 
-  async master(file: string, query: string): Promise<Text | undefined> {
+  async master(file: string, query: string, plays: boolean): Promise<Master | undefined> {
     this.#use();
     const { originMode } = this.config;
     const id = sessionId(new URLSearchParams(query));
     const named = !originMode && new URLSearchParams(query).has('session');
     const state = await this.#masters.get(file, named ? id : undefined);
-    const token = originMode ? undefined : (state?.token ?? this.#options.tokens.issue(id));
-    return state && new Text(new MasterTemplate(state.template).fill(token, handedOn(query)));
+    if (state === undefined) return undefined;
+    const token = originMode ? undefined : (state.token ?? this.#options.tokens.issue(id));
+    // whoever names its session the owner has counted
+    const viewer = token === undefined || named || !plays ? undefined : await this.#players.admit(token);
+    return { text: new Text(new MasterTemplate(state.template).fill(token, handedOn(query))), viewer };
   }
 
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { duplexPair } from 'node:stream';
 import test from 'ava';
 import { parseAudioSpecificConfig } from '../../../../src/codecs/aac.ts';
@@ -11,44 +10,15 @@ import { playlistOf, trackOf } from '../../../../src/protocols/ovt/tracks.ts';
 import { parseOvtUrl } from '../../../../src/protocols/ovt/url.ts';
 import { OvtClient } from '../../../../src/providers/ovt/client.ts';
 import { Recorder, silent } from '../../../support/ovt.ts';
+import { answerAsRecorded, FROM_EDGE, FROM_ORIGIN, packetsOf } from '../../../support/recorded-origin.ts';
 import { until } from '../../../support/until.ts';
 import { receive } from '../../protocols/ovt/support.ts';
-
-/**
- * One whole pull from OvenMediaEngine 0.20, as it was on the connection: a stream that it got over RTMP and passes by,
- * H.264 of 320x180 at 30 frames a second (GOP 30) and AAC, 44,100 Hz, mono. The origin's side is cut after 150 kB.
- */
-const vector = (name: string): Buffer => readFileSync(new URL(`../../../vectors/ovt/ovt-${name}.bin`, import.meta.url));
-const FROM_EDGE = vector('edge-to-ome-0.20');
-const FROM_ORIGIN = vector('ome-0.20-to-edge');
-
-/** Packets of a connection, heads included. */
-function packetsOf(wire: Buffer): Buffer[] {
-  const packets: Buffer[] = [];
-  for (let at = 0; at < wire.length; at += packets.at(-1)?.length ?? 0)
-    packets.push(wire.subarray(at, at + HEADER_BYTES + wire.readUInt16BE(at + 16)));
-  return packets;
-}
 
 /** With 0 for the clock of the sender. */
 function timeless(packet: Buffer): Buffer {
   const copy = Buffer.from(packet);
   copy.fill(0, 4, 12);
   return copy;
-}
-
-/** The recorded origin, which answers the requests of a client. */
-function recordedOrigin() {
-  const [near, far] = duplexPair();
-  const asked: Buffer[] = [];
-  const [described, playing, ...media] = packetsOf(FROM_ORIGIN) as [Buffer, Buffer, ...Buffer[]];
-  far.on('data', (bytes: Buffer) => {
-    for (const packet of packetsOf(bytes)) {
-      asked.push(packet);
-      far.write(asked.length === 1 ? described : Buffer.concat([playing, ...media]));
-    }
-  });
-  return { stream: near, asked };
 }
 
 test('what an edge asks of OvenMediaEngine is read, and written alike', (t) => {
@@ -100,7 +70,8 @@ test('the description of OvenMediaEngine, whose playlists are null when there ar
 });
 
 test('the stream of OvenMediaEngine is taken, from its first key frame on', async (t) => {
-  const { stream, asked } = recordedOrigin();
+  const [stream, far] = duplexPair();
+  const asked = answerAsRecorded(far);
   const target = 'ovt://127.0.0.1:19001/app/osrc';
   const client = await OvtClient.connect({ stream, target }, { log: silent });
   t.teardown(() => client.close());

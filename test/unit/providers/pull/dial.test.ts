@@ -67,7 +67,12 @@ test.serial('no connection is made where one would be out of bounds', async (t) 
   const own = await listening('127.0.0.1');
   t.teardown(own.close);
   answer(['127.0.0.1']);
-  await t.throwsAsync(dial(guardOf(own.port), 'own.example', own.port), { message: /one of the cluster's own/ });
+  await t.throwsAsync(dial(guardOf(own.port), 'own.example', own.port), {
+    message: /a port of this server or its cluster/,
+  });
   t.is(own.accepted(), 0);
-  await t.throwsAsync(dial(guardOf(), 'own.example', 1), { name: 'PullError', message: /ECONNREFUSED/ });
+  await t.throwsAsync(dial(guardOf(), 'own.example', 1), {
+    name: 'PullError',
+    message: '127.0.0.1:1 refused the connection',
+  });
 });

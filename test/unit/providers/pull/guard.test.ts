@@ -146,12 +146,12 @@ test('it is told what speaks against a host', async (t) => {
     ((await guard.addresses(host, port).catch((error: Error) => error)) as Error).message;
   t.is(
     await objection('127.0.0.1', 8081),
-    "nothing is pulled from 127.0.0.1:8081: the port is one of the cluster's own",
+    'nothing is pulled from 127.0.0.1:8081: that is a port of this server or its cluster',
   );
   t.is(
     await objection('169.254.0.9', 9000),
-    'nothing is pulled from 169.254.0.9:9000: 169.254.0.9 is of a link, of everybody or of nobody',
+    'nothing is pulled from 169.254.0.9:9000: 169.254.0.9 is a link-local, multicast, reserved or unspecified address',
   );
   for (const port of [0, 65_536, Number.NaN, -1])
-    t.is(await objection('192.0.2.1', port), `nothing is pulled from 192.0.2.1:${port}: it is no port`);
+    t.is(await objection('192.0.2.1', port), `nothing is pulled from 192.0.2.1:${port}: that is not a port number`);
 });

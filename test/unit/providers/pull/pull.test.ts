@@ -163,7 +163,7 @@ test('an origin for a new stream is looked for in rounds, and left when nobody w
   const stop = new AbortController();
   await t.throwsAsync(firstSource({ ...SPEC, urls, retryCount: 2 }, origins.open, stop.signal), {
     name: 'PullError',
-    message: 'ovt://two/a/s is down',
+    message: 'ovt://one/a/s: ovt://one/a/s is down; ovt://two/a/s: ovt://two/a/s is down',
   });
   t.deepEqual(origins.opened, [...urls, ...urls]);
   origins.up.add('ovt://two/a/s');

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { FakeCamera } from '../support/fake-camera.ts';
+import { Kiln } from '../support/kiln.ts';
+import { answerAsRecorded } from '../support/recorded-origin.ts';
+import { until } from '../support/until.ts';
+
+const STREAMS = '/v1/vhosts/default/apps/app/streams';
+
+/** A TCP server on loopback that does with its connections what it is told. */
+async function tcpServer(t: ExecutionContext, onConnection: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    onConnection(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A port that nothing listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+test('a stream that cannot be pulled: the answer and the log tell why, without secrets and stacks', async (t) => {
+  const [kiln, origin] = await Promise.all([
+    Kiln.start({ ovt: true, providers: '<RTSPPull/>' }),
+    Kiln.start({ ovt: true }),
+  ]);
+  t.teardown(() => Promise.all([kiln.stop(), origin.stop()]));
+  const closed = await closedPort();
+  const mute = await tcpServer(t, (socket) => socket.resume());
+  const rude = await tcpServer(t, (socket) => socket.destroy());
+  const web = await tcpServer(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  const chatty = await tcpServer(t, (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'.repeat(10)));
+  const guarded = await FakeCamera.start(t, {
+    answer: ({ method }) =>
+      method === 'DESCRIBE' ? '401 Unauthorized\r\nWWW-Authenticate: Basic realm="cam"\r\n\r\n' : undefined,
+  });
+  const missing = await FakeCamera.start(t, {
+    answer: ({ method }) => (method === 'DESCRIBE' ? '404 Not Found\r\n\r\n' : undefined),
+  });
+  const odd = await FakeCamera.start(t, {
+    sdp: 'v=0\r\nm=video 0 RTP/AVP 96 26\r\na=rtpmap:96 H266/90000\r\nm=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/8000\r\n',
+  });
+  // the reason is a prefix: what a connection that breaks off says depends on when
+  const cases: readonly (readonly [urls: string | readonly string[], reason: string])[] = [
+    [`ovt://127.0.0.1:${closed}/app/s`, `127.0.0.1:${closed} refused the connection`],
+    [`rtsp://admin:secret@127.0.0.1:${closed}/s?secret=1`, `127.0.0.1:${closed} refused the connection`],
+    [`ovt://127.0.0.1:${mute}/app/s?secret=1`, 'no answer to describe in time'],
+    [`ovt://127.0.0.1:${rude}/app/s`, ''],
+    [`ovt://127.0.0.1:${chatty}/app/s`, 'what answers is not an OVT origin: a packet has payload type '],
+    [`rtsp://127.0.0.1:${web}/s`, ''],
+    [origin.ovtUrl('none'), 'the origin refused (404): There is no such stream (#default#app/none)'],
+    [missing.url('live', 'admin:secret@'), 'the server refused (404): Not Found'],
+    [guarded.url(), 'the server asks for credentials, and the URL has none (401)'],
+    [guarded.url('live', 'admin:secret@'), 'the server does not accept the credentials of the URL (401)'],
+    [odd.url(), 'the stream has no track in a codec that can be taken, only H266, L16'],
+    ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
+    ['http://admin:secret@127.0.0.1/s', 'streams are pulled over ovt, rtsp, rtspc, not over "http"'],
+    [
+      [`ovt://127.0.0.1:${closed}/app/one?secret=1`, origin.ovtUrl('two')],
+      `ovt://127.0.0.1:${closed}/app/one: 127.0.0.1:${closed} refused the connection; ` +
+        `${origin.ovtUrl('two')}: the origin refused (404): There is no such stream (#default#app/two)`,
+    ],
+  ];
+  const begins = `[HTTP] Could not pull the stream : http://127.0.0.1:${kiln.ports.api}${STREAMS}: `;
+  for (const [at, [urls, reason]] of cases.entries()) {
+    const seen = kiln.log.length;
+    const { status, body } = await kiln.api(STREAMS, 'POST', { name: `s${at}`, urls: [urls].flat() });
+    t.is(status, 502, String(urls));
+    t.true(body.message.startsWith(`${begins}${reason}`), `${body.message} (${reason})`);
+    const told = body.message.slice(begins.length, -' (502)'.length);
+    t.true(told.length > 5, body.message);
+    t.true(body.message.endsWith(' (502)'));
+    await until('the log tells why', () => kiln.log.slice(seen).includes(JSON.stringify(told).slice(1, -1)));
+  }
+  const off = await origin.api(STREAMS, 'POST', { name: 's', urls: [`rtsp://u:secret@127.0.0.1:${closed}/s`] });
+  t.is(off.status, 502);
+  t.true(
+    off.body.message.endsWith(
+      `${STREAMS}: the RTSPPull provider is off: the application has no <RTSPPull/> in its Providers (502)`,
+    ),
+    off.body.message,
+  );
+  for (const { log } of [kiln, origin]) {
+    t.false(log.includes('secret'), 'no secrets');
+    t.notRegex(log, /\\n\s+at |"stack"|\bat \S+ \(/, 'no stacks');
+  }
+  t.deepEqual((await kiln.api<string[]>(STREAMS)).body.response, []);
+});
+
+test('a stream of OvenMediaEngine is pulled, on request and on demand', async (t) => {
+  const port = await tcpServer(t, answerAsRecorded);
+  const origins =
+    `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +
+    `<Urls><Url>127.0.0.1:${port}/app/</Url></Urls></Pass></Origin></Origins>`;
+  const kiln = await Kiln.start({ ovt: true, vhost: origins });
+  t.teardown(() => kiln.stop());
+  const url = `ovt://127.0.0.1:${port}/app/osrc`;
+  const properties = { relay: true, persistent: true, noInputFailoverTimeoutMs: 0 };
+  t.is((await kiln.api(STREAMS, 'POST', { name: 'asked', urls: [url], properties })).status, 201);
+  t.is((await fetch(kiln.httpUrl('/app/osrc/llhls.m3u8'))).status, 200);
+  for (const name of ['asked', 'osrc']) {
+    interface Track {
+      readonly video?: { readonly width: number; readonly height: number; readonly bypass: boolean };
+      readonly audio?: { readonly codec: string; readonly bypass: boolean };
+    }
+    const { body } = await kiln.api<{ outputs: { tracks: Track[] }[] }>(`${STREAMS}/${name}`);
+    const [video, audio] = body.response.outputs[0]?.tracks ?? [];
+    t.like(video?.video, { codec: 'H264', width: 320, height: 180, bypass: true, codecStatus: 'Ready' });
+    t.like(audio?.audio, { codec: 'AAC', samplerate: 44_100, channel: 1, bypass: true, codecStatus: 'Ready' });
+  }
+});
+
+test('what a viewer asks for and no origin has is told of in the log, once for each failure', async (t) => {
+  const closed = await closedPort();
+  const origins =
+    `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +
+    `<Urls><Url>127.0.0.1:${closed}/app/</Url></Urls></Pass></Origin></Origins>`;
+  const kiln = await Kiln.start({ ovt: true, vhost: origins });
+  t.teardown(() => kiln.stop());
+  const ask = async (path: string) => (await fetch(kiln.httpUrl(path))).status;
+  const both = await Promise.all([1, 2].map(() => ask('/app/wanted/llhls.m3u8?token=secret')));
+  t.deepEqual(both, [404, 404]);
+  const line =
+    `#default#app/wanted, which a viewer asked for, could not be pulled from ovt://127.0.0.1:${closed}/app/wanted: ` +
+    `127.0.0.1:${closed} refused the connection`;
+  await until('the log tells why', () => kiln.log.includes(line));
+  t.is(kiln.log.split(line).length, 2, 'once');
+  t.false(kiln.log.includes('secret'));
+});

@@ -1,0 +1,207 @@
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { AccessOptions } from '../../../src/access/access.ts';
+import type { Guard } from '../../../src/access/guard.ts';
+import type { PlayRequest } from '../../../src/access/request.ts';
+import type { ApplicationConfig } from '../../../src/config/model.ts';
+import { Registry } from '../../../src/core/registry.ts';
+import { kilnError } from '../../../src/errors.ts';
+import { CLIENT, playRequest, publishRequest } from '../../support/access.ts';
+import { aloneWith } from '../../support/alone.ts';
+import { addVhost, goLive, VIDEO } from '../../support/live.ts';
+import { until } from '../../support/until.ts';
+
+const RTMP = { maxConnection: 2, blockDuplicateStreamName: true };
+const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;
+
+/** Virtual hosts `default` and `other`, with guards; `ends` are the reasons that guards were told. */
+async function open(t: ExecutionContext, options: Partial<AccessOptions> = {}) {
+  const registry = new Registry();
+  const providers = { rtmp: RTMP } as unknown as ApplicationConfig['providers'];
+  const publishers = { webrtc: { maxConnection: 1 }, srt: { maxConnection: 0 } } as ApplicationConfig['publishers'];
+  addVhost(registry, { hostNames: ['live.example'], applications: ['app', 'second'], providers, publishers });
+  addVhost(registry, { name: 'other', hostNames: ['other.example'], providers, publishers });
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { access, cluster } = await aloneWith(registry, { log, ...options });
+  t.teardown(async () => {
+    access.close();
+    registry.close('the test is over');
+    await cluster.close();
+  });
+  const watch = (more: Partial<PlayRequest> = {}) => access.admitSession(playRequest(more), (output) => output);
+  return { registry, access, watch, lines };
+}
+
+/** A guard that asks, and notes what it is told of the end. */
+function told(ends: string[], target = {}): Guard {
+  return () => async () => ({ target, end: (reason) => void ends.push(reason) });
+}
+
+test('a publisher is let in, and its grant ends once, with its stream', async (t) => {
+  const ends: string[] = [];
+  const { access, lines } = await open(t, { guards: [told(ends)] });
+  const grant = await access.admitPublisher(publishRequest());
+  t.like(grant, { app: 'app', stream: 'stream', config: RTMP });
+  const input = await grant.publish(SOURCE);
+  t.is(input.name, 'stream');
+  t.deepEqual(ends, []);
+  input.close('the publisher left');
+  grant.end('again');
+  t.deepEqual(ends, ['the publisher left']);
+  t.deepEqual(lines, []);
+});
+
+test('a publisher is refused for each reason; guards that let it in are told, and it is logged', async (t) => {
+  const ends: string[] = [];
+  const { access, registry, lines } = await open(t, { guards: [told(ends)] });
+  const refuse = async (code: string, more: Partial<ReturnType<typeof publishRequest>>, isAsked = true) => {
+    const before = ends.length;
+    const publish = async () => await (await access.admitPublisher(publishRequest(more))).publish(SOURCE);
+    await t.throwsAsync(publish, { code }, code);
+    t.is(ends.length, before + Number(isAsked), code);
+    t.is(lines.at(-1)?.remote, `${more.client?.address ?? '192.0.2.1'}:40000`);
+    return lines.at(-1)?.msg;
+  };
+  await refuse('vhostNotFound', { hostName: 'nowhere.example' }, false);
+  await refuse('applicationNotFound', { app: 'nothing' });
+  await refuse('providerDisabled', { protocol: 'srt' });
+  await refuse('streamNameInvalid', { stream: 'a/b' });
+  await (await access.admitPublisher(publishRequest())).publish(SOURCE);
+  t.is(await refuse('streamExists', {}), 'RTMP publisher refused: Stream already exists');
+  await (await access.admitPublisher(publishRequest({ stream: 'second' }))).publish(SOURCE);
+  const client = { ...CLIENT, address: '192.0.2.2', realAddress: '192.0.2.2' };
+  await refuse('tooManyConnections', { stream: 'third', client });
+  registry.draining = true;
+  await refuse('nodeDraining', { stream: 'fourth', client }, false);
+});
+
+test('in a handshake a publisher is told what this node knows, and nothing is made', async (t) => {
+  const { access, registry } = await open(t);
+  const check = (more: Partial<ReturnType<typeof publishRequest>>) => access.checkPublisher(publishRequest(more));
+  t.notThrows(() => check({}));
+  t.throws(() => check({ hostName: 'nowhere.example' }), { code: 'vhostNotFound' });
+  t.throws(() => check({ app: 'nothing' }), { code: 'applicationNotFound' });
+  t.throws(() => check({ protocol: 'srt' }), { code: 'providerDisabled' });
+  t.throws(() => check({ stream: '' }), { code: 'streamNameInvalid' });
+  t.throws(() => access.checkProvider(publishRequest({ app: 'nothing', stream: '' })), { code: 'applicationNotFound' });
+  t.notThrows(() => access.checkProvider(publishRequest({ stream: '' })));
+  await (await access.admitPublisher(publishRequest())).publish(SOURCE);
+  t.throws(() => check({}), { code: 'streamExists' });
+  registry.draining = true;
+  t.throws(() => check({ stream: 'new' }), { code: 'nodeDraining' });
+});
+
+test('a guard that has to be asked may send the client elsewhere: a handshake does not refuse it before', async (t) => {
+  const target = { hostName: 'other.example', stream: 'moved' };
+  const { access, registry } = await open(t, { guards: [told([], target)] });
+  t.notThrows(() => access.checkPublisher(publishRequest({ app: 'app', stream: 'a/b' })));
+  t.notThrows(() => access.checkViewer(playRequest({ app: 'nothing' }), () => t.fail()));
+  const grant = await access.admitPublisher(publishRequest({ stream: 'a/b' }));
+  t.like(grant, { app: 'app', stream: 'moved' });
+  t.is(grant.vhost.name, 'other');
+  const input = await grant.publish(SOURCE);
+  t.is(registry.vhost('other').application('app').stream('moved'), undefined, 'not before its tracks are known');
+  input.setTracks([VIDEO]);
+  t.is(registry.vhost('other').application('app').stream('moved'), input);
+});
+
+test('a redirect of a viewer: host, application, stream and playlist', async (t) => {
+  const target = { hostName: 'other.example', app: 'app', stream: 'b', playlist: 'low' };
+  const { registry, access } = await open(t, { guards: [told([], target)] });
+  const input = registry.vhost('other').application('app').publish('b', SOURCE, { replace: false, maxConnections: 0 });
+  input.setTracks([VIDEO]);
+  const output = registry.vhost('other').application('app').addOutput(input, 'b');
+  output.setTracks([VIDEO]);
+  const grant = await access.admitSession(
+    playRequest({ app: 'second', stream: 'a', playlist: 'high' }),
+    (found) => found,
+  );
+  t.is(grant.found, output);
+  t.like(grant, { stream: 'b', playlist: 'low' });
+  const nowhere = await open(t, { guards: [told([], { hostName: 'nowhere.example' })] });
+  await t.throwsAsync(nowhere.watch(), { code: 'vhostNotFound' });
+});
+
+test('a viewer is refused for each reason; guards that let it in are told', async (t) => {
+  const ends: string[] = [];
+  const { registry, watch, lines } = await open(t, { guards: [told(ends)] });
+  const output = goLive(registry, 'app', 'stream');
+  const cases: [string, Partial<PlayRequest>][] = [
+    ['applicationNotFound', { app: 'nothing' }],
+    ['streamNotFound', { protocol: 'thumbnail' }],
+    ['streamNotFound', { stream: 'nothing' }],
+  ];
+  for (const [code, more] of cases) await t.throwsAsync(watch(more), { code });
+  t.is(ends.length, cases.length);
+  await t.throwsAsync(watch({ hostName: 'nowhere.example' }), { code: 'vhostNotFound' });
+  t.is(ends.length, cases.length, 'nobody was asked');
+  output.input.kicked.add('bad');
+  await t.throwsAsync(watch({ query: new URLSearchParams('session=bad') }), { code: 'sessionRefused' });
+  const undo = output.addSession({ id: 'one', kind: 'webrtc' } as never);
+  await t.throwsAsync(watch({ protocol: 'srt', query: new URLSearchParams('session=one') }), { code: 'sessionExists' });
+  await t.throwsAsync(watch(), { code: 'tooManyConnections' });
+  undo();
+  t.is((await watch()).found, output);
+  const refused = lines.map(({ msg }) => String(msg));
+  t.true(refused.every((msg) => / viewer refused: /.test(msg)));
+});
+
+test('in a handshake a viewer is told what this node knows', async (t) => {
+  const { registry, access } = await open(t);
+  const output = goLive(registry, 'app', 'stream');
+  const check = (more: Partial<PlayRequest>, look = () => {}) => access.checkViewer(playRequest(more), look);
+  t.notThrows(() => check({}));
+  t.notThrows(() => check({ stream: 'elsewhere' }), 'another node may have it');
+  t.throws(() => check({ app: 'nothing' }), { code: 'applicationNotFound' });
+  t.throws(() => check({ protocol: 'ovt' }), { code: 'streamNotFound' });
+  const look = (): never => {
+    throw kilnError('fileNotFound');
+  };
+  t.throws(() => check({}, look), { code: 'fileNotFound' });
+  const undo = output.addSession({ id: 'one', kind: 'webrtc' } as never);
+  t.throws(() => check({ protocol: 'srt', query: new URLSearchParams('session=one') }), { code: 'sessionExists' });
+  t.throws(() => check({}), { code: 'tooManyConnections' });
+  undo();
+  t.notThrows(() => check({}));
+});
+
+test('who comes in while another is let in is refused when its session is listed', async (t) => {
+  const ends: string[] = [];
+  const { registry, watch } = await open(t, { guards: [told(ends)] });
+  const output = goLive(registry, 'app', 'stream');
+  const [one, two] = await Promise.all([watch(), watch()]);
+  t.notThrows(() => one.enter());
+  output.addSession({ id: one.id, kind: 'webrtc' } as never);
+  const full = t.throws(() => two.enter(), { code: 'tooManyConnections' });
+  two.refuse(full);
+  two.end('again');
+  t.deepEqual(ends, ['Too many connections: 1 are allowed']);
+});
+
+test("a publisher's stream ends when its time is over", async (t) => {
+  const ends: string[] = [];
+  const end = Date.now() + 500;
+  const guard: Guard = () => async () => ({ until: end, end: (reason) => void ends.push(reason) });
+  const { access } = await open(t, { guards: [guard] });
+  const input = await (await access.admitPublisher(publishRequest())).publish(SOURCE);
+  t.false(input.closed);
+  await until('it is over', () => input.closed);
+  t.deepEqual(ends, ['its time is over']);
+});
+
+test('what access control of today guards is refused to everybody, before anything is told of it', async (t) => {
+  const registry = new Registry();
+  addVhost(registry, { signedPolicy: { enables: { publishers: 'webrtc' } } as never });
+  const { access, cluster } = await aloneWith(registry);
+  t.teardown(() => cluster.close());
+  goLive(registry, 'app', 'stream');
+  for (const more of [{}, { stream: 'nothing' }, { app: 'nothing' }]) {
+    await t.throwsAsync(
+      access.admitSession(playRequest(more), (output) => output),
+      { code: 'accessDenied' },
+    );
+    t.throws(() => access.checkViewer(playRequest(more), () => {}), { code: 'accessDenied' });
+  }
+  t.truthy(await access.admitSession(playRequest({ protocol: 'llhls' }), (output) => output));
+});
