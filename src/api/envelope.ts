@@ -66,9 +66,9 @@ export function answerError(
 
 /** What went wrong as it had to be expected has no stack; why a stream could not be pulled was logged where it was tried. */
 function logFailure(error: FastifyError | KilnError, { log, method, url }: FastifyRequest): void {
-  if (!(error instanceof KilnError)) log.error({ err: error, method, url }, 'API call failed');
+  if (!(error instanceof KilnError)) log.error({ err: error, method, url }, 'the API call failed');
   else if (error.code !== 'pullFailed')
-    log.error({ method, url, status: error.status }, `API call failed: ${error.message}`);
+    log.error({ method, url, status: error.status }, `the API call failed: ${error.message}`);
 }
 
 /** What is wrong with a configuration object is told in its own form (facts/01-rest-api.md section 1). */

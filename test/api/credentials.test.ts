@@ -31,8 +31,8 @@ async function listen(t: ExecutionContext) {
     for await (const chunk of response) text += String(chunk);
     return { status: response.statusCode, headers: response.headers, body: JSON.parse(text) as object };
   };
-  const guess = (remote: string, count: number) =>
-    Promise.all(Array.from({ length: count }, () => call(WRONG, remote)));
+  const guess = (client: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => call(WRONG, client)));
   return { call, guess, lines };
 }
 

@@ -13,7 +13,7 @@ test('without libsrt the log names its package, and everything else goes on; oth
     });
   t.is(await failing(new SrtMissingError('install libsrt1.5-gnutls')), undefined);
   t.is(lines.length, 1);
-  t.regex(lines[0] ?? '', /"level":50.*install libsrt1\.5-gnutls; SRT stays off/);
+  t.regex(lines[0] ?? '', /"level":50.*install libsrt1\.5-gnutls; SRT is off/);
   await t.throwsAsync(failing(new SrtError('the port is taken')), { message: 'the port is taken' });
   t.is(await whereSrtIs(log, async () => 'open'), 'open');
 });

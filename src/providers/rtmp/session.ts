@@ -65,7 +65,7 @@ export class RtmpSession {
     clearTimeout(this.#idleTimer);
     this.#share.release();
     const { log, wire } = this.#dialogue;
-    log[level]({ received: wire.received }, `connection closed: ${reason}`);
+    log[level]({ received: wire.received }, `RTMP session closed: ${reason}`);
     this.#dialogue.end(reason);
     this.#socket.end();
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();

@@ -93,7 +93,7 @@ export class SrtSession {
     if (this.#closed) return;
     this.#closed = true;
     this.#gone.abort();
-    this.#connection.close((srt) => this.#log[level]({ srt }, `connection closed: ${reason}`));
+    this.#connection.close((srt) => this.#log[level]({ srt }, `SRT session closed: ${reason}`));
     this.#source?.close();
     this.#faults.close();
     this.#input?.close(reason);

@@ -112,7 +112,7 @@ export class OvtSession {
   close(reason: string, level: 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
     const dropped = this.#playback?.dropped ?? 0;
-    this.#log[level]({ ...(dropped > 0 && { dropped }) }, `connection closed: ${reason}`);
+    this.#log[level]({ ...(dropped > 0 && { dropped }) }, `OVT session closed: ${reason}`);
     if (this.#playback !== undefined) this.#notify('stop', reason, { code: this.#playback.isOver ? GONE : 200 });
     this.#closed = true;
     clearTimeout(this.#timer);

@@ -407,7 +407,7 @@ test('a connection that does nothing but publish and unpublish is ended', async 
     client.command('FCUnpublish', 0, null, 'live');
   }
   await client.ended();
-  t.deepEqual(server.reasons(), ['connection closed: more than 256 streams on one connection']);
+  t.deepEqual(server.reasons(), ['RTMP session closed: more than 256 streams on one connection']);
 });
 
 test('a connection may create as many streams as it may publish', async (t) => {

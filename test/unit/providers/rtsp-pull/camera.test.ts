@@ -221,7 +221,7 @@ test('datagrams from where the server says, and not from elsewhere, which is cou
   for (const packet of pictures(2)) source.send(packet, video, '127.0.0.1');
   source.send(rtp(8, 0, 0, Buffer.alloc(160, 0xd5)), audio, '127.0.0.1');
   await until('both are there', () => played.of('video').length === 2 && played.of('audio').length === 1);
-  await until('strangers are counted', () => lines.some((line) => line.includes('from where its server is not')));
+  await until('strangers are counted', () => lines.some((line) => line.includes('do not come from the RTSP server')));
   t.deepEqual(played.ends, []);
 });
 
