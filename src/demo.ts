@@ -167,7 +167,10 @@ class Publisher {
       this.#child = undefined;
       if (this.#closing !== undefined) return;
       if (performance.now() - startedAt > HEALTHY_MS) this.#pause = RESTART_MS.first;
-      this.#log.warn({ code, signal, lastLine, pause: this.#pause }, 'the demo publisher ended and is started again');
+      this.#log.warn(
+        { code, signal, lastLine, pause: this.#pause },
+        'the demo publisher has ended and will be started again',
+      );
       this.#restart = setTimeout(() => this.#start(), this.#pause);
       this.#pause = Math.min(this.#pause * 2, RESTART_MS.most);
     });

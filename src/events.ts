@@ -10,6 +10,7 @@ export const EVENTS = {
   'stream.published': 'an input stream knows its tracks: from a publisher, or pulled',
   'stream.ended': 'an input stream has ended, with its duration and the reason',
   'stream.relayed': 'a stream of another node is relayed to viewers of this one',
+  'relay.ended': 'a stream of another node is no longer relayed',
   'viewer.joined': 'a viewer was admitted to a stream (debug)',
   'viewer.left': 'a viewer of a stream has gone (debug)',
   'client.refused': 'a publisher or viewer was refused, with the reason',
@@ -24,6 +25,7 @@ export const EVENTS = {
   'store.back': 'the store of the cluster can be reached again',
   'worker.started': 'a media worker of WebRTC runs',
   'worker.died': 'a media worker of WebRTC has died; another one is started',
+  'encoder.died': 'an encoder process has died and will be started again',
   'alert.raised': 'what an alert of OvenMediaEngine would tell: an encoder that died or cannot be started, for one',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -27,10 +27,13 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const common = {
     file: kept ? storageFile : undefined,
     onDamaged: (movedTo: string, reason: string) =>
-      log.error({ movedTo, reason }, 'stored configuration is damaged: kept aside, starting without'),
+      log.error(
+        { movedTo, reason },
+        'the stored configuration is damaged: it was renamed, and this server starts without it',
+      ),
     // what cannot be reached needs no stack to be understood
     onFault: (err: Error) =>
-      log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a fault of the cluster'),
+      log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a cluster operation failed'),
   };
   if (cluster === undefined) return await openEmbedded({ ...common, id: 'kiln' });
   const { name, secret, redis, node } = cluster;

@@ -19,7 +19,22 @@ const DEFAULT_VHOST = /^#default#/;
 const PLAIN = /^[^\s"=]+$/;
 const FRAME = /^\s+at (?!.*(?:node:|node_modules)).*$/m;
 
-type Fields = Readonly<Record<string, unknown>>;
+/** As JSON has it. */
+type Value = string | number | boolean | null | readonly unknown[] | { readonly [key: string]: unknown };
+interface Fields {
+  readonly level: string;
+  readonly time: string;
+  readonly msg?: string;
+  readonly module?: string;
+  readonly tracks?: string;
+  readonly [name: string]: Value | undefined;
+}
+
+interface LoggedError {
+  readonly type?: string;
+  readonly message?: string;
+  readonly stack?: string;
+}
 
 /**
  * A line of the log for a person, from the JSON of the same line:
@@ -29,22 +44,22 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function textLine(json: string, color: boolean): string {
   const fields = JSON.parse(json) as Fields;
-  const { level, time, msg, module, tracks, remote, err } = fields;
-  const [name, paint] = LEVELS[String(level)] ?? [String(level), '0'];
+  const { level, time, msg = '', module, tracks, remote, err } = fields;
+  const [name, paint] = LEVELS[level] ?? [level, '0'];
   const parts = [
-    module,
-    streamOf(fields),
+    module ?? '',
+    streamOf(fields) ?? '',
     msg,
-    tracks,
+    tracks ?? '',
     ...Object.entries(fields)
-      .filter(([key, value]) => !PLACED.has(key) && !isSaid(value, String(msg)))
+      .filter(([key, value]) => !PLACED.has(key) && !isSaid(value, msg))
       .map(([key, value]) => `${key}=${shown(value)}`),
-    remote === undefined ? undefined : `from ${String(remote)}`,
-    err === undefined ? undefined : `(${errorText(err)})`,
+    remote === undefined ? '' : `from ${shown(remote)}`,
+    err === undefined ? '' : `(${errorText(err)})`,
   ];
-  const text = parts.filter((part) => part !== undefined && part !== '').join(' ');
+  const text = parts.filter((part) => part !== '').join(' ');
   const label = color ? `\u001b[${paint}m${name}\u001b[0m` : name;
-  return `${localTime(String(time))} ${label} ${printable(text)}\n`;
+  return `${localTime(time)} ${label} ${printable(text)}\n`;
 }
 
 function streamOf({ app, stream }: Fields): string | undefined {
@@ -53,20 +68,20 @@ function streamOf({ app, stream }: Fields): string | undefined {
 }
 
 /** The message, and the first place of Kiln's own code that it came from. */
-function errorText(error: unknown): string {
+function errorText(error: Value): string {
   if (typeof error !== 'object' || error === null) return String(error);
-  const { type, message, stack } = error as { type?: unknown; message?: unknown; stack?: unknown };
-  const frame = FRAME.exec(String(stack ?? ''))?.[0].trim();
-  return `${String(type ?? 'Error')}: ${String(message)}${frame === undefined ? '' : `, ${frame}`}`;
+  const { type = 'Error', message = '', stack = '' } = error as LoggedError;
+  const frame = FRAME.exec(stack)?.[0].trim();
+  return `${type}: ${message}${frame === undefined ? '' : `, ${frame}`}`;
 }
 
 /** Whether the message has the value already: fields are there for searches, too. */
-function isSaid(value: unknown, message: string): boolean {
+function isSaid(value: Value | undefined, message: string): boolean {
   if (typeof value === 'string') return value !== '' && message.includes(value);
   return typeof value === 'number' && message.split(/[\s:,;()]+/).includes(String(value));
 }
 
-function shown(value: unknown): string {
+function shown(value: Value | undefined): string {
   if (typeof value === 'string') return PLAIN.test(value) ? value : JSON.stringify(value);
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -27,7 +27,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
-  const others = new OtherNodes(cluster);
+  const others = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, log });
   const tasks = new Tasks({ cluster, registry, log });

@@ -63,7 +63,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
   if (!isAlone) parts.push(await PeerApi.open(resources, calls, log));
   if (managers === undefined || api === undefined) return undefined;
   const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
-  const owners = new StreamOwners({ registry, cluster, names, directory, log });
+  const owners = new StreamOwners({ registry, cluster, calls, names, directory, log });
   const routes = apiRoutes({
     ...resources,
     owners,

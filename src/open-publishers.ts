@@ -93,7 +93,7 @@ async function* openWebrtc({
 async function* openThumbnail({
   config,
   registry,
-  neighbours: { access, others, directory, calls },
+  neighbours: { access, directory, calls },
 }: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
@@ -102,7 +102,7 @@ async function* openThumbnail({
     defaults: { crossDomains },
   } = config;
   if (thumbnail === undefined) return;
-  const publisher = new ThumbnailPublisher({ registry, access, others, directory, calls, crossDomains });
+  const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   yield { part: publisher, http: { ports: portsOf(thumbnail), routes: publisher.routes } };
 }
 

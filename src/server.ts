@@ -22,6 +22,7 @@ import { CodecInventory } from './transcode/codecs.ts';
 import { attachOutputs } from './transcode/outputs.ts';
 import type { Version } from './version.ts';
 import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
+import { apiHomeRoutes } from './web/api-home.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
@@ -114,11 +115,15 @@ export class Server {
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
     registry.on('input', (input, application) => {
-      input.on('fault', (err) => log.error({ err, stream: input.name }, 'a reader of an input stream failed'));
+      input.on('fault', (err) =>
+        log.error({ err, stream: input.name }, 'something that reads the input stream failed and was detached'),
+      );
       if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
     });
     registry.on('output', (output) => {
-      output.on('fault', (err) => log.error({ err, stream: output.name }, 'a reader of an output stream failed'));
+      output.on('fault', (err) =>
+        log.error({ err, stream: output.name }, 'something that reads the output stream failed and was detached'),
+      );
     });
     registry.on('alert', ({ code, description, application, stream }) => {
       log.error({ event: 'alert.raised', code, stream: `${application.internalName}/${stream}` }, description);
@@ -188,7 +193,9 @@ export class Server {
     }
     const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
     if (hasTls && this.#certificates.initial === undefined) {
-      this.#options.log.warn('no virtual host has a certificate: TLS ports refuse every connection until one has');
+      this.#options.log.warn(
+        'no virtual host has a certificate: TLS ports refuse every connection until one is loaded',
+      );
     }
   }
 
@@ -197,12 +204,13 @@ export class Server {
     const cluster = await joinCluster(this.#config, this.#options);
     this.#cluster = cluster;
     if (this.#config.cluster !== undefined && cluster.state === 'connected')
-      log.info({ node: cluster.self.id }, 'connected to the cluster');
+      log.info({ event: 'node.connected', node: cluster.self.id }, 'connected to the cluster');
     this.registry.draining = cluster.draining;
     cluster.events.on('drain', (draining) => {
       if (this.#leaving) return;
       this.registry.draining = draining;
-      log.warn(draining ? 'draining: this node takes no new streams' : 'this node takes streams again');
+      if (draining) log.warn({ event: 'server.draining' }, 'draining: this node takes no new streams');
+      else log.info({ event: 'server.undrained' }, 'no longer draining: this node takes new streams');
     });
     cluster.events.on('replaced', this.#options.onReplaced);
     return cluster;
@@ -220,8 +228,8 @@ export class Server {
     const door = await openApi(context, this.#parts);
     if (door === undefined) return;
     const { ports, routes, certificates } = door;
-    if (ports.port !== undefined) await this.#listenHttp(ports.port, [routes]);
-    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [routes], certificates);
+    if (ports.port !== undefined) await this.#listenHttp(ports.port, [apiHomeRoutes, routes]);
+    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [apiHomeRoutes, routes], certificates);
     this.#addresses = { ...this.#addresses, api: ports };
   }
 

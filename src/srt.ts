@@ -7,7 +7,7 @@ export async function whereSrtIs<T>(log: Logger, open: () => Promise<T>): Promis
     return await open();
   } catch (error) {
     if (!(error instanceof SrtMissingError)) throw error;
-    log.error({ module: 'srt' }, `${error.message}; SRT stays off`);
+    log.error({ module: 'srt' }, `${error.message}; SRT is off`);
     return undefined;
   }
 }

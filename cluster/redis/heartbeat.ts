@@ -29,6 +29,9 @@ export interface HeartbeatOptions {
   readonly onFault: (error: Error) => void;
 }
 
+/** Beats from one look at the connection for messages to the next: what they tell is found by beats, too. */
+const PROBE_EVERY = 5;
+
 /** What happens every second: this node is heard of, hears what changed, and renews what it holds. */
 export class Heartbeat {
   /** Brings what changed in Redis; calls at once share a run. @throws UnavailableError */
@@ -42,6 +45,7 @@ export class Heartbeat {
   #epoch = 0;
   #open = false;
   #replaced = false;
+  #beats = 0;
   /** How often the connection was lost. */
   #downs = 0;
   #closed = false;
@@ -107,7 +111,7 @@ export class Heartbeat {
     const { connection, nodes, config, leases, onAtStake, onFault } = this.#options;
     const downs = this.#downs;
     try {
-      connection.probe();
+      if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
       const beat = await nodes.beat(config.version);
       // before anything that takes its time
       await leases.renew();

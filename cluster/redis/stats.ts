@@ -6,6 +6,8 @@ import { SCRIPTS } from './scripts.ts';
 
 /** Rows that one step takes: a thousand streams must not hold Redis for everybody else. */
 const BATCH = 100;
+/** Of reports that have nothing new only each of so many is sent: by it a node hears that Redis wants all again. */
+const SENT_UNCHANGED = 5;
 
 /** A part of a report; sent again as it is until Redis says that it counted it. */
 interface Batch {
@@ -27,6 +29,8 @@ export class RedisStats {
   #pending: Batch | undefined;
   #sequence = 0;
   #epoch = 0;
+  /** Reports in a row that had nothing new. */
+  #unchanged = 0;
   /** Redis may not have the gauges of this node, or the sums of a row: all is told. */
   #full = true;
 
@@ -46,6 +50,9 @@ export class RedisStats {
     }
     if (this.#pending !== undefined && !(await this.#send(this.#pending))) return;
     for (const batch of this.#batches(rows)) {
+      const isNew = this.#full || batch.rows.size > 0 || batch.ended.length > 0;
+      this.#unchanged = isNew ? 0 : this.#unchanged + 1;
+      if (this.#unchanged % SENT_UNCHANGED !== 0) return;
       this.#pending = { ...batch, sequence: ++this.#sequence };
       if (!(await this.#send(this.#pending))) return;
     }

@@ -52,7 +52,10 @@ export class RefusalLog {
     this.#lines++;
     this.#entries.set(address, entry);
     entry.lines.add(`${line} ${asked}`);
-    this.#log.warn({ remote: port === undefined ? address : `${hostInUrl(address)}:${port}`, asked }, line);
+    this.#log.warn(
+      { event: 'client.refused', remote: port === undefined ? address : `${hostInUrl(address)}:${port}`, asked },
+      line,
+    );
   }
 
   /** Logs what was counted. Idempotent. */
@@ -68,10 +71,10 @@ export class RefusalLog {
     this.#lines = 0;
     for (const [remote, entry] of this.#entries) {
       if (entry.more === 0) this.#entries.delete(remote);
-      else this.#log.warn({ remote, count: entry.more }, 'more clients of this address were refused');
+      else this.#log.warn({ remote, count: entry.more }, 'more clients from this address were refused');
       entry.more = 0;
     }
-    if (this.#others > 0) this.#log.warn({ count: this.#others }, 'clients of other addresses were refused');
+    if (this.#others > 0) this.#log.warn({ count: this.#others }, 'clients from other addresses were refused');
     this.#others = 0;
     if (this.#entries.size > 0) this.#timer = setTimeout(() => this.#turn(), WINDOW_MS).unref();
   }

@@ -50,7 +50,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     tellActions(app);
     logChanges(app, log.child({ module: 'api' }));
     if (config.etag) addEtags(app);
-    readYourWrites(app, dynamic);
+    readYourWrites(app, dynamic, options.directory);
 
     await describeApi(app, version);
     answerAtOwner(app, owners);

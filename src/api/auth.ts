@@ -39,7 +39,11 @@ export async function requireToken(app: FastifyInstance, accessToken: string, wr
   type Done = (error: Error) => void;
   function discourage(request: FastifyRequest, reply: FastifyReply, error: KilnError, done: Done): void {
     const { waitMs, isNews } = wrong.count(request.ip, performance.now());
-    if (isNews) request.log.warn({ client: request.ip }, 'too many wrong credentials for the management API');
+    if (isNews)
+      request.log.warn(
+        { remote: request.ip },
+        'too many wrong credentials for the management API: this address has to wait',
+      );
     if (waitMs > 0) {
       reply.header('retry-after', String(Math.ceil(waitMs / 1000)));
       // HTTP/2 has no such header

@@ -1,10 +1,11 @@
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { PeerRequest, PeerResponse } from '#cluster';
 import type { Logger } from '../log.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
-import { readYourWrites } from './read-your-writes.ts';
+import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts';
+import { isStale, markStale } from './read-your-writes.ts';
 import { addResources, speakJson, type ResourceOptions } from './resources.ts';
-import { OWNERS_WORD, PEER_API } from './stream-owner.ts';
+
+const POSITION = 'kiln-position';
 
 /**
  * Answers calls of the management API that other nodes carry here, because this one has what they are about. They were
@@ -19,13 +20,18 @@ export class PeerApi {
 
   /** Answers from now on, until it is closed. */
   static async open(options: ResourceOptions, calls: PeerCalls, log: Logger): Promise<PeerApi> {
+    const { dynamic } = options;
     const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }), requestIdHeader: 'x-request-id' });
     const api = new PeerApi(app as unknown as FastifyInstance);
     speakJson(api.#app);
-    readYourWrites(api.#app, options.dynamic);
+    api.#app.addHook('preHandler', async ({ headers }, reply) => {
+      // the node that was called has asked the store: this one need not, unless it is behind
+      await dynamic.sync(headers[POSITION]?.toString());
+      if (dynamic.stale) markStale(reply);
+    });
     await addResources(api.#app, options);
     await app.ready();
-    calls.add(`${PEER_API}/`, (request) => api.#answer(request));
+    calls.answer(API_REQUEST, (request) => api.#answer(request));
     return api;
   }
 
@@ -33,17 +39,19 @@ export class PeerApi {
     await this.#app.close();
   }
 
-  async #answer({ method, path, headers, body }: PeerRequest): Promise<PeerResponse> {
+  async #answer({ method, url, requestId, host, body, position }: ApiRequest): Promise<ApiAnswer> {
     const response = await this.#app.inject({
       method: method as 'GET',
-      url: path.slice(PEER_API.length),
-      headers: { ...headers, 'content-type': 'application/json' },
-      payload: body,
+      url,
+      headers: {
+        'x-request-id': requestId,
+        host,
+        'content-type': 'application/json',
+        ...(position !== undefined && { [POSITION]: position }),
+      },
+      payload: body ?? '',
     });
-    const told = OWNERS_WORD.flatMap((name) => {
-      const value = response.headers[name];
-      return typeof value === 'string' ? [[name, value] as const] : [];
-    });
-    return { status: response.statusCode, headers: Object.fromEntries(told), body: response.rawPayload };
+    const { statusCode: status, headers, body: text } = response;
+    return { status, type: headers['content-type']?.toString(), stale: isStale(headers), body: text };
   }
 }

@@ -61,7 +61,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(streamRoutes(registry, directory, pulls));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
-  await app.register(codecRoutes(codecs, others));
+  await app.register(codecRoutes(codecs, cluster.config, others));
   await app.register(certificateRoutes(registry, certificates, others));
   await app.register(nodeRoutes(cluster));
   await app.register(putRoutes(registry));

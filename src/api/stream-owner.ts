@@ -1,26 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Cluster, NodeIdentity, PeerRequest, PeerResponse } from '#cluster';
+import type { Cluster, NodeIdentity } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { askNode } from '../origins/ask-node.ts';
+import type { PeerCalls } from '../origins/peer-calls.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { StreamName } from '../origins/stream-key.ts';
 import type { StreamNames } from '../origins/stream-names.ts';
-import { STALE } from './read-your-writes.ts';
-
-/** Where other nodes are called for what only they can answer; the rest of the path is that of the management API. */
-export const PEER_API = '/api';
+import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts';
+import { markStale } from './read-your-writes.ts';
 
 const TIMEOUT_MS = 10_000;
-/** What of an answer is the owner's word; the rest is said by the node that was asked. */
-export const OWNERS_WORD = ['content-type', STALE];
 
 /** How owners are found and called. */
 export interface StreamOwnersOptions {
   readonly registry: Registry;
   readonly names: StreamNames;
-  readonly cluster: Pick<Cluster, 'forward'>;
+  readonly cluster: Pick<Cluster, 'config'>;
+  readonly calls: PeerCalls;
   readonly directory: StreamDirectory;
   readonly log: Logger;
 }
@@ -41,14 +38,16 @@ export class StreamOwners {
   }
 
   /**
-   * Lets the node that has a stream answer a call, which is made once at most.
+   * Lets the node that has a stream answer a call, which is made once at most. To be called when this node has caught up
+   * with the others (`readYourWrites`).
    * @returns undefined when this node is to answer: it has the stream, or nobody has
-   * @throws ownerUnreachable, ownerSilent
+   * @throws ownerUnreachable, ownerSilent, callUnknown
    */
-  async ask(name: StreamName, request: PeerRequest): Promise<PeerResponse | undefined> {
+  async ask(name: StreamName, request: ApiRequest): Promise<ApiAnswer | undefined> {
+    const { directory } = this.#options;
     let asked: NodeIdentity | undefined;
-    for (;;) {
-      const owner = await this.#options.directory.ownerOf(name);
+    let owner = directory.knownOwner(name);
+    for (; ; owner = await directory.ownerOf(name)) {
       if (owner === undefined || owner.isSelf || !owner.live) return undefined;
       // it is still the one that cannot be reached
       if (asked?.incarnation === owner.node.incarnation) throw kilnError('ownerUnreachable');
@@ -58,20 +57,21 @@ export class StreamOwners {
     }
   }
 
-  /** @returns undefined when the call has not reached the node; @throws ownerSilent */
-  async #forward(node: NodeIdentity, request: PeerRequest): Promise<PeerResponse | undefined> {
-    const { cluster, log } = this.#options;
+  /** @returns undefined when the call has not reached the node; @throws ownerSilent, callUnknown */
+  async #forward(node: NodeIdentity, request: ApiRequest): Promise<ApiAnswer | undefined> {
+    const { cluster, calls, log } = this.#options;
     try {
-      return await askNode(cluster, node, request, TIMEOUT_MS);
+      return await calls.call(node, API_REQUEST, { ...request, position: cluster.config.position }, TIMEOUT_MS);
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
-      const { method, path } = request;
-      const call = { node: node.id, method, path, reason: (error.cause as Error).message };
+      const { method, url } = request;
+      const reason = error.cause instanceof Error ? error.cause.message : error.message;
+      const call = { node: node.id, method, url, reason };
       if (error.code === 'ownerUnreachable') {
-        log.warn(call, 'a call could not be carried to its node');
+        log.warn(call, 'a call could not be forwarded to the node that has the stream');
         return undefined;
       }
-      log.error(call, 'a call was carried to its node, which did not answer');
+      log.error(call, 'a call was forwarded to the node that has the stream, which did not answer');
       throw error;
     }
   }
@@ -102,17 +102,19 @@ function isStream(name: Partial<StreamName>): name is StreamName {
   return name.stream !== undefined;
 }
 
-function carried({ method, url, id, body, headers }: FastifyRequest): PeerRequest {
+function carried({ method, url, id, body, headers }: FastifyRequest): ApiRequest {
   return {
     // an answer without its body is made of the whole one here
     method: method === 'HEAD' ? 'GET' : method,
-    path: `${PEER_API}${url}`,
-    headers: { 'x-request-id': id, host: headers.host ?? '' },
-    body: body === undefined ? Buffer.alloc(0) : Buffer.from(JSON.stringify(body)),
+    url,
+    requestId: id,
+    host: headers.host ?? '',
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   };
 }
 
-function pass({ status, headers, body }: PeerResponse, reply: FastifyReply): FastifyReply {
-  for (const name of OWNERS_WORD) if (headers[name] !== undefined) reply.header(name, headers[name]);
-  return reply.code(status).send(body.toString());
+function pass({ status, type, stale, body }: ApiAnswer, reply: FastifyReply): FastifyReply {
+  if (type !== undefined) reply.header('content-type', type);
+  if (stale) markStale(reply);
+  return reply.code(status).send(body);
 }

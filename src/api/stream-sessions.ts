@@ -1,16 +1,21 @@
-import Type, { type Static, type TSchema } from 'typebox';
-import { joinKey, splitKey, type PeerRequest, type PeerResponse } from '#cluster';
+import Type, { type Static } from 'typebox';
 import type { Registry } from '../core/registry.ts';
 import type { Session } from '../core/session.ts';
 import type { InputStream } from '../core/stream.ts';
-import { readJson } from '../origins/json.ts';
-import { peerRequest, type OtherNodes } from '../origins/other-nodes.ts';
+import type { OtherNodes, Reply } from '../origins/other-nodes.ts';
+import { definePeerCall, STREAM_FIELDS } from '../origins/peer-call.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
 import type { StreamName } from '../origins/stream-key.ts';
 import { SessionStatistics, sessionStatistics } from '../stats/session.ts';
 
-const PREFIX = '/sessions/';
-const MISSING: PeerResponse = { status: 404, headers: {}, body: Buffer.alloc(0) };
+const Stream = Type.Object(STREAM_FIELDS);
+const One = Type.Object({ ...STREAM_FIELDS, id: Type.String() });
+const LIST = definePeerCall('sessions/list', Stream, Type.Array(Type.String()));
+/** null for a session that the node does not have. */
+const STATISTICS = definePeerCall('sessions/statistics', One, Type.Union([SessionStatistics, Type.Null()]));
+/** Disconnects a session. Answers whether the node had it. */
+const KICK = definePeerCall('sessions/kick', One, Type.Boolean());
+const KEEP_OUT = definePeerCall('sessions/keep-out', One, Type.Null());
 /** For nodes to hear of a session that they did not have. */
 const TOLD_MS = 2000;
 
@@ -22,21 +27,31 @@ export class StreamSessions {
   constructor(registry: Registry, others: OtherNodes, calls: PeerCalls) {
     this.#registry = registry;
     this.#others = others;
-    calls.add(PREFIX, async (request) => this.#answer(request));
+    calls.answer(LIST, (name) => this.#ids(name));
+    calls.answer(STATISTICS, ({ id, ...name }) => {
+      const [session] = this.#here(name, id);
+      return session === undefined ? null : sessionStatistics(session);
+    });
+    calls.answer(KICK, ({ id, ...name }) => this.#kickHere(name, id));
+    calls.answer(KEEP_OUT, ({ id, ...name }) => {
+      for (const { kicked } of this.#views(name)) kicked.add(id);
+      return null;
+    });
   }
 
   /** Ids of all of them; not `complete` when a node does not tell its own. */
   async list(name: StreamName): Promise<{ readonly ids: string[]; readonly complete: boolean }> {
-    const { told, complete } = await this.#ask(Type.Array(Type.String()), 'GET', name);
-    return { ids: [...new Set([...this.#ids(name), ...told.flat()])], complete };
+    const replies = await this.#others.ask(LIST, name);
+    const ids = new Set([...this.#ids(name), ...replies.flatMap(({ answer = [] }) => answer)]);
+    return { ids: [...ids], complete: replies.every(answered) };
   }
 
   /** @returns undefined when no node has such a session */
   async statistics(name: StreamName, id: string): Promise<Static<typeof SessionStatistics> | undefined> {
     const [own] = this.#here(name, id);
     if (own !== undefined) return sessionStatistics(own);
-    const { told } = await this.#ask(SessionStatistics, 'GET', name, id);
-    return told[0];
+    const replies = await this.#others.ask(STATISTICS, { ...name, id });
+    return replies.flatMap(({ answer }) => answer ?? [])[0];
   }
 
   /** Disconnects one, wherever it is, and keeps it out of all nodes. @returns false when no node has such a session */
@@ -44,36 +59,13 @@ export class StreamSessions {
     // from the first moment on: who is disconnected elsewhere may be back before that is told
     const undo = this.#views(name).map(({ kicked }) => kicked.add(id));
     const own = this.#kickHere(name, id);
-    const others = await this.#ask(Type.Null(), 'DELETE', name, id);
-    if (!own && others.told.length === 0) {
+    const others = await this.#others.ask(KICK, { ...name, id });
+    if (!own && !others.some(({ answer }) => answer)) {
       for (const readmit of undo) readmit();
       return false;
     }
-    await this.#others.ask(request('PUT', name, id), TOLD_MS);
+    await this.#others.ask(KEEP_OUT, { ...name, id }, TOLD_MS);
     return true;
-  }
-
-  /** What the nodes answer that have something to say, and whether all of them answered. */
-  async #ask<S extends TSchema>(schema: S, method: string, name: StreamName, ...id: string[]) {
-    const replies = await this.#others.ask(request(method, name, ...id));
-    const told: Static<S>[] = replies.flatMap(({ response }) => {
-      const value = response?.status === 200 ? readJson(schema, response.body) : undefined;
-      return value === undefined ? [] : [value];
-    });
-    return { told, complete: replies.every(({ response }) => response !== undefined) };
-  }
-
-  #answer({ method, path }: PeerRequest): PeerResponse {
-    const [vhost = '', app = '', stream = '', id] = splitKey(path.slice(PREFIX.length));
-    const name = { vhost, app, stream };
-    if (id === undefined) return content(this.#ids(name));
-    if (method === 'DELETE') return this.#kickHere(name, id) ? content(null) : MISSING;
-    if (method === 'PUT') {
-      for (const { kicked } of this.#views(name)) kicked.add(id);
-      return content(null);
-    }
-    const [session] = this.#here(name, id);
-    return session === undefined ? MISSING : content(sessionStatistics(session));
   }
 
   #views({ vhost, app, stream }: StreamName): InputStream[] {
@@ -97,10 +89,7 @@ export class StreamSessions {
   }
 }
 
-function request(method: string, { vhost, app, stream }: StreamName, ...id: string[]): PeerRequest {
-  return peerRequest(method, PREFIX + joinKey(vhost, app, stream, ...id));
-}
-
-function content(value: unknown): PeerResponse {
-  return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(value)) };
+/** Whether a node has said what it has. */
+function answered({ answer }: Reply<unknown>): boolean {
+  return answer !== undefined;
 }

@@ -62,7 +62,7 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     {
       server: ({ bind: { providers, publishers } }) => lacksSecret(providers.webrtc) || lacksSecret(publishers.webrtc),
     },
-    'is told to nobody: it takes a TcpRelaySecret, which the relay knows, too',
+    'is not offered to clients: it needs a TcpRelaySecret that the relay shares',
   ],
   ['Subtitles', { application: ({ subtitles }) => subtitles?.enable }],
   ['EnableSubtitles', { application: (application) => playlistsOf(application).some(asksForSubtitles) }],

@@ -65,7 +65,7 @@ export class ConfigWriter {
       await config.write(changes, expected);
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
-      this.#log.error({ err: error }, 'a change by the management API could not be stored');
+      this.#log.error({ err: error }, 'a change through the management API could not be saved');
       throw kilnError('storageFailed');
     }
     // a write brings this node to where it was written
@@ -88,7 +88,7 @@ export class ConfigWriter {
       } catch (error) {
         if (begun && error instanceof ConflictError && attempt < MAX_ATTEMPTS) continue;
         if (!(error instanceof ConflictError || error instanceof UnavailableError)) throw error;
-        this.#log.warn({ reason: error.message }, 'a change by the management API could not be made');
+        this.#log.warn({ reason: error.message }, 'a change through the management API failed');
         throw kilnError(error instanceof UnavailableError && error.mayBeDone ? 'changeUnknown' : 'clusterUnavailable');
       }
     }

@@ -48,7 +48,7 @@ export class DynamicConfig {
   readonly #log: Logger;
   readonly #stored: StoredConfig;
   readonly #ignore = (ignored: readonly string[]): void =>
-    this.#log.warn({ ignored }, 'a configuration object of the management API has what has no effect');
+    this.#log.warn({ ignored }, 'a configuration object of the management API has keys without effect');
 
   constructor({ registry, cluster, certificates, log }: DynamicConfigOptions) {
     this.#registry = registry;
@@ -64,9 +64,12 @@ export class DynamicConfig {
     return this.#stored.restore();
   }
 
-  /** Resolves when the registry has every change that was answered before the call, on any node. */
-  sync(): Promise<void> {
-    return this.#store.sync();
+  /**
+   * Resolves when the registry has every change that was answered before the call, on any node.
+   * @param seen as `ConfigStore.sync` takes it
+   */
+  sync(seen?: string): Promise<void> {
+    return this.#store.sync(seen);
   }
 
   /** What others have changed cannot be known now, and nothing can be changed. */

@@ -30,7 +30,10 @@ export class IdleApplications {
         if (application.inUse || inUse(vhost.name, application.name)) {
           this.#idleSince.delete(application);
         } else if (now - (this.#idleSince.get(application) ?? now) >= IDLE_MS) {
-          log.info({ application: application.internalName }, 'an application made on demand is idle: removed');
+          log.info(
+            { application: application.internalName },
+            'an application that was created on request is idle and has been removed',
+          );
           application.close('the application was idle');
         } else if (!this.#idleSince.has(application)) {
           this.#idleSince.set(application, now);

@@ -58,7 +58,7 @@ export class NodeReport {
     try {
       return this.#meter.measure();
     } catch (err) {
-      this.#options.log.warn({ err }, 'how busy this node is cannot be measured');
+      this.#options.log.warn({ err }, 'the load of this node cannot be measured');
       return 1;
     }
   }
@@ -80,7 +80,7 @@ export class NodeReport {
       if (state === 'lost' || info.configHash === undefined || info.configHash === own) continue;
       const which = `${incarnation} ${id}`;
       if (!this.#told.has(which))
-        this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml');
+        this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml than this one');
       told.add(which);
     }
     this.#told = told;

@@ -74,7 +74,7 @@ export class StoredConfig {
         else this.#applyApplication(key, vhost, application, entry);
       } catch (error) {
         if (!(error instanceof KilnError || error instanceof CertificateError)) throw error;
-        this.#log.error({ names }, `stored configuration cannot be used: ${error.message}`);
+        this.#log.error({ names }, `a stored configuration object cannot be used: ${error.message}`);
       }
     }
   }
@@ -118,7 +118,7 @@ export class StoredConfig {
     if (asked.length === 0) return;
     this.#log.warn(
       { ...what, pending: asked },
-      'a configuration object of the management API asks for what is not there',
+      'a configuration object of the management API uses modules that are not available',
     );
   }
 }

@@ -43,7 +43,7 @@ export class OriginMapStore {
       this.#keys.doubt();
       this.#refresh();
     });
-    this.#redis.on('error', (error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
+    this.#redis.on('error', (error: Error) => this.#faults.count(`the OriginMapStore: ${error.message}`));
   }
 
   /**
@@ -77,7 +77,7 @@ export class OriginMapStore {
     this.#keys.clear();
     await this.#turn;
     if (this.#isReady)
-      await this.#keys.turn().catch((error: Error) => this.#faults.count(`the store of origins: ${error.message}`));
+      await this.#keys.turn().catch((error: Error) => this.#faults.count(`the OriginMapStore: ${error.message}`));
     this.#redis.disconnect();
     this.#faults.close();
   }
@@ -91,7 +91,7 @@ export class OriginMapStore {
       if (!this.#isReady) await this.#connected();
       return (await this.#redis.get(key)) ?? undefined;
     } catch (error) {
-      this.#faults.count(`the store of origins: ${(error as Error).message}`);
+      this.#faults.count(`the OriginMapStore: ${(error as Error).message}`);
       return undefined;
     }
   }
@@ -117,7 +117,7 @@ export class OriginMapStore {
     this.#turn = this.#keys
       .turn()
       .catch((error: Error) => {
-        this.#faults.count(`the store of origins: ${error.message}`);
+        this.#faults.count(`the OriginMapStore: ${error.message}`);
       })
       .finally(() => (this.#turn = undefined));
   }

@@ -1,42 +1,58 @@
-import type { Cluster, NodeIdentity, PeerRequest, PeerResponse } from '#cluster';
-import { tryNode } from './ask-node.ts';
+import type { Static, TSchema } from 'typebox';
+import type { Cluster, NodeIdentity } from '#cluster';
+import { KilnError } from '../errors.ts';
+import type { PeerCall } from './peer-call.ts';
+import type { PeerCalls } from './peer-calls.ts';
 
 /** A node that stands still is known to be lost soon: no list waits for it that long. */
 const TIMEOUT_MS = 2000;
 
-/** What came of asking one node. */
-export interface Reply {
+/** What came of calling one node. */
+export interface Reply<T> {
   readonly node: NodeIdentity;
-  /** undefined when there is none: the node cannot be reached, or does not answer in time. */
-  readonly response: PeerResponse | undefined;
+  /** undefined when the call failed. */
+  readonly answer: T | undefined;
+  /** Why it failed: the node refused it, is of another version, cannot be reached or does not answer in time. */
+  readonly error: KilnError | undefined;
 }
 
-/** The nodes of the cluster but for this one, asked all at once. */
+/** The nodes of the cluster but for this one, called all at once. */
 export class OtherNodes {
-  readonly #cluster: Pick<Cluster, 'self' | 'nodes' | 'forward'>;
+  readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
+  readonly #calls: PeerCalls;
 
-  constructor(cluster: Pick<Cluster, 'self' | 'nodes' | 'forward'>) {
+  constructor(cluster: Pick<Cluster, 'self' | 'nodes'>, calls: PeerCalls) {
     this.#cluster = cluster;
+    this.#calls = calls;
   }
 
   get self(): NodeIdentity {
     return this.#cluster.self;
   }
 
-  /** Asks every node that lives. Never rejects for want of an answer. */
-  ask(request: PeerRequest, timeoutMs = TIMEOUT_MS): Promise<Reply[]> {
+  /** Calls every node that lives. Never rejects for want of an answer. */
+  ask<Q extends TSchema, A extends TSchema>(
+    call: PeerCall<Q, A>,
+    request: Static<Q>,
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<Reply<Static<A>>[]> {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id, state }) => id !== self.id && state !== 'lost');
-    return Promise.all(others.map(async (node) => ({ node, response: await this.askOne(node, request, timeoutMs) })));
+    return Promise.all(others.map((node) => this.askOne(node, call, request, timeoutMs)));
   }
 
-  /** Asks one node. @returns undefined when there is no answer */
-  askOne(node: NodeIdentity, request: PeerRequest, timeoutMs = TIMEOUT_MS): Promise<PeerResponse | undefined> {
-    return tryNode(this.#cluster, node, request, timeoutMs);
+  /** Calls one node. Never rejects for want of an answer. */
+  async askOne<Q extends TSchema, A extends TSchema>(
+    node: NodeIdentity,
+    call: PeerCall<Q, A>,
+    request: Static<Q>,
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<Reply<Static<A>>> {
+    try {
+      return { node, answer: await this.#calls.call(node, call, request, timeoutMs), error: undefined };
+    } catch (error) {
+      if (error instanceof KilnError) return { node, answer: undefined, error };
+      throw error;
+    }
   }
-}
-
-/** A call without a body. */
-export function peerRequest(method: string, path: string): PeerRequest {
-  return { method, path, headers: {}, body: Buffer.alloc(0) };
 }

@@ -1,26 +1,74 @@
 import type { Duplex } from 'node:stream';
-import type { Cluster, NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '#cluster';
+import type { Static, TSchema } from 'typebox';
+import {
+  OutcomeUnknownError,
+  UnreachableError,
+  type Cluster,
+  type NodeIdentity,
+  type PeerHandler,
+  type PeerRequest,
+  type PeerResponse,
+  type PeerStreamHandler,
+} from '#cluster';
+import { KilnError, kilnError } from '../errors.ts';
 import { FaultLog, type Logger } from '../log.ts';
+import {
+  decodeAnswer,
+  decodeRequest,
+  encodeAnswer,
+  encodeError,
+  encodeRequest,
+  MalformedAnswerError,
+  pathOf,
+  unknownCall,
+  type PeerCall,
+  type WithBytes,
+} from './peer-call.ts';
 
-const UNKNOWN: PeerResponse = { status: 404, headers: {}, body: Buffer.alloc(0) };
+/** Answers a call. A KilnError that it throws is thrown where the call came from. */
+type CallHandler<Q extends TSchema, T> = (request: Static<Q>, from: NodeIdentity) => T | Promise<T>;
 
-/** What other nodes may call this one for, by the beginning of the path. */
+/** The calls between the nodes: what others may call this one for, and the calls of this one. */
 export class PeerCalls {
+  readonly #cluster: Pick<Cluster, 'serve' | 'forward'>;
+  /** By path. */
   readonly #calls = new Map<string, PeerHandler>();
+  /** By the beginning of the path. */
+  readonly #files = new Map<string, PeerHandler>();
   readonly #streams = new Map<string, PeerStreamHandler>();
   readonly #faults: FaultLog;
 
-  constructor(cluster: Pick<Cluster, 'serve'>, log: Logger) {
+  constructor(cluster: Pick<Cluster, 'serve' | 'forward'>, log: Logger) {
+    this.#cluster = cluster;
     this.#faults = new FaultLog(log);
     cluster.serve(
-      (request, from) => this.#answer(request, from),
-      (stream, path, from) => this.#take(stream, path, from),
+      (request, from) => this.#take(request, from),
+      (stream, path, from) => this.#takeStream(stream, path, from),
     );
   }
 
-  /** @param prefix such as `/api/`, which the handler finds in the path, too */
+  /** Answers a call from now on. */
+  answer<Q extends TSchema, A extends TSchema>(call: PeerCall<Q, A>, handler: CallHandler<Q, Static<A>>): void {
+    this.#serve(call, async (request, from) => encodeAnswer(await handler(request, from)));
+  }
+
+  /** The same, of a call whose answer has bytes. */
+  answerBytes<Q extends TSchema, A extends TSchema>(
+    call: PeerCall<Q, A>,
+    handler: CallHandler<Q, WithBytes<Static<A>>>,
+  ): void {
+    this.#serve(call, async (request, from) => {
+      const { answer, bytes } = await handler(request, from);
+      return encodeAnswer(answer, bytes);
+    });
+  }
+
+  /**
+   * Answers requests for files, which are no calls of `PeerCall`'s form.
+   * @param prefix such as `/llhls/`, which the handler finds in the path, too
+   */
   add(prefix: string, handler: PeerHandler): void {
-    this.#calls.set(prefix, handler);
+    this.#files.set(prefix, handler);
   }
 
   /** The same for streams of bytes. */
@@ -28,38 +76,86 @@ export class PeerCalls {
     this.#streams.set(prefix, handler);
   }
 
+  /**
+   * Calls another node.
+   * @throws the KilnError of that node; ownerUnreachable when the call never came there, callUnknown when that node is of
+   * another version, ownerSilent when it is not known whether it had its effect; `cause` tells why
+   */
+  async call<Q extends TSchema, A extends TSchema>(
+    node: NodeIdentity,
+    call: PeerCall<Q, A>,
+    request: Static<Q>,
+    timeoutMs: number,
+  ): Promise<Static<A>> {
+    return (await this.callForBytes(node, call, request, timeoutMs)).answer;
+  }
+
+  /** The same, of a call whose answer has bytes. */
+  async callForBytes<Q extends TSchema, A extends TSchema>(
+    node: NodeIdentity,
+    call: PeerCall<Q, A>,
+    request: Static<Q>,
+    timeoutMs: number,
+  ): Promise<WithBytes<Static<A>>> {
+    try {
+      return decodeAnswer(call, await this.#cluster.forward(node, encodeRequest(call, request), timeoutMs));
+    } catch (cause) {
+      if (cause instanceof UnreachableError) throw Object.assign(kilnError('ownerUnreachable'), { cause });
+      if (cause instanceof MalformedAnswerError) this.#faults.count(`node ${node.id}: ${cause.message}`);
+      else if (!(cause instanceof OutcomeUnknownError)) throw cause;
+      throw Object.assign(kilnError('ownerSilent'), { cause });
+    }
+  }
+
   /** Idempotent. */
   close(): void {
     this.#faults.close();
   }
 
-  /** @throws what the handler does, which is told here: who called learns only that there is no answer */
-  async #answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
-    const found = find(this.#calls, request.path);
-    if (found === undefined) return UNKNOWN;
+  #serve<Q extends TSchema>(
+    call: PeerCall<Q>,
+    answer: (request: Static<Q>, from: NodeIdentity) => Promise<PeerResponse>,
+  ): void {
+    this.#calls.set(pathOf(call), async (request, from) => {
+      try {
+        return await answer(decodeRequest(call, request), from);
+      } catch (error) {
+        if (!(error instanceof KilnError)) throw error;
+        if (error.code === 'callMalformed') this.#faults.count(`node ${from.id}: ${error.message}`);
+        return encodeError(error);
+      }
+    });
+  }
+
+  /** @throws what the handler does, which is logged here: who called learns only that there is no answer */
+  async #take(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
+    const { path } = request;
+    const call = this.#calls.get(path);
+    const found = call === undefined ? find(this.#files, path) : { prefix: path, handler: call };
+    if (found === undefined) return unknownCall();
     try {
       return await found.handler(request, from);
     } catch (error) {
-      this.#tell('call', found.prefix, error as Error);
+      this.#logFault('call', found.prefix, error as Error);
       throw error;
     }
   }
 
-  #take(stream: Duplex, path: string, from: NodeIdentity): void {
+  #takeStream(stream: Duplex, path: string, from: NodeIdentity): void {
     const found = find(this.#streams, path);
     if (found === undefined) return void stream.destroy();
     try {
       found.handler(stream, path, from);
     } catch (error) {
-      this.#tell('stream', found.prefix, error as Error);
+      this.#logFault('stream', found.prefix, error as Error);
       stream.destroy();
     }
   }
 
-  #tell(what: string, prefix: string, error: Error): void {
+  #logFault(what: string, prefix: string, error: Error): void {
     // what it says and where it comes from: who called, below that, makes no other fault of it
-    const told = (error.stack ?? error.message).split('\n', 2).join('');
-    this.#faults.count(`a ${what} ${prefix} of another node failed: ${told}`);
+    const origin = (error.stack ?? error.message).split('\n', 2).join('');
+    this.#faults.count(`a ${what} ${prefix} of another node failed: ${origin}`);
   }
 }
 

@@ -1,15 +1,20 @@
-import { joinKey, splitKey, type Cluster, type NodeIdentity, type PeerRequest, type PeerResponse } from '#cluster';
+import Type from 'typebox';
+import { joinKey, type Cluster, type NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { OutputStream } from '../core/stream.ts';
-import { KilnError, kilnError } from '../errors.ts';
+import { kilnError } from '../errors.ts';
 import { FaultLog, type Logger } from '../log.ts';
-import { tryNode } from './ask-node.ts';
-import { peerRequest, type OtherNodes } from './other-nodes.ts';
+import type { OtherNodes } from './other-nodes.ts';
+import { definePeerCall, STREAM_FIELDS } from './peer-call.ts';
 import type { PeerCalls } from './peer-calls.ts';
 import type { StreamDirectory } from './stream-directory.ts';
 
-const PREFIX = '/session-names/';
+const SessionName = Type.Object({ ...STREAM_FIELDS, id: Type.String() });
+/** Asks the node that has a stream for a name; what it refuses is thrown. */
+const TAKE = definePeerCall('session-names/take', SessionName, Type.Null());
+/** Whether a node has a session of a name. */
+const HAS = definePeerCall('session-names/has', SessionName, Type.Boolean());
 /** What other nodes may take to say whether they have a session, and the owner of its stream to say whether it may come in. */
 const OTHERS_MS = 1500;
 const OWNER_MS = 3000;
@@ -19,7 +24,7 @@ const MAX_GRANTS = 10_000;
 
 export interface SessionNamesOptions {
   readonly registry: Registry;
-  readonly cluster: Pick<Cluster, 'self' | 'forward'>;
+  readonly cluster: Pick<Cluster, 'self'>;
   readonly directory: Pick<StreamDirectory, 'known'>;
   readonly others: OtherNodes;
   readonly calls: PeerCalls;
@@ -46,7 +51,8 @@ export class SessionNames {
   constructor(options: SessionNamesOptions) {
     this.#options = options;
     this.#faults = new FaultLog(options.log);
-    options.calls.add(PREFIX, (request, from) => this.#answer(request, from));
+    options.calls.answer(TAKE, ({ vhost, app, stream, id }, from) => this.#takeFor(from, vhost, app, stream, id));
+    options.calls.answer(HAS, ({ vhost, app, stream, id }) => this.#has(vhost, app, stream, id));
   }
 
   /**
@@ -55,17 +61,18 @@ export class SessionNames {
    * @throws sessionRefused, sessionExists
    */
   async take(application: Application, { name: output, input }: OutputStream, id: string): Promise<void> {
-    const { cluster, directory } = this.#options;
+    const { cluster, directory, others } = this.#options;
     if (application.stream(input.name) !== undefined) return this.#grant(application, input.name, id, cluster.self);
     const location = directory.known(application, output);
     // its publisher is away
     if (location === undefined) return;
-    const path = PREFIX + joinKey(application.vhost.name, application.name, input.name, id);
-    const answer = await tryNode(cluster, location.owner, peerRequest('PUT', path), OWNER_MS);
-    if (answer?.status === 403) throw kilnError('sessionRefused', id);
-    if (answer?.status === 409) throw kilnError('sessionExists', id);
-    if (answer?.status !== 200)
-      this.#faults.count(`node ${location.owner.id} does not tell whether the names of sessions are free: they pass`);
+    const request = { vhost: application.vhost.name, app: application.name, stream: input.name, id };
+    const { error } = await others.askOne(location.owner, TAKE, request, OWNER_MS);
+    if (error?.code === 'sessionRefused' || error?.code === 'sessionExists') throw error;
+    if (error !== undefined)
+      this.#faults.count(
+        `node ${location.owner.id} does not answer whether session names are in use: they are accepted`,
+      );
   }
 
   /** Idempotent. */
@@ -83,8 +90,9 @@ export class SessionNames {
     if (held !== undefined && held.until > now && held.node !== incarnation) throw kilnError('sessionExists', id);
     const grant = { node: incarnation, until: now + GRANTED_MS };
     this.#remember(key, grant);
-    const replies = await this.#options.others.ask(peerRequest('GET', PREFIX + key), OTHERS_MS);
-    if (replies.some(({ response }) => response?.status === 200)) {
+    const request = { vhost: application.vhost.name, app: application.name, stream, id };
+    const replies = await this.#options.others.ask(HAS, request, OTHERS_MS);
+    if (replies.some(({ answer }) => answer)) {
       if (this.#grants.get(key) === grant) this.#grants.delete(key);
       throw kilnError('sessionExists', id);
     }
@@ -102,23 +110,17 @@ export class SessionNames {
     }
   }
 
-  async #answer({ method, path }: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
-    const [vhost = '', app = '', stream = '', id = ''] = splitKey(path.slice(PREFIX.length));
+  #has(vhost: string, app: string, stream: string, id: string): boolean {
     const application = this.#options.registry.vhosts.get(vhost)?.applications.get(app);
-    if (application === undefined) return status(404);
-    if (method === 'GET')
-      return status(application.views(stream).some((view) => view.session(id) !== undefined) ? 200 : 404);
-    if (application.stream(stream) === undefined) return status(404);
-    try {
-      await this.#grant(application, stream, id, from);
-      return status(200);
-    } catch (error) {
-      if (error instanceof KilnError) return status(error.status);
-      throw error;
-    }
+    return application?.views(stream).some((view) => view.session(id) !== undefined) === true;
   }
-}
 
-function status(code: number): PeerResponse {
-  return { status: code, headers: {}, body: Buffer.alloc(0) };
+  /** @throws applicationNotFound, streamNotFound, sessionRefused, sessionExists */
+  async #takeFor(node: NodeIdentity, vhost: string, app: string, stream: string, id: string): Promise<null> {
+    const application = this.#options.registry.vhost(vhost).application(app);
+    if (application.stream(stream) === undefined)
+      throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
+    await this.#grant(application, stream, id, node);
+    return null;
+  }
 }

@@ -72,7 +72,7 @@ export class StreamDirectory {
     const found = this.known(application, output);
     const path = joinKey(application.vhost.name, application.name, output);
     if (found !== undefined || this.#misses.has(path)) return found;
-    await this.#catchUp();
+    await this.catchUp();
     const now = this.known(application, output);
     if (now === undefined) this.#misses.add(path);
     return now;
@@ -102,17 +102,21 @@ export class StreamDirectory {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The node that has an input stream, this one or another. */
+  /** The node that has an input stream, this one or another. Asks the cluster. */
   async ownerOf(name: StreamName): Promise<StreamOwner | undefined> {
-    const owner = await this.#cluster.ownerOf(streamKey(name));
-    const meta = readMeta(owner?.meta);
-    if (owner === undefined || meta === undefined || this.#isPast({ name, meta })) return undefined;
-    return { node: owner, isSelf: this.#isSelf(owner), live: meta.live };
+    await this.catchUp();
+    return this.knownOwner(name);
   }
 
-  /** Names of the live input streams of an application that other nodes have. */
-  async elsewhere({ vhost, name: app }: Application): Promise<string[]> {
-    await this.#catchUp();
+  /** The same as far as this node has heard, without asking. */
+  knownOwner(name: StreamName): StreamOwner | undefined {
+    const entry = this.#entries.get(streamKey(name));
+    if (entry === undefined || this.#isPast(entry)) return undefined;
+    return { node: entry.owner, isSelf: this.#isSelf(entry.owner), live: entry.meta.live };
+  }
+
+  /** Names of the live input streams of an application that other nodes have, as far as this one has heard. */
+  elsewhere({ vhost, name: app }: Application): string[] {
     const entries = [...(this.#byApplication.get(vhost.name)?.get(app)?.values() ?? [])];
     return entries
       .filter((entry) => entry.meta.live && !this.#isSelf(entry.owner) && !this.#isPast(entry))
@@ -136,6 +140,13 @@ export class StreamDirectory {
     return this.#byApplication.get(vhost)?.has(app) === true;
   }
 
+  /** Asks the cluster: this node has heard then of everything that happened before. Of many calls at once one is made. */
+  async catchUp(): Promise<void> {
+    await this.#cluster.ownerOf(STREAMS);
+    // who watches is told in the turn after this node has heard
+    await setImmediate();
+  }
+
   /** Follows no more. */
   close(): void {
     this.#unwatch();
@@ -145,13 +156,6 @@ export class StreamDirectory {
   #isPast({ name, meta }: Pick<Entry, 'name' | 'meta'>): boolean {
     const application = this.#registry.vhosts.get(name.vhost)?.applications.get(name.app);
     return application !== undefined && meta.generation < application.generation;
-  }
-
-  /** Hears everything that happened before it was called. Of many calls at once one is made. */
-  async #catchUp(): Promise<void> {
-    await this.#cluster.ownerOf(STREAMS);
-    // who watches is told in the turn after this node has heard
-    await setImmediate();
   }
 
   #isSelf({ id, incarnation }: NodeIdentity): boolean {

@@ -100,7 +100,7 @@ export class StreamNames {
       return claim.lease;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      this.#log.warn({ reason: error.message }, 'the name of a stream cannot be claimed');
+      this.#log.warn({ reason: error.message }, 'the name of the stream cannot be claimed');
       throw kilnError('streamNameUnconfirmed');
     }
   }

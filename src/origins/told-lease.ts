@@ -54,7 +54,7 @@ export class ToldLease {
       const isExpected = error instanceof UnavailableError || error instanceof LostError;
       this.#log[isExpected ? 'debug' : 'error'](
         { key: this.#lease.key, err: error },
-        'a claim could not be brought up to date',
+        'a claim in the store of the cluster could not be updated',
       );
     }
   }

@@ -2,6 +2,8 @@
 const SLACK_MS = 50;
 /** A clock that goes back by more than this was set, and is followed. */
 const SET_BACK_MS = 10_000;
+/** Cuts in a row whose times nobody has asked for: a stream may begin with several segments at once. */
+const MAX_UNDECIDED = 8;
 
 /** Which wall clock media times belong to, in milliseconds since the epoch; Infinity where that is not known. */
 export interface MediaClock {
@@ -17,7 +19,9 @@ export class WallTime implements MediaClock {
   readonly #clock: MediaClock;
   readonly #media: number;
   readonly #latest: number;
-  readonly #after: number;
+  /** The cut before, as long as the time of this one is not decided. */
+  #before: WallTime | undefined;
+  readonly #undecided: number;
   #wall: number | undefined;
 
   /**
@@ -29,7 +33,9 @@ export class WallTime implements MediaClock {
     this.#clock = clock;
     this.#media = media;
     this.#latest = now;
-    this.#after = before === undefined ? -Infinity : before.#decided + 1;
+    this.#before = before;
+    this.#undecided = before === undefined || before.#wall !== undefined ? 0 : before.#undecided + 1;
+    if (this.#undecided > MAX_UNDECIDED) before?.at(media);
   }
 
   at(media: number): number {
@@ -39,8 +45,10 @@ export class WallTime implements MediaClock {
   /** At the cut. */
   get #decided(): number {
     if (this.#wall === undefined) {
+      const after = this.#before === undefined ? -Infinity : this.#before.#decided + 1;
       const wall = this.#arrived();
-      this.#wall = wall < this.#after && wall > this.#after - SET_BACK_MS ? this.#after : wall;
+      this.#wall = wall < after && wall > after - SET_BACK_MS ? after : wall;
+      this.#before = undefined;
     }
     return this.#wall;
   }

@@ -1,31 +1,25 @@
 import { setImmediate } from 'node:timers/promises';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import {
   ConflictError,
-  OutcomeUnknownError,
   place,
   StorageError,
   UnavailableError,
-  UnreachableError,
   type Cluster,
   type Json,
   type NodeRow,
   type Owner,
-  type PeerRequest,
-  type PeerResponse,
 } from '#cluster';
 import type { Application } from '../core/application.ts';
-import { KilnError, kilnError, type ErrorCode } from '../errors.ts';
+import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readJson } from '../origins/json.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
+import { definePeerCall } from '../origins/peer-call.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
 import { TASKS, type TaskDefinition, type TaskName } from './definition.ts';
 import { isStreamKind, TaskEnd, type PlacedKind, type TaskEndCause } from './kind.ts';
 import { TaskExistsError, type TaskCreation, type Tasks } from './tasks.ts';
 
-const CREATE = '/tasks/create';
-const REPORTS = '/tasks/reports';
 /** Longer than the creation itself may take. */
 const CARRIED_MS = 10_000;
 const ATTEMPTS = 2;
@@ -37,16 +31,22 @@ const Order = Type.Object({
   persistent: Type.Boolean(),
   withinMs: Type.Number({ minimum: 0, maximum: 3_600_000 }),
 });
-const Failure = Type.Union([
-  Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String(), status: Type.Number() }) }),
+/** What became of an order, beside the errors of the table; null: it has started. */
+const Outcome = Type.Union([
+  Type.Null(),
   Type.Object({ end: Type.Object({ reason: Type.String(), message: Type.String() }) }),
   Type.Object({ exists: Type.String() }),
   Type.Object({ failure: Type.Unknown() }),
 ]);
-const ReportsOrder = Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String() });
-const Reports = Type.Object({ reports: Type.Record(Type.String(), Type.Unknown()) });
-
-const NO_CONTENT = Buffer.alloc(0);
+type Outcome = Static<typeof Outcome>;
+/** Begins a task on the node that is called. */
+const CREATE = definePeerCall('tasks/create', Order, Outcome);
+/** What the tasks of a kind in an application, that the node which is called runs, say of themselves: by id. */
+const REPORTS = definePeerCall(
+  'tasks/reports',
+  Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String() }),
+  Type.Object({ reports: Type.Record(Type.String(), Type.Unknown()) }),
+);
 
 export interface ClusterTasksOptions {
   readonly cluster: Cluster;
@@ -77,8 +77,10 @@ export class ClusterTasks {
   constructor(options: ClusterTasksOptions) {
     this.#options = options;
     this.#log = options.log.child({ module: 'tasks' });
-    options.calls.add(CREATE, (request) => this.#answerCreate(request));
-    options.calls.add(REPORTS, async (request) => this.#answerReports(request));
+    options.calls.answer(CREATE, (order) => this.#answerCreate(order));
+    options.calls.answer(REPORTS, ({ kind, vhost, app }) => ({
+      reports: Object.fromEntries(options.tasks.reports(kind, vhost, app)),
+    }));
   }
 
   /**
@@ -140,13 +142,11 @@ export class ClusterTasks {
     const nodes = new Map(owners.map((owner) => [owner.incarnation, owner]));
     const answers = new Map([[cluster.self.incarnation, tasks.reports(kind, vhost, app)]]);
     nodes.delete(cluster.self.incarnation);
-    const body = Buffer.from(JSON.stringify({ kind, vhost, app }));
     await Promise.all(
       [...nodes.values()].map(async (node) => {
-        const answer = await others.askOne(node, { method: 'POST', path: REPORTS, headers: {}, body });
-        const told = answer?.status === 200 ? readJson(Reports, answer.body) : undefined;
-        if (told !== undefined)
-          answers.set(node.incarnation, new Map(Object.entries(told.reports as Record<string, Json>)));
+        const { answer } = await others.askOne(node, REPORTS, { kind, vhost, app });
+        if (answer !== undefined)
+          answers.set(node.incarnation, new Map(Object.entries(answer.reports as Record<string, Json>)));
       }),
     );
     return answers;
@@ -176,52 +176,39 @@ export class ClusterTasks {
     spec: Json,
     creation: TaskCreation,
   ): Promise<'created' | 'unreachable' | 'unknown'> {
-    const { cluster } = this.#options;
+    const { cluster, calls } = this.#options;
     if (node.id === cluster.self.id) {
       await this.createHere(name, spec, creation);
       return 'created';
     }
     const { persistent, withinMs } = creation;
-    const body = Buffer.from(JSON.stringify({ name, spec, persistent, withinMs }));
+    let outcome: Outcome;
     try {
-      const request = { method: 'POST', path: CREATE, headers: {}, body };
-      const answer = await cluster.forward(node, request, withinMs + CARRIED_MS);
-      if (answer.status === 404 && answer.body.length === 0) return 'unknown';
-      if (answer.status !== 201) throw failureOf(kind, answer.body);
-      return 'created';
+      outcome = await calls.call(node, CREATE, { name, spec, persistent, withinMs }, withinMs + CARRIED_MS);
     } catch (error) {
-      if (error instanceof OutcomeUnknownError) throw kilnError('ownerSilent');
-      if (!(error instanceof UnreachableError)) throw error;
-      this.#log.warn(
-        { ...name, node: node.id, reason: error.message },
-        'the node that was to run a task cannot be reached',
-      );
+      if (!(error instanceof KilnError)) throw error;
+      if (error.code === 'callUnknown') return 'unknown';
+      if (error.code !== 'ownerUnreachable') throw error;
+      const reason = error.cause instanceof Error ? error.cause.message : error.message;
+      this.#log.warn({ ...name, node: node.id, reason }, 'the node that should run the task cannot be reached');
       return 'unreachable';
     }
+    if (outcome !== null) throw failureOf(kind, outcome);
+    return 'created';
   }
 
-  async #answerCreate({ body }: PeerRequest): Promise<PeerResponse> {
-    const order = readJson(Order, body);
-    const kind = order && this.#options.tasks.kind(order.name.kind);
+  async #answerCreate({ name, spec, persistent, withinMs }: Static<typeof Order>): Promise<Outcome> {
+    const kind = this.#options.tasks.kind(name.kind);
     // what this version does not know, another node may
-    if (order === undefined || kind === undefined || isStreamKind(kind)) return response(404);
-    const { name, spec, persistent, withinMs } = order;
+    if (kind === undefined || isStreamKind(kind)) throw kilnError('callUnknown');
     try {
       // who orders it may know an application that this node is yet to hear of
       await this.#options.cluster.config.sync();
       await this.createHere(name, spec as Json, { persistent, withinMs });
-      return response(201);
+      return null;
     } catch (error) {
-      return response(409, failureJson(kind, error));
+      return outcomeOf(kind, error);
     }
-  }
-
-  #answerReports({ body }: PeerRequest): PeerResponse {
-    const order = readJson(ReportsOrder, body);
-    if (order === undefined) return response(404);
-    return response(200, {
-      reports: Object.fromEntries(this.#options.tasks.reports(order.kind, order.vhost, order.app)),
-    });
   }
 
   /** @throws what a client is told where the store does not answer as it should */
@@ -237,26 +224,17 @@ export class ClusterTasks {
   }
 }
 
-function response(status: number, json?: Json): PeerResponse {
-  return { status, headers: {}, body: json === undefined ? NO_CONTENT : Buffer.from(JSON.stringify(json)) };
-}
-
-/** @throws what is a fault, and no failure that others are told of */
-function failureJson(kind: PlacedKind, error: unknown): Json {
+/** @throws errors of the table, and what is a fault and no failure that others are told of */
+function outcomeOf(kind: PlacedKind, error: unknown): Outcome {
   if (error instanceof TaskExistsError) return { exists: error.message };
   if (error instanceof TaskEnd) return { end: { reason: error.reason, message: error.message } };
-  if (error instanceof KilnError) return { error: { code: error.code, message: error.message, status: error.status } };
-  const failure = kind.writeFailure(error);
+  const failure = error instanceof KilnError ? undefined : kind.writeFailure(error);
   if (failure === undefined) throw error;
   return { failure };
 }
 
-function failureOf(kind: PlacedKind, body: Buffer): Error {
-  const told = readJson(Failure, body);
-  if (told === undefined) return kilnError('ownerSilent');
-  if ('exists' in told) return new TaskExistsError(told.exists);
-  if ('end' in told) return new TaskEnd(told.end.reason as TaskEndCause, told.end.message);
-  if ('failure' in told) return kind.readFailure(told.failure as Json);
-  const { code, status, message } = told.error;
-  return new KilnError(code as ErrorCode, status, message);
+function failureOf(kind: PlacedKind, outcome: NonNullable<Outcome>): Error {
+  if ('exists' in outcome) return new TaskExistsError(outcome.exists);
+  if ('end' in outcome) return new TaskEnd(outcome.end.reason as TaskEndCause, outcome.end.message);
+  return kind.readFailure(outcome.failure as Json);
 }

@@ -13,6 +13,8 @@ export class TaskDefinitions {
   readonly #progress: ProgressWriter;
   /** Names by kind and application, and of which entries: these never change, others come in their place. */
   #index: ReadonlyMap<string, readonly TaskName[]> = new Map();
+  /** Of entries that were read already: of thousands few change at a time. */
+  readonly #names = new WeakMap<ConfigEntry, TaskName | undefined>();
   #indexed: ReadonlyMap<string, ConfigEntry> | undefined;
 
   constructor(config: Cluster['config']) {
@@ -27,8 +29,10 @@ export class TaskDefinitions {
 
   /** Names of all of them. */
   *names(): IterableIterator<TaskName> {
-    for (const key of this.#config.entries().keys()) {
-      const name = key.startsWith('%23') ? taskOfKey(key) : undefined;
+    for (const [key, entry] of this.#config.entries()) {
+      if (!key.startsWith('%23')) continue;
+      if (!this.#names.has(entry)) this.#names.set(entry, taskOfKey(key));
+      const name = this.#names.get(entry);
       if (name !== undefined) yield name;
     }
   }

@@ -79,7 +79,7 @@ export class TaskRunner {
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     this.over = this.#hold().catch((error: unknown) =>
-      log.error({ ...options.name, err: error }, 'a task ended by a fault'),
+      log.error({ ...options.name, err: error }, 'the task ended because of an internal error'),
     );
   }
 
@@ -115,12 +115,15 @@ export class TaskRunner {
   /** It is defined now, or differently: another spec begins a new run. */
   define(definition: TaskDefinition): void {
     const before = this.#definition;
+    // another task under the same id has nothing to do with this one
+    if ((before.uid ?? '') !== (definition.uid ?? '')) {
+      void this.stop(new TaskEnd('removed', 'the task was made anew'));
+      return;
+    }
     this.#definition = definition;
     this.#isNew = false;
     if (isSameTask(before, definition)) return;
-    // another task under the same id has nothing to do with this one
-    if ((before.uid ?? '') !== (definition.uid ?? '')) void this.stop(new TaskEnd('removed', 'the task was made anew'));
-    else this.#run.abort(new TaskEnd('changed', 'the task was changed'));
+    this.#run.abort(new TaskEnd('changed', 'the task was changed'));
     this.#rest.abort();
   }
 
@@ -165,7 +168,7 @@ export class TaskRunner {
         return;
       }
       const { log, name } = this.#options;
-      log.warn({ ...name, ...reasonOf(error) }, 'a task failed: it is tried again');
+      log.warn({ event: 'task.failed', ...name, ...reasonOf(error) }, 'the task failed and will be tried again');
       if (performance.now() - since > LASTING_MS) this.#backOff.reset();
       await this.#pause(this.#backOff.next());
     }
@@ -254,7 +257,8 @@ export class TaskRunner {
       if (!this.#isHere) this.#end ??= new TaskEnd('streamGone', 'its stream is not on this node');
     } catch (error) {
       // it goes on here when the stream is back before the store is
-      log.debug({ ...name, ...reasonOf(error) }, 'the progress of a task cannot be written down: it is tried again');
+      log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved: trying again');
+      if (this.#isHere) return;
       this.#isLeaving = true;
       await this.#pause(SAVE_AGAIN_MS);
       this.#isLeaving = false;
@@ -269,7 +273,8 @@ export class TaskRunner {
 
   #begin(): void {
     const { log, name, lease } = this.#options;
-    if (!this.#isUseful && !this.#isNew) log.info({ ...name, fence: lease.fence }, 'this node runs a task');
+    if (!this.#isUseful && !this.#isNew)
+      log.info({ event: 'task.started', ...name, fence: lease.fence }, 'this node runs the task');
     this.#isUseful = true;
   }
 
@@ -319,7 +324,7 @@ export class TaskRunner {
   async #saveOrTell(): Promise<void> {
     const { log, name } = this.#options;
     await this.#save().catch((error: unknown) =>
-      log.debug({ ...name, ...reasonOf(error) }, 'the progress of a task could not be written down'),
+      log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved'),
     );
   }
 

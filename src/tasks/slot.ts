@@ -255,8 +255,8 @@ export class TaskSlot {
   #fault(error: unknown): void {
     const { log } = this.#options;
     if (error instanceof UnavailableError)
-      log.debug({ ...this.name, reason: error.message }, 'a task cannot be claimed');
-    else log.error({ ...this.name, err: error }, 'a task cannot be claimed');
+      log.debug({ ...this.name, reason: error.message }, 'the task cannot be claimed');
+    else log.error({ ...this.name, err: error }, 'the task cannot be claimed');
   }
 
   get #hasApplication(): boolean {

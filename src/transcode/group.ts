@@ -102,7 +102,10 @@ export class Group {
     this.#run = undefined;
     if (end === undefined || this.#closed || this.#encodes.length === 0) return;
     const { reason } = end;
-    this.#setting.log.warn({ pid: run.pid, reason }, 'an encoder process has ended: it is started again');
+    this.#setting.log.warn(
+      { event: 'encoder.died', pid: run.pid, reason },
+      'an encoder process has died and will be started again',
+    );
     for (const encode of this.#encodes) encode.fail(reason, false);
     this.#account(run, end);
     this.#timer = setTimeout(() => this.#start(), this.#backOff.next());
@@ -153,7 +156,7 @@ export class Group {
   #lost(encode: Encode, reason: string): void {
     this.#setting.log.warn(
       { reason, codec: encode.job.encoding.codec },
-      'an encoder is started again, apart from others',
+      'an encoder is restarted in a process of its own',
     );
     this.#drop(encode);
     if (this.#encodes.length === 0) this.set([]);

@@ -70,7 +70,7 @@ async function tryDevice(capabilities: Capabilities, device: Device, log: Logger
     ];
     const encoded = await trial(path, [...encoding, '-f', 'nut', 'pipe:1']);
     if (encoded === 'overdue') {
-      log.warn({ module, id, busId, encoder }, 'a device did not answer in time: it is left out');
+      log.warn({ module, id, busId, encoder }, 'a hardware encoder did not answer in time and is not used');
       return { device, encodes: [], decodes: [] };
     }
     if (encoded === 'failed') continue;

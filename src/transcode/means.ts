@@ -25,10 +25,14 @@ export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefine
   const { passedOver, choice: encoder } = chosen;
   const module = encoder.name;
   if (passedOver.length > 0)
-    log.warn({ passedOver, module }, 'configured modules are not usable here: another one is taken');
+    log.warn(
+      { passedOver, module },
+      'the configured encoder modules cannot be used on this machine: using another one',
+    );
   const extraOptions = encoding.type === 'video' ? encoding.extraOptions : undefined;
   const { refused } = readExtraOptions(extraOptions, encoder.ffmpegName);
-  if (refused.length > 0) log.warn({ refused, module }, 'extra options that this encoder may not be given: left out');
+  if (refused.length > 0)
+    log.warn({ refused, module }, 'these ExtraOptions are not allowed for this encoder and are ignored');
   try {
     nutStreamOf(from);
   } catch (error) {

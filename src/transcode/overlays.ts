@@ -63,7 +63,7 @@ export class Overlays {
           await writeFile(file, bytes, { mode: 0o600 });
           copies.set(url, { ...head, file });
         } catch (error) {
-          log.error({ image: url }, `an overlay is not drawn: ${reasonOf(error as Error)}`);
+          log.error({ image: url }, `an overlay image is not drawn: ${reasonOf(error as Error)}`);
         }
       }),
     );
@@ -104,7 +104,7 @@ export class Overlays {
   close(): void {
     if (this.#folder === undefined) return;
     rm(this.#folder, { recursive: true, force: true }).catch((err: unknown) => {
-      this.#log.warn({ err }, 'overlay images could not be removed');
+      this.#log.warn({ err }, 'temporary overlay images could not be removed');
     });
   }
 }
@@ -138,7 +138,7 @@ function rulesOf(text: string, path: string, log: Logger): Rule[] {
   const [twice] = mapper.problems;
   if (twice !== undefined) throw new Error(`${twice.path}: ${twice.message}`);
   const ignored = mapper.warnings.map((finding) => `${finding.path}: ${finding.message}`);
-  if (ignored.length > 0) log.warn({ overlays: path, ignored }, 'the overlay file has what has no effect');
+  if (ignored.length > 0) log.warn({ overlays: path, ignored }, 'the overlay file has elements without effect');
   if (reading.ok) return reading.config.overlayInfo.filter(({ enable }) => enable).map(ruleOf);
   const [problem] = reading.problems;
   throw new Error(`${elementPath(ROOT, OverlayMap, problem?.path ?? [])}: ${problem?.message}`);

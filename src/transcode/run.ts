@@ -247,7 +247,7 @@ export class Run {
     const { dropped } = this.#reader;
     const count = dropped - this.#dropped;
     this.#dropped = dropped;
-    if (count > 0) this.#setting.log.warn({ count }, 'the encoders are too slow: input is left out');
+    if (count > 0) this.#setting.log.warn({ count }, 'the encoders are too slow: frames of the input are dropped');
   }
 
   #gone(end: RunEnd): void {

@@ -53,7 +53,7 @@ export async function decideProfiles(
   if (!('policy' in outcome)) return outcome;
   const { policy, reason } = outcome;
   if (!webhook[policy]) return { refused: `${reason}, and ${policy} is false` };
-  log.warn({ reason }, 'the control server named no output profiles: those of the configuration are used');
+  log.warn({ reason }, 'the control server sent no output profiles: using those of the configuration');
   return { profiles: local };
 }
 
@@ -100,7 +100,7 @@ function read({ status, body }: ControlAnswer, local: OutputProfilesConfig, log:
   if (json === undefined) return wrong('what is no JSON');
   const reading = readConfig(Answer, json);
   const ignored = reading.warnings.slice(0, MAX_IGNORED).map(problemText);
-  if (ignored.length > 0) log.warn({ ignored }, "the control server's answer has what has no effect");
+  if (ignored.length > 0) log.warn({ ignored }, "the control server's answer has keys without effect");
   if (!reading.ok) return wrong(`wrongly: ${reading.problems.slice(0, 1).map(problemText).join()}`);
   const { allowed, reason, outputProfiles } = reading.config;
   if (!allowed) {

@@ -18,7 +18,7 @@ const TYPES = {
 } as const;
 
 const OWN = ['common.js', 'kiln.css', 'list.js', 'llhls.js', 'mark.svg', 'panel.js', 'player.js', 'whep.js'] as const;
-const PAGES = ['index.html', 'not-found.html', 'player.html'] as const;
+const PAGES = ['api.html', 'index.html', 'not-found.html', 'player.html'] as const;
 export type PageName = (typeof PAGES)[number];
 
 /** One file as it is served: its bytes, an ETag of them, and its gzip form, made once when first asked for. */

@@ -137,7 +137,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         http2.serve(socket);
       },
       onFailure: (reason, peer) =>
-        log.debug({ client: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
+        log.debug({ remote: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
     });
     closeFront = () => {
       front.close();

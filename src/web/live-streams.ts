@@ -1,21 +1,13 @@
-import { joinKey, splitKey, type PeerRequest, type PeerResponse } from '#cluster';
+import { joinKey } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import { peerRequest, type OtherNodes } from '../origins/other-nodes.ts';
+import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
-import { readJson } from '../origins/json.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
-import { readNames, SingleStreams, type StreamPath } from './single-streams.ts';
-import {
-  listStreams,
-  MAX_LISTED,
-  StreamsTold,
-  type LiveStream,
-  type PlayablePublisher,
-  type StreamList,
-} from './streams.ts';
+import { LIVE_STREAMS, NAMED_STREAMS } from './live-calls.ts';
+import { SingleStreams, type StreamPath } from './single-streams.ts';
+import { listStreams, MAX_LISTED, type LiveStream, type PlayablePublisher, type StreamList } from './streams.ts';
 
-const PREFIX = '/live/';
 /** How long what other nodes said is good for whoever asks next. */
 const FRESH_MS = 1000;
 
@@ -40,8 +32,14 @@ export class LiveStreams {
 
   constructor(options: LiveStreamsOptions) {
     this.#options = options;
-    this.#singles = new SingleStreams(options.others, PREFIX);
-    options.calls.add(PREFIX, async (request) => this.#answer(request));
+    this.#singles = new SingleStreams(options.others);
+    const { registry, calls } = options;
+    calls.answer(LIVE_STREAMS, ({ vhost, serves }) => ({
+      streams: [...listStreams(registry.vhost(vhost), serves).streams],
+    }));
+    calls.answer(NAMED_STREAMS, ({ vhost, serves, names }) => ({
+      streams: names.flatMap((only) => listStreams(registry.vhost(vhost), serves, only).streams),
+    }));
   }
 
   /** The live streams of a virtual host that can be played by `serves`, with their viewers on all nodes. */
@@ -74,35 +72,16 @@ export class LiveStreams {
     const now = performance.now();
     const last = told.get(key);
     if (last !== undefined && now - last.at <= FRESH_MS) return last.streams;
-    const streams = this.#ask(vhost, key);
+    const streams = this.#ask(vhost, serves);
     told.set(key, { streams, at: now });
     return streams;
   }
 
-  async #ask({ name }: VirtualHost, serves: string): Promise<readonly LiveStream[]> {
+  async #ask({ name }: VirtualHost, serves: readonly PlayablePublisher[]): Promise<readonly LiveStream[]> {
     if (this.#options.directory.remoteOutputs(name).next().done) return [];
-    const replies = await this.#options.others.ask(peerRequest('GET', `${PREFIX}${joinKey(name, serves)}`));
-    return replies.flatMap(({ response }) =>
-      response?.status === 200 ? (readJson(StreamsTold, response.body)?.streams ?? []) : [],
-    );
+    const replies = await this.#options.others.ask(LIVE_STREAMS, { vhost: name, serves: [...serves] });
+    return replies.flatMap(({ answer }) => answer?.streams ?? []);
   }
-
-  #answer({ method, path, body }: PeerRequest): PeerResponse {
-    const [name = '', serves = ''] = splitKey(path.slice(PREFIX.length));
-    const vhost = this.#options.registry.vhosts.get(name);
-    if (vhost === undefined) return { status: 404, headers: {}, body: Buffer.alloc(0) };
-    const publishers = serves.split(',') as PlayablePublisher[];
-    const list = method === 'POST' ? namedStreams(vhost, publishers, readNames(body)) : listStreams(vhost, publishers);
-    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(list)) };
-  }
-}
-
-function namedStreams(
-  vhost: VirtualHost,
-  serves: readonly PlayablePublisher[],
-  names: readonly StreamPath[],
-): Pick<StreamList, 'streams'> {
-  return { streams: names.flatMap((only) => listStreams(vhost, serves, only).streams) };
 }
 
 /** Each stream once, with the viewers that it has on all nodes. */
@@ -111,9 +90,14 @@ function joined(streams: readonly LiveStream[]): LiveStream[] {
   for (const stream of streams) {
     const key = joinKey(stream.app, stream.stream);
     const known = byName.get(key);
-    // the node that has it has had it longest
-    const [first, other] = known === undefined || stream.since < known.since ? [stream, known] : [known, stream];
+    const [first, other] = known === undefined || isBetter(stream, known) ? [stream, known] : [known, stream];
     byName.set(key, { ...first, viewers: first.viewers + (other?.viewers ?? 0) });
   }
   return [...byName.values()];
+}
+
+/** The node that has a stream knows since when; of those that relay it, the one that has done so for longest. */
+function isBetter(one: LiveStream, other: LiveStream): boolean {
+  if (one.relayed !== other.relayed) return other.relayed === true;
+  return one.since < other.since;
 }

@@ -27,6 +27,8 @@ const LiveStream = Type.Object({
   stream: Type.String(),
   /** Start of the stream, in milliseconds since the epoch: another start, another value. */
   since: Type.Number(),
+  /** The node that tells of it relays it, and does not know since when it has been live. */
+  relayed: Type.Optional(Type.Literal(true)),
   viewers: Type.Number(),
   /** The largest. */
   video: Type.Optional(ShownVideo),
@@ -104,6 +106,7 @@ function describe(application: Application, output: OutputStream, serves: readon
     app: application.name,
     stream: output.name,
     since: output.createdTime.getTime(),
+    ...(output.input.isRelay && { relayed: true as const }),
     viewers: output.sessions.size,
     video: video && {
       codec: video.codec,

@@ -93,7 +93,10 @@ export class WorkerPool {
     const sockets = iceSockets(this.#config.iceCandidate, index, localAddresses(), this.#config.enableLinkLocalAddress);
     const worker = await MediaWorker.start(index, sockets, (error) => {
       const { pid } = worker;
-      this.#log.error({ worker: index, pid, err: error }, 'a media worker died: its viewers are disconnected');
+      this.#log.error(
+        { event: 'worker.died', worker: index, pid, err: error },
+        'a media worker died: its viewers were disconnected, and it will be replaced',
+      );
       this.#workers[index] = undefined;
       this.#restart(index, FIRST_RETRY_MS);
     });
@@ -102,7 +105,10 @@ export class WorkerPool {
       return;
     }
     this.#workers[index] = worker;
-    this.#log.info({ worker: index, pid: worker.pid, candidates: worker.candidates.length }, 'media worker started');
+    this.#log.info(
+      { event: 'worker.started', worker: index, pid: worker.pid, candidates: worker.candidates.length },
+      'media worker started',
+    );
   }
 
   #restart(index: number, delay: number): void {
@@ -110,7 +116,7 @@ export class WorkerPool {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.#start(index).catch((error: unknown) => {
-        this.#log.error({ worker: index, err: error }, 'a media worker could not be started again');
+        this.#log.error({ worker: index, err: error }, 'a media worker could not be restarted');
         this.#restart(index, Math.min(delay * 2, LAST_RETRY_MS));
       });
     }, delay);

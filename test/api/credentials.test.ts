@@ -31,8 +31,8 @@ async function listen(t: ExecutionContext) {
     for await (const chunk of response) text += String(chunk);
     return { status: response.statusCode, headers: response.headers, body: JSON.parse(text) as object };
   };
-  const guess = (client: string, count: number) =>
-    Promise.all(Array.from({ length: count }, () => call(WRONG, client)));
+  const guess = (remote: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => call(WRONG, remote)));
   return { call, guess, lines };
 }
 
@@ -55,8 +55,8 @@ test('after so many wrong credentials, 429 with Retry-After at once and the end 
     t.truthy(headers['x-request-id']);
   }
   t.deepEqual(
-    lines.map(({ client, msg }) => [client, msg]),
-    [['203.0.113.1', 'too many wrong credentials for the management API']],
+    lines.map(({ remote, msg }) => [remote, msg]),
+    [['203.0.113.1', 'too many wrong credentials for the management API: this address has to wait']],
   );
   t.false(JSON.stringify(lines).includes('wrong"'), 'no credential is logged');
 });

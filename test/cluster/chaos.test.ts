@@ -8,8 +8,8 @@ const ROUNDS = 4;
 const EXPECTED = [
   /Redis at .* cannot be reached since/,
   // with an error that clients are told of by its name: what cannot be done now, or may have been
-  /"type":"KilnError".*"msg":"API call failed"/,
-  /a call was carried to its node, which did not answer/,
+  /"type":"KilnError".*"msg":"the API call failed"/,
+  /a call was forwarded to the node that has the stream, which did not answer/,
 ];
 
 test('whatever is killed, stands still or is cut off: afterwards the API of every node, Redis and who publishes agree', async (t) => {

@@ -61,7 +61,7 @@ test('Redis goes and comes back empty: what is pushed goes on, names stay with w
     const told = (pattern: RegExp): number => node.log.split('\n').filter((line) => pattern.test(line)).length;
     t.is(told(/Redis at 127\.0\.0\.1:\d+ cannot be reached since/), 1);
     t.is(told(/Redis at 127\.0\.0\.1:\d+ is back after [\d.]+ s/), 1);
-    t.is(told(/a fault of the cluster/), 0);
+    t.is(told(/a cluster operation failed/), 0);
   }
   t.deepEqual([first.ended, second.ended], [false, false]);
   first.close();

@@ -68,7 +68,7 @@ test('nodes that were started with different Server.xml say so', async (t) => {
   await until('b sees it', async () => (await differing(b)) === 'other');
   for (const node of [a, b, other])
     t.deepEqual(
-      node.log.split('\n').filter((line) => line.includes('a fault of the cluster')),
+      node.log.split('\n').filter((line) => line.includes('a cluster operation failed')),
       [],
     );
 });
@@ -80,7 +80,7 @@ test('a node whose id another process takes ends, and that one has its place', a
   const { incarnation } = (await nodesOf(watching)).get('a') ?? {};
   const second = await startNode(t, redis, 'a');
   t.is(await first.exited(), 1);
-  t.regex(first.log, /another process goes by the id/);
+  t.regex(first.log, /another process uses the id/);
   await untilStates(watching, { a: 'ready', b: 'ready' });
   const now = await until('it has told of itself', async () => {
     const row = (await nodesOf(watching)).get('a');
@@ -98,7 +98,7 @@ test('of processes that start by one id at once one stays; the others say why th
   ended.push(...nodes.filter(({ running }) => !running).map(({ log }) => log));
   t.is(ended.length, 2);
   for (const log of ended) {
-    t.regex(log, /another process goes by the id of this node/);
+    t.regex(log, /another process uses the id of this node/);
     t.notRegex(log, /ReferenceError/);
   }
 });

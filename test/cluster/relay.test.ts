@@ -31,7 +31,7 @@ async function moves(peer: ViewerPeer, what: string): Promise<void> {
   await until(what, () => peer.frames().length > before + 20);
 }
 
-const begun = (node: Kiln): number => node.log.split('a stream of another node is relayed').length - 1;
+const begun = (node: Kiln): number => node.log.split('"event":"stream.relayed"').length - 1;
 
 async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<MediaPublisher> {
   const publisher = await until(`${name} is published`, () =>

@@ -61,7 +61,7 @@ test('publishers and players pass nginx; when a node dies, the encoder is back o
 
   const isLive = async (node: Kiln): Promise<boolean> => (await node.stream('live')).status === 200;
   await until('it is live, for both', async () => (await isLive(a)) && isLive(b));
-  const owner = a.log.includes('SRT stream is published') ? a : b;
+  const owner = a.log.includes('"event":"stream.published"') ? a : b;
   const other = owner === a ? b : a;
   const caller = new SrtCaller(t);
   // a stream is told of before it can be played: who is early is sent away, and comes again
@@ -81,7 +81,7 @@ test('publishers and players pass nginx; when a node dies, the encoder is back o
 
   owner.signal('SIGKILL');
   await owner.exited();
-  await until('the encoder is on the other node', () => other.log.includes('SRT stream is published'), 60_000);
+  await until('the encoder is on the other node', () => other.log.includes('"event":"stream.published"'), 60_000);
   await other.liveStream('live');
   t.true(await plays(play));
 });

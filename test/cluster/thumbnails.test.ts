@@ -31,8 +31,8 @@ async function open(t: ExecutionContext, redis: RedisServer, id: string, maxConn
     host: { names: ['localhost'] },
     applications: [{ name: 'app', type: 'live', publishers: { thumbnail: { maxConnection } } }],
   });
-  const { access, directory, others, calls, asked, goLive, knows } = await inCluster(t, redis, id, registry);
-  const publisher = new ThumbnailPublisher({ registry, access, directory, others, calls });
+  const { access, directory, calls, asked, goLive, knows } = await inCluster(t, redis, id, registry);
+  const publisher = new ThumbnailPublisher({ registry, access, directory, calls });
   const app = Fastify();
   await app.register(publisher.routes);
   t.teardown(async () => {

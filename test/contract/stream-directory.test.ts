@@ -36,16 +36,18 @@ test('what another node has is found, listed and forgotten with it', async (t) =
   t.is(await a.directory.locate(a.application, 'one-out'), undefined);
   const one = await publish(b, 'one');
   await publish(b, 'two');
-  t.deepEqual((await a.directory.elsewhere(a.application)).toSorted(), ['one', 'two']);
+  await a.directory.catchUp();
+  t.deepEqual(a.directory.elsewhere(a.application).toSorted(), ['one', 'two']);
   t.like(await a.directory.locate(a.application, 'one-out'), { owner: { id: 'b' }, input: 'one' });
-  t.deepEqual(await b.directory.elsewhere(b.application), []);
+  t.deepEqual(b.directory.elsewhere(b.application), []);
   t.is(await b.directory.locate(b.application, 'one-out'), undefined, 'its own is not elsewhere');
   t.deepEqual([...a.directory.remoteOutputs('default')].map(({ output }) => output).toSorted(), ['one-out', 'two-out']);
   t.true(a.directory.inUse('default', 'app'));
   t.false(a.directory.inUse('default', 'other'));
   one.close('over');
   await until('its name is free', async () => (await b.cluster.ownerOf('stream/default/app/one')) === undefined);
-  t.deepEqual(await a.directory.elsewhere(a.application), ['two']);
+  await a.directory.catchUp();
+  t.deepEqual(a.directory.elsewhere(a.application), ['two']);
   t.is(await a.directory.locate(a.application, 'one-out'), undefined);
 });
 

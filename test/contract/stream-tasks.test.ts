@@ -271,6 +271,18 @@ test('a node that was cut off from Redis alone goes on with what it has counted'
   t.deepEqual(faults(counts), []);
 });
 
+/** What Redis has of the task's progress beside its claim. */
+function keptIn(t: ExecutionContext, redis: RedisServer) {
+  const client = new Redis(redis.url);
+  t.teardown(() => client.disconnect());
+  const key = `{kiln:test}:kept:${taskKey(ONE)}`;
+  const total = async () => readTotal(JSON.parse((await client.get(key)) ?? '{}').value).total;
+  return {
+    has: (count: number) => until(`Redis has ${count}`, async () => (await total()) === count),
+    forget: () => client.del(key),
+  };
+}
+
 /** A node in a process of its own, which can be killed. */
 async function startChild(t: ExecutionContext, redis: RedisServer, id: string) {
   const child = spawn(process.execPath, [join(import.meta.dirname, '../support/counting-child.ts'), redis.url, id], {
@@ -281,29 +293,23 @@ async function startChild(t: ExecutionContext, redis: RedisServer, id: string) {
   createInterface({ input: child.stdout }).on('line', (line) => said.add(line));
   const says = (line: string) => until(`${id} says ${line}`, () => said.has(line));
   await says('ready');
-  return { says, tell: (line: string) => child.stdin.write(`${line}\n`), kill: () => child.kill('SIGKILL') };
+  const signal = (name: NodeJS.Signals): boolean => child.kill(name);
+  return { said, says, signal, tell: (line: string) => child.stdin.write(`${line}\n`) };
 }
 
 test('an owner that is killed loses no more than it counted since it kept last; what it kept lasts without an owner', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes } = await open(t, redis, ['a', 'b']);
   const [a, b] = nodes;
-  const store = new Redis(redis.url);
-  t.teardown(() => store.disconnect());
-  const keptKey = `{kiln:test}:kept:${taskKey(ONE)}`;
-  const kept = async (total: number) =>
-    until(
-      `Redis has ${total}`,
-      async () => readTotal(JSON.parse((await store.get(keptKey)) ?? '{}').value).total === total,
-    );
+  const store = keptIn(t, redis);
   await a.everywhere.create(ONE, spec(LIVE), KEPT);
   const first = await startChild(t, redis, 'x');
   first.tell('publish live');
   await first.says('running one');
   first.tell('write 57');
   await first.says('counted 57');
-  await kept(50);
-  first.kill();
+  await store.has(50);
+  first.signal('SIGKILL');
   const output = await publish(a, 'live');
   await runs('one', a);
   t.like(a.kind.begun.at(-1), { total: 50, sequence: 2 });
@@ -315,18 +321,42 @@ test('an owner that is killed loses no more than it counted since it kept last; 
   await second.says('running one');
   second.tell('write 33');
   await second.says('counted 93');
-  await kept(90);
-  second.kill();
+  await store.has(90);
+  second.signal('SIGKILL');
   // nobody publishes, for longer than Redis keeps anything of the claim
   await waits(90, a, b);
-  await store.del(keptKey);
+  await store.forget();
   const again = await publish(b, 'live');
   await runs('one', b);
   t.like(b.kind.begun.at(-1), { total: 90, sequence: 4 });
   again.input.close('gone');
 });
 
-test('an owner that stood still counts nothing more, and does not overwrite what its successor has', async (t) => {
+test('an owner whose process stood still counts nothing any more', async (t) => {
+  const redis = await RedisServer.start(t);
+  const { nodes } = await open(t, redis, ['a', 'b']);
+  const [a, b] = nodes;
+  await b.everywhere.create(ONE, spec(LIVE), KEPT);
+  const child = await startChild(t, redis, 'x');
+  child.tell('publish live');
+  await child.says('running one');
+  child.tell('write 20');
+  await keptIn(t, redis).has(20);
+  child.signal('SIGSTOP');
+  const output = await publish(a, 'live');
+  await runs('one', a);
+  t.like(a.kind.begun.at(-1), { total: 20, sequence: 2 });
+  write(output, 10);
+  // it is the first thing that it does
+  child.tell('write 7');
+  child.signal('SIGCONT');
+  await child.says('wrote 7');
+  t.false(child.said.has('counted 21'));
+  output.input.close('gone');
+  await waits(30, a, b);
+});
+
+test('what an earlier owner keeps late does not take the place of what its successor has', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes } = await open(t, redis, ['a', 'b']);
   const [a, b] = nodes;

@@ -1,6 +1,6 @@
 import { duplexPair } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { UnreachableError, type NodeIdentity, type PeerStreamHandler } from '#cluster';
+import { UnreachableError, type Cluster, type NodeIdentity, type PeerStreamHandler } from '#cluster';
 import type { Packet } from '../../src/core/packet.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
@@ -23,7 +23,11 @@ function nodes(t: ExecutionContext) {
     const registry = new Registry();
     addVhost(registry);
     let take: PeerStreamHandler = () => {};
-    const calls = new PeerCalls({ serve: (_handler, streams) => (take = streams ?? take) }, silent);
+    const serve: Cluster['serve'] = (_handler, streams) => void (take = streams ?? take);
+    const calls = new PeerCalls(
+      { serve, forward: () => Promise.reject(new UnreachableError('none is called')) },
+      silent,
+    );
     const source = new RelaySource({ registry, calls, log: silent });
     owners.set(id, { registry, take: (stream, path, from) => take(stream, path, from) });
     t.teardown(() => {

@@ -156,7 +156,9 @@ test('only some networks, as many as are allowed, and nobody whom access control
   const narrow = await start(t, { publishers: { ovt: { maxConnection: 1 } as never } });
   goLive(narrow.registry, 'app', 'talk');
   const { client } = await playOvt(narrow.url('app/talk'));
-  await t.throwsAsync(playOvt(narrow.url('app/talk')), { message: /\(503\): Too many connections: 1 are allowed/ });
+  await t.throwsAsync(playOvt(narrow.url('app/talk')), {
+    message: /\(503\): Too many connections: at most 1 are allowed/,
+  });
   client.close();
   await until('there is room', async () =>
     playOvt(narrow.url('app/talk')).then(

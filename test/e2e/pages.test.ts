@@ -11,6 +11,7 @@ import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { pagesRoutes } from '../../src/web/pages.ts';
 import { aloneWith } from '../support/alone.ts';
 import { launchBrowser } from '../support/browser.ts';
+import { until } from '../support/until.ts';
 import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../support/live.ts';
 
 const browser = await launchBrowser();
@@ -134,7 +135,11 @@ async function open(t: ExecutionContext, { vhost, width = 1000 }: { vhost?: Vhos
     await page.close();
     await app.close();
   });
-  return { registry, answers, origin, page, errors };
+  const close = (): Promise<void> => {
+    app.server.closeAllConnections();
+    return app.close();
+  };
+  return { registry, answers, origin, page, errors, close };
 }
 
 const heading = (page: Page, text: string) => page.locator('.cover strong', { hasText: text }).first().waitFor();
@@ -174,9 +179,42 @@ test('the player starts by itself when the stream begins, and again when it come
   await plays(page);
   await page.locator('.cover').first().waitFor({ state: 'hidden' });
   first.input.close('the test ends it');
+  await heading(page, 'Reconnecting');
+  answers.playlist = 404;
   await heading(page, 'The stream has ended');
+  answers.playlist = 200;
   goLive(registry, 'app', 'later');
   await plays(page);
+  t.deepEqual(errors, []);
+});
+
+test('a page that plays counts itself, and says so when the server has gone', async (t) => {
+  const { registry, origin, page, errors, close } = await open(t);
+  goLive(registry, 'app', 'news');
+  await page.goto(`${origin}/app/news?mode=both`);
+  await plays(page);
+  await page.locator('#about', { hasText: '1 watching' }).waitFor();
+  await close();
+  await page.locator('.cover strong', { hasText: 'The server cannot be reached' }).nth(1).waitFor();
+  t.deepEqual(errors, []);
+});
+
+test('a stream that is only relayed for now goes on as it is', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  goLive(registry, 'app', 'news');
+  const list = (await (await fetch(`${origin}/-/streams.json?app=app&stream=news`)).json()) as {
+    streams: { since: number; relayed?: true }[];
+  };
+  let asked = 0;
+  await page.route('**/streams.json*', async (route) => {
+    const [stream] = list.streams;
+    if (stream !== undefined && ++asked > 2) Object.assign(stream, { relayed: true, since: stream.since - 60_000 });
+    await route.fulfill({ json: { ...list, now: Date.now() } });
+  });
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  await until('it was told of as relayed', () => asked > 4);
+  t.notRegex(await page.locator('#about').innerText(), /min/);
   t.deepEqual(errors, []);
 });
 

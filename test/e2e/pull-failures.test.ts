@@ -60,7 +60,7 @@ test('a stream that cannot be pulled: the answer and the log tell why, without s
     [`rtsp://admin:secret@127.0.0.1:${closed}/s?secret=1`, `127.0.0.1:${closed} refused the connection`],
     [`ovt://127.0.0.1:${mute}/app/s?secret=1`, 'no answer to describe in time'],
     [`ovt://127.0.0.1:${rude}/app/s`, ''],
-    [`ovt://127.0.0.1:${chatty}/app/s`, 'what answers is not an OVT origin: a packet has payload type '],
+    [`ovt://127.0.0.1:${chatty}/app/s`, 'the server is not an OVT origin: a packet has payload type '],
     [`rtsp://127.0.0.1:${web}/s`, ''],
     [origin.ovtUrl('none'), 'the origin refused (404): There is no such stream (#default#app/none)'],
     [missing.url('live', 'admin:secret@'), 'the server refused (404): Not Found'],
@@ -135,7 +135,7 @@ test('what a viewer asks for and no origin has is told of in the log, once for e
   const both = await Promise.all([1, 2].map(() => ask('/app/wanted/llhls.m3u8?token=secret')));
   t.deepEqual(both, [404, 404]);
   const line =
-    `#default#app/wanted, which a viewer asked for, could not be pulled from ovt://127.0.0.1:${closed}/app/wanted: ` +
+    `#default#app/wanted, requested by a viewer, could not be pulled from ovt://127.0.0.1:${closed}/app/wanted: ` +
     `127.0.0.1:${closed} refused the connection`;
   await until('the log tells why', () => kiln.log.includes(line));
   t.is(kiln.log.split(line).length, 2, 'once');

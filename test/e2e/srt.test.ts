@@ -101,7 +101,7 @@ test.serial('ffmpeg publishes H264 and AAC; the API tells of it; ffprobe and LL-
   await publisher.exited();
   await until('it is gone', async () => (await kiln.stream('talk')).status === 404);
   await until('the log tells how it went', () =>
-    /"srt":\{"rtt":[\d.]+,"received":\{"packets":\d+.*SRT session closed/.test(kiln.log),
+    /"srt":\{"rtt":[\d.]+,"received":\{"packets":\d+.*connection closed/.test(kiln.log),
   );
 });
 

@@ -14,7 +14,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
   const cluster = await openAlone();
   const { log = pino({ level: 'silent' }) } = access;
   const calls = new PeerCalls(cluster, log);
-  const others = new OtherNodes(cluster);
+  const others = new OtherNodes(cluster, calls);
   const directory = new StreamDirectory({ cluster, registry });
   const names = new StreamNames({ cluster, registry, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });

@@ -99,7 +99,8 @@ export async function apiOptions(
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
-  const [calls, others] = [new PeerCalls(cluster, log), new OtherNodes(cluster)];
+  const calls = new PeerCalls(cluster, log);
+  const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
   return {
@@ -114,7 +115,7 @@ export async function apiOptions(
       log,
     }),
     sessions: new StreamSessions(registry, others, calls),
-    owners: new StreamOwners({ registry, cluster, directory, names, log }),
+    owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,
     config: { accessToken: TOKEN, hostNames: ['*'], etag: false, ...config },
     version: VERSION,

@@ -1,6 +1,6 @@
 /**
  * A node in a process of its own with a task that counts: `counting-child.ts <redis url> <id>`. Each line on its input is
- * a step: `publish <stream>`, `write <packets>`, `end`. Says `ready`, `begun <total>` and `counted <total>`.
+ * a step: `publish <stream>`, `write <packets>`. Says `ready`, `running <task>`, `counted <total>` and `wrote <packets>`.
  */
 import { createInterface } from 'node:readline';
 import type { OutputStream } from '../../src/core/stream.ts';
@@ -18,8 +18,10 @@ let output: OutputStream | undefined;
 createInterface({ input: process.stdin }).on('line', (line) => {
   const [step, argument = ''] = line.split(' ');
   if (step === 'publish') void publish(node, argument).then((made) => (output = made));
-  else if (step === 'end') output?.input.close('it has ended');
-  else if (step === 'write' && output !== undefined) write(output, Number(argument));
+  else if (output !== undefined) {
+    write(output, Number(argument));
+    say(`wrote ${argument}`);
+  }
 });
 setInterval(() => {
   for (const task of node.kind.running.keys()) say(`running ${task}`);

@@ -75,7 +75,7 @@ export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, { appli
   tasks.add(kind);
   tasks.start();
   const calls = new PeerCalls(cluster, log);
-  const everywhere = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster), calls, log });
+  const everywhere = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster, calls), calls, log });
   return { cluster, registry, directory, names, tasks, everywhere, kind };
 }
 

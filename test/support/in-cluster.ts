@@ -22,13 +22,13 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
   const names = new StreamNames({ cluster, registry, log });
-  const calls = new PeerCalls(cluster, log);
-  const add = calls.add.bind(calls);
-  calls.add = (prefix, handler) =>
-    add(prefix, (request, from) => {
+  const serve = cluster.serve.bind(cluster);
+  cluster.serve = (handler, streams) =>
+    serve((request, from) => {
       asked.push(request);
       return handler(request, from);
-    });
+    }, streams);
+  const calls = new PeerCalls(cluster, log);
   t.teardown(() => registry.close('the test is over'));
   /** A live stream of this node, under a name that the others hear of. */
   const goLive = async (application: Application, name: string, tracks: readonly Track[]): Promise<OutputStream> => {
@@ -42,7 +42,7 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
   };
   const knows = (application: Application, stream: string): Promise<unknown> =>
     until(`${id} knows of ${stream}`, () => directory.known(application, stream) !== undefined);
-  const others = new OtherNodes(cluster);
+  const others = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
   return { cluster, access, directory, names, calls, others, asked, goLive, knows };

@@ -33,7 +33,8 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const asked: string[] = [];
   // counted, and made all the same
   cluster.forward = (to, request: PeerRequest, timeoutMs) => {
-    asked.push(request.path);
+    const { file = '' } = JSON.parse(request.body.toString()) as { readonly file?: string };
+    asked.push(`${request.path}/${file}`);
     return forward(to, request, timeoutMs);
   };
   const serve = cluster.serve.bind(cluster);
@@ -48,9 +49,10 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
-  const sessionNames = new SessionNames({ registry, cluster, directory, others: new OtherNodes(cluster), calls, log });
+  const peers = new OtherNodes(cluster, calls);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others: peers, calls, log });
   const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
-  const options = { registry, access, cluster, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
+  const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();
   await app.register(publisher.routes);
@@ -73,7 +75,7 @@ export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id:
     directory,
     publisher,
     app,
-    /** Paths of the calls that it made to others. */
+    /** Names of the calls that it made to others, each with the file that it asked for. */
     asked,
     /** From now on it takes calls of others and does not answer them. */
     silence: () => {

@@ -4,10 +4,10 @@ import type { CertificateHost, CertificateStore } from '../../access/certificate
 import { CertificateError } from '../../config/certificate.ts';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError, type ErrorCode } from '../../errors.ts';
-import { peerRequest, type OtherNodes } from '../../origins/other-nodes.ts';
+import type { OtherNodes } from '../../origins/other-nodes.ts';
 import { done, noPayload } from '../envelope.ts';
 import { VhostPath } from '../lookup.ts';
-import { PEER_API } from '../stream-owner.ts';
+import { API_REQUEST } from '../peer-request.ts';
 
 /** Certificates that the API can load again. */
 export interface ReloadableCertificates {
@@ -18,6 +18,7 @@ export interface ReloadableCertificates {
 
 type Failure = Extract<ErrorCode, 'certificateReloadFailed' | 'apiCertificateFailed'>;
 type Log = FastifyRequest['log'];
+type Called = Pick<FastifyRequest, 'url' | 'id' | 'host' | 'log'>;
 
 /**
  * New certificates for new connections, on every node. Where one cannot be loaded, the old one stays, the log of that
@@ -31,7 +32,8 @@ export function certificateRoutes(
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const all = { response: noPayload, summary: 'Reload the certificates of all virtual hosts' };
-    app.post('/v1/vhosts::reloadAllCertificates', { schema: all }, async ({ url, log }) => {
+    app.post('/v1/vhosts::reloadAllCertificates', { schema: all }, async (request) => {
+      const { log } = request;
       const here = async (): Promise<boolean> => {
         let loaded = true;
         for (const { config } of registry.vhosts.values()) {
@@ -39,39 +41,40 @@ export function certificateRoutes(
         }
         return loaded;
       };
-      await everywhere(here(), url, 'certificateReloadFailed', log);
+      await everywhere(here(), request, 'certificateReloadFailed');
       return done;
     });
 
     const one = { params: VhostPath, response: noPayload, summary: 'Reload the certificate of a virtual host' };
-    app.post('/v1/vhosts/:vhost(^[^:]+$)::reloadCertificate', { schema: one }, async ({ params, url, log }) => {
+    app.post('/v1/vhosts/:vhost(^[^:]+$)::reloadCertificate', { schema: one }, async (request) => {
+      const { params, log } = request;
       const { config } = registry.vhost(params.vhost);
       await everywhere(
         attempt(config.name, () => reload(vhosts, config), log),
-        url,
+        request,
         'certificateReloadFailed',
-        log,
       );
       return done;
     });
 
     const own = { response: noPayload, summary: 'Reload the certificate of the API' };
-    app.post('/v1/managers/api::reloadCertificate', { schema: own }, async ({ url, log }) => {
+    app.post('/v1/managers/api::reloadCertificate', { schema: own }, async (request) => {
       if (reloadApi === undefined) throw kilnError('apiTlsDisabled');
-      await everywhere(attempt('Managers', reloadApi, log), url, 'apiCertificateFailed', log);
+      await everywhere(attempt('Managers', reloadApi, request.log), request, 'apiCertificateFailed');
       return done;
     });
   };
 
   /** @throws `failure` when this node or another could not load what it was to */
-  async function everywhere(here: Promise<boolean>, url: string, failure: Failure, log: Log): Promise<void> {
-    const [isLoaded, replies] = await Promise.all([here, others?.ask(peerRequest('POST', `${PEER_API}${url}`)) ?? []]);
+  async function everywhere(here: Promise<boolean>, { url, id, host, log }: Called, failure: Failure): Promise<void> {
+    const request = { method: 'POST', url, requestId: id, host };
+    const [isLoaded, replies] = await Promise.all([here, others?.ask(API_REQUEST, request) ?? []]);
     // apiTlsDisabled: that node has nothing to load
-    const failed = replies.filter(({ response }) => response?.status !== 200 && response?.status !== 400);
-    for (const { node, response } of failed) {
+    const failed = replies.filter(({ answer }) => answer?.status !== 200 && answer?.status !== 400);
+    for (const { node, answer, error } of failed) {
       log.error(
-        { node: node.id, status: response?.status },
-        'certificate not reloaded on a node: its log says why, if it was reached',
+        { node: node.id, status: answer?.status, reason: error?.message },
+        'the certificate was not reloaded on a node: see the log of that node',
       );
     }
     if (!isLoaded || failed.length > 0) throw kilnError(failure);

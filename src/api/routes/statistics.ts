@@ -54,14 +54,14 @@ function levels(sources: StatisticsSources, base: string, shape: TSchema, show: 
     const stream = { params: StreamPath, response, summary: 'Statistics of a stream' };
     const options = { schema: stream, config: ANSWERED_HERE };
     app.get(`${base}/vhosts/:vhost/apps/:app/streams/:stream`, options, async ({ params }, reply) => {
-      if (shared === undefined || !(await isElsewhere(sources, params))) findStream(registry, params);
+      if (shared === undefined || !isElsewhere(sources, params)) findStream(registry, params);
       return await answer(sources, streamPlace(findApplication(registry, params), params.stream), show, reply);
     });
   };
 }
 
-async function isElsewhere({ directory }: StatisticsSources, name: StreamName): Promise<boolean> {
-  const owner = await directory.ownerOf(name);
+function isElsewhere({ directory }: StatisticsSources, name: StreamName): boolean {
+  const owner = directory.knownOwner(name);
   return owner !== undefined && !owner.isSelf && owner.live;
 }
 

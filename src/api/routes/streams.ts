@@ -26,10 +26,10 @@ export function streamRoutes(
       response: answers(Type.Array(Type.String())),
       summary: 'List the streams',
     };
-    app.get(BASE, { schema: list }, async ({ params }) => {
+    app.get(BASE, { schema: list }, ({ params }) => {
       const application = findApplication(registry, params);
       const own = Array.from(application.streams(), ({ name }) => name);
-      return ok([...new Set([...own, ...(await directory.elsewhere(application)), ...pulls.persistent(application)])]);
+      return ok([...new Set([...own, ...directory.elsewhere(application), ...pulls.persistent(application)])]);
     });
 
     const body = shown('PullCreation');

@@ -154,7 +154,7 @@ function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
 }
 
 /** OvenMediaEngine's stock configuration has elements for what pulls streams, too. Nothing listens for that. */
-const pulling = (xml: string) => optional({ ...tcp(), ...workers() }, { xml });
+const pulling = (xml: string) => optional({ ...tcp(), ...workers() }, { xml, inert: true });
 const PULLING = ['ovt', 'rtspc'];
 
 /** What listens where. An element without a port is dropped when the configuration is resolved. */

@@ -21,7 +21,7 @@ export class LossLog {
     if (lost <= this.#lost || now - this.#told < INTERVAL_MS) return;
     this.#lost = lost;
     this.#told = now;
-    this.#log.info({ srt }, 'SRT packets get lost on the way');
+    this.#log.info({ srt }, 'SRT packets are being lost in the network');
   }
 }
 

@@ -20,7 +20,7 @@ export class Pulse {
     const target = targetOf(host);
     const told = (error: Error | null): void => {
       if (error !== null && !this.#failed)
-        log.warn({ err: error }, 'an SRT port cannot be reached from here: packets for nobody could hold it up');
+        log.warn({ err: error }, 'this server cannot reach its own SRT port: stray packets may delay it');
       this.#failed = error !== null;
     };
     this.#socket = createSocket(isIPv6(target) ? 'udp6' : 'udp4').unref();

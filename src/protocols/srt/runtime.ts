@@ -170,7 +170,7 @@ export class SrtRuntime {
     if (this.#closed !== undefined) return this.#onIdle?.();
     // refused: no socket is left, or one went in the meantime
     const failed = error !== null && error !== undefined;
-    if (failed) this.#log.error({ err: error }, 'waiting for SRT failed');
+    if (failed) this.#log.error({ err: error }, 'waiting for events of libsrt failed');
     for (let i = 0; i < count; i++) {
       const at = i * EVENT_BYTES;
       this.#tell(this.#events.readInt32LE(at), this.#events.readInt32LE(at + 4));

@@ -76,7 +76,7 @@ export class MpegtsPort {
 
   #begin(data: Buffer, sender: Sender): void {
     if (!holdsTransportStream(data)) {
-      this.#faults.count('datagrams without MPEG-TS');
+      this.#faults.count('ignored datagrams that are not MPEG-TS');
       return;
     }
     const [mapped, ...others] = mappedStreams(this.#options.registry, this.#port);
@@ -94,7 +94,7 @@ export class MpegtsPort {
     const { address } = socket.address();
     const local = { ...(!WILDCARDS.includes(address) && { address }), port: this.port };
     const log = this.#log.child({ stream: `${internalName}/${mapped.name}` });
-    if (others.length > 0) log.warn(`the port stands for ${others.length + 1} streams: the first is taken`);
+    if (others.length > 0) log.warn(`${others.length + 1} streams are configured for this port: using the first`);
     const session: MpegtsSession = new MpegtsSession(sender, {
       access,
       log,

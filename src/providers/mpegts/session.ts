@@ -69,11 +69,11 @@ export class MpegtsSession {
     const now = performance.now();
     if (port !== this.#sender.port || address !== this.#sender.address) {
       if (now - this.#lastReceived < TAKE_OVER_MS) {
-        this.#faults.count('datagrams of another sender were left out');
+        this.#faults.count('ignored datagrams from another sender');
         return;
       }
       this.#sender = { address, port };
-      this.#options.log.info({ remote: `${address}:${port}` }, 'another sender goes on with the stream');
+      this.#options.log.info({ remote: `${address}:${port}` }, 'another sender has taken over the stream');
       this.#source?.lost();
     }
     this.#lastReceived = now;
@@ -84,7 +84,7 @@ export class MpegtsSession {
       this.#held.push(data);
       this.#heldBytes += data.length;
     } else {
-      this.#faults.count('datagrams were left out that came before the stream began');
+      this.#faults.count('dropped datagrams that arrived before the stream began');
     }
   }
 
@@ -140,8 +140,8 @@ export class MpegtsSession {
       fault: (reason) => this.#faults.count(reason),
     });
     input.once('close', (reason) => this.#end({ reason, refused: false, unwanted: isUnwanted(input, application) }));
-    input.once('tracks', () => log.info('MPEG-TS stream is live'));
-    log.info({ remote: `${this.#sender.address}:${this.#sender.port}` }, 'MPEG-TS is received');
+    input.once('tracks', () => log.debug('the tracks are known'));
+    log.info({ remote: `${this.#sender.address}:${this.#sender.port}` }, 'receiving MPEG-TS');
     const held = this.#held;
     this.#held = [];
     for (const data of held) {
@@ -153,7 +153,7 @@ export class MpegtsSession {
 
   #refuse(error: unknown): void {
     if (!(error instanceof KilnError))
-      this.#options.log.error({ err: error }, 'an MPEG-TS stream could not be published');
+      this.#options.log.error({ err: error }, 'the MPEG-TS stream could not be published');
     const reason = error instanceof KilnError ? error.message : 'internal error';
     this.#end({ reason, refused: true, unwanted: false });
   }
@@ -166,7 +166,7 @@ export class MpegtsSession {
     this.#source?.close();
     this.#faults.close();
     this.#input?.close(end.reason);
-    if (!end.refused) this.#options.log.info(`MPEG-TS stream ended: ${end.reason}`);
+    if (!end.refused) this.#options.log.debug(`receiving ended: ${end.reason}`);
     this.#options.onEnd(end);
   }
 

@@ -172,9 +172,9 @@ export class OvtClient {
     try {
       this.#receiver.push(bytes);
     } catch (error) {
-      if (!(error instanceof OvtError)) this.#options.log.error({ err: error }, 'an OVT stream could not be taken');
+      if (!(error instanceof OvtError)) this.#options.log.error({ err: error }, 'receiving a stream over OVT failed');
       const reason = error instanceof OvtError ? error.message : 'internal error';
-      this.#end(this.#description === undefined ? `what answers is not an OVT origin: ${reason}` : reason);
+      this.#end(this.#description === undefined ? `the server is not an OVT origin: ${reason}` : reason);
     }
   }
 

@@ -77,7 +77,7 @@ export class Relay implements OvtSink {
     clearTimeout(this.#unused);
     this.#client?.close();
     this.#output?.input.close(reason);
-    this.#log.info({ reason }, 'a relay has ended');
+    this.#log.info({ event: 'relay.ended', reason }, `the relay from another node has ended: ${reason}`);
     this.#onClose();
   }
 
@@ -94,7 +94,7 @@ export class Relay implements OvtSink {
     output.on('viewers', () => this.#watch(output));
     output.once('close', (reason) => this.close(reason));
     this.#application.announce(output);
-    this.#log.info('a stream of another node is relayed');
+    this.#log.info({ event: 'stream.relayed' }, 'relayed from another node');
     this.#watch(output);
   }
 
@@ -106,13 +106,13 @@ export class Relay implements OvtSink {
   end(reason: string, forGood: boolean): void {
     this.#client = undefined;
     if (this.#output === undefined) return;
-    this.#log.info({ reason }, 'a relayed stream has gone: looking for where it goes on');
-    void this.#continue(forGood).catch((error: Error) => this.close(`it did not go on: ${error.message}`));
+    this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
+    void this.#continue(forGood).catch((error: Error) => this.close(`the stream was not continued: ${error.message}`));
   }
 
   async #continue(forGood: boolean): Promise<void> {
     await this.#follow(CONTINUED_MS, { forGood });
-    if (!this.#end.signal.aborted) this.#log.info('a relayed stream goes on');
+    if (!this.#end.signal.aborted) this.#log.info('the relayed stream continues');
   }
 
   /**

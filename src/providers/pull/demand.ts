@@ -121,7 +121,7 @@ export class Demand {
       if (!(error instanceof KilnError || error instanceof PullError)) throw error;
       const from = order.spec.urls.map(shownUrl).join(', ');
       this.#failures.count(
-        `${application.internalName}/${name}, which a viewer asked for, could not be pulled from ${from}: ${error.message}`,
+        `${application.internalName}/${name}, requested by a viewer, could not be pulled from ${from}: ${error.message}`,
       );
       return false;
     }

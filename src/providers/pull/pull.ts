@@ -91,7 +91,7 @@ export class Pull {
       if (signal.aborted) break;
       if (first !== undefined) {
         this.#at = 0;
-        log.info({ url: shownUrl(this.url) }, 'the first origin of a stream is back');
+        log.info({ url: shownUrl(this.url) }, 'back to the first origin of the stream');
         continue;
       }
       this.#count(outcome);
@@ -99,7 +99,7 @@ export class Pull {
       // who creates it hears why it cannot be pulled
       log[isFailing ? 'debug' : 'warn'](
         { url: shownUrl(this.url), reason: shownReason(outcome.reason) },
-        'a stream cannot be pulled, or not any more',
+        'pulling the stream failed',
       );
       if (this.#isHopeless) {
         if (isFailing) throw new PullError(outcome.reason);

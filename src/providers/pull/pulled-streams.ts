@@ -50,7 +50,10 @@ export class PulledStreams {
       const failure = told(error);
       if (failure instanceof PullError) {
         const urls = order.spec.urls.map(shownUrl);
-        this.#log.warn({ stream: name, urls, reason: failure.message }, 'a stream could not be pulled');
+        this.#log.warn(
+          { event: 'pull.failed', stream: name, urls, reason: failure.message },
+          'the stream could not be pulled',
+        );
       }
       throw failure;
     }

@@ -148,7 +148,7 @@ export class RtmpPublisher {
     const publication = this.#publication;
     if (publication === undefined) return;
     this.#endPublication('the publisher ended the stream');
-    this.#log.info('RTMP stream is unpublished');
+    this.#log.debug('the publisher has unpublished the stream');
     this.#log = this.#options.log;
     wire.setLimits(BEFORE_PUBLISH);
     const info = statusInfo('status', 'NetStream.Unpublish.Success', `${publication.input.name} is now unpublished.`);
@@ -224,7 +224,7 @@ export class RtmpPublisher {
     input.once('close', (reason) => this.#closedElsewhere(reason));
     wire.streamBegin(streamId);
     wire.status(streamId, statusInfo('status', 'NetStream.Publish.Start', `${input.name} is now published.`));
-    this.#log.info('RTMP stream is published');
+    this.#log.debug('publishing was accepted');
   }
 
   #closedElsewhere(reason: string): void {

@@ -65,7 +65,7 @@ export class RtmpSession {
     clearTimeout(this.#idleTimer);
     this.#share.release();
     const { log, wire } = this.#dialogue;
-    log[level]({ received: wire.received }, `RTMP session closed: ${reason}`);
+    log[level]({ received: wire.received }, `connection closed: ${reason}`);
     this.#dialogue.end(reason);
     this.#socket.end();
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
@@ -97,7 +97,7 @@ export class RtmpSession {
       step();
     } catch (error) {
       if (error instanceof RtmpError) return this.close(error.message, 'warn');
-      this.#dialogue.log.error({ err: error }, 'RTMP session failed');
+      this.#dialogue.log.error({ err: error }, 'the RTMP session failed');
       this.close('internal error', 'error');
     }
   }

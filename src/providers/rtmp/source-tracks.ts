@@ -46,7 +46,7 @@ export class SourceTracks {
     const sources = this.#of(kind);
     if (sources.size >= MAX_TRACKS) {
       if (!this.#full.has(kind)) {
-        this.#log.warn({ trackId }, `the source has more than ${MAX_TRACKS} ${kind} tracks: further ones are left out`);
+        this.#log.warn({ trackId }, `the publisher sends more than ${MAX_TRACKS} ${kind} tracks: the rest are ignored`);
       }
       this.#full.add(kind);
       return undefined;

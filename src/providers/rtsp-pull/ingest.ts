@@ -152,7 +152,7 @@ export class RtspIngest {
       return track;
     } catch (error) {
       if (!(error instanceof RtpError)) throw error;
-      log.warn({ encoding, reason: error.message }, 'a track of a pulled stream is not taken');
+      log.warn({ encoding, reason: error.message }, 'a track of the pulled stream is not supported and is ignored');
       return undefined;
     }
   }

@@ -70,9 +70,9 @@ class RtspSource implements PullSource {
       rtp: (track, data) => this.#ingest?.rtp(track, data),
       rtcp: (track, data) => this.#ingest?.rtcp(track, data),
       received: (bytes) => sink.received(bytes),
-      stranger: () => this.#faults.count('datagrams for a pulled stream that come from where its server is not'),
-      garbage: () => this.#faults.count('bytes between the packets of a server that belong to nothing'),
-      fault: (error) => log.error({ err: error }, 'an RTSP stream could not be taken'),
+      stranger: () => this.#faults.count('ignored datagrams that do not come from the RTSP server'),
+      garbage: () => this.#faults.count('skipped bytes between RTSP packets that belong to neither'),
+      fault: (error) => log.error({ err: error }, 'receiving a stream over RTSP failed'),
       end,
     });
   }

@@ -78,7 +78,7 @@ export class SrtSession {
       else this.#begin(input, config);
     } catch (error) {
       if (error instanceof KilnError) return this.close(`refused: ${error.message}`, 'debug');
-      this.#log.error({ err: error }, 'an SRT session failed');
+      this.#log.error({ err: error }, 'the SRT session failed');
       this.close('internal error', 'warn');
     }
   }
@@ -93,7 +93,7 @@ export class SrtSession {
     if (this.#closed) return;
     this.#closed = true;
     this.#gone.abort();
-    this.#connection.close((srt) => this.#log[level]({ srt }, `SRT session closed: ${reason}`));
+    this.#connection.close((srt) => this.#log[level]({ srt }, `connection closed: ${reason}`));
     this.#source?.close();
     this.#faults.close();
     this.#input?.close(reason);
@@ -111,10 +111,10 @@ export class SrtSession {
     });
     input.once('close', (reason) => this.close(reason));
     input.once('tracks', () => {
-      this.#log.info('SRT stream is live');
+      this.#log.debug('the tracks are known');
       this.#context.onPublishing();
     });
-    this.#log.info('SRT stream is published');
+    this.#log.debug('publishing was accepted');
     this.#connection.read();
   }
 
@@ -125,7 +125,7 @@ export class SrtSession {
 
   /** The caller sent them again in vain, or too late. */
   #lose(messages: number): void {
-    this.#faults.count('messages were lost on the way');
+    this.#faults.count('SRT messages were lost in the network');
     if (messages > COUNTED_MESSAGES) this.#source?.lost();
   }
 

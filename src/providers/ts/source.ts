@@ -146,6 +146,6 @@ export class TsSource {
     const text = `${pid} ${unsupported}`;
     if (this.#told.has(text) || this.#told.size >= MAX_TOLD) return;
     this.#told.add(text);
-    this.#options.log.warn({ pid }, `${unsupported} is not taken`);
+    this.#options.log.warn({ pid }, `${unsupported} is not supported: the track is ignored`);
   }
 }

@@ -51,7 +51,7 @@ export class RelayAddresses {
         (err: unknown) =>
           this.#log.warn(
             { host, err },
-            'the address of a relay cannot be found: who publishes through it is not told apart',
+            'the address of the TURN relay cannot be resolved: publishers behind it are shown as UDP clients',
           ),
       );
     }

@@ -138,7 +138,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     link.close();
     input.close(reason);
     this.#faults.close();
-    log[lost ? 'warn' : 'info']({ reason }, 'a WebRTC stream is not published any more');
+    log[lost ? 'warn' : 'info']({ reason }, `the WebRTC publisher is gone: ${reason}`);
     this.emit('close', reason, lost);
     this.removeAllListeners();
   }
@@ -194,7 +194,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
         if (lane !== undefined) ingest.push(lane, packet);
       });
     }
-    log.info({ worker: worker.index }, 'a WebRTC stream is published');
+    log.debug({ worker: worker.index }, 'the WebRTC publisher is connected');
     this.emit('connected');
   }
 

@@ -2,7 +2,6 @@ import type { HlsPublisherConfig } from '../../config/model.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { RUNS, type Run } from '../../packaging/run.ts';
 import type { Progress } from '../../packaging/past.ts';
@@ -15,7 +14,7 @@ import { defaultQuery, nameHash } from '../playlists/names.ts';
 import type { Package, Resource } from '../playlists/package.ts';
 import { Queue } from '../playlists/queue.ts';
 import { Start } from '../playlists/start.ts';
-import { variants } from '../playlists/variants.ts';
+import { namedTracks, variants } from '../playlists/variants.ts';
 import { buildMaster } from './master.ts';
 import { readName } from './names.ts';
 import { Variant, type VariantContext } from './variant.ts';
@@ -79,7 +78,10 @@ export class TsPackage implements Package, VariantContext {
   update(output: OutputStream): void {
     this.#interrupted = false;
     this.#playlists = output.playlists.filter(({ options }) => options.enableTsPackaging);
-    for (const packager of this.#segmenter.setTracks(named(output.tracks, this.#playlists), output.input.arrival)) {
+    for (const packager of this.#segmenter.setTracks(
+      namedTracks(output.tracks, this.#playlists),
+      output.input.arrival,
+    )) {
       packager.window.on('complete', () => this.#advance(packager));
     }
     this.#edition = nextEdition();
@@ -148,16 +150,6 @@ export class TsPackage implements Package, VariantContext {
     this.#start.note(all);
     this.#options.onProgress();
   }
-}
-
-/** The tracks that playlists may mean. */
-function named(tracks: readonly Track[], playlists: readonly Playlist[]): Track[] {
-  const names = new Set(
-    playlists.flatMap(({ renditions }) =>
-      renditions.flatMap(({ videoVariantName, audioVariantName }) => [videoVariantName, audioVariantName]),
-    ),
-  );
-  return tracks.filter(({ name }) => names.has(name));
 }
 
 /** What a track is called among all of its stream. */

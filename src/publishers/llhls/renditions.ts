@@ -3,6 +3,7 @@ import type { LlhlsPublisherConfig } from '../../config/model.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Packet } from '../../core/packet.ts';
+import { isPackable } from '../../containers/fmp4/sample-entry.ts';
 import { kilnError } from '../../errors.ts';
 import { FRAGMENTS } from '../../packaging/part-form.ts';
 import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
@@ -16,7 +17,7 @@ import { defaultQuery } from '../playlists/names.ts';
 import type { Package } from '../playlists/package.ts';
 import { Queue } from '../playlists/queue.ts';
 import { Start } from '../playlists/start.ts';
-import { renditionsOf, variants } from '../playlists/variants.ts';
+import { namedTracks, renditionsOf, variants } from '../playlists/variants.ts';
 import { Files, type LlhlsResource } from './files.ts';
 import { buildMaster } from './master.ts';
 import { fileNames } from './names.ts';
@@ -24,6 +25,9 @@ import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
 
 /** Players that wait for a complete segment need not wait long when a stream starts. */
 const FIRST_SEGMENT_SECONDS = 1;
+
+/** The playlist that WebRTC adds for itself. */
+const WEBRTC_DEFAULT = 'webrtc_default';
 
 /** What the renditions of a stream are made with. */
 export interface RenditionsOptions extends PackageOptions {
@@ -40,6 +44,9 @@ export class Renditions implements Package, RenditionContext {
   readonly #query: string;
   readonly #segmenter: Segmenter;
   readonly #all = new Map<number, Rendition>();
+  #playlists: readonly Playlist[] = [];
+  /** Those that stand in a master playlist together with a rendition. */
+  #peers = new Map<Rendition, Set<Rendition>>();
   #edition = nextEdition();
   #interrupted = false;
   /** Closed captions have been seen in a picture. */
@@ -98,6 +105,9 @@ export class Renditions implements Package, RenditionContext {
   }
 
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
+    if (playlist.name === WEBRTC_DEFAULT) throw kilnError('fileNotFound');
+    // it may have come to the stream without a change of tracks
+    if (!this.#playlists.includes(playlist)) this.update(output);
     const all = this.#renditions;
     const state = this.#start.stateOf(renditionsOf(variants(playlist, all)));
     if (state === 'empty') throw kilnError('fileNotFound');
@@ -120,14 +130,19 @@ export class Renditions implements Package, RenditionContext {
     this.#start.wake();
   }
 
-  update({ tracks, input }: OutputStream): void {
+  /** Packages what some playlist names; what cannot be packaged the segmenter tells the log of. */
+  update({ tracks, playlists, input }: OutputStream): void {
     this.#interrupted = false;
-    const added = this.#segmenter.setTracks(tracks, input.arrival);
+    this.#playlists = playlists.filter(({ name }) => name !== WEBRTC_DEFAULT);
+    const named = new Set(namedTracks(tracks, this.#playlists));
+    const packaged = tracks.filter((track) => named.has(track) || !isPackable(track));
+    const added = this.#segmenter.setTracks(packaged, input.arrival);
     for (const [id, rendition] of this.#all) {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
     for (const packager of added) this.#add(packager);
     if (added.length > 0) this.#start.expect();
+    this.#findPeers();
     this.#edition = nextEdition();
   }
 
@@ -152,8 +167,8 @@ export class Renditions implements Package, RenditionContext {
 
   reports(except: Rendition): RenditionReport[] {
     const reports: RenditionReport[] = [];
-    for (const rendition of this.#all.values()) {
-      const report = rendition === except ? undefined : rendition.report();
+    for (const rendition of this.#peers.get(except) ?? []) {
+      const report = rendition.report();
       if (report !== undefined) reports.push(report);
     }
     return reports;
@@ -161,6 +176,17 @@ export class Renditions implements Package, RenditionContext {
 
   get #renditions(): Rendition[] {
     return [...this.#all.values()];
+  }
+
+  /** All players share a chunklist: it reports what any of them may change to, by the playlists that name it. */
+  #findPeers(): void {
+    this.#peers = new Map(this.#renditions.map((rendition) => [rendition, new Set()]));
+    for (const playlist of this.#playlists) {
+      const together = renditionsOf(variants(playlist, this.#renditions));
+      for (const rendition of together) {
+        for (const other of together) if (other !== rendition) this.#peers.get(rendition)?.add(other);
+      }
+    }
   }
 
   #add(packager: TrackPackager): void {

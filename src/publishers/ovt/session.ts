@@ -112,7 +112,7 @@ export class OvtSession {
   close(reason: string, level: 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
     const dropped = this.#playback?.dropped ?? 0;
-    this.#log[level]({ ...(dropped > 0 && { dropped }) }, `OVT session closed: ${reason}`);
+    this.#log[level]({ ...(dropped > 0 && { dropped }) }, `connection closed: ${reason}`);
     if (this.#playback !== undefined) this.#notify('stop', reason, { code: this.#playback.isOver ? GONE : 200 });
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -134,7 +134,7 @@ export class OvtSession {
       this.#receiver.push(bytes);
     } catch (error) {
       if (error instanceof OvtError) return this.close(error.message, 'warn');
-      this.#log.error({ err: error }, 'OVT session failed');
+      this.#log.error({ err: error }, 'the OVT session failed');
       this.close('internal error', 'warn');
     }
   }
@@ -158,7 +158,7 @@ export class OvtSession {
       if (action === undefined) throw kilnError('ovtRequestIncomplete');
       await action(message as Request);
     } catch (error) {
-      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'an OVT request failed');
+      if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'the OVT request failed');
       const { code, status, message: told } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
       const isUnknown = code === 'ovtRequestIncomplete' || code === 'ovtRequestMalformed';
       this.#log.info(
@@ -218,7 +218,7 @@ export class OvtSession {
     const { output } = offer;
     const cache = start?.(output);
     this.#log = this.#log.child({ stream: output.name });
-    this.#log.debug('OVT session plays');
+    this.#log.debug('the OVT client plays');
     this.#playback = new Playback(this.#stream, output, {
       session: id,
       delayMs,

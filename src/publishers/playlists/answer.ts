@@ -44,16 +44,24 @@ export interface Viewer {
   sent(bytes: number, now: number): void;
 }
 
+/** A master playlist for one player. */
+export interface Master {
+  readonly text: Text;
+  /** undefined when the player is not counted. */
+  readonly viewer: Viewer | undefined;
+}
+
 /** HLS of one output stream, wherever it is packaged. What is there is answered at once. */
 export interface PlayedStream {
   readonly config: HlsPublisherConfig;
   /**
-   * A master playlist for one player; undefined while there is nothing to play yet.
+   * A master playlist for one player, which is counted from then on; undefined while there is nothing to play yet.
    * @param file its name, without extension
    * @param query what the player asks with, without `?`
+   * @param plays false for who asks for no more than the headers, and is not counted
    * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists
    */
-  master(file: string, query: string): Text | undefined | Promise<Text | undefined>;
+  master(file: string, query: string, plays: boolean): Master | undefined | Promise<Master | undefined>;
   /**
    * The player that a token was given to; undefined when it is not counted.
    * @throws playlistSessionRefused, tooManyConnections

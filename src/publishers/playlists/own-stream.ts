@@ -7,7 +7,7 @@ import { sessionId } from '../../core/session.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { FileAnswer, Hold, Media, PlayedStream, Viewer } from './answer.ts';
+import type { FileAnswer, Hold, Master, Media, PlayedStream, Viewer } from './answer.ts';
 import { answerChunklist } from './chunklist.ts';
 import { handedOn, type Directives } from './directives.ts';
 import type { HlsForm } from './form.ts';
@@ -16,7 +16,7 @@ import { MasterTemplate } from './master-template.ts';
 import { childPrefix, nameHash, randomKey } from './names.ts';
 import type { Package, PackagedList, Resource } from './package.ts';
 import { silenceMs } from './patience.ts';
-import { Players } from './players.ts';
+import { Players, type Player } from './players.ts';
 import { Text } from './text.ts';
 import type { SessionTokens } from './token.ts';
 
@@ -121,11 +121,12 @@ export class OwnStream implements PlayedStream {
     this.package.queue.close();
   }
 
-  master(file: string, query: string): Text | undefined {
+  master(file: string, query: string, plays: boolean): Master | undefined {
     const template = this.template(file);
     if (template === undefined) return undefined;
     const token = this.config.originMode ? undefined : this.issue(sessionId(new URLSearchParams(query)));
-    return new Text(template.fill(token, handedOn(query)));
+    const viewer = token === undefined || !plays ? undefined : this.begin(token);
+    return { text: new Text(template.fill(token, handedOn(query))), viewer };
   }
 
   /**
@@ -153,11 +154,14 @@ export class OwnStream implements PlayedStream {
     return this.#players.issue(id);
   }
 
+  /** Counts the player that a token has just been issued to; undefined beyond the limit of what is remembered. */
+  begin(token: string): Viewer | undefined {
+    return toViewer(this.#players.begin(token, Date.now()));
+  }
+
   admit(token: string, now = Date.now()): Viewer | undefined {
     if (!this.#players.knows(token)) this.#limitConnections();
-    const player = this.#players.admit(token, now);
-    if (player === undefined) throw kilnError('playlistSessionRefused');
-    return player === 'uncounted' ? undefined : player;
+    return toViewer(this.#players.admit(token, now));
   }
 
   /** Whether the player of a token was thrown out: it does not come in again. */
@@ -253,6 +257,12 @@ export class OwnStream implements PlayedStream {
 function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): Kept | undefined {
   const key = keyOf(form, name);
   return readKept(continuity.kept.get(key) ?? continuity.inherited(key));
+}
+
+/** @throws playlistSessionRefused */
+function toViewer(player: Player | 'uncounted' | undefined): Viewer | undefined {
+  if (player === undefined) throw kilnError('playlistSessionRefused');
+  return player === 'uncounted' ? undefined : player;
 }
 
 function keyOf({ kind }: HlsForm, output: string): string {

@@ -47,8 +47,8 @@ const MAX_PLAYERS = 50_000;
 const MAX_KICKED = 10_000;
 
 /**
- * The players of one stream. A token is given out with every master playlist and costs nothing;
- * the player is remembered, and counted, from the first child URL it uses on, until it has been silent.
+ * The players of one stream. A player is remembered, and counted, from the master playlist on, which gives it a token,
+ * until it has been silent.
  * Who loads the master playlist again under the name of a session continues that session: its older token ends.
  */
 export class Players {
@@ -129,6 +129,18 @@ export class Players {
     player.leave = this.#output.addSession(player);
     this.#players.set(token, player);
     return player;
+  }
+
+  /**
+   * Counts the player that a token has just been issued to. One that plays under the same name already goes on with the
+   * token that it has, until it uses this one: some players load the master playlist twice and use the first.
+   */
+  begin(token: string, now: number): Player | 'uncounted' | undefined {
+    const claims = this.#tokens.verify(token);
+    const present = claims === undefined ? undefined : this.#present(claims.id);
+    if (!(present instanceof Player)) return this.admit(token, now);
+    present.lastSeen = now;
+    return present;
   }
 
   /** Lets go of players not seen since `before`, in milliseconds since the epoch. */

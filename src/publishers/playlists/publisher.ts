@@ -1,5 +1,4 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Cluster } from '#cluster';
 import type { Access } from '../../access/access.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
@@ -24,7 +23,6 @@ import { SessionTokens } from './token.ts';
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
   readonly access: Access;
-  readonly cluster: Pick<Cluster, 'forward'>;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
   readonly sessionNames: SessionNames;
@@ -48,17 +46,17 @@ export class PlaylistPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, access, cluster, directory, calls, log, tokenKey, crossDomains } = options;
+    const { registry, access, directory, calls, log, tokenKey, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
     this.#own = new OwnStreams({ form, directory, tokens, log });
-    this.#remote = new RemoteStreams({ form, cluster, directory, tokens, log });
+    this.#remote = new RemoteStreams({ form, calls, directory, tokens, log });
     registry.on('output', this.#attach);
-    answerNodes(form, calls, ({ vhost, app, stream, what, query }) => {
+    answerNodes(form, calls, ({ vhost, app, stream }, query) => {
       const application = registry.vhosts.get(vhost)?.applications.get(app);
       const own = application && this.#own.find(application, stream);
-      return own && what === 'master' ? this.#named(own, application, stream, query) : own;
+      return own && query !== undefined ? this.#named(own, application, stream, query) : own;
     });
     this.routes = playlistRoutes(form, {
       registry,

@@ -135,13 +135,12 @@ async function serveMaster(
   const { found } = await access.admitViewer(viewer, async (application, streamName, playlist = name) => {
     crossDomains.apply(application, request, reply);
     const stream = await find(application, streamName, query);
-    return stream && { stream, text: await stream.master(playlist, queryOf(request)) };
+    return stream && { stream, master: await stream.master(playlist, queryOf(request), request.method !== 'HEAD') };
   });
-  const { stream, text } = found;
-  if (text === undefined) return sendNothing(reply);
-  return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) =>
-    stream.sent(bytes, undefined),
-  );
+  const { stream, master } = found;
+  if (master === undefined) return sendNothing(reply);
+  const { text, viewer: player } = master;
+  return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => stream.sent(bytes, player));
 }
 
 function serveFile(

@@ -1,5 +1,5 @@
 import type { Playlist, Rendition as Wanted } from '../../core/playlist.ts';
-import type { MediaTrack } from '../../core/track.ts';
+import type { MediaTrack, Track } from '../../core/track.ts';
 
 /** What is chosen from: one for each track. */
 export interface Choosable {
@@ -39,6 +39,16 @@ export function variants<R extends Choosable>(playlist: Playlist, renditions: re
 /** Every rendition that variants are made of, once. */
 export function renditionsOf<R extends Choosable>(all: readonly Variant<R>[]): R[] {
   return [...new Set(all.flatMap(({ video, audios }) => (video === undefined ? audios : [video, ...audios])))];
+}
+
+/** The tracks that some playlist names. */
+export function namedTracks(tracks: readonly Track[], playlists: readonly Playlist[]): Track[] {
+  const names = new Set(
+    playlists.flatMap(({ renditions }) =>
+      renditions.flatMap(({ videoVariantName, audioVariantName }) => [videoVariantName, audioVariantName]),
+    ),
+  );
+  return tracks.filter(({ name }) => names.has(name));
 }
 
 function isWhole(wanted: Wanted, videos: readonly Choosable[], audios: readonly Choosable[]): boolean {

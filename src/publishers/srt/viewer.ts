@@ -93,7 +93,7 @@ export class SrtViewer implements Session {
       }
     } catch (error) {
       if (error instanceof KilnError) return this.close(`refused: ${error.message}`, 'debug');
-      this.#log.error({ err: error }, 'an SRT session failed');
+      this.#log.error({ err: error }, 'the SRT session failed');
       this.close('internal error', 'warn');
     }
   }
@@ -156,7 +156,7 @@ export class SrtViewer implements Session {
     if (feed.tracks.length === 0 && output.awaited.length === 0) throw kilnError('nothingPlayable');
     this.#context.onPlaying();
     grant.limit((reason) => this.close(reason));
-    this.#log.info({ session: id }, 'an SRT viewer came');
+    this.#log.info({ session: id }, 'the SRT viewer plays');
   }
 
   /** The stream has ended: what was sent is got by the viewer, and played, before it is disconnected. */

@@ -1,13 +1,21 @@
-import { joinKey, splitKey, type PeerRequest, type PeerResponse } from '#cluster';
+import Type, { type Static } from 'typebox';
+import { joinKey } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
-import { peerRequest, type OtherNodes } from '../../origins/other-nodes.ts';
+import { definePeerCall, STREAM_FIELDS, type WithBytes } from '../../origins/peer-call.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { formatOf, newestPicture, type PicturesOf } from './newest-picture.ts';
 
-const PREFIX = '/thumbnail/';
+const Picture = Type.Object({ type: Type.String() });
+/** The newest picture of an output stream, and its media type. */
+const PICTURE = definePeerCall(
+  'thumbnail/picture',
+  Type.Object({ ...STREAM_FIELDS, extension: Type.String() }),
+  Picture,
+);
+const TIMEOUT_MS = 2000;
 /** How long a picture is good for whoever asks next. */
 const FRESH_MS = 500;
 /** With more than this nothing is kept: who asks at the same time shares a call all the same. */
@@ -15,7 +23,6 @@ const MAX_KEPT = 500;
 
 export interface PicturesElsewhereOptions {
   readonly registry: Registry;
-  readonly others: OtherNodes;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
 }
@@ -27,51 +34,45 @@ export interface PicturesElsewhereOptions {
 export class PicturesElsewhere {
   readonly #options: PicturesElsewhereOptions;
   /** By node, stream and format. */
-  readonly #asked = new Map<string, Promise<PeerResponse | undefined>>();
+  readonly #asked = new Map<string, Promise<WithBytes<Static<typeof Picture>> | undefined>>();
 
   /** @param pictures of this node */
   constructor(options: PicturesElsewhereOptions, pictures: PicturesOf) {
     this.#options = options;
-    options.calls.add(PREFIX, async (request) => this.#answer(request, pictures));
+    options.calls.answerBytes(PICTURE, ({ vhost, app, stream, extension }) => {
+      const application = options.registry.vhost(vhost).application(app);
+      const { type, picture } = newestPicture(pictures, application, stream, extension);
+      return { answer: { type }, bytes: picture };
+    });
   }
 
   /**
    * What the node answers that has an output stream; undefined when none has, or it cannot be reached.
-   * @throws thumbnailExtension
+   * @throws what newestPicture does, here or there
    */
-  async ask(application: Application, stream: string, extension: string): Promise<PeerResponse | undefined> {
+  async ask(application: Application, stream: string, extension: string) {
     const location = await this.#options.directory.locate(application, stream);
     if (location === undefined) return undefined;
     formatOf(extension);
     const { owner } = location;
-    const path = joinKey(application.vhost.name, application.name, stream, extension);
-    const key = joinKey(owner.id, owner.incarnation, path);
+    const request = { vhost: application.vhost.name, app: application.name, stream, extension };
+    const key = joinKey(owner.id, owner.incarnation, ...Object.values(request));
     const known = this.#asked.get(key);
     if (known !== undefined) return known;
-    const answer = this.#options.others.askOne(owner, peerRequest('GET', PREFIX + path));
+    const answer = this.#options.calls.callForBytes(owner, PICTURE, request, TIMEOUT_MS).catch(unlessAway);
     this.#asked.set(key, answer);
     const forget = (): void => void this.#asked.delete(key);
     const keep = (): void => {
       if (this.#asked.size > MAX_KEPT) forget();
       else setTimeout(forget, FRESH_MS).unref();
     };
-    answer.then(keep, forget);
+    answer.then(keep, keep);
     return answer;
   }
+}
 
-  #answer({ path }: PeerRequest, pictures: PicturesOf): PeerResponse {
-    const [vhost = '', app = '', stream = '', extension = ''] = splitKey(path.slice(PREFIX.length));
-    try {
-      const application = this.#options.registry.vhost(vhost).application(app);
-      const { type, picture } = newestPicture(pictures, application, stream, extension);
-      return { status: 200, headers: { 'content-type': type }, body: picture };
-    } catch (error) {
-      if (!(error instanceof KilnError)) throw error;
-      return {
-        status: error.status,
-        headers: { 'content-type': 'text/plain; charset=utf-8' },
-        body: Buffer.from(error.message),
-      };
-    }
-  }
+/** @throws what the other node did */
+function unlessAway(error: unknown): undefined {
+  const away = ['ownerUnreachable', 'ownerSilent', 'callUnknown'];
+  if (!(error instanceof KilnError) || !away.includes(error.code)) throw error;
 }

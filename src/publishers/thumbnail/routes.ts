@@ -7,7 +7,7 @@ import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../http/cors.ts';
 import { answerError } from '../http/error.ts';
-import { cacheControl, respond, type Answer } from '../http/respond.ts';
+import { cacheControl, respond } from '../http/respond.ts';
 import type { PicturesElsewhere } from './elsewhere.ts';
 import { newestPicture, type PicturesOf } from './newest-picture.ts';
 
@@ -62,9 +62,9 @@ function find({ registry }: Gallery, request: Request): Application | undefined 
 /** A picture, and whose bytes it counts as. */
 interface Served {
   readonly counters: Counters;
-  readonly status: number;
-  readonly headers: Answer['headers'];
-  readonly body: Buffer;
+  /** Its media type. */
+  readonly type: string;
+  readonly picture: Buffer;
 }
 
 /** @throws what `newestPicture` and Access.admitViewer() do */
@@ -89,12 +89,12 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
       return look(gallery, owner, name, extension);
     });
     reply.raw.once('close', () => end('the picture is sent'));
-    const { counters, status, headers, body } = found;
+    const { counters, type, picture } = found;
     // a request is a connection as long as its answer is on the way: there is no session
-    if (status === 200) reply.raw.once('close', counters.viewer('thumbnail'));
-    respond(reply, { status, headers, body: [body] }, (bytes) => {
-      if (status === 200) counters.sent(bytes);
-    });
+    reply.raw.once('close', counters.viewer('thumbnail'));
+    respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) =>
+      counters.sent(bytes),
+    );
   } catch (error) {
     throw error instanceof KilnError && NOT_THERE.has(error.code) ? kilnError('thumbnailStreamNotFound') : error;
   }
@@ -112,10 +112,10 @@ async function look(
 ): Promise<Served | undefined> {
   const here = application.outputs.get(stream);
   if (here === undefined) {
-    const answer = await elsewhere.ask(application, stream, extension);
-    return answer && { ...answer, counters: application.counters };
+    const found = await elsewhere.ask(application, stream, extension);
+    return found && { counters: application.counters, type: found.answer.type, picture: found.bytes };
   }
   if (!pictures.has(here)) return undefined;
   const { output, type, picture } = newestPicture(pictures, application, stream, extension);
-  return { counters: output.counters, status: 200, headers: { 'content-type': type }, body: picture };
+  return { counters: output.counters, type, picture };
 }

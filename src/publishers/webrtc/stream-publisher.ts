@@ -65,9 +65,8 @@ export class StreamPublisher {
   /** Lists and counts a session; call the answer when it has gone. */
   list(session: WebrtcSession): () => void {
     this.sessions.add(session);
-    this.#log.debug({ session: session.id }, 'a viewer came');
     session.once('close', (reason, lost) => {
-      this.#log[lost ? 'warn' : 'debug']({ session: session.id, reason }, 'a viewer has gone');
+      this.#log[lost ? 'warn' : 'debug']({ session: session.id, reason }, `the session has ended: ${reason}`);
     });
     const undo = this.stream.addSession(session);
     return () => {
@@ -116,8 +115,8 @@ export class StreamPublisher {
     const missed = media.filter(({ type }) => !playable.some((track) => track.type === type)).map(({ codec }) => codec);
     if (missed.length === 0) return;
     const codecs = { codecs: missed };
-    if (playable.length === 0) this.#log.warn(codecs, 'WebRTC carries no track of this stream');
-    else this.#log.info(codecs, 'WebRTC viewers get this stream without these tracks');
+    if (playable.length === 0) this.#log.warn(codecs, 'WebRTC supports none of the codecs of this stream');
+    else this.#log.info(codecs, 'WebRTC does not support these codecs: viewers get the stream without those tracks');
   }
 
   #warnOfBframes(): void {
@@ -126,6 +125,6 @@ export class StreamPublisher {
     );
     if (!reordered) return;
     this.#warned = true;
-    this.#log.warn('the video has B-frames: WebRTC players show it unsteadily');
+    this.#log.warn('the video has B-frames, with which WebRTC players stutter');
   }
 }

@@ -27,7 +27,7 @@ export async function fetchStreams(query = {}) {
   const sent = Date.now();
   const response = await fetch(`/-/streams.json?${new URLSearchParams(query)}`, {
     cache: 'no-store',
-    signal: AbortSignal.timeout(8000),
+    signal: AbortSignal.timeout(3000),
   });
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   const received = Date.now();

@@ -1,7 +1,5 @@
 import { bits, element, serverNow } from './common.js';
 
-/** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
-const FIRST_PICTURE_MS = 30_000;
 const STALL_MS = 8000;
 /** So many starts may fail before a viewer is told why: a stream that has just begun is not all there. */
 const QUIET_ATTEMPTS = 3;
@@ -26,6 +24,8 @@ export class Panel {
   #startedAt = 0;
   #progressAt = 0;
   #position = 0;
+  #still = true;
+  #firstPictureMs;
   #frames;
 
   /**
@@ -33,9 +33,11 @@ export class Panel {
    *   and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
    * @param troubled called when the picture stopped: the stream may have ended
+   * @param firstPictureMs after so long without a picture the player is started again
    */
-  constructor(title, mark, makePlayer, { unmuted, troubled }) {
+  constructor(title, mark, makePlayer, { unmuted, troubled, firstPictureMs }) {
     this.#makePlayer = makePlayer;
+    this.#firstPictureMs = firstPictureMs;
     this.#troubled = troubled;
     const picture = element('img', { src: mark, alt: '', className: 'pulse' });
     this.#cover = {
@@ -89,6 +91,11 @@ export class Panel {
     this.#showChoices();
   }
 
+  /** A picture is shown that moves, or that the viewer has paused. */
+  get playing() {
+    return this.#player !== undefined && this.#cover.element.hidden && !this.#still;
+  }
+
   mute() {
     this.#video.muted = true;
   }
@@ -98,7 +105,8 @@ export class Panel {
     if (this.#player === undefined) return;
     const now = performance.now();
     const playing = this.#cover.element.hidden;
-    if (this.#video.currentTime !== this.#position || (this.#video.paused && playing)) {
+    this.#still = this.#video.currentTime === this.#position && !(this.#video.paused && playing);
+    if (!this.#still) {
       this.#position = this.#video.currentTime;
       this.#progressAt = now;
     }
@@ -107,7 +115,7 @@ export class Panel {
       if (!this.#video.paused) this.#player.catchUp();
       const stalled = !document.hidden && now - this.#progressAt > STALL_MS;
       if (stalled) this.#failed({ reason: 'The picture stopped coming', final: false });
-    } else if (this.#cover.button.hidden && now - this.#startedAt > FIRST_PICTURE_MS) {
+    } else if (this.#cover.button.hidden && now - this.#startedAt > this.#firstPictureMs) {
       this.#failed({ reason: 'No picture came', final: false });
     }
   }
@@ -118,6 +126,7 @@ export class Panel {
       if (this.#player === undefined) return;
       this.#cover.element.hidden = true;
       this.#progressAt = performance.now();
+      this.#still = false;
       this.#attempts = 0;
       this.#shown = true;
       this.#showSound();

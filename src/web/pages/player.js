@@ -3,7 +3,7 @@ import { LlhlsPlayer } from './llhls.js';
 import { Panel } from './panel.js';
 import { WhepPlayer } from './whep.js';
 
-const LIVE_POLL_MS = 5000;
+const LIVE_POLL_MS = 2000;
 const WAITING_POLL_MS = [1000, 1000, 1000, 2000, 2000, 3000];
 const HIDDEN_POLL_MS = 10_000;
 const WAYS = ['llhls', 'webrtc'];
@@ -18,18 +18,37 @@ passed.delete('mode');
 passed.delete('direction');
 
 const mark = document.querySelector('link[rel=icon]').href;
+/** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
+const FIRST_PICTURE_MS = { llhls: 12_000, webrtc: 30_000 };
+/** So long a publisher that has gone may return to its stream. */
+const RETURN_MS = 30_000;
+
 const heard = {
   unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
   troubled: () => loop(),
 };
 const panels = {
-  llhls: new Panel('LL-HLS', mark, (video, failed, changed) => new LlhlsPlayer(video, failed, changed), heard),
-  webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), heard),
+  llhls: new Panel('LL-HLS', mark, (video, failed, changed) => new LlhlsPlayer(video, failed, changed), {
+    ...heard,
+    firstPictureMs: FIRST_PICTURE_MS.llhls,
+  }),
+  webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), {
+    ...heard,
+    firstPictureMs: FIRST_PICTURE_MS.webrtc,
+  }),
 };
 
 /** The stream as the server lists it; undefined while it is not live. */
 let live;
 let everLive = false;
+/** It is not live, and its publisher may return to it. */
+let interrupted = false;
+/** When it was live last, by the monotonic clock. */
+let liveAt = 0;
+/** When it began, as the node that had it told last. */
+let since;
+/** The master playlist it had. */
+let masterUrl;
 let refused = 0;
 /** What each panel plays, so that only a change starts it again. */
 const running = {};
@@ -69,7 +88,9 @@ function render() {
   const ways = shownWays();
   for (const way of WAYS) {
     const shown = ways.includes(way);
-    if (shown && live !== undefined) {
+    // what plays goes on playing, also when the list cannot be asked for
+    const lost = refused > 0 && !panels[way].playing;
+    if (shown && live !== undefined && !lost) {
       const url = way === 'llhls' ? llhlsUrl() : whepUrl();
       const about = notes(way);
       const wanted = [live.since, url, live.video?.codec, about.hasSound].join(' ');
@@ -97,6 +118,7 @@ function absence() {
     return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
   }
   if (refused > 0) return ['The server cannot be reached', 'Trying again', true];
+  if (interrupted) return ['Reconnecting', 'The publisher is away and may return.', true];
   return everLive
     ? ['The stream has ended', 'If it comes back, it plays here by itself.', true]
     : ['Not live yet', 'It starts here by itself.', true];
@@ -114,7 +136,8 @@ function renderModes(ways) {
 function renderAbout() {
   const parts = [app];
   if (live !== undefined && !live.unlisted) {
-    parts.push(media(live), watching(live.viewers), `live for ${age(serverNow() - live.since)}`);
+    const own = Object.values(panels).filter(({ playing }) => playing).length;
+    parts.push(media(live), watching(Math.max(live.viewers, own)), `live for ${age(serverNow() - live.since)}`);
   }
   const text = parts.filter(Boolean).join(' · ');
   if (byId('about').textContent !== text) byId('about').textContent = text;
@@ -146,14 +169,29 @@ async function poll() {
   try {
     const { streams, restricted } = await fetchStreams({ app, stream });
     live = restricted ? UNLISTED : streams[0];
-    everLive ||= live !== undefined;
     refused = 0;
-  } catch {
-    // What plays goes on playing: its own connections tell when it cannot.
+    if (live !== undefined) {
+      // a node that relays it does not know since when it has been live, while nobody has it
+      if (live.relayed) live.since = since ?? live.since;
+      since = live.since;
+      everLive = true;
+      liveAt = performance.now();
+      masterUrl = live.llhls.length > 0 ? llhlsUrl() : undefined;
+    }
+    interrupted = live === undefined && (await mayReturn());
+  } catch (error) {
+    // a server that answers with an error is there
+    if (!(error instanceof TypeError) && error.name !== 'TimeoutError') return;
     refused++;
-    if (live !== undefined) return;
   }
   render();
+}
+
+/** Any node keeps the playlist of a stream for as long as its publisher may return, and no longer. */
+async function mayReturn() {
+  if (masterUrl === undefined || performance.now() - liveAt > RETURN_MS + LIVE_POLL_MS) return false;
+  const { ok } = await fetch(masterUrl, { method: 'HEAD', signal: AbortSignal.timeout(LIVE_POLL_MS) });
+  return ok;
 }
 
 let timer;
@@ -178,6 +216,9 @@ byId('modes').addEventListener('change', ({ target }) => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void loop();
 });
-setInterval(() => Object.values(panels).forEach((panel) => panel.tick()), 1000);
+setInterval(() => {
+  Object.values(panels).forEach((panel) => panel.tick());
+  if (refused > 0) render();
+}, 1000);
 render();
 void loop();

@@ -148,7 +148,7 @@ export class SignallingConnection {
   #fail(error: Error): void {
     const { socket, log } = this.#options;
     const { code, text } = errorFields(error);
-    if (code >= 500) log.warn({ err: error }, 'a signalling session failed');
+    if (code >= 500) log.warn({ err: error }, 'the signalling session failed');
     else log.debug({ code, error: error.message }, 'a signalling client was refused');
     this.#send({ code, error: text });
     this.#end(text);

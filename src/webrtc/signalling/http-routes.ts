@@ -52,7 +52,7 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
       reply.code(status).type('text/plain; charset=utf-8');
       if (status < 500 || error instanceof KilnError) return error.message;
-      reply.log.error({ err: error }, 'a WebRTC request failed');
+      reply.log.error({ err: error }, 'the WebRTC request failed');
       return 'Internal error';
     });
 

@@ -233,7 +233,11 @@ test('a device that hangs is given up in time, and left out', async (t) => {
     (await inventory.read()).map(({ name }) => name),
     ['x264:0'],
   );
-  t.like(lines[0], { module: 'vaapi', encoder: 'h264_vaapi', msg: 'a device did not answer in time: it is left out' });
+  t.like(lines[0], {
+    module: 'vaapi',
+    encoder: 'h264_vaapi',
+    msg: 'a hardware encoder did not answer in time and is not used',
+  });
   t.false(
     (await calls()).some((line) => line.includes('hevc_vaapi')),
     'it is not asked for more',

@@ -154,7 +154,7 @@ sleep 1.5
   const told = lines.filter(({ reason }) => reason !== undefined);
   t.deepEqual(
     told.map(({ msg }) => msg),
-    ['an encoder process has ended: it is started again'],
+    ['an encoder process has died and will be started again'],
   );
   isWhole(t, video, packets);
   isContinuous(t, aac);

@@ -33,7 +33,7 @@ test.serial('who hammers is logged once, and then counted, once a minute, until 
   for (let port = 0; port < 1000; port++) refusals.add({ ...WHO, port }, 'No');
   t.is(lines.length, 1);
   mock.timers.tick(MINUTE);
-  t.like(lines[1], { remote: '192.0.2.1', count: 999, msg: 'more clients of this address were refused' });
+  t.like(lines[1], { remote: '192.0.2.1', count: 999, msg: 'more clients from this address were refused' });
   refusals.add(WHO, 'No');
   t.is(lines.length, 2);
   mock.timers.tick(MINUTE);
@@ -61,5 +61,5 @@ test.serial('many addresses do not flood the log, nor memory', (t) => {
     t.true(lines.length <= 200 + round * 401, `${lines.length} lines in round ${round}`);
     mock.timers.tick(MINUTE);
   }
-  t.true(lines.some(({ msg }) => msg === 'clients of other addresses were refused'));
+  t.true(lines.some(({ msg }) => msg === 'clients from other addresses were refused'));
 });

@@ -68,7 +68,7 @@ test('options of modules that are there, which they do not heed yet', async (t) 
       apps: application(publishers),
       server: '<Modules><ETag><Enable>true</Enable></ETag></Modules>',
     }),
-    ['Ulpfec', 'TcpRelay is told to nobody: it takes a TcpRelaySecret, which the relay knows, too'],
+    ['Ulpfec', 'TcpRelay is not offered to clients: it needs a TcpRelaySecret that the relay shares'],
   );
 });
 

@@ -196,7 +196,7 @@ test('streams are pulled without a port: one for them is taken, and nothing list
   for (const name of ['OVT', 'RTSPC']) {
     for (const inside of ['', '<WorkerCount>1</WorkerCount>', '<Port>9000</Port>', '<Port>9001/tcp</Port>']) {
       const element = `<${name}>${inside}</${name}>`;
-      const { config, warnings } = await load(
+      const { config, warnings, notes } = await load(
         t,
         EVERYTHING.replace(new RegExp(`<${name}>.*</${name}>`), element).replace(
           /<RTMP><Port>1935/,
@@ -208,6 +208,7 @@ test('streams are pulled without a port: one for them is taken, and nothing list
         [],
         element,
       );
+      t.true(notes.join().includes(`Bind/Providers/${name}`), 'it is told of in debug');
       t.false('ovt' in config.bind.providers || 'rtspc' in config.bind.providers);
     }
   }

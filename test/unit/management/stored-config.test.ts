@@ -84,8 +84,8 @@ test('what Server.xml declares stays as it is, whatever is stored and removed un
   const application = registry.vhost('made').application('app');
   await write(change(VHOST_KEY, VHOST), change(APP_KEY, { ...APP, publishers: { llhls: {} } }));
   t.deepEqual(lines, [
-    'stored configuration cannot be used: The virtual host already exists: [made]',
-    'stored configuration cannot be used: The VirtualHost is read-only: [made]',
+    'a stored configuration object cannot be used: The virtual host already exists: [made]',
+    'a stored configuration object cannot be used: The VirtualHost is read-only: [made]',
   ]);
   await write(change(APP_KEY));
   await write(change(VHOST_KEY));

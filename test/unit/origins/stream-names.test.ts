@@ -118,7 +118,7 @@ test('the directory knows what other nodes tell, and whose it is', async (t) => 
   input.setTracks([videoTrack()]);
   await until('it is live', async () => (await directory.ownerOf(NAME))?.live);
   t.is(await directory.locate(application, 'live'), undefined, 'what is here is nowhere else');
-  t.deepEqual(await directory.elsewhere(application), []);
+  t.deepEqual(directory.elsewhere(application), []);
   t.deepEqual([...directory.remoteOutputs('default')], []);
   await until('it is heard of', () => directory.inUse('default', 'app'));
   t.is(await directory.ownerOf({ ...NAME, stream: 'none' }), undefined);
@@ -140,5 +140,5 @@ test('what a node of another version tells is passed over', async (t) => {
   await until('it was heard', () => heard.length === 3);
   t.is(await directory.locate(application, 'text'), undefined);
   t.is(await directory.ownerOf({ ...NAME, stream: 'half' }), undefined);
-  t.deepEqual(await directory.elsewhere(application), []);
+  t.deepEqual(directory.elsewhere(application), []);
 });

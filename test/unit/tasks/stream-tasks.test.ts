@@ -214,6 +214,26 @@ test('a task that is changed while it runs goes on with its progress as it is no
   t.like(node.kind.begun.at(-1), { total: 10, sequence: 3 });
 });
 
+test('a task that is deleted and made anew before its owner hears of it starts from nothing', async (t) => {
+  const node = await alone(t);
+  await node.everywhere.create(ONE, LIVE, KEPT);
+  const output = await publish(node, 'live');
+  await runs(node);
+  write(output, 20);
+  for (const uid of ['another', 'a third']) {
+    const key = definitionKey(ONE);
+    const seen = node.cluster.config.entries().get(key)?.revision ?? 0;
+    const value = { spec: LIVE, persistent: true, stored: false, uid };
+    const before = node.kind.begun.length;
+    await node.cluster.config.write([
+      { key, seen },
+      { key, value, seen },
+    ]);
+    await until('it runs anew', () => node.kind.begun.length > before && node.kind.running.has('one'));
+    t.like(node.kind.begun.at(-1), { total: 0, sequence: 1 });
+  }
+});
+
 test('with an application that is restarted go the tasks that were not to outlive that, running or waiting', async (t) => {
   const node = await alone(t);
   const { registry, cluster, tasks, everywhere, kind } = node;

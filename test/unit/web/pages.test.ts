@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import fastify, { type FastifyInstance } from 'fastify';
 import { Registry } from '../../../src/core/registry.ts';
+import { apiHomeRoutes } from '../../../src/web/api-home.ts';
 import { pagesRoutes } from '../../../src/web/pages.ts';
 import { aloneWith } from '../../support/alone.ts';
 import { addVhost, goLive } from '../../support/live.ts';
@@ -69,6 +70,35 @@ test('unknown virtual hosts and applications get a page that says so', async (t)
   t.regex(answer.body, /nothing at this address/);
   t.is((await at('/-/assets/secrets.js')).statusCode, 404);
   t.is((await at('/-/assets/..%2f..%2fpages.ts')).statusCode, 404);
+});
+
+test('a path that leads nowhere is a page for a browser, and a line for anything else', async (t) => {
+  const { app } = await serve(t);
+  for (const url of ['/nowhere', '/app/stream/more', '/app/stream/nothing.txt']) {
+    const page = await app.inject({ url, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    t.is(page.statusCode, 404);
+    t.is(page.headers['content-type'], 'text/html; charset=utf-8');
+    t.regex(String(page.headers['content-security-policy']), /default-src 'none'/);
+    t.regex(page.body, /nothing at this address/);
+    const line = await app.inject({ url, headers: { accept: '*/*' } });
+    t.is(line.statusCode, 404);
+    t.is(line.headers['content-type'], 'text/plain; charset=utf-8');
+    t.is((await app.inject({ method: 'POST', url, headers: { accept: 'text/html' } })).body, 'Not found');
+  }
+});
+
+test('the API port says what it is, to browsers and to programs', async (t) => {
+  const app = fastify();
+  t.teardown(() => app.close());
+  await app.register(apiHomeRoutes);
+  const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
+  t.is(page.statusCode, 200);
+  t.regex(page.body, /management API.*href="\/docs"/s);
+  for (const [, file = ''] of page.body.matchAll(/"(\/-\/[^"]+)"/g))
+    t.is((await app.inject(file)).statusCode, 200, file);
+  const { body, headers } = await app.inject({ url: '/', headers: { accept: '*/*' } });
+  t.is(headers.vary, 'accept');
+  t.like(JSON.parse(body), { statusCode: 200, message: 'OK', response: { documentation: '/docs', api: '/v1' } });
 });
 
 test('every file that a page names is there, and may be kept for ever', async (t) => {

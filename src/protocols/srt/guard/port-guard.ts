@@ -55,7 +55,7 @@ export class PortGuard {
     try {
       this.udp.filter(nothing());
     } catch (error) {
-      this.#log.error({ err: error }, 'an SRT port that closes goes on taking packets');
+      this.#log.error({ err: error }, 'an SRT port could not be shut while it closes');
     }
     this.udp.close();
   }
@@ -90,7 +90,7 @@ export class PortGuard {
     try {
       this.udp.filter(rules(undefined));
     } catch (cause) {
-      this.#log.error({ err: cause }, 'an SRT port is without a filter');
+      this.#log.error({ err: cause }, 'the packet filter of an SRT port could not be removed');
     }
   }
 }

@@ -1,23 +1,18 @@
-import type { PeerRequest, PeerResponse } from '#cluster';
+import type { Static } from 'typebox';
 import { KilnError, kilnError } from '../../../errors.ts';
+import type { WithBytes } from '../../../origins/peer-call.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { HlsForm } from '../form.ts';
 import { holdFor } from '../hold.ts';
-import { markOf } from '../position.ts';
 import type { OwnStream } from '../own-stream.ts';
+import { markOf } from '../position.ts';
 import {
-  ERROR_HEADER,
-  FORMS,
-  HELD_MS,
-  KIND_HEADER,
-  prefixOf,
-  read,
-  readPath,
-  Report,
-  TYPE_HEADER,
-  type Asked,
+  callsOf,
   type ChunklistState,
   type MasterState,
+  type PlaylistCalls,
+  type Report,
+  type StreamPath,
   type Verdict,
 } from './wire.ts';
 
@@ -25,93 +20,74 @@ import {
 const JOINED_MS = 10_000;
 const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
 
-/** Finds a stream of this node. @throws sessionExists for the name of a session that a viewer elsewhere has */
-export type StreamHere = (asked: Asked) => OwnStream | undefined | Promise<OwnStream | undefined>;
+/**
+ * Finds a stream of this node.
+ * @param query of a request for a master playlist
+ * @throws sessionExists for the name of a session that a viewer elsewhere has
+ */
+export type StreamHere = (
+  asked: StreamPath,
+  query?: URLSearchParams,
+) => OwnStream | undefined | Promise<OwnStream | undefined>;
 
 /** Answers other nodes for the streams of this one. */
 export function answerNodes(form: HlsForm, calls: PeerCalls, find: StreamHere): void {
-  calls.add(prefixOf(form), async (request) => {
-    try {
-      return await answer(form, find, request);
-    } catch (error) {
-      if (!(error instanceof KilnError)) throw error;
-      return { status: error.status, headers: { [ERROR_HEADER]: error.code }, body: Buffer.from(error.message) };
-    }
-  });
-}
-
-async function answer(form: HlsForm, find: StreamHere, { path, body }: PeerRequest): Promise<PeerResponse> {
-  const asked = readPath(form, path);
-  const stream = await find(asked);
-  if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
-  switch (asked.what) {
-    case 'master':
-      return master(stream, asked);
-    case 'chunklist':
-      return await chunklist(stream, asked);
-    case 'media':
-      return await media(form, stream, asked);
-    case 'sessions':
-      return content({ players: count(stream, read(Report, body)) });
-    default:
-      throw kilnError('fileNotFound');
-  }
-}
-
-function master(stream: OwnStream, { file, query }: Asked): PeerResponse {
-  const template = stream.template(file);
-  if (template === undefined) return content(null, 201);
-  const session = query.get('session');
-  const state: MasterState = {
-    run: stream.run,
-    template: template.text,
-    ...(session !== null && { token: stream.issue(session) }),
+  const found = async (asked: StreamPath, query?: URLSearchParams): Promise<OwnStream> => {
+    const stream = await find(asked, query);
+    if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
+    return stream;
   };
-  return content(state);
+  const known = callsOf(form);
+  calls.answer(known.master, async (asked) => {
+    const { file, session } = asked;
+    return master(await found(asked, new URLSearchParams(session === undefined ? {} : { session })), file, session);
+  });
+  calls.answer(known.chunklist, async (asked) => await chunklist(await found(asked), asked));
+  calls.answerBytes(known.media, async (asked) => await media(form, await found(asked), asked));
+  calls.answer(known.report, async (asked) => ({ players: count(await found(asked), asked.report) }));
 }
 
-/** Tells of a chunklist as soon as it is not where the query's `after` says, waiting for that as long as its `hold`. */
-async function chunklist(stream: OwnStream, { app, stream: name, file, query }: Asked): Promise<PeerResponse> {
+function master(stream: OwnStream, file: string, session: string | undefined): MasterState | null {
+  const template = stream.template(file);
+  if (template === undefined) return null;
+  const token = session === undefined ? undefined : stream.issue(session);
+  if (token !== undefined) stream.begin(token);
+  return { run: stream.run, template: template.text, ...(token !== undefined && { token }) };
+}
+
+async function chunklist(
+  stream: OwnStream,
+  { app, stream: name, file, after, forms, holdMs = 0 }: Static<PlaylistCalls['chunklist']['request']>,
+): Promise<ChunklistState | null> {
   const rendition = stream.rendition(file);
   if (rendition === undefined) throw kilnError('fileNotFound');
-  const after = query.get('after');
   const changed = (): boolean => rendition.position !== undefined && markOf(rendition.position) !== after;
-  const hold = holdOf(query);
-  if (hold > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
-    await rendition.waiters.wait(changed, hold, () => {});
+  if (holdMs > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
+    await rendition.waiters.wait(changed, holdMs, () => {});
   }
   await stream.settled();
   if (stream.closed) throw kilnError('streamNotFound', `${app}/${name}`);
   if (stream.rendition(file) !== rendition) throw kilnError('fileNotFound');
   const { position } = rendition;
   if (position === undefined && rendition.continues) throw kilnError('streamInterrupted');
-  if (position === undefined) return content(null, 201);
-  const forms = query.get('forms')?.split(',') ?? [];
-  const texts = FORMS.filter((form) => forms.includes(form)).map((form) => [
-    form,
-    rendition.text(form).plain.toString(),
-  ]);
+  if (position === undefined) return null;
+  const texts = forms.map((form) => [form, rendition.text(form).plain.toString()]);
   const {
     run,
     package: { edition, interrupted, targetDuration },
   } = stream;
-  const state: ChunklistState = {
-    run,
-    edition,
-    interrupted,
-    targetDuration,
-    position,
-    texts: Object.fromEntries(texts),
-  };
-  return content(state);
+  return { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
 }
 
-/** A part that was hinted at is held as long as the query's `hold`. */
-async function media(form: HlsForm, stream: OwnStream, { file, query }: Asked): Promise<PeerResponse> {
-  const found = file.endsWith(form.media) ? await stream.file(file, NO_DIRECTIVES, holdFor(holdOf(query))) : undefined;
+async function media(
+  form: HlsForm,
+  stream: OwnStream,
+  { file, holdMs = 0 }: Static<PlaylistCalls['media']['request']>,
+): Promise<WithBytes<Static<PlaylistCalls['media']['answer']>>> {
+  const found = file.endsWith(form.media) ? await stream.file(file, NO_DIRECTIVES, holdFor(holdMs)) : undefined;
   if (found === undefined || found.kind === 'starting' || found.kind === 'chunklist') throw kilnError('fileNotFound');
   const { kind, type, body } = found;
-  return { status: 200, headers: { [KIND_HEADER]: kind, [TYPE_HEADER]: type }, body: joined(body) };
+  return { answer: { kind, type }, bytes: joined(body) };
 }
 
 /** By the parts of a segment. */
@@ -129,12 +105,6 @@ function joined(parts: readonly Buffer[]): Buffer {
   return whole;
 }
 
-/** Milliseconds that a call may be held. */
-function holdOf(query: URLSearchParams): number {
-  const hold = Number(query.get('hold'));
-  return hold > 0 ? Math.min(hold, HELD_MS) : 0;
-}
-
 /** Counts the players of another node. */
 function count(stream: OwnStream, { players, bytes }: Report): Verdict[] {
   if (bytes > 0) stream.sent(bytes, undefined);
@@ -150,8 +120,4 @@ function count(stream: OwnStream, { players, bytes }: Report): Verdict[] {
       return stream.hasKicked(token) ? 'kicked' : 'refused';
     }
   });
-}
-
-function content(value: unknown, status = 200): PeerResponse {
-  return { status, headers: {}, body: Buffer.from(JSON.stringify(value)) };
 }

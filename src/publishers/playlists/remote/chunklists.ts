@@ -5,8 +5,8 @@ import { answerChunklist } from '../chunklist.ts';
 import type { Directives } from '../directives.ts';
 import { MAX_WAITING, type Outcome } from '../waiters.ts';
 import type { OwnerLink } from './link.ts';
-import { RemoteRendition, type RemoteContext } from './rendition.ts';
-import { ChunklistState, read } from './wire.ts';
+import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
+import type { ChunklistState } from './wire.ts';
 
 /** Of one stream. */
 const MAX_RENDITIONS = 256;
@@ -53,10 +53,9 @@ export class RemoteChunklists implements RemoteContext {
     });
   }
 
-  async load(file: string, query: URLSearchParams, holdMs: number): Promise<ChunklistState | undefined> {
-    const { status, body } = await this.link.ask({ what: 'chunklist', file, query, holdMs });
-    if (status === 201) return undefined;
-    const state = read(ChunklistState, body);
+  async load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
+    const { answer: state } = await this.link.ask(this.link.calls.chunklist, { file, ...wanted }, holdMs);
+    if (state === null) return undefined;
     this.#options.onRun(state.run);
     return state;
   }
@@ -72,7 +71,7 @@ export class RemoteChunklists implements RemoteContext {
   }
 
   onFault(error: unknown): void {
-    this.#options.log.error({ err: error }, 'a chunklist of another node cannot be loaded');
+    this.#options.log.error({ err: error }, 'a chunklist could not be loaded from the node that has the stream');
   }
 
   /** Nobody has the stream now: who waits is not kept for long. */

@@ -1,32 +1,20 @@
-import {
-  OutcomeUnknownError,
-  UnreachableError,
-  type Cluster,
-  type NodeIdentity,
-  type PeerRequest,
-  type PeerResponse,
-} from '#cluster';
+import type { Static, TSchema } from 'typebox';
+import { OutcomeUnknownError, UnreachableError, type NodeIdentity } from '#cluster';
 import type { Application } from '../../../core/application.ts';
-import { KilnError, kilnError, type ErrorCode } from '../../../errors.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
+import type { PeerCall, WithBytes } from '../../../origins/peer-call.ts';
+import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
 import type { HlsForm } from '../form.ts';
-import { ERROR_HEADER, pathOf, type Wanted } from './wire.ts';
+import { callsOf, type PlaylistCalls } from './wire.ts';
 
 /** How long a call may take, beyond the time that it is held: players give up after 10 seconds. */
 const TIMEOUT_MS = 5000;
 /** Between two attempts while nobody answers for the stream. */
 export const RETRY_MS = 500;
 
-/** What the owner of a stream is asked. */
-export interface Call {
-  readonly what: Wanted;
-  readonly file: string;
-  readonly query?: URLSearchParams;
-  /** Makes it a POST. */
-  readonly body?: Buffer;
-  /** Milliseconds that the owner may hold it for what is to come. */
-  readonly holdMs?: number;
-}
+/** What is asked, without what the link adds: the stream, and for how long the call may be held. */
+type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs'>;
 
 /** Nobody answers for the stream now. */
 export class AwayError extends Error {
@@ -41,7 +29,7 @@ class NotHereError extends Error {
 /** What the way to an owner is made of. */
 export interface OwnerLinkOptions {
   readonly form: HlsForm;
-  readonly cluster: Pick<Cluster, 'forward'>;
+  readonly calls: PeerCalls;
   readonly directory: Pick<StreamDirectory, 'locate'>;
   readonly application: Application;
   /** Of the output stream, as viewers ask for it. */
@@ -53,6 +41,8 @@ export interface OwnerLinkOptions {
 
 /** The way to the node that has a stream. */
 export class OwnerLink {
+  /** What it can be asked. */
+  readonly calls: PlaylistCalls;
   readonly #options: OwnerLinkOptions;
   readonly #listeners = new Set<() => void>();
   #owner: NodeIdentity;
@@ -64,6 +54,7 @@ export class OwnerLink {
   #trying = false;
 
   constructor(options: OwnerLinkOptions) {
+    this.calls = callsOf(options.form);
     this.#options = options;
     this.#owner = options.owner;
   }
@@ -102,21 +93,25 @@ export class OwnerLink {
   }
 
   /**
-   * What whoever has the stream answers, also when that is another node than was thought: 200, or 201 for what is not
-   * there yet.
+   * What whoever has the stream answers, also when that is another node than was thought.
+   * @param holdMs so long it may hold the call for what is to come
    * @throws AwayError, streamNotFound when no node has it, and the owner's own KilnError
    */
-  async ask(call: Call): Promise<PeerResponse> {
+  async ask<Q extends TSchema, A extends TSchema>(
+    call: PeerCall<Q, A>,
+    fields: Fields<Q>,
+    holdMs = 0,
+  ): Promise<WithBytes<Static<A>>> {
     const asked = this.#owner;
     try {
-      return await this.#askOwner(call);
+      return await this.#askOwner(call, fields, holdMs);
     } catch (error) {
       const moved = !isSame(asked, this.#owner);
       if (error instanceof NotHereError && !moved) await this.#relocate(asked);
       else if (!moved || !(error instanceof NotHereError || error instanceof AwayError)) throw error;
     }
     try {
-      return await this.#askOwner(call);
+      return await this.#askOwner(call, fields, holdMs);
     } catch (error) {
       throw error instanceof NotHereError ? this.#gone() : error;
     }
@@ -132,38 +127,52 @@ export class OwnerLink {
   }
 
   /** @throws AwayError, NotHereError, and the owner's own KilnError */
-  async #askOwner(call: Call): Promise<PeerResponse> {
+  async #askOwner<Q extends TSchema, A extends TSchema>(call: PeerCall<Q, A>, fields: Fields<Q>, holdMs: number) {
     const owner = this.#owner;
-    const response = await (this.#unreachable ? this.#try(owner, call) : this.#forward(owner, call));
-    const { status, headers } = response;
-    if (status === 200 || status === 201) return response;
-    const code = headers[ERROR_HEADER];
-    if (code === 'streamNotFound' || (status === 404 && code === undefined)) throw new NotHereError();
-    if (code === undefined) throw new AwayError(`node ${owner.id} answers with ${status}`);
-    throw new KilnError(code as ErrorCode, status, response.body.toString());
+    try {
+      return await (this.#unreachable ? this.#try(owner, call, fields) : this.#call(owner, call, fields, holdMs));
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      // a node that does not know the call has no such stream
+      if (error.code === 'streamNotFound' || error.code === 'callUnknown') throw new NotHereError();
+      if (error.code === 'ownerSilent') throw new AwayError(error.message, { cause: error });
+      throw error;
+    }
   }
 
   /** Asks who did not answer before, if nobody else does, or has done so just now. */
-  async #try(owner: NodeIdentity, call: Call): Promise<PeerResponse> {
+  async #try<Q extends TSchema, A extends TSchema>(owner: NodeIdentity, call: PeerCall<Q, A>, fields: Fields<Q>) {
     if (this.#trying || performance.now() - this.#triedAt < RETRY_MS)
       throw new AwayError(`node ${owner.id} does not answer`);
     this.#trying = true;
     try {
-      return await this.#forward(owner, { ...call, holdMs: 0 });
+      return await this.#call(owner, call, fields, 0);
     } finally {
       this.#trying = false;
     }
   }
 
-  async #forward(owner: NodeIdentity, call: Call): Promise<PeerResponse> {
-    const { holdMs = 0 } = call;
+  /** @throws AwayError, and what the owner does */
+  async #call<Q extends TSchema, A extends TSchema>(
+    owner: NodeIdentity,
+    call: PeerCall<Q, A>,
+    fields: Fields<Q>,
+    holdMs: number,
+  ) {
+    const { calls, application, name: stream } = this.#options;
+    const names = { vhost: application.vhost.name, app: application.name, stream };
+    const request = { ...fields, ...names, ...(holdMs > 0 && { holdMs }) } as Static<Q>;
     const begun = performance.now();
     try {
-      const response = await this.#options.cluster.forward(owner, this.#requestOf(call), holdMs + TIMEOUT_MS);
+      const answer = await calls.callForBytes(owner, call, request, holdMs + TIMEOUT_MS);
       if (isSame(owner, this.#owner)) this.#unreachable = false;
-      return response;
+      return answer;
     } catch (error) {
-      if (!(error instanceof UnreachableError || error instanceof OutcomeUnknownError)) throw error;
+      const { cause, message } = error as Error;
+      if (!(cause instanceof UnreachableError || cause instanceof OutcomeUnknownError)) {
+        if (isSame(owner, this.#owner)) this.#unreachable = false;
+        throw error;
+      }
       const now = performance.now();
       // of an owner that has something to wait for, or much to send, that it is late does not tell enough
       const isLate = holdMs > 0 && now - begun > holdMs;
@@ -171,23 +180,8 @@ export class OwnerLink {
         this.#unreachable = true;
         this.#triedAt = now;
       }
-      throw new AwayError(error.message, { cause: error });
+      throw new AwayError(message, { cause });
     }
-  }
-
-  #requestOf({ what, file, query, body, holdMs = 0 }: Call): PeerRequest {
-    const {
-      application: { vhost, name: app },
-      name: stream,
-    } = this.#options;
-    const whole = new URLSearchParams(query);
-    if (holdMs > 0) whole.set('hold', String(holdMs));
-    return {
-      method: body === undefined ? 'GET' : 'POST',
-      path: pathOf(this.#options.form, { vhost: vhost.name, app, stream }, what, file, whole),
-      headers: {},
-      body: body ?? Buffer.alloc(0),
-    };
   }
 
   /** @throws streamNotFound when nobody else has it than who was asked */

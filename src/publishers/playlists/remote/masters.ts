@@ -1,6 +1,6 @@
 import { kilnError } from '../../../errors.ts';
 import { AwayError, type OwnerLink } from './link.ts';
-import { MasterState, read } from './wire.ts';
+import type { MasterState } from './wire.ts';
 
 const MAX_MASTERS = 64;
 
@@ -52,10 +52,8 @@ export class RemoteMasters {
   }
 
   async #loadNoted(file: string, session: string | undefined): Promise<MasterState | undefined> {
-    const query = session === undefined ? undefined : new URLSearchParams({ session });
-    const { status, body } = await this.#link.ask({ what: 'master', file, query });
-    if (status === 201) return undefined;
-    const state = read(MasterState, body);
+    const { answer: state } = await this.#link.ask(this.#link.calls.master, { file, session });
+    if (state === null) return undefined;
     this.#onRun(state.run);
     if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {
       const { run, template } = state;

@@ -2,7 +2,7 @@ import { kilnError } from '../../../errors.ts';
 import type { Media } from '../answer.ts';
 import type { MediaCache } from './cache.ts';
 import { AwayError, type OwnerLink } from './link.ts';
-import { HELD_MS, KIND_HEADER, TYPE_HEADER } from './wire.ts';
+import { HELD_MS } from './wire.ts';
 
 /** Files that are fetched at once; a player asks for a few, and the same as the others. */
 const MAX_FETCHED = 256;
@@ -46,11 +46,11 @@ export class RemoteMedia {
 
   async #fetch(file: string): Promise<Media> {
     const epoch = this.#epoch;
-    const ask = () => this.#link.ask({ what: 'media', file, holdMs: HELD_MS });
+    const ask = () => this.#link.ask(this.#link.calls.media, { file }, HELD_MS);
     try {
       // what an owner of the past does not answer, the next one may
-      const { headers, body } = (await this.#link.unlessMoved(ask())) ?? (await ask());
-      const media = { kind: headers[KIND_HEADER], type: headers[TYPE_HEADER], body: [body] } as Media;
+      const { answer, bytes } = (await this.#link.unlessMoved(ask())) ?? (await ask());
+      const media: Media = { ...answer, body: [bytes] };
       if (epoch === this.#epoch) this.#cache.put(this, file, media);
       return media;
     } catch (error) {

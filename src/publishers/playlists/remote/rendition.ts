@@ -20,6 +20,13 @@ const FIRST_HELD_MS = 4000;
 /** An owner that has not answered so long after it was to is taken for silent. Less than players wait at least. */
 const LATE_MS = 1000;
 
+/** What is to be loaded of a chunklist. */
+export interface WantedChunklist {
+  readonly forms: ChunklistForm[];
+  /** The mark of the position that is known: what comes after it. */
+  readonly after?: string;
+}
+
 /** What a rendition needs of its stream. */
 export interface RemoteContext {
   readonly link: OwnerLink;
@@ -27,10 +34,10 @@ export interface RemoteContext {
   readonly ended: boolean;
   /**
    * The chunklist as its owner has it; undefined when that has none yet.
-   * @param holdMs so long the owner may wait for what the query asks for
+   * @param holdMs so long the owner may wait for it
    * @throws AwayError, KilnError
    */
-  load(file: string, query: URLSearchParams, holdMs: number): Promise<ChunklistState | undefined>;
+  load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined>;
   /** @throws tooManyWaiting */
   countWaiting(): void;
   /** The owner does not have it any more. */
@@ -192,12 +199,11 @@ export class RemoteRendition implements Chunklist {
   async #load(holdMs: number, after?: Position): Promise<void> {
     const { link } = this.#context;
     const { owner } = link;
-    const query = new URLSearchParams({ forms: this.#forms().join() });
-    if (after !== undefined) query.set('after', markOf(after));
+    const wanted = { forms: this.#forms(), ...(after !== undefined && { after: markOf(after) }) };
     const pending = { owner, lateAt: performance.now() + holdMs + LATE_MS };
     this.#pending.add(pending);
     try {
-      const state = await this.#loadState(query, holdMs);
+      const state = await this.#loadState(wanted, holdMs);
       // what an owner of the past said, or an older call, counts no more
       if (owner !== link.owner) return;
       this.#unbegun = state === undefined;
@@ -208,9 +214,9 @@ export class RemoteRendition implements Chunklist {
     }
   }
 
-  async #loadState(query: URLSearchParams, holdMs: number): Promise<ChunklistState | undefined> {
+  async #loadState(wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
     try {
-      return await this.#context.load(this.#file, query, holdMs);
+      return await this.#context.load(this.#file, wanted, holdMs);
     } catch (error) {
       const unbegun = error instanceof KilnError && error.code === 'streamInterrupted' && this.position !== undefined;
       if (unbegun) return undefined;

@@ -1,12 +1,13 @@
-import type { Cluster, NodeIdentity } from '#cluster';
+import type { NodeIdentity } from '#cluster';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import { sessionId } from '../../../core/session.ts';
 import { KilnError, kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
+import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import { CONTINUED_MS } from '../../../origins/stream-names.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
-import type { FileAnswer, Hold, PlayedStream, Viewer } from '../answer.ts';
+import type { FileAnswer, Hold, Master, PlayedStream, Viewer } from '../answer.ts';
 import { handedOn, type Directives } from '../directives.ts';
 import type { HlsForm } from '../form.ts';
 import { MasterTemplate } from '../master-template.ts';
@@ -18,7 +19,7 @@ import { AwayError, OwnerLink } from './link.ts';
 import { RemoteMasters } from './masters.ts';
 import { RemoteMedia } from './media.ts';
 import { RemotePlayers } from './players.ts';
-import { read, Verdicts, type Report, type Verdict } from './wire.ts';
+import type { Report, Verdict } from './wire.ts';
 
 /** Files that are fetched at once for one connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
@@ -26,7 +27,7 @@ const MAX_FETCHED_BY_ONE = 64;
 /** What a stream of another node is played with. */
 export interface RemoteStreamOptions {
   readonly form: HlsForm;
-  readonly cluster: Pick<Cluster, 'forward'>;
+  readonly calls: PeerCalls;
   readonly directory: Pick<StreamDirectory, 'locate'>;
   readonly application: Application;
   readonly config: HlsPublisherConfig;
@@ -106,14 +107,17 @@ export class RemoteStream implements PlayedStream {
     this.close();
   }
 
-  async master(file: string, query: string): Promise<Text | undefined> {
+  async master(file: string, query: string, plays: boolean): Promise<Master | undefined> {
     this.#use();
     const { originMode } = this.config;
     const id = sessionId(new URLSearchParams(query));
     const named = !originMode && new URLSearchParams(query).has('session');
     const state = await this.#masters.get(file, named ? id : undefined);
-    const token = originMode ? undefined : (state?.token ?? this.#options.tokens.issue(id));
-    return state && new Text(new MasterTemplate(state.template).fill(token, handedOn(query)));
+    if (state === undefined) return undefined;
+    const token = originMode ? undefined : (state.token ?? this.#options.tokens.issue(id));
+    // whoever names its session the owner has counted
+    const viewer = token === undefined || named || !plays ? undefined : await this.#players.admit(token);
+    return { text: new Text(new MasterTemplate(state.template).fill(token, handedOn(query))), viewer };
   }
 
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
@@ -140,11 +144,15 @@ export class RemoteStream implements PlayedStream {
 
   async #report(report: Report): Promise<readonly Verdict[] | undefined> {
     try {
-      const { body } = await this.#link.ask({ what: 'sessions', file: '', body: Buffer.from(JSON.stringify(report)) });
-      return read(Verdicts, body).players;
+      const { answer } = await this.#link.ask(this.#link.calls.report, { report });
+      return answer.players;
     } catch (error) {
       const isForeseen = error instanceof AwayError || error instanceof KilnError;
-      if (!isForeseen) this.#options.log.error({ err: error }, 'the owner of a stream cannot be told of its players');
+      if (!isForeseen)
+        this.#options.log.error(
+          { err: error },
+          'the players on this node could not be reported to the node that has the stream',
+        );
       return undefined;
     }
   }

@@ -1,6 +1,6 @@
-import type { Cluster } from '#cluster';
 import type { Application } from '../../../core/application.ts';
 import type { Logger } from '../../../log.ts';
+import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { Location, StreamDirectory } from '../../../origins/stream-directory.ts';
 import type { StreamName } from '../../../origins/stream-key.ts';
 import type { HlsForm } from '../form.ts';
@@ -16,7 +16,7 @@ const IDLE_MS = 60_000;
 /** What streams of other nodes are played with. */
 export interface RemoteStreamsOptions {
   readonly form: HlsForm;
-  readonly cluster: Pick<Cluster, 'forward'>;
+  readonly calls: PeerCalls;
   readonly directory: StreamDirectory;
   readonly tokens: (application: Application, name: string) => SessionTokens;
   readonly log: Logger;
@@ -66,10 +66,10 @@ export class RemoteStreams {
   #open(application: Application, name: string, { owner }: Location): RemoteStream | undefined {
     const config = this.#options.form.config(application);
     if (config === undefined || application.closed) return undefined;
-    const { form, cluster, directory, tokens, log } = this.#options;
+    const { form, calls, directory, tokens, log } = this.#options;
     const stream = new RemoteStream({
       form,
-      cluster,
+      calls,
       directory,
       application,
       config,

@@ -1,21 +1,8 @@
-import Type, { type Static, type TSchema } from 'typebox';
-import Value from 'typebox/value';
-import { joinKey, splitKey } from '#cluster';
+import Type, { type Static } from 'typebox';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
-import { kilnError } from '../../../errors.ts';
+import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../origins/peer-call.ts';
 import type { HlsForm } from '../form.ts';
 
-/** Calls for a kind of HLS of a stream: `/kind/vhost/application/stream/what/file`, each name encoded. */
-export function prefixOf({ kind }: HlsForm): string {
-  return `/${kind}/`;
-}
-
-/** Of an answer that is an error: its name in the table of errors. */
-export const ERROR_HEADER = 'hls-error';
-/** Of an answer with media: part, segment or init. */
-export const KIND_HEADER = 'hls-kind';
-/** The same: video, audio or ts. */
-export const TYPE_HEADER = 'hls-type';
 /** How long a call for what comes next in a chunklist is held, if nothing does: players give up after 10 seconds. */
 export const HELD_MS = 8000;
 /** Players in one report. */
@@ -24,9 +11,6 @@ export const MAX_REPORTED = 1000;
 /** Of a chunklist, as a call's `forms` names them. */
 export const FORMS: readonly ChunklistForm[] = ['full', 'delta', 'legacy'];
 
-/** `sessions` has no file. */
-export type Wanted = 'master' | 'chunklist' | 'media' | 'sessions';
-
 /** An output stream, by the names of what it is in. */
 export interface StreamPath {
   readonly vhost: string;
@@ -34,32 +18,7 @@ export interface StreamPath {
   readonly stream: string;
 }
 
-/** A call, as its path tells. */
-export interface Asked extends StreamPath {
-  readonly what: string;
-  readonly file: string;
-  readonly query: URLSearchParams;
-}
-
-/** The path of a call. */
-export function pathOf(
-  form: HlsForm,
-  { vhost, app, stream }: StreamPath,
-  what: Wanted,
-  file: string,
-  query: URLSearchParams,
-): string {
-  const path = `${prefixOf(form)}${joinKey(vhost, app, stream, what, file)}`;
-  return query.size === 0 ? path : `${path}?${query}`;
-}
-
-/** What a call asks for; names that are missing are empty. */
-export function readPath(form: HlsForm, path: string): Asked {
-  const [names = '', query] = path.slice(prefixOf(form).length).split('?', 2);
-  const [vhost = '', app = '', stream = '', what = '', file = ''] = splitKey(names);
-  return { vhost, app, stream, what, file, query: new URLSearchParams(query) };
-}
-
+const Form = Type.Union([Type.Literal('full'), Type.Literal('delta'), Type.Literal('legacy')]);
 const Counted = Type.Object({ msn: Type.Integer(), parts: Type.Integer() });
 
 /** A chunklist as it is at its owner. */
@@ -119,18 +78,47 @@ export type Verdict = Static<typeof Verdict>;
 /** About the players of a report, in order. */
 export const Verdicts = Type.Object({ players: Type.Array(Verdict) });
 
-/** What a call or an answer brings. @throws streamInterrupted for what a node of another version may send */
-export function read<S extends TSchema>(schema: S, body: Buffer): Static<S> {
-  const value = parse(body);
-  if (!Value.Check(schema, value)) throw kilnError('streamInterrupted');
-  return value;
+/** Of an output stream. */
+const File = {
+  ...STREAM_FIELDS,
+  file: Type.String(),
+  /** Milliseconds that the owner may hold the call for what is to come. */
+  holdMs: Type.Optional(Type.Number({ minimum: 0, maximum: HELD_MS })),
+};
+
+/** What other nodes ask the owner of a stream for. `null` answers for what is not there yet. */
+export interface PlaylistCalls {
+  /** A master playlist, and the token of a session that is named. */
+  readonly master: typeof MASTER;
+  /** A chunklist, as soon as it is not at the mark `after`, or when it was held for as long as it may be. */
+  readonly chunklist: typeof CHUNKLIST;
+  /** A part, a segment or an initialization; a call for a part that was hinted at is held. */
+  readonly media: typeof MEDIA;
+  readonly report: typeof REPORT;
 }
 
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString());
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+const MASTER = definePeerCall(
+  'master',
+  Type.Object({ ...File, session: Type.Optional(Type.String()) }),
+  Type.Union([MasterState, Type.Null()]),
+);
+const CHUNKLIST = definePeerCall(
+  'chunklist',
+  Type.Object({ ...File, after: Type.Optional(Type.String()), forms: Type.Array(Form, { maxItems: 3 }) }),
+  Type.Union([ChunklistState, Type.Null()]),
+);
+const MEDIA = definePeerCall(
+  'media',
+  Type.Object(File),
+  Type.Object({
+    kind: Type.Union([Type.Literal('part'), Type.Literal('segment'), Type.Literal('init')]),
+    type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts')]),
+  }),
+);
+const REPORT = definePeerCall('report', Type.Object({ ...STREAM_FIELDS, report: Report }), Verdicts);
+
+/** The calls for a kind of HLS. */
+export function callsOf({ kind }: HlsForm): PlaylistCalls {
+  const named = <C extends PeerCall>(call: C): C => ({ ...call, name: `${kind}/${call.name}` });
+  return { master: named(MASTER), chunklist: named(CHUNKLIST), media: named(MEDIA), report: named(REPORT) };
 }

@@ -103,7 +103,7 @@ test('the answer bundles what the offer does, and nothing else', async (t) => {
   t.deepEqual(await answerTo('apart', offerOf([VIDEO, unused], TRANSPORT, [0])), { groups: ['0'], ports: [9, 0] });
   for (const bundle of [[], [1]]) {
     const { status, body } = await post(offerOf([VIDEO, AUDIO], TRANSPORT, bundle), '/app/two?direction=whip');
-    t.deepEqual([status, body], [406, 'The offer cannot be taken: its sections are not bundled']);
+    t.deepEqual([status, body], [406, 'The offer is not acceptable: its sections are not bundled']);
   }
 });
 

@@ -213,7 +213,7 @@ test('so many tracks of a kind and no more, which is told once', (t) => {
   t.is(tracks[0]?.length, 17);
   t.is(packets.length, 3 * 16);
   t.deepEqual(failures, []);
-  t.deepEqual(lines, ['the source has more than 16 audio tracks: further ones are left out']);
+  t.deepEqual(lines, ['the publisher sends more than 16 audio tracks: the rest are ignored']);
 });
 
 test('a configuration of absurd length is refused', (t) => {

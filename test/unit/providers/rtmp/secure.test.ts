@@ -92,7 +92,7 @@ test('who speaks the wrong one of the two is told of in the log', async (t) => {
   t.true(messages().includes('RTMP publisher refused: it does not speak TLS'));
   await t.throwsAsync(openTls(t, port));
   await until('the log has it', () =>
-    messages().includes('RTMP session closed: the client speaks TLS, this port does not'),
+    messages().includes('connection closed: the client speaks TLS, this port does not'),
   );
   await until('all are gone', () => server.sessions === 0);
 });

@@ -324,7 +324,7 @@ test('a name that is taken changes hands where duplicates are not blocked', asyn
 test('no more publishers than the application takes', async (t) => {
   const server = await setUp(t, { rtmp: { maxConnection: 1 } });
   const first = await server.publish('one');
-  await t.throwsAsync(server.publish('two'), { message: /NetStream.Publish.Failed: Too many connections: 1/ });
+  await t.throwsAsync(server.publish('two'), { message: /NetStream.Publish.Failed: Too many connections: at most 1/ });
   first.close();
   await until('the session is gone', () => server.server.sessions === 0);
   await server.publish('two');
@@ -357,7 +357,7 @@ test('past the output profiles a stream is put out under its own name as it come
 test('a key that is no name is refused', async (t) => {
   const server = await setUp(t);
   await t.throwsAsync(server.publish('a/b?c=secret'), {
-    message: 'NetStream.Publish.BadName: Not a name for a stream: [a/b]',
+    message: 'NetStream.Publish.BadName: Invalid stream name: [a/b]',
   });
 });
 
@@ -407,7 +407,7 @@ test('a connection that does nothing but publish and unpublish is ended', async 
     client.command('FCUnpublish', 0, null, 'live');
   }
   await client.ended();
-  t.deepEqual(server.reasons(), ['RTMP session closed: more than 256 streams on one connection']);
+  t.deepEqual(server.reasons(), ['connection closed: more than 256 streams on one connection']);
 });
 
 test('a connection may create as many streams as it may publish', async (t) => {
@@ -424,10 +424,10 @@ test('what is logged after a stream has ended names it no more', async (t) => {
   const server = await setUp(t);
   const client = await server.publish('one');
   client.command('FCUnpublish', 9, null, 'one');
-  await until('its end', () => server.lines.some(({ msg }) => msg === 'RTMP stream is unpublished'));
+  await until('its end', () => server.lines.some(({ msg }) => msg === 'the publisher has unpublished the stream'));
   client.close();
   await until('the end', () => server.reasons().length === 1);
-  t.like(server.lines.at(-2), { msg: 'RTMP stream is unpublished', app: 'app', stream: 'one' });
+  t.like(server.lines.at(-2), { msg: 'the publisher has unpublished the stream', app: 'app', stream: 'one' });
   t.is(server.lines.at(-1)?.app, 'app');
   t.is(server.lines.at(-1)?.stream, undefined);
 });

@@ -236,6 +236,32 @@ test('the default playlist takes the AAC sound, Opus only where there is no othe
   );
 });
 
+test('what no playlist names is not packaged, until one names it; WebRTC has its own', async (t) => {
+  const { output, get, children } = await master(t, [source, opus(2), aac(3)], undefined);
+  const packaged = async (id: number) => {
+    const [one = ''] = await children();
+    const { statusCode } = await get(one.replace(/chunklist_\d+/, `chunklist_${id}`));
+    return statusCode === 200;
+  };
+  const chunklists = async () => Promise.all((await children()).map(async (url) => (await get(url)).body));
+  output.addPlaylist({ ...playlist({ audioVariantName: 'opus' }), name: 'webrtc_default', fileName: 'webrtc_default' });
+  t.is((await get('/app/stream/webrtc_default.m3u8')).statusCode, 404);
+  t.false(await packaged(2));
+  for (const body of await chunklists()) t.notRegex(body, /chunklist_2_/);
+  output.addPlaylist(playlist({ videoVariantName: 'source', audioVariantName: 'opus' }));
+  t.is((await get('/app/stream/ladder.m3u8')).statusCode, 201);
+  for (const packet of interleaved(...[source, opus(2), aac(3)].map((track) => packets(track, 12)))) {
+    const { den } = (packet.track as MediaTrack).timebase;
+    if (packet.dts >= 7 * den)
+      output.write({ ...packet, track: output.tracks.find(({ id }) => id === packet.track.id) ?? packet.track });
+  }
+  const [sound = '', picture = ''] = (await children('/app/stream/ladder.m3u8')).map((name) => `/app/stream/${name}`);
+  t.is(idOf(sound), 2);
+  t.regex((await get(picture)).body, /REPORT:URI="chunklist_2_/);
+  t.regex((await get(sound)).body, /REPORT:URI="chunklist_0_/);
+  t.notRegex((await get(sound)).body, /REPORT:URI="chunklist_3_/, 'they stand in no master playlist together');
+});
+
 test('bandwidths: no less than declared before there is a segment, then what the window holds', async (t) => {
   const early = await master(t, [small, aac(2)], LADDER, 1);
   t.true((early.variants[0]?.bandwidth ?? 0) >= 396_000);

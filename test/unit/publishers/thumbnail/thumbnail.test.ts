@@ -34,12 +34,11 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     ],
     ...vhost,
   });
-  const { cluster, access, others, directory, calls, sessionNames, live } = await aloneWith(registry);
-  const publisher = new ThumbnailPublisher({ registry, access, others, directory, calls, crossDomains });
+  const { access, directory, calls, sessionNames, live } = await aloneWith(registry);
+  const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
     access,
-    cluster,
     directory,
     calls,
     sessionNames,

@@ -1,82 +1,54 @@
 import test from 'ava';
-import { pino } from 'pino';
-import { OutcomeUnknownError, UnreachableError, type NodeRow, type PeerHandler, type PeerResponse } from '#cluster';
+import type { NodeRow } from '#cluster';
 import { kilnError } from '../../../../src/errors.ts';
-import { PeerCalls } from '../../../../src/origins/peer-calls.ts';
 import {
   ResourceNeighbours,
   type ResourceAnswer,
   type ResourceRequest,
 } from '../../../../src/webrtc/signalling/resource-neighbours.ts';
+import { linkedNodes } from '../../../support/linked-nodes.ts';
 
-const REQUEST: ResourceRequest = {
-  method: 'DELETE',
-  key: 'key.2',
-  endpoint: '/app/s',
-  ifMatch: undefined,
-  type: undefined,
-  body: undefined,
-};
-const silent = pino({ level: 'silent' });
+const REQUEST: ResourceRequest = { method: 'DELETE', key: 'key.of b', endpoint: '/app/s' };
 
-/** A node that asks, and what the other one answers it. */
-function asking(answer: () => Promise<PeerResponse>): ResourceNeighbours {
-  const self = { id: 'a', incarnation: '1' };
-  const nodes = (): readonly NodeRow[] => [{ id: 'b', incarnation: '2' } as NodeRow];
-  return new ResourceNeighbours({ self, nodes, forward: answer }, new PeerCalls({ serve: () => {} }, silent));
-}
-
-/** The other one, answering with what it makes of requests. */
-function answering(change: (request: ResourceRequest) => Promise<ResourceAnswer>): () => Promise<PeerResponse> {
-  let handler: PeerHandler | undefined;
-  const calls = new PeerCalls({ serve: (taken) => void (handler = taken) }, silent);
-  new ResourceNeighbours(
-    { self: { id: 'b', incarnation: '2' }, nodes: () => [], forward: async () => reply(500, '') },
-    calls,
-  ).serve(change);
-  const call = { method: 'POST', path: '/webrtc/', headers: {}, body: Buffer.from(JSON.stringify(REQUEST)) };
-  return async () => (await handler?.(call, { id: 'a', incarnation: '1' })) ?? reply(500, '');
-}
-
-function reply(status: number, text: string): PeerResponse {
-  return { status, headers: {}, body: Buffer.from(text) };
+/** A node that asks another one, which answers with what it makes of requests. */
+function pair(change?: (request: ResourceRequest) => Promise<ResourceAnswer>) {
+  const nodes = linkedNodes('a', 'b');
+  const rows = nodes.map(({ self }) => self as NodeRow);
+  const [asking, answering] = nodes.map(
+    ({ self, calls }) => new ResourceNeighbours({ self, nodes: () => rows }, calls),
+  ) as [ResourceNeighbours, ResourceNeighbours];
+  if (change !== undefined) answering.serve(change);
+  return { asking, answering };
 }
 
 test('the answer and the errors of the node that has a session are those of this one', async (t) => {
   const answer = { status: 204, headers: { etag: '"x"' }, body: '' };
-  t.deepEqual(await asking(answering(async () => answer)).ask(REQUEST), answer);
-  const refusing = asking(answering(async () => Promise.reject(kilnError('preconditionRequired'))));
+  const seen: ResourceRequest[] = [];
+  const { asking } = pair(async (request) => {
+    seen.push(request);
+    return answer;
+  });
+  t.deepEqual(await asking.ask({ ...REQUEST, ifMatch: undefined, body: 'a=b' }), answer);
+  t.deepEqual(seen, [{ ...REQUEST, body: 'a=b' }]);
+  const refusing = pair(() => Promise.reject(kilnError('preconditionRequired'))).asking;
   await t.throwsAsync(refusing.ask(REQUEST), { name: 'KilnError', code: 'preconditionRequired', message: /If-Match/ });
 });
 
-test('whatever else it answers, its outcome is not known', async (t) => {
-  const answers = [
-    reply(404, ''),
-    reply(500, ''),
-    reply(200, ''),
-    reply(200, 'null'),
-    reply(200, '{"status":"200"}'),
-    reply(200, '{"error":{}}'),
-    reply(200, '{"status":200,"headers":{"a":1},"body":""}'),
-    reply(200, '{"status":999,"headers":{},"body":""}'),
-    reply(503, JSON.stringify({ status: 200, headers: {}, body: '' })),
+test('an answer that is none leaves the outcome unknown', async (t) => {
+  const answers: unknown[] = [
+    null,
+    { status: '200' },
+    { status: 200, headers: { a: 1 }, body: '' },
+    { status: 999, headers: {}, body: '' },
   ];
   for (const answer of answers) {
-    await t.throwsAsync(
-      asking(async () => answer).ask(REQUEST),
-      { name: 'KilnError', code: 'ownerSilent' },
-      answer.body.toString(),
-    );
+    const { asking } = pair(async () => answer as ResourceAnswer);
+    await t.throwsAsync(asking.ask(REQUEST), { name: 'KilnError', code: 'ownerSilent' }, JSON.stringify(answer));
   }
-  await t.throwsAsync(asking(() => Promise.reject(new OutcomeUnknownError('gone'))).ask(REQUEST), {
-    code: 'ownerSilent',
-  });
-  await t.throwsAsync(asking(() => Promise.reject(new UnreachableError('away'))).ask(REQUEST), {
-    code: 'ownerUnreachable',
-  });
 });
 
 test("a session of this node, or of none, is nobody else's", async (t) => {
-  const neighbours = asking(async () => reply(500, ''));
-  for (const key of ['key.1', 'key.3', 'key']) t.is(await neighbours.ask({ ...REQUEST, key }), undefined);
+  const { asking } = pair();
+  for (const key of ['key.of a', 'key.of c', 'key']) t.is(await asking.ask({ ...REQUEST, key }), undefined);
+  t.true(asking.newKey().endsWith('.of a'));
 });

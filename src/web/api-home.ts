@@ -1,0 +1,25 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { loadAssets } from './assets.ts';
+import { Pages, wantsPage } from './page.ts';
+
+const ABOUT = {
+  message: 'OK',
+  response: {
+    name: 'Kiln management API',
+    api: '/v1',
+    documentation: '/docs',
+    openapi: '/openapi.json',
+    authorization: 'Basic, with Managers/API/AccessToken',
+  },
+  statusCode: 200,
+};
+
+/** `/` of the management API's port: what this is and where its documentation is, for whoever comes by. */
+export const apiHomeRoutes: FastifyPluginAsync = async (app) => {
+  const pages = new Pages(app, await loadAssets());
+  app.get('/', async (request, reply) => {
+    reply.header('vary', 'accept');
+    if (wantsPage(request)) return pages.send('api.html', request, reply);
+    return reply.type('application/json;charset=UTF-8').send(ABOUT);
+  });
+};

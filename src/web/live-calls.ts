@@ -1,0 +1,25 @@
+import Type from 'typebox';
+import { definePeerCall } from '../origins/peer-call.ts';
+import { StreamsTold } from './streams.ts';
+
+/** Names in one call. */
+export const MAX_NAMES = 500;
+
+/** For those who play by `serves`. */
+const Vhost = {
+  vhost: Type.String(),
+  serves: Type.Array(Type.Union([Type.Literal('llhls'), Type.Literal('webrtc')]), { maxItems: 2 }),
+};
+
+/** What a node has of the live streams of a virtual host. */
+export const LIVE_STREAMS = definePeerCall('live/list', Type.Object(Vhost), StreamsTold);
+
+/** The same, of some names. */
+export const NAMED_STREAMS = definePeerCall(
+  'live/named',
+  Type.Object({
+    ...Vhost,
+    names: Type.Array(Type.Object({ app: Type.String(), stream: Type.String() }), { maxItems: MAX_NAMES }),
+  }),
+  StreamsTold,
+);

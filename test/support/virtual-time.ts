@@ -1,0 +1,158 @@
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers';
+import timersPromises from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
+
+type Callback = (...args: unknown[]) => void;
+
+/** What stands in for a Timeout of Node. */
+class VirtualTimer {
+  readonly #time: VirtualTime;
+  readonly run: () => void;
+  readonly delay: number;
+  readonly repeats: boolean;
+  cleared = false;
+
+  constructor(time: VirtualTime, run: () => void, delay: number, repeats: boolean) {
+    this.#time = time;
+    this.run = run;
+    this.delay = delay;
+    this.repeats = repeats;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  hasRef(): boolean {
+    return true;
+  }
+
+  refresh(): this {
+    this.#time.start(this);
+    return this;
+  }
+
+  close(): this {
+    this.cleared = true;
+    return this;
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Time in whole milliseconds from when it begins to be virtual. */
+class VirtualTime {
+  /** What is due, by its millisecond. */
+  readonly #due = new Map<number, VirtualTimer[]>();
+  readonly #dueOf = new WeakMap<VirtualTimer, number>();
+  #now = 0;
+
+  get now(): number {
+    return this.#now;
+  }
+
+  add(callback: Callback, delay: number | undefined, args: readonly unknown[], repeats: boolean): VirtualTimer {
+    const timer = new VirtualTimer(this, () => callback(...args), Number(delay) || 0, repeats);
+    this.start(timer);
+    return timer;
+  }
+
+  start(timer: VirtualTimer): void {
+    const at = this.#now + Math.max(1, Math.ceil(timer.delay));
+    this.#dueOf.set(timer, at);
+    const others = this.#due.get(at);
+    if (others === undefined) this.#due.set(at, [timer]);
+    else others.push(timer);
+  }
+
+  /** A millisecond passes. */
+  step(): void {
+    this.#now++;
+    const due = this.#due.get(this.#now) ?? [];
+    this.#due.delete(this.#now);
+    for (const timer of due) {
+      if (timer.cleared || this.#dueOf.get(timer) !== this.#now) continue;
+      if (timer.repeats) this.start(timer);
+      timer.run();
+    }
+  }
+}
+
+let users = 0;
+let restore = (): void => {};
+
+/**
+ * Makes time virtual in this thread until the test ends: timers, `node:timers/promises`, Date and performance.now(). It
+ * goes on by itself, one millisecond for each turn of the event loop, so what waits for a time waits for turns only.
+ * Tests that overlap in one file share it; what has to come out the same for a seed needs `test.serial`.
+ * Sockets, files and other processes are as slow as ever: nothing of that kind belongs in such a test.
+ */
+export function virtualTime(t: Pick<ExecutionContext, 'teardown'>): void {
+  if (users++ === 0) restore = begin();
+  t.teardown(() => {
+    if (--users === 0) restore();
+  });
+}
+
+/** Returns its undo. */
+function begin(): () => void {
+  const time = new VirtualTime();
+  const real = {
+    timers: { setTimeout, setInterval, clearTimeout, clearInterval },
+    promises: { setTimeout: timersPromises.setTimeout },
+    now: performance.now,
+    Date,
+  };
+  const [zero, date] = [performance.now(), Date.now()];
+  const today = (): number => date + time.now;
+  const virtual = {
+    setTimeout: (callback: Callback, delay?: number, ...args: unknown[]) => time.add(callback, delay, args, false),
+    setInterval: (callback: Callback, delay?: number, ...args: unknown[]) => time.add(callback, delay, args, true),
+    clearTimeout: (timer?: VirtualTimer) => void timer?.close(),
+    clearInterval: (timer?: VirtualTimer) => void timer?.close(),
+  };
+  const Virtual = class extends Date {
+    constructor(...args: [] | [number]) {
+      super(...(args.length === 0 ? ([today()] as const) : args));
+    }
+
+    static override now(): number {
+      return today();
+    }
+  };
+  Object.assign(globalThis, virtual, { Date: Virtual });
+  Object.assign(timers, virtual);
+  Object.assign(timersPromises, {
+    setTimeout: <T>(delay?: number, value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T | undefined> =>
+      new Promise((resolve, reject) => {
+        const abort = (): void => reject(new DOMException('This operation was aborted', 'AbortError'));
+        if (signal?.aborted === true) return abort();
+        const timer = time.add(() => resolve(value), delay, [], false);
+        signal?.addEventListener('abort', () => (timer.close(), abort()), { once: true });
+      }),
+  });
+  syncBuiltinESMExports();
+  performance.now = () => zero + time.now;
+  let goesOn = true;
+  const step = (): void => {
+    if (!goesOn) return;
+    time.step();
+    setImmediate(step);
+  };
+  setImmediate(step);
+  return () => {
+    goesOn = false;
+    Object.assign(globalThis, real.timers, { Date: real.Date });
+    Object.assign(timers, real.timers);
+    Object.assign(timersPromises, real.promises);
+    syncBuiltinESMExports();
+    performance.now = real.now;
+  };
+}
