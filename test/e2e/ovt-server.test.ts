@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import test from 'ava';
+import type { Guard } from '../../src/access/guard.ts';
 import { isKeyAccessUnit } from '../../src/codecs/h264.ts';
 import type { OutputProfileConfig } from '../../src/config/model.ts';
 import type { Packet } from '../../src/core/packet.ts';
@@ -235,4 +236,17 @@ test('DelayBufferTimeMs: everything is sent later', async (t) => {
   output.write(KEY_FRAME);
   await until('the frame', () => recorder.packets.length === 1);
   t.true(performance.now() - begin >= 299);
+});
+
+test('a player whose time is over is told, and the guard hears of each end once', async (t) => {
+  const ends: string[] = [];
+  const guard: Guard = () => async () => ({ until: Date.now() + 1500, end: (reason) => void ends.push(reason) });
+  const ovt = await start(t, { guards: [guard] });
+  const output = goLive(ovt.registry, 'app', 'talk');
+  const { recorder } = await playOvt(ovt.url('app/talk'));
+  t.deepEqual(ends, ['the stream is described']);
+  await until('it has ended', () => recorder.ended !== undefined);
+  t.is(recorder.ended?.reason, 'the origin ended the stream: its time is over');
+  t.is(output.sessions.size, 0);
+  t.deepEqual(ends, ['the stream is described', 'its time is over']);
 });

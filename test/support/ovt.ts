@@ -1,5 +1,6 @@
 import { BlockList } from 'node:net';
 import { pino } from 'pino';
+import type { Guard } from '../../src/access/guard.ts';
 import type { FindOutput } from '../../src/core/find-output.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { Playlist } from '../../src/core/playlist.ts';
@@ -26,6 +27,7 @@ export interface OvtSetup {
   readonly outputProfile?: VhostShape['outputProfile'];
   readonly networks?: BlockList;
   readonly find?: FindOutput;
+  readonly guards?: readonly Guard[];
 }
 
 /** A registry with `app`, and an OVT server of it on a free port. */
@@ -40,7 +42,11 @@ export async function startOvt(setup: OvtSetup = {}) {
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { access } = await aloneWith(registry, { log, ...(setup.find && { find: setup.find }) });
+  const { access } = await aloneWith(registry, {
+    log,
+    ...(setup.find && { find: setup.find }),
+    ...(setup.guards && { guards: setup.guards }),
+  });
   const server = await OvtServer.listen({
     registry,
     access,

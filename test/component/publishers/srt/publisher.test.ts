@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import type { Guard } from '../../../../src/access/guard.ts';
 import type { ApplicationConfig } from '../../../../src/config/model.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import type { Playlist } from '../../../../src/core/playlist.ts';
@@ -25,14 +26,19 @@ async function start(
   {
     options = [],
     playlists = [],
-  }: { options?: readonly { key: string; value: string }[]; playlists?: readonly Playlist[] } = {},
+    guards,
+  }: {
+    guards?: readonly Guard[];
+    options?: readonly { key: string; value: string }[];
+    playlists?: readonly Playlist[];
+  } = {},
 ) {
   const registry = new Registry();
   addVhost(registry, { publishers: { srt: { maxConnection: 0 } } as Partial<ApplicationConfig['publishers']> });
   const [port = 0] = await freePorts(1);
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const { cluster, access } = await aloneWith(registry, { log });
+  const { cluster, access } = await aloneWith(registry, { log, ...(guards && { guards }) });
   const publisher = await SrtPublisher.listen({
     registry,
     access,
@@ -124,4 +130,14 @@ test.serial('sound comes when the picture that was waited for is gone', async (t
   t.true(sent > 0);
   let got = 0;
   await until('it comes', async () => (got += await call.receive()) === sent);
+});
+
+test.serial('a viewer whose time is over is disconnected, and its guard hears of that once', async (t) => {
+  const ends: string[] = [];
+  const guard: Guard = () => async () => ({ until: Date.now() + 1500, end: (reason) => void ends.push(reason) });
+  const { output, watch } = await start(t, { guards: [guard] });
+  const call = await watch();
+  await until('it is disconnected', async () => !(await call.connected()));
+  t.is(output.sessions.size, 0);
+  t.deepEqual(ends, ['its time is over']);
 });
