@@ -13,22 +13,18 @@ import { StreamNames } from '../../src/origins/stream-names.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
-import { openNode, TIMING } from './cluster.ts';
 import { llhlsRegistry, type LlhlsSetup } from './llhls.ts';
+import type { MemoryCluster } from './memory-cluster/cluster.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
-import type { RedisServer } from './redis.ts';
 import { until } from './until.ts';
-
-/** No test of these is about a store that is away: one whose machine is busy is waited for. */
-const PATIENT = { ...TIMING, ttl: 6000, command: 5000 };
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 
-/** A node of a cluster in this process: streams, LL-HLS behind HTTP that does not listen, real calls to the others. */
-export async function openLlhlsNode(t: ExecutionContext, redis: RedisServer, id: string, setup: LlhlsSetup = {}) {
+/** A node of a cluster in this process: streams, LL-HLS behind HTTP that does not listen. */
+export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, id: string, setup: LlhlsSetup = {}) {
   const { registry, vhost } = llhlsRegistry(setup);
   const application = vhost.application('app');
-  const cluster = await openNode(t, id, { url: redis.url }, { timing: PATIENT });
+  const cluster = await nodes.open(id);
   const forward = cluster.forward.bind(cluster);
   const asked: string[] = [];
   // counted, and made all the same

@@ -78,14 +78,14 @@ export class MemoryLease implements Lease {
 
   async update(meta: Json): Promise<void> {
     this.#check();
-    this.#meta = meta;
+    this.#meta = copied(meta);
     await this.#confirm(await this.#keeper.update(this));
   }
 
   async keep(value: Json): Promise<void> {
     this.#check();
-    this.#kept = value;
-    await this.#confirm(await this.#keeper.keep(this, value));
+    this.#kept = copied(value);
+    await this.#confirm(await this.#keeper.keep(this, this.#kept));
   }
 
   async release(): Promise<void> {
@@ -121,4 +121,9 @@ export class MemoryLease implements Lease {
     this.signal.throwIfAborted();
     if (!done) throw new UnavailableError(`the lease of ${this.key} is yet to be confirmed`);
   }
+}
+
+/** As it comes out of a store: JSON has no undefined, and nobody else has the object. */
+export function copied(value: Json): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
 }

@@ -20,7 +20,8 @@ export class Network {
   loss = 0;
   readonly #random: Random;
   readonly #cuts = new Set<string>();
-  readonly #arrivals = new Map<string, number>();
+  /** What is under way, in the order in which it was sent. */
+  readonly #ways = new Map<string, { latest: number; readonly messages: (() => void)[] }>();
   /** What came to, or was to leave, ends that stand still. */
   readonly #held = new Map<string, (() => void)[]>();
   readonly #onCut = new Set<() => void>();
@@ -70,13 +71,16 @@ export class Network {
     const held = this.#held.get(from);
     if (held !== undefined) return void held.push(() => this.send(from, to, deliver));
     if (!this.reaches(from, to) || this.#random.chance(this.loss)) return;
-    const way = `${from} to ${to}`;
+    const name = `${from} to ${to}`;
+    const way = this.#ways.get(name) ?? { latest: 0, messages: [] };
+    this.#ways.set(name, way);
     const now = performance.now();
-    const at = Math.max(now + 1 + this.#random.below(this.latencyMs), this.#arrivals.get(way) ?? 0);
-    this.#arrivals.set(way, at);
+    way.latest = Math.max(now + 1 + this.#random.below(this.latencyMs), way.latest);
+    way.messages.push(deliver);
     setTimeout(() => {
-      if (this.reaches(from, to)) this.#arrive(to, deliver);
-    }, at - now);
+      const first = way.messages.shift();
+      if (first !== undefined && this.reaches(from, to)) this.#arrive(to, first);
+    }, way.latest - now);
   }
 
   /**

@@ -27,9 +27,9 @@ import {
 import { isBelow } from '../../../cluster/keys.ts';
 import { Watchers } from '../../../cluster/watchers.ts';
 import { MemoryConfig } from './config.ts';
-import { MemoryLease, type LeaseKeeper } from './lease.ts';
+import { copied, MemoryLease, type LeaseKeeper } from './lease.ts';
 import { CutError, SilenceError, STORE, type Network } from './network.ts';
-import type { Held, MemoryStore, NodeEntry, View } from './store.ts';
+import { saysOther, type Held, type MemoryStore, type NodeEntry, type View } from './store.ts';
 
 export interface MemoryTiming {
   /** How long a node's leases outlast its last answered beat. */
@@ -86,8 +86,8 @@ export class MemoryNode implements Cluster {
     this.config = new MemoryConfig(
       {
         pull: () => this.#ask(() => store.config),
-        write: async (changes) => {
-          while (!(await this.#ask(() => store.write(changes)))) await this.#afterBeat();
+        write: async (changes, expected) => {
+          while (!(await this.#ask(() => store.write(changes, expected)))) await this.#afterBeat();
           return await this.#ask(() => store.config);
         },
       },
@@ -114,8 +114,7 @@ export class MemoryNode implements Cluster {
     const now = performance.now();
     return [...this.#view.nodes.values()].map((node) => ({
       ...row(node),
-      state:
-        this.#state === 'connected' && node.until <= now ? 'lost' : node.retires || node.drained ? 'draining' : 'ready',
+      state: node.lost ? 'lost' : node.retires || node.drained ? 'draining' : 'ready',
       uptimeMs: now - node.since,
       silentMs: now - node.seen,
     }));
@@ -139,7 +138,8 @@ export class MemoryNode implements Cluster {
     await this.#ask(() => this.#around.store.drain(id, false));
   }
 
-  async claim(key: string, meta: Json, options: ClaimOptions): Promise<Claim> {
+  async claim(key: string, given: Json, options: ClaimOptions): Promise<Claim> {
+    const meta = copied(given);
     const token = this.#around.newToken();
     for (;;) {
       if (this.#closed) throw new UnavailableError('this node has left');
@@ -298,6 +298,8 @@ export class MemoryNode implements Cluster {
       if (held !== undefined && held.token !== lease.token) this.#lose(lease, held);
     }
     this.#tellDraining();
+    const ids = new Set([...before.nodes.keys(), ...view.nodes.keys()]);
+    if ([...ids].some((id) => saysOther(before.nodes.get(id), view.nodes.get(id)))) this.events.emit('nodes');
     const { state } = this.config;
     const { store } = this.#around;
     if (view.revision > state.revision) void this.config.sync();
@@ -422,7 +424,9 @@ export class MemoryNode implements Cluster {
   /** Others that lived when the store was heard of last. */
   #livePeers(): NodeEntry[] {
     const heard = this.#aliveUntil - this.#around.timing.ttl;
-    return [...this.#view.nodes.values()].filter(({ id, until }) => id !== this.self.id && until > heard);
+    return [...this.#view.nodes.values()].filter(
+      ({ id, until, lost }) => id !== this.self.id && !lost && until > heard,
+    );
   }
 
   async #claims(): Promise<ReadonlyMap<string, Held>> {

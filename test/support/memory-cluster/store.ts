@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   NoNodeError,
   type Change,
   type ClaimOptions,
+  type Expectation,
   type Json,
   type NodeDescription,
   type NodeIdentity,
@@ -45,6 +47,8 @@ export interface NodeEntry extends NodeIdentity, NodeDescription {
   readonly until: number;
   readonly retires: boolean;
   readonly drained: boolean;
+  /** It was not heard of for too long. */
+  readonly lost: boolean;
 }
 
 export interface BeatAnswer {
@@ -157,8 +161,9 @@ export class MemoryStore {
       until: now + this.#timing.ttl,
       retires,
       drained,
+      lost: false,
     });
-    if (before?.incarnation !== self.incarnation || before.retires !== retires) this.#changed();
+    if (saysOther(before, this.#nodes.get(self.id))) this.#changed();
     for (const token of givenUp) this.yielded(token);
     const claims = new Map<string, Held>();
     for (const lease of leases) claims.set(lease.token, this.#renew(self, lease));
@@ -242,9 +247,9 @@ export class MemoryStore {
   }
 
   /** @returns false while only the nodes may bring back what they know. @throws ConflictError */
-  write(changes: readonly Change[]): boolean {
+  write(changes: readonly Change[], expected: readonly Expectation[]): boolean {
     if (performance.now() < this.#opens) return false;
-    this.#config = written(this.#config, changes);
+    this.#config = written(this.#config, changes, expected);
     this.#changed();
     return true;
   }
@@ -272,7 +277,13 @@ export class MemoryStore {
   /** Forgets who was not heard of for too long, and what was kept for too long. */
   expire(): void {
     const now = performance.now();
-    for (const node of this.#nodes.values()) if (node.until <= now) this.#bury(node);
+    for (const node of this.#nodes.values()) {
+      if (node.until > now || node.lost) continue;
+      this.#nodes.set(node.id, { ...node, lost: true });
+      this.#bury(node);
+      this.#changed();
+    }
+
     for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
   }
 
@@ -320,4 +331,13 @@ export class MemoryStore {
     this.#version++;
     this.#onChange();
   }
+}
+
+/** True when a node says something else of itself than before, or is another. */
+export function saysOther(before: NodeEntry | undefined, now: NodeEntry | undefined): boolean {
+  return !isDeepStrictEqual(said(before), said(now));
+}
+
+function said(entry: NodeEntry | undefined) {
+  return entry && { ...entry, since: 0, seen: 0, until: 0 };
 }

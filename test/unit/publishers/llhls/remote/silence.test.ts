@@ -3,7 +3,7 @@ import { UnreachableError } from '#cluster';
 import { KilnError, kilnError } from '../../../../../src/errors.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
 import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { RedisServer } from '../../../../support/redis.ts';
+import { MemoryCluster, REAL_TIME } from '../../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../../support/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
@@ -11,9 +11,9 @@ const TRACKS = [videoTrack(), audioTrack()];
 
 /** A stream of node `a`, and the chunklist of its picture for a player of `b`. */
 async function live(t: ExecutionContext, segmentDuration = 2) {
-  const redis = await RedisServer.start(t);
+  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
   const llhls = { segmentDuration, segmentCount: 6, chunkDuration: 0.5 };
-  const open = (id: string) => openLlhlsNode(t, redis, id, { llhls });
+  const open = (id: string) => openLlhlsNode(t, nodes, id, { llhls });
   const [a, b] = await Promise.all([open('a'), open('b')]);
   const { input, output } = await a.goLive(TRACKS);
   await untilKnown(b, a);

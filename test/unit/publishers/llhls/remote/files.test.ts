@@ -10,7 +10,7 @@ import {
   videoPackets,
   videoTrack,
 } from '../../../../support/packets.ts';
-import { RedisServer } from '../../../../support/redis.ts';
+import { MemoryCluster, REAL_TIME } from '../../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../../support/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
@@ -19,8 +19,8 @@ const TRACKS = [videoTrack(), audioTrack()];
 
 /** A stream of node `a` that `b` and `c` know of, and a function that brings it on to a media time. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}, gop = 60) {
-  const redis = await RedisServer.start(t);
-  const open = (id: string) => openLlhlsNode(t, redis, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
+  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  const open = (id: string) => openLlhlsNode(t, nodes, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);
   for (const node of [b, c]) await untilKnown(node, a);

@@ -3,7 +3,7 @@ import { Flow } from '../../../../../src/core/counters.ts';
 import type { LlhlsSetup } from '../../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown } from '../../../../support/llhls-nodes.ts';
 import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { RedisServer } from '../../../../support/redis.ts';
+import { MemoryCluster, REAL_TIME } from '../../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../../support/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
@@ -11,8 +11,8 @@ const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };
 
 /** A stream of node `a` that can be played from `b` and `c`. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
-  const redis = await RedisServer.start(t);
-  const open = (id: string) => openLlhlsNode(t, redis, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
+  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  const open = (id: string) => openLlhlsNode(t, nodes, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive([videoTrack(), audioTrack()]);
   for (const node of [b, c]) await untilKnown(node, a);

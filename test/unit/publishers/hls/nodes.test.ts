@@ -5,7 +5,7 @@ import { KilnError } from '../../../../src/errors.ts';
 import type { LlhlsSetup } from '../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../support/llhls-nodes.ts';
 import { audioTrack, videoTrack } from '../../../support/packets.ts';
-import { RedisServer } from '../../../support/redis.ts';
+import { MemoryCluster, REAL_TIME } from '../../../support/memory-cluster/cluster.ts';
 import { analyse } from '../../../support/ts-analyser.ts';
 import { until } from '../../../support/until.ts';
 
@@ -14,9 +14,9 @@ const TRACKS = [videoTrack(), audioTrack()];
 
 /** A stream of node `a` that `b` and `c` know of, and a function that brings it on to a media time. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
-  const redis = await RedisServer.start(t);
+  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
   const open = (id: string) =>
-    openLlhlsNode(t, redis, id, { ...setup, hls: { segmentDuration: 2, segmentCount: 4, ...setup.hls } });
+    openLlhlsNode(t, nodes, id, { ...setup, hls: { segmentDuration: 2, segmentCount: 4, ...setup.hls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);
   for (const node of [b, c]) await untilKnown(node, a);

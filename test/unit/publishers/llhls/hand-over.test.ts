@@ -5,7 +5,7 @@ import { KilnError } from '../../../../src/errors.ts';
 import type { LlhlsSetup } from '../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../support/llhls-nodes.ts';
 import { audioTrack, AVC_HIGH, videoTrack } from '../../../support/packets.ts';
-import { RedisServer } from '../../../support/redis.ts';
+import { MemoryCluster, REAL_TIME } from '../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../support/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
@@ -14,8 +14,8 @@ const TRACKS = [videoTrack(), audioTrack()];
 
 /** Three nodes, and a stream of the first that has come to 5.2 seconds: a second, two whole segments and the next. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
-  const redis = await RedisServer.start(t);
-  const open = (id: string) => openLlhlsNode(t, redis, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
+  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  const open = (id: string) => openLlhlsNode(t, nodes, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);
   for (const node of [b, c]) await untilKnown(node, a);
