@@ -1,4 +1,4 @@
-import { ConflictError, type Change, type ConfigEntry } from '#cluster';
+import { ConflictError, type Change, type ConfigEntry, type Expectation } from '#cluster';
 import { isWithin } from '../../../cluster/keys.ts';
 
 /** The configuration at a revision. It is never changed: each write makes the next. */
@@ -12,13 +12,19 @@ export interface ConfigState {
 export const EMPTY_CONFIG: ConfigState = { entries: new Map(), revision: 0, log: [] };
 
 /** @throws ConflictError */
-export function written(state: ConfigState, changes: readonly Change[]): ConfigState {
+export function written(
+  state: ConfigState,
+  changes: readonly Change[],
+  expected: readonly Expectation[] = [],
+): ConfigState {
   const entries = new Map(state.entries);
   const revision = state.revision + 1;
   const keys = new Set<string>();
-  for (const { key, value, seen } of changes) {
+  for (const { key, seen } of [...expected, ...changes]) {
     const present = state.entries.get(key)?.revision ?? 0;
     if (present !== seen) throw new ConflictError(`${key} is at revision ${present}, not ${seen}`);
+  }
+  for (const { key, value } of changes) {
     keys.add(key);
     if (value !== undefined) entries.set(key, { value, revision });
     else for (const other of [...entries.keys()]) if (isWithin(other, key) && entries.delete(other)) keys.add(other);

@@ -1,11 +1,18 @@
-import { UnavailableError, type Change, type ConfigEntry, type ConfigListener, type ConfigStore } from '#cluster';
+import {
+  UnavailableError,
+  type Change,
+  type ConfigEntry,
+  type ConfigListener,
+  type ConfigStore,
+  type Expectation,
+} from '#cluster';
 import { ConfigListeners } from '../../../cluster/listeners.ts';
 import { EMPTY_CONFIG, type ConfigState } from './config-state.ts';
 
 /** How a configuration reaches the store. Both throw UnavailableError where it cannot be reached. */
 export interface ConfigKeeper {
   pull(): Promise<ConfigState>;
-  write(changes: readonly Change[]): Promise<ConfigState>;
+  write(changes: readonly Change[], expected: readonly Expectation[]): Promise<ConfigState>;
 }
 
 /** A node's copy of the configuration of a cluster in memory. */
@@ -32,9 +39,13 @@ export class MemoryConfig implements ConfigStore {
     return this.#state.entries;
   }
 
-  async sync(): Promise<void> {
+  get position(): string {
+    return String(this.#state.revision);
+  }
+
+  async sync(seen?: string): Promise<void> {
     try {
-      this.apply(await this.#keeper.pull());
+      if (seen !== this.position) this.apply(await this.#keeper.pull());
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       this.#stale = true;
@@ -42,8 +53,8 @@ export class MemoryConfig implements ConfigStore {
     await this.#listeners.settled();
   }
 
-  async write(changes: readonly Change[]): Promise<void> {
-    this.apply(await this.#keeper.write(changes));
+  async write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
+    this.apply(await this.#keeper.write(changes, expected));
   }
 
   listen(listener: ConfigListener): () => void {

@@ -86,8 +86,8 @@ export class MemoryNode implements Cluster {
     this.config = new MemoryConfig(
       {
         pull: () => this.#ask(() => store.config),
-        write: async (changes) => {
-          while (!(await this.#ask(() => store.write(changes)))) await this.#afterBeat();
+        write: async (changes, expected) => {
+          while (!(await this.#ask(() => store.write(changes, expected)))) await this.#afterBeat();
           return await this.#ask(() => store.config);
         },
       },

@@ -1,6 +1,7 @@
 import {
   NoNodeError,
   type Change,
+  type Expectation,
   type ClaimOptions,
   type Json,
   type NodeDescription,
@@ -242,9 +243,9 @@ export class MemoryStore {
   }
 
   /** @returns false while only the nodes may bring back what they know. @throws ConflictError */
-  write(changes: readonly Change[]): boolean {
+  write(changes: readonly Change[], expected: readonly Expectation[]): boolean {
     if (performance.now() < this.#opens) return false;
-    this.#config = written(this.#config, changes);
+    this.#config = written(this.#config, changes, expected);
     this.#changed();
     return true;
   }
