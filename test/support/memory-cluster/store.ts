@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   NoNodeError,
   type Change,
+  type Expectation,
   type ClaimOptions,
   type Expectation,
   type Json,
