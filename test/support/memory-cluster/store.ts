@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   NoNodeError,
   type Change,
-  type Expectation,
   type ClaimOptions,
   type Expectation,
   type Json,

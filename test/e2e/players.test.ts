@@ -1,0 +1,141 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { launchBrowser } from '../support/browser.ts';
+import { Program, publishPattern } from '../support/ffmpeg.ts';
+import { Kiln } from '../support/kiln.ts';
+import { ladderXml, BYPASS, video } from '../support/ladder-config.ts';
+import { PlayerPage, type PlayerName } from '../support/player-page.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+
+const rendition = (name: string) =>
+  `<Rendition><Name>${name}</Name><Video>${name}</Video><Audio>sound</Audio></Rendition>`;
+const playlist = (name: string, ...names: string[]) =>
+  `<Playlist><Name>${name}</Name><FileName>${name}</FileName>${names.map(rendition).join('')}</Playlist>`;
+
+const kiln = await Kiln.start({
+  llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
+  application: ladderXml([BYPASS, '<Audio><Name>sound</Name><Bypass>true</Bypass></Audio>', video(90, 150)], {
+    playlists: playlist('one', 'source') + playlist('several', 'source', '90p'),
+  }),
+});
+const browser = await launchBrowser();
+interface Judge {
+  readonly player: PlayerName;
+  /** Where it is not to play as it comes. */
+  readonly config?: object;
+  readonly playlists: readonly string[];
+  /** It does not get over the time without a publisher: it is judged by what comes before. */
+  readonly isFrail?: boolean;
+}
+
+const JUDGES: Readonly<Record<string, Judge>> = {
+  'hls.js': { player: 'hls', playlists: ['one', 'several'] },
+  'hls.js without parts': { player: 'hls', config: { lowLatencyMode: false }, playlists: ['several'] },
+  OvenPlayer: { player: 'ovenplayer', playlists: ['several'] },
+  'video.js': { player: 'videojs', playlists: ['one', 'several'] },
+  'video.js without parts': { player: 'videojs', config: { llhls: false }, playlists: ['several'] },
+  'Shaka Player without parts': {
+    player: 'shaka',
+    config: { lowLatencyMode: false },
+    playlists: ['several'],
+    isFrail: true,
+  },
+};
+
+/** Far beyond what a viewer would bear: this machine may be busy. */
+const MOST_STALL_MS = 20_000;
+
+const all = Object.entries(JUDGES).flatMap(([name, { playlists, ...judge }]) =>
+  playlists.map((file) => ({
+    title: `${name}, ${file === 'one' ? 'one rendition' : 'several renditions'}`,
+    file,
+    ...judge,
+  })),
+);
+const pages = await Promise.all(
+  all.map(async (judge) => ({
+    ...judge,
+    page: await PlayerPage.open(browser, judge.player, kiln.httpUrl('/readyz')),
+  })),
+);
+
+/** Those who have not yet played what came before the publisher left, well or badly. */
+let before = all.length;
+let publisher = publishPattern(kiln.rtmpUrl('live'), { size: '320x180', bitrate: '300k' });
+
+test.after.always(async () => {
+  await publisher.stop();
+  await browser.close();
+  await kiln.stop();
+});
+
+/** The publisher leaves when all have played, and returns. */
+const returned = (async () => {
+  await until('all players have played', () => before === 0, 110_000);
+  await publisher.stop();
+  await until('the stream is gone', async () => (await kiln.stream('live')).status === 404);
+  publisher = publishPattern(kiln.rtmpUrl('live'), { size: '320x180', bitrate: '300k' });
+  await kiln.liveStream('live');
+})();
+returned.catch(() => {});
+
+for (const { title, file, config, page, isFrail = false } of pages) {
+  const course = isFrail ? '' : ', and on when its publisher returns';
+  test(`${title}: plays from the first second of a stream on${course}`, async (t) => {
+    const url = kiln.httpUrl(`/app/live/${file}.m3u8`);
+    try {
+      await until('there is a playlist', async () => (await fetch(url)).status === 200);
+      await page.play(url, config);
+      await t.notThrowsAsync(page.plays(6, MOST_STALL_MS));
+    } finally {
+      before--;
+      if (isFrail) await page.page.close();
+    }
+    if (isFrail) return;
+    await returned;
+    // more than any of them has in its buffer
+    await t.notThrowsAsync(page.plays(12, MOST_STALL_MS));
+  });
+}
+
+const ONE = kiln.httpUrl('/app/live/one.m3u8');
+const isThere = async (): Promise<boolean> => (await fetch(ONE)).status === 200;
+
+test('GStreamer (hlsdemux2): plays from the first second of a stream on', async (t) => {
+  await until('there is a playlist', isThere);
+  const source = ['uridecodebin3', `uri=${ONE}`, 'name=source', 'source.', '!', 'queue', '!', 'videoconvert', '!'];
+  const env = { ...process.env, GST_PLUGIN_FEATURE_RANK: 'hlsdemux2:MAX' };
+  const player = new Program('gst-launch-1.0', ['-q', ...source, 'fakesink', 'sync=true', 'num-buffers=150'], env);
+  t.teardown(() => player.stop());
+  t.is(await player.exited(), 0, player.stderr);
+});
+
+test('VLC: plays from the first second of a stream on', async (t) => {
+  await until('there is a playlist', isThere);
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-vlc-'));
+  await chmod(folder, 0o777);
+  const file = join(folder, 'played.ts');
+  // it refuses to be root
+  const nobody = ['--reuid', '65534', '--regid', '65534', '--clear-groups'];
+  const played = `#std{access=file,mux=ts,dst=${file}}`;
+  const player = new Program('setpriv', [...nobody, 'cvlc', '-I', 'dummy', '--no-dbus', '--sout', played, ONE], {
+    ...process.env,
+    HOME: folder,
+  });
+  t.teardown(async () => {
+    await player.stop();
+    await rm(folder, { recursive: true });
+  });
+  const count = ['-v', 'quiet', '-select_streams', 'v', '-count_packets', '-show_entries', 'stream=nb_read_packets'];
+  await until('five seconds were played', async () => {
+    const { stdout } = await run('ffprobe', [...count, '-of', 'csv=p=0', file]).catch(() => ({ stdout: '' }));
+    return Number.parseInt(stdout, 10) >= 150;
+  });
+  t.true(player.running, player.stderr);
+});
