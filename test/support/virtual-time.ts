@@ -110,7 +110,8 @@ function begin(): () => void {
     now: performance.now,
     Date,
   };
-  const [zero, date] = [performance.now(), Date.now()];
+  // whole numbers: sums of fractions depend on when it began
+  const [zero, date] = [Math.ceil(performance.now()), Date.now()];
   const today = (): number => date + time.now;
   const virtual = {
     setTimeout: (callback: Callback, delay?: number, ...args: unknown[]) => time.add(callback, delay, args, false),
@@ -132,10 +133,17 @@ function begin(): () => void {
   Object.assign(timersPromises, {
     setTimeout: <T>(delay?: number, value?: T, { signal }: { signal?: AbortSignal } = {}): Promise<T | undefined> =>
       new Promise((resolve, reject) => {
-        const abort = (): void => reject(new DOMException('This operation was aborted', 'AbortError'));
-        if (signal?.aborted === true) return abort();
-        const timer = time.add(() => resolve(value), delay, [], false);
-        signal?.addEventListener('abort', () => (timer.close(), abort()), { once: true });
+        const abort = (): void => {
+          timer.close();
+          reject(new DOMException('This operation was aborted', 'AbortError'));
+        };
+        const end = (): void => {
+          signal?.removeEventListener('abort', abort);
+          resolve(value);
+        };
+        const timer = time.add(end, delay, [], false);
+        if (signal?.aborted === true) abort();
+        else signal?.addEventListener('abort', abort, { once: true });
       }),
   });
   syncBuiltinESMExports();

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../../soak/random.ts';
 
 /** The end of a connection that is not a node. */
@@ -85,10 +86,14 @@ export class Network {
 
   /**
    * Runs `answer` at the other end and brings back what it answers.
-   * @throws CutError at once when there is no way; SilenceError, after which it may have run; what `answer` throws
+   * @throws CutError soon when there is no way; SilenceError, after which it may have run; what `answer` throws
    */
   async call<T>(from: string, to: string, answer: () => Promise<T> | T, timeoutMs: number): Promise<T> {
-    if (!this.paused(from) && !this.reaches(from, to)) throw new CutError(`${to} cannot be reached from ${from}`);
+    if (!this.paused(from) && !this.reaches(from, to)) {
+      // as a connection that is refused: who tries again at once does not stop the time
+      await delay(1);
+      throw new CutError(`${to} cannot be reached from ${from}`);
+    }
     return await new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => reject(new SilenceError(`${to} does not answer ${from}`)), timeoutMs);
       const back = (settle: () => void): void =>

@@ -140,8 +140,8 @@ export class MemoryNode implements Cluster {
 
   async claim(key: string, given: Json, options: ClaimOptions): Promise<Claim> {
     const meta = copied(given);
-    const token = this.#around.newToken();
     for (;;) {
+      const token = this.#around.newToken();
       if (this.#closed) throw new UnavailableError('this node has left');
       const promised = this.#promised - performance.now();
       if (promised > 0 && this.#state === 'connected') await delay(promised);
@@ -317,6 +317,7 @@ export class MemoryNode implements Cluster {
 
   async #claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
     const { store, timing } = this.#around;
+    const promised = this.#promised;
     const longest = timing.command + (options.take === true ? timing.ttl : 0);
     try {
       const answer = await this.#ask(async () => {
@@ -331,6 +332,11 @@ export class MemoryNode implements Cluster {
       if (answer === undefined) return undefined;
       const { held, inherited } = answer;
       if (held.token !== token) return { owner: held.owner };
+      if (this.#promised !== promised) {
+        // others rely on it that nothing is claimed here
+        this.#givenUp.push(token);
+        return undefined;
+      }
       return this.#hold({
         key,
         token,
