@@ -308,10 +308,12 @@ export class TaskRunner {
     this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value };
     this.#lease.keep();
     if (this.#checkpoint !== undefined || !isStreamKind(kind) || cluster.nodes().length > 1) return;
+    // all tasks at the same time: each write is one of the whole file
+    const inMs = ALONE_MS - (performance.now() % ALONE_MS);
     this.#checkpoint = setTimeout(() => {
       this.#checkpoint = undefined;
       void this.#saveOrTell();
-    }, ALONE_MS).unref();
+    }, inMs).unref();
   }
 
   /** @throws UnavailableError, StorageError, ConflictError */
