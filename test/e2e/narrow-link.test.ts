@@ -101,7 +101,7 @@ test.serial('where not even the lowest rendition fits the link, sound alone goes
   throttle.link.bitsPerSecond = Infinity;
   await until('a picture again', () => signalling.renditions.at(-1) !== 'sound', PATIENCE_MS);
   await plays(page);
-  t.pass();
+  t.true(signalling.notifications.slice(1).every(({ message }) => message?.auto === true));
 });
 
 test.serial('the player page steps down and up too, by WHEP', async (t) => {

@@ -77,11 +77,12 @@ test('mutated offers are read or refused, never anything else', (t) => {
     const bytes = Buffer.from(offer);
     for (let n = random(6); n >= 0; n--) bytes[random(bytes.length)] = random(256);
     const cut = random(4) === 0 ? bytes.subarray(0, random(bytes.length)) : bytes;
-    try {
-      parseRemoteDescription(cut.toString());
-    } catch (error) {
-      t.true(error instanceof SdpError, String(error));
-    }
+    t.notThrows(() => {
+      try {
+        parseRemoteDescription(cut.toString());
+      } catch (error) {
+        if (!(error instanceof SdpError)) throw error;
+      }
+    });
   }
-  t.pass();
 });

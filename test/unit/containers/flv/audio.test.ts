@@ -149,6 +149,7 @@ for (const [name, bytes] of [
 }
 
 test('every prefix and changed first two bytes of real tags are read or refused', (t) => {
+  const others: string[] = [];
   for (const [, bytes] of [...BOTH_WAYS, ...READ_ONLY, ...TRACKS]) {
     const whole = hex(bytes);
     for (let length = 0; length <= whole.length; length++) {
@@ -158,10 +159,10 @@ test('every prefix and changed first two bytes of real tags are read or refused'
         try {
           read(tag);
         } catch (error) {
-          if (!(error instanceof FlvError)) t.fail(`${tag.toString('hex')}: ${error}`);
+          if (!(error instanceof FlvError)) others.push(`${tag.toString('hex')}: ${error}`);
         }
       }
     }
   }
-  t.pass();
+  t.deepEqual(others, []);
 });

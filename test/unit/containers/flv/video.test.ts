@@ -235,6 +235,7 @@ for (const [name, bytes] of REFUSED) {
 }
 
 test('every prefix and changed first byte of real tags is read or refused', (t) => {
+  const others: string[] = [];
   for (const [, bytes] of [...BOTH_WAYS, ...READ_ONLY, ...TRACKS]) {
     const whole = hex(bytes);
     for (let i = 0; i < Math.min(whole.length, 24); i++) {
@@ -243,10 +244,10 @@ test('every prefix and changed first byte of real tags is read or refused', (t) 
         try {
           read(tag);
         } catch (error) {
-          if (!(error instanceof FlvError)) t.fail(`${tag.toString('hex')}: ${error}`);
+          if (!(error instanceof FlvError)) others.push(`${tag.toString('hex')}: ${error}`);
         }
       }
     }
   }
-  t.pass();
+  t.deepEqual(others, []);
 });

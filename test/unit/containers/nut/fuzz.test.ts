@@ -25,12 +25,14 @@ for (const name of NAMES) {
       const spoilt = Buffer.from(nut);
       for (let changes = 1 + upTo(4); changes > 0; changes--) spoilt[upTo(spoilt.length)] = upTo(256);
       const cut = upTo(spoilt.length);
-      feed(spoilt, 1 + upTo(spoilt.length));
-      // a piece left out, a piece twice
-      feed(Buffer.concat([spoilt.subarray(0, cut), spoilt.subarray(cut + upTo(40))]), 4096);
-      feed(Buffer.concat([spoilt.subarray(0, cut), spoilt.subarray(Math.max(0, cut - upTo(40)))]), 4096);
+      const pieceMissing = Buffer.concat([spoilt.subarray(0, cut), spoilt.subarray(cut + upTo(40))]);
+      const pieceTwice = Buffer.concat([spoilt.subarray(0, cut), spoilt.subarray(Math.max(0, cut - upTo(40)))]);
+      t.notThrows(() => {
+        feed(spoilt, 1 + upTo(spoilt.length));
+        feed(pieceMissing, 4096);
+        feed(pieceTwice, 4096);
+      });
     }
-    t.pass();
   });
 }
 
@@ -43,8 +45,7 @@ test('noise behind the headers is frames or a NutError', (t) => {
     const start = nut.lastIndexOf(Buffer.from('4e4be4adeeca4569', 'hex')) + 20;
     for (let round = 0; round < ROUNDS; round++) {
       const noise = Buffer.from(Array.from({ length: upTo(300) }, () => upTo(256)));
-      feed(Buffer.concat([nut.subarray(0, start), noise]), 1 + upTo(400));
+      t.notThrows(() => feed(Buffer.concat([nut.subarray(0, start), noise]), 1 + upTo(400)));
     }
   }
-  t.pass();
 });

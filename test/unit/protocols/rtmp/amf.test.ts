@@ -110,15 +110,16 @@ test('every prefix and every changed byte of a real body is read or refused', (t
     for (let i = 0; i < whole.length; i++) {
       const variants = [0xff, 0, 0x11].map((value) => changed(whole, i, value));
       for (const bytes of [whole.subarray(0, i), ...variants]) {
-        try {
-          for (const value of decodeAmf0(bytes)) isAmfObject(value);
-        } catch (error) {
-          t.true(error instanceof RtmpError, String(error));
-        }
+        t.notThrows(() => {
+          try {
+            for (const value of decodeAmf0(bytes)) isAmfObject(value);
+          } catch (error) {
+            if (!(error instanceof RtmpError)) throw error;
+          }
+        }, bytes.toString('hex'));
       }
     }
   }
-  t.pass();
 });
 
 function changed(bytes: Buffer, at: number, value: number): Buffer {

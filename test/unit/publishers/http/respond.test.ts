@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { mock } from 'node:test';
 import test from 'ava';
 import Fastify from 'fastify';
@@ -23,11 +23,12 @@ test('a client that does not read what it asked for is cut off: it would keep wh
   const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1').pause();
   t.teardown(() => socket.destroy());
   socket.on('error', () => undefined);
-  const [server] = (await once(app.server, 'connection')) as [NodeJS.EventEmitter];
+  const [server] = (await once(app.server, 'connection')) as [Socket];
   const cut = once(server, 'close');
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await answering;
+  t.false(server.destroyed);
   mock.timers.tick(TWO_MINUTES);
   await cut;
-  t.pass();
+  t.true(server.destroyed);
 });
