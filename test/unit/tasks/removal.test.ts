@@ -52,9 +52,9 @@ test('an application is deleted while the progress of its tasks is written down 
   const name = { kind: 'fake', vhost: 'v', app: 'one', id: 'a' };
   await definitions.create(name, { ...definition, uid: 'u' });
   let step = 0;
-  let isDone = false;
+  const done = new AbortController();
   const saving = (async () => {
-    while (!isDone) {
+    while (!done.signal.aborted) {
       step += 1;
       await definitions.save(name, { uid: 'u', fence: 1, step, value: step });
     }
@@ -63,7 +63,7 @@ test('an application is deleted while the progress of its tasks is written down 
   try {
     await config.deleteApplication('v', 'one');
   } finally {
-    isDone = true;
+    done.abort();
     await saving;
   }
   t.deepEqual([...definitions.names()], []);
