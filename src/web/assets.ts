@@ -38,7 +38,8 @@ class Asset {
 
   /** Answers 304 to a client that has these very bytes of a 200, else the bytes. */
   async send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
-    reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', 'accept-encoding');
+    const vary = [reply.getHeader('vary') ?? [], 'accept-encoding'].flat().join(', ');
+    reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', vary);
     if (reply.statusCode === 200 && matchesEtag(request.headers['if-none-match'], this.etag))
       return reply.code(304).send();
     reply.type(this.type);
