@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { Owner } from '#cluster';
 import { coalesced } from '../../../cluster/coalesce.ts';
@@ -83,7 +82,7 @@ test('a listener that fails is told of, and keeps nobody from hearing', async (t
   const listeners = new ConfigListeners((error) => faults.push(error.message));
   const heard: string[] = [];
   listeners.add(async () => {
-    await delay(5);
+    await turn();
     throw new Error('mine');
   });
   listeners.add((keys) => void heard.push(...keys));

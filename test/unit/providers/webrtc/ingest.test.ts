@@ -12,6 +12,7 @@ import { RtpSender } from '../../../../src/protocols/rtp/sender.ts';
 import type { IngestPlan } from '../../../../src/providers/webrtc/accepted.ts';
 import { Ingest } from '../../../../src/providers/webrtc/ingest.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 import { vector } from '../../codecs/vectors.ts';
 import { videoOf } from '../../protocols/rtp/receive/support.ts';
 
@@ -123,7 +124,8 @@ test('parameter sets in a frame of their own cost no picture', (t) => {
   t.true(packets.every(({ data }) => [...nalUnits(data)].length > 0));
 });
 
-test('a quality that nothing comes of is not asked for', async (t) => {
+test.serial('a quality that nothing comes of is not asked for', async (t) => {
+  virtualTime(t);
   const video = plan('video', 'H264', ['high', 'low']);
   const { input, asked, sender } = setUp(t, [video]);
   const send = sender(video, 1);

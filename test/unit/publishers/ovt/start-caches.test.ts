@@ -5,6 +5,7 @@ import { StartCaches } from '../../../../src/publishers/ovt/start-caches.ts';
 import { addVhost, goLive } from '../../../support/live.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 
 const VIDEO = videoTrack();
 
@@ -72,6 +73,7 @@ test('of a stream that continues one that was relayed it is kept from the start'
 });
 
 test('it ends a while after the last relay', async (t) => {
+  virtualTime(t);
   const { caches, output } = open(t);
   const [one, other] = [output('one'), output('other')];
   const leave = [caches.hold(one), caches.hold(one), caches.hold(other)];
@@ -80,7 +82,7 @@ test('it ends a while after the last relay', async (t) => {
   caches.hold(other);
   leave[1]?.();
   t.not(caches.of(one), undefined);
-  await until('it has ended', () => caches.of(one) === undefined, 30_000);
+  await until('it has ended', () => caches.of(one) === undefined);
   t.not(caches.of(other), undefined);
   t.deepEqual(
     [one, other].map(({ name, input }) => input.continuity.kept.get(`relayed/${name}`)),
@@ -89,6 +91,7 @@ test('it ends a while after the last relay', async (t) => {
 });
 
 test('a node keeps so much and no more: first goes what nobody relays', async (t) => {
+  virtualTime(t);
   const { caches, output } = open(t);
   const outputs = Array.from({ length: 45 }, (_, index) => output(`s${index}`));
   const data = Buffer.alloc(6 * 1024 * 1024);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import { pino } from 'pino';
@@ -14,6 +15,7 @@ import { aloneWith } from '../../../support/alone.ts';
 import { createVhost } from '../../../support/api.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 
 interface Setup {
   /** As in the management API. */
@@ -113,13 +115,15 @@ test('the newest picture of each codec, under its type, for nobody to keep', asy
   }
 });
 
-test('DelayBufferTimeMs: a picture is shown later', async (t) => {
-  const { goLive, get } = await open(t, { thumbnail: { delayBufferTimeMs: 200 } });
+test.serial('DelayBufferTimeMs: a picture is shown later', async (t) => {
+  virtualTime(t);
+  const { goLive, get } = await open(t, { thumbnail: { delayBufferTimeMs: 10_000 } });
   const track = imageTrack(0, 'PNG');
-  const begin = performance.now();
   goLive([track]).write(picture(track, 'late'));
-  await until('the picture', async () => (await get('/app/stream/thumb.png')).body === 'late');
-  t.true(performance.now() - begin >= 199);
+  await delay(9000);
+  t.is((await get('/app/stream/thumb.png')).statusCode, 404);
+  await delay(1000);
+  t.is((await get('/app/stream/thumb.png')).body, 'late');
 });
 
 test('who asks for a picture wakes an encoder that rests, for the next one to be new', async (t) => {
