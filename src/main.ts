@@ -69,7 +69,6 @@ for (const note of notes) log.debug(note);
 
 const folder = dirname(options.config);
 const storageFile = resolve(folder, config.managers?.api.storage.path ?? '', 'config.json');
-const planned = options.demo ? await planDemo() : undefined;
 let phase: 'starting' | 'running' | 'draining' | 'stopping' = 'starting';
 let lastSignal = -Infinity;
 /** Ends the wait for streams to leave. */
@@ -79,6 +78,7 @@ let server: Server | undefined;
 let demo: Demo | undefined;
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
+const planned = options.demo ? await planDemo() : undefined;
 log.debug({ version: version.version, config: options.config }, 'starting');
 server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: unknown) => {
   const failure = startFailure(error, config);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,6 +73,28 @@ test('a signal while it starts ends it at once', async (t) => {
   await until('it has ended', () => ended);
   t.is(child.exitCode, 0);
   t.notRegex(log, WARNING_OR_WORSE);
+});
+
+test('a signal while it looks for an ffmpeg to run the demo with ends it in order', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
+  const slow = join(folder, 'ffmpeg');
+  const begun = join(folder, 'begun');
+  await writeFile(slow, `#!/bin/sh\necho > ${begun}\nexec sleep 5\n`, { mode: 0o755 });
+  const child = spawn(join(ROOT, 'deploy/start'), ['--config', file, '--demo'], {
+    stdio: 'ignore',
+    env: { ...process.env, KILN_FFMPEG: slow },
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let ended = false;
+  child.once('close', () => (ended = true));
+  await until('it asks the program', () => existsSync(begun));
+  child.kill('SIGTERM');
+  await until('it has ended', () => ended);
+  t.is(child.exitCode, 0);
 });
 
 for (const { what, command } of [

@@ -59,9 +59,10 @@ export interface PlayedStream {
    * @param file its name, without extension
    * @param query what the player asks with, without `?`
    * @param plays false for who asks for no more than the headers, and is not counted
+   * @param base of the children, where the player asked under other names than those of the stream
    * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists
    */
-  master(file: string, query: string, plays: boolean): Master | undefined | Promise<Master | undefined>;
+  master(file: string, query: string, plays: boolean, base?: string): Master | undefined | Promise<Master | undefined>;
   /**
    * The player that a token was given to; undefined when it is not counted.
    * @throws playlistSessionRefused, tooManyConnections

@@ -22,13 +22,16 @@ export class MasterTemplate {
   /**
    * @param token the player's path element; undefined for children without one
    * @param query what the player asked with, without `?`, handed on to the children
+   * @param base in front of that in place of its own prefix, where the player asked under other names
    */
-  fill(token: string | undefined, query: string): string {
-    const path = token === undefined ? '' : `${token}/`;
+  fill(token: string | undefined, query: string, base?: string): string {
+    const path = `${base ?? ''}${token === undefined ? '' : `${token}/`}`;
     return this.text
-      .replaceAll(TOKEN, () => path)
+      .replaceAll(base === undefined ? TOKEN : PREFIXED, () => path)
       .replaceAll(MARK, (_, mark: string) => (query === '' ? '' : mark + query));
   }
 }
 
+/** From where a URI begins. */
+const PREFIXED = new RegExp(`[^"\\n]*${TOKEN}`, 'g');
 const MARK = new RegExp(`${QUERY}([?&])`, 'g');

@@ -121,12 +121,12 @@ export class OwnStream implements PlayedStream {
     this.package.queue.close();
   }
 
-  master(file: string, query: string, plays: boolean): Master | undefined {
+  master(file: string, query: string, plays: boolean, base?: string): Master | undefined {
     const template = this.template(file);
     if (template === undefined) return undefined;
     const token = this.config.originMode ? undefined : this.issue(sessionId(new URLSearchParams(query)));
     const viewer = token === undefined || !plays ? undefined : this.begin(token);
-    return { text: new Text(template.fill(token, handedOn(query))), viewer };
+    return { text: new Text(template.fill(token, handedOn(query), base)), viewer };
   }
 
   /**

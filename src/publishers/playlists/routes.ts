@@ -14,6 +14,7 @@ import { parseDirectives } from './directives.ts';
 import type { HlsForm } from './form.ts';
 import { holdOn } from './hold.ts';
 import { KIND, kindConstraint } from './kind-constraint.ts';
+import { childPrefix } from './names.ts';
 import { sendMedia, sendNothing, sendText } from './send.ts';
 
 type Found = PlayedStream | undefined;
@@ -135,7 +136,11 @@ async function serveMaster(
   const { found } = await access.admitViewer(viewer, async (application, streamName, playlist = name) => {
     crossDomains.apply(application, request, reply);
     const stream = await find(application, streamName, query);
-    return stream && { stream, master: await stream.master(playlist, queryOf(request), request.method !== 'HEAD') };
+    // whom a guard sent to another stream asks for its children there
+    const isAsked = application.name === app && streamName === asked;
+    const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
+    const plays = request.method !== 'HEAD';
+    return stream && { stream, master: await stream.master(playlist, queryOf(request), plays, base) };
   });
   const { stream, master } = found;
   if (master === undefined) return sendNothing(reply);

@@ -107,7 +107,7 @@ export class RemoteStream implements PlayedStream {
     this.close();
   }
 
-  async master(file: string, query: string, plays: boolean): Promise<Master | undefined> {
+  async master(file: string, query: string, plays: boolean, base?: string): Promise<Master | undefined> {
     this.#use();
     const { originMode } = this.config;
     const id = sessionId(new URLSearchParams(query));
@@ -117,7 +117,7 @@ export class RemoteStream implements PlayedStream {
     const token = originMode ? undefined : (state.token ?? this.#options.tokens.issue(id));
     // whoever names its session the owner has counted
     const viewer = token === undefined || named || !plays ? undefined : await this.#players.admit(token);
-    return { text: new Text(new MasterTemplate(state.template).fill(token, handedOn(query))), viewer };
+    return { text: new Text(new MasterTemplate(state.template).fill(token, handedOn(query), base)), viewer };
   }
 
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {

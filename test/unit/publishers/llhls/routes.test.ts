@@ -904,3 +904,27 @@ test('an initialization is there as long as a segment needs it, and not before',
   t.is((await get(next)).statusCode, 200);
   t.is((await get(sibling(video, init))).statusCode, 200);
 });
+
+test('the children of a stream that a guard chose in place of another are asked for under its own name', async (t) => {
+  const guard = () => async () => ({ target: { stream: 'stream' } });
+  for (const hlsChunklistPathDepth of [0, 1, 3]) {
+    const options = { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, enableTsPackaging: false };
+    const playlist: Playlist = {
+      name: 'all',
+      fileName: 'all',
+      renditions: [{ name: 'all', videoVariantName: VIDEO.name, audioVariantName: AUDIO.name }],
+      options: { ...options, hlsChunklistPathDepth },
+    };
+    const { advance, get } = await live(t, { access: { guards: [guard] }, playlists: [playlist] });
+    advance(3);
+    const url = '/app/another/all.m3u8?session=me';
+    const master = await get(url);
+    t.is(master.statusCode, 200);
+    const children = uris(master.body, /^([^#\n]+)$/gm);
+    t.true(children.length > 0);
+    for (const child of children) {
+      const { pathname, search } = new URL(child, `http://live.example${url}`);
+      t.is((await get(pathname + search)).statusCode, 200, child);
+    }
+  }
+});
