@@ -47,6 +47,7 @@ const table = {
   streamExists: [409, () => 'Stream already exists'],
   streamAlreadyThere: [409, () => 'Stream is already exist'],
   streamNameUnconfirmed: [503, () => 'The cluster cannot confirm now that the stream name is free'],
+  streamEnded: [403, () => 'The stream was ended before it began'],
   providerDisabled: [403, (module: string, internalName: string) => `${module} is not enabled: [${internalName}]`],
   streamNameInvalid: [400, (name: string) => `Invalid stream name: [${name}]`],
   tooManyConnections: [503, (limit: number) => `Too many connections: at most ${limit} are allowed`],

@@ -7,6 +7,7 @@ import type { Logger } from './log.ts';
 import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
 import { SessionNames } from './origins/session-names.ts';
+import { StreamChanges } from './origins/stream-changes.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
@@ -26,10 +27,11 @@ export type Neighbours = ReturnType<typeof openNeighbours>;
 export function openNeighbours({ config, registry, cluster, log }: NeighboursOptions) {
   const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
+  const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  const relays = new Relays({ cluster, directory, log });
+  const relays = new Relays({ cluster, directory, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
   const { pulls, maps, demand } = openPulling({
     config,
@@ -37,6 +39,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     cluster,
     names,
     directory,
+    changes,
     calls,
     others,
     tasks,
@@ -62,6 +65,6 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     pulls,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, sessionNames, directory, relays, maps, calls, access],
+    parts: [names, sessionNames, directory, changes, relays, maps, calls, access],
   };
 }

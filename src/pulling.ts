@@ -8,6 +8,7 @@ import { blockList } from './networks.ts';
 import { OriginMaps } from './origins/origin-maps.ts';
 import type { OtherNodes } from './origins/other-nodes.ts';
 import type { PeerCalls } from './origins/peer-calls.ts';
+import type { StreamChanges } from './origins/stream-changes.ts';
 import type { StreamDirectory } from './origins/stream-directory.ts';
 import type { StreamNames } from './origins/stream-names.ts';
 import { Demand } from './providers/pull/demand.ts';
@@ -26,6 +27,7 @@ export interface PullingOptions {
   readonly cluster: Cluster;
   readonly names: StreamNames;
   readonly directory: StreamDirectory;
+  readonly changes: StreamChanges;
   readonly calls: PeerCalls;
   readonly others: OtherNodes;
   readonly tasks: Tasks;
@@ -39,6 +41,7 @@ export function openPulling({
   cluster,
   names,
   directory,
+  changes,
   calls,
   others,
   tasks,
@@ -58,7 +61,7 @@ export function openPulling({
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
   const ovtPort = config.bind.publishers.ovt?.port;
   const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });
-  const demand = new Demand({ registry, directory, pulls, maps, log });
+  const demand = new Demand({ registry, directory, changes, pulls, maps, log });
   return { pulls, maps, demand };
 }
 

@@ -3,6 +3,7 @@ import type { Application, PublishOptions } from '../core/application.ts';
 import type { Source } from '../core/source.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
+import { kilnError } from '../errors.ts';
 import type { Grant } from './grant.ts';
 import type { IncomingProtocol } from './request.ts';
 
@@ -50,8 +51,8 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
 
   /**
    * Takes the name of the stream, which other nodes may be asked for. The stream is closed when the publisher's time is over.
-   * @throws streamExists, streamNameUnconfirmed, tooManyConnections, tooManyApplications, nodeDraining, applicationNotFound;
-   * then the publisher is refused
+   * @throws streamExists, streamNameUnconfirmed, tooManyConnections, tooManyApplications, nodeDraining, applicationNotFound,
+   * streamEnded when it was closed meanwhile; then the publisher is refused
    */
   async publish(source: Source, { isPassthrough = false } = {}): Promise<InputStream> {
     const { names } = this.#options;
@@ -59,8 +60,9 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
       const options = { ...publishOptions(this.config), silence: 'continue', isPassthrough } as const;
       const input = await names.publish(this.vhost.demandApplication(this.app), this.stream, source, options);
       input.once('close', (reason) => this.end(reason));
-      if (input.closed) this.end('the stream has ended');
       this.#grant.limit((reason) => input.close(reason));
+      // who publishes would not hear of it any more
+      if (input.closed) throw kilnError('streamEnded');
       return input;
     } catch (error) {
       this.refuse(error);

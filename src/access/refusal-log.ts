@@ -15,6 +15,8 @@ const WINDOW_MS = 60_000;
 /** Lines within that time, of one address and of all; of no more addresses anything is remembered. */
 const MAX_LINES_OF_ONE = 5;
 const MAX_LINES = 200;
+/** Characters of a reason that are logged: it may name what the client asked for. */
+const MAX_REASON = 500;
 
 interface Entry {
   /** What was logged. */
@@ -37,7 +39,7 @@ export class RefusalLog {
 
   add(refused: Refused, reason: string): void {
     const { direction, protocol, address, port, asked } = refused;
-    const line = `${PROTOCOL_NAMES[protocol]} ${direction === 'incoming' ? 'publisher' : 'viewer'} refused: ${reason}`;
+    const line = `${PROTOCOL_NAMES[protocol]} ${direction === 'incoming' ? 'publisher' : 'viewer'} refused: ${reason.slice(0, MAX_REASON)}`;
     const entry = this.#entries.get(address) ?? { lines: new Set<string>(), more: 0 };
     const isKnown = entry.lines.has(`${line} ${asked}`) || entry.lines.size >= MAX_LINES_OF_ONE;
     this.#timer ??= setTimeout(() => this.#turn(), WINDOW_MS).unref();

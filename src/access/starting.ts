@@ -58,8 +58,8 @@ export class Starting {
    * @throws tooManyWaiting, clientGone
    */
   wait(application: Application, name: string, { signal, client }: PlayRequest): Promise<boolean> | boolean {
-    if (this.#isThere(application, name)) return true;
-    if (!this.#isStarting(application, name)) return false;
+    const answer = this.#answer(application, name);
+    if (answer !== undefined) return answer;
     const address = client.realAddress;
     const ofOne = this.#waitingOf.get(address) ?? 0;
     if (this.#waiters.size >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw kilnError('tooManyWaiting');
@@ -96,11 +96,20 @@ export class Starting {
   }
 
   #look(changed: Application): void {
+    // thousands may wait for one stream, and each answer takes a look at all inputs of the application
+    const answers = new Map<string, boolean | undefined>();
     for (const { application, name, settle } of [...this.#waiters]) {
       if (application !== changed) continue;
-      const isThere = this.#isThere(application, name);
-      if (isThere || !this.#isStarting(application, name)) settle(isThere);
+      if (!answers.has(name)) answers.set(name, this.#answer(application, name));
+      const isThere = answers.get(name);
+      if (isThere !== undefined) settle(isThere);
     }
+  }
+
+  /** Whether an output stream is there; undefined while it is starting. */
+  #answer(application: Application, name: string): boolean | undefined {
+    if (this.#isThere(application, name)) return true;
+    return this.#isStarting(application, name) ? undefined : false;
   }
 
   #isThere(application: Application, name: string): boolean {

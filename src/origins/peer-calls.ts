@@ -34,7 +34,6 @@ export class PeerCalls {
   /** By path. */
   readonly #calls = new Map<string, PeerHandler>();
   /** By the beginning of the path. */
-  readonly #files = new Map<string, PeerHandler>();
   readonly #streams = new Map<string, PeerStreamHandler>();
   readonly #faults: FaultLog;
 
@@ -64,14 +63,9 @@ export class PeerCalls {
   }
 
   /**
-   * Answers requests for files, which are no calls of `PeerCall`'s form.
-   * @param prefix such as `/llhls/`, which the handler finds in the path, too
+   * Takes streams of bytes, which are no calls of `PeerCall`'s form.
+   * @param prefix such as `/relay/`, which the handler finds in the path, too
    */
-  add(prefix: string, handler: PeerHandler): void {
-    this.#files.set(prefix, handler);
-  }
-
-  /** The same for streams of bytes. */
   addStreams(prefix: string, handler: PeerStreamHandler): void {
     this.#streams.set(prefix, handler);
   }
@@ -131,23 +125,23 @@ export class PeerCalls {
   async #take(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
     const { path } = request;
     const call = this.#calls.get(path);
-    const found = call === undefined ? find(this.#files, path) : { prefix: path, handler: call };
-    if (found === undefined) return unknownCall();
+    if (call === undefined) return unknownCall();
     try {
-      return await found.handler(request, from);
+      return await call(request, from);
     } catch (error) {
-      this.#logFault('call', found.prefix, error as Error);
+      this.#logFault('call', path, error as Error);
       throw error;
     }
   }
 
   #takeStream(stream: Duplex, path: string, from: NodeIdentity): void {
-    const found = find(this.#streams, path);
+    const found = [...this.#streams].find(([prefix]) => path.startsWith(prefix));
     if (found === undefined) return void stream.destroy();
+    const [prefix, handler] = found;
     try {
-      found.handler(stream, path, from);
+      handler(stream, path, from);
     } catch (error) {
-      this.#logFault('stream', found.prefix, error as Error);
+      this.#logFault('stream', prefix, error as Error);
       stream.destroy();
     }
   }
@@ -157,12 +151,4 @@ export class PeerCalls {
     const origin = (error.stack ?? error.message).split('\n', 2).join('');
     this.#faults.count(`a ${what} ${prefix} of another node failed: ${origin}`);
   }
-}
-
-function find<T>(
-  handlers: ReadonlyMap<string, T>,
-  path: string,
-): { readonly prefix: string; readonly handler: T } | undefined {
-  for (const [prefix, handler] of handlers) if (path.startsWith(prefix)) return { prefix, handler };
-  return undefined;
 }

@@ -128,9 +128,9 @@ export class ClusterTasks {
     const owners = found.flatMap(({ owner }) => owner ?? []);
     const reports = await this.#reports(kind, application, owners);
     const rows = found.map(({ name, definition, owner }): TaskRow => {
-      const told = owner === undefined ? new Map<string, Json>() : reports.get(owner.incarnation);
-      const report = told?.get(name.id);
-      const state = told === undefined ? 'unknown' : report === undefined ? 'waiting' : 'running';
+      const known = owner === undefined ? new Map<string, Json>() : reports.get(owner.incarnation);
+      const report = known?.get(name.id);
+      const state = known === undefined ? 'unknown' : report === undefined ? 'waiting' : 'running';
       return { name, definition, state, report: report ?? undefined };
     });
     return rows.sort((a, b) => (a.name.id < b.name.id ? -1 : 1));

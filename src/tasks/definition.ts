@@ -55,6 +55,11 @@ export function definitionKey({ kind, vhost, app, id }: TaskName): string {
   return `${DEFINITIONS}/${joinKey(kind, vhost, app, id)}`;
 }
 
+/** Key below which the definitions of a kind in a virtual host, or in one application of it, are. */
+export function definitionsKey(kind: string, vhost: string, app?: string): string {
+  return `${DEFINITIONS}/${joinKey(kind, vhost, ...(app === undefined ? [] : [app]))}`;
+}
+
 /** The task whose claim or definition a key is of; undefined for other keys. */
 export function taskOfKey(key: string): TaskName | undefined {
   const [root, kind, vhost, app, id] = splitKey(key);

@@ -1,6 +1,13 @@
 import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
 import type { Application } from '../core/application.ts';
-import { definitionKey, readDefinition, taskOfKey, type TaskDefinition, type TaskName } from './definition.ts';
+import {
+  definitionKey,
+  definitionsKey,
+  readDefinition,
+  taskOfKey,
+  type TaskDefinition,
+  type TaskName,
+} from './definition.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { Progress } from './progress.ts';
 
@@ -98,13 +105,18 @@ export class TaskDefinitions {
   }
 }
 
-/** What deletes the definitions of tasks with a virtual host, or with one application of it. */
+/**
+ * What deletes the definitions of all tasks of a virtual host, or of one application of it. Tasks that run write their
+ * progress into them meanwhile: that is no conflict.
+ */
 export function removals(config: Cluster['config'], vhost: string, app?: string): Change[] {
-  return [...config.entries()].flatMap(([key, { revision }]) => {
+  const folders = new Set<string>();
+  for (const key of config.entries().keys()) {
     const name = key.startsWith('%23') ? taskOfKey(key) : undefined;
-    const isIn = name?.vhost === vhost && (app === undefined || name.app === app);
-    return isIn ? [{ key, seen: revision }] : [];
-  });
+    if (name?.vhost !== vhost || (app !== undefined && name.app !== app)) continue;
+    folders.add(definitionsKey(name.kind, vhost, app));
+  }
+  return Array.from(folders, (key) => ({ key, seen: 0 }));
 }
 
 function hasTemplate({ value }: ConfigEntry): boolean {

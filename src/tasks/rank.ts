@@ -13,7 +13,7 @@ function isAble({ state, full }: NodeRow): boolean {
  * The other nodes that a task can be handed over to: they certainly have its application, which is stored, or of the same
  * Server.xml as here.
  */
-export function heirs(
+export function successors(
   { self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] },
   { stored }: TaskDefinition,
 ): NodeRow[] {

@@ -170,7 +170,7 @@ export class TaskRunner {
       const { log, name } = this.#options;
       log.warn({ event: 'task.failed', ...name, ...reasonOf(error) }, 'the task failed and will be tried again');
       if (performance.now() - since > LASTING_MS) this.#backOff.reset();
-      await this.#pause(this.#backOff.next());
+      await this.#pauseHere(this.#backOff.next());
     }
   }
 
@@ -308,10 +308,12 @@ export class TaskRunner {
     this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value };
     this.#lease.keep();
     if (this.#checkpoint !== undefined || !isStreamKind(kind) || cluster.nodes().length > 1) return;
+    // all tasks at the same time: each write is one of the whole file
+    const inMs = ALONE_MS - (performance.now() % ALONE_MS);
     this.#checkpoint = setTimeout(() => {
       this.#checkpoint = undefined;
       void this.#saveOrTell();
-    }, ALONE_MS).unref();
+    }, inMs).unref();
   }
 
   /** @throws UnavailableError, StorageError, ConflictError */
@@ -334,15 +336,33 @@ export class TaskRunner {
     await pause(forMs, this.#rest.signal);
   }
 
+  /** The same for as long as its stream is here: another node may have that next, and is to find the task free. */
+  async #pauseHere(forMs: number): Promise<void> {
+    const output = this.#live?.output;
+    if (output === undefined) {
+      if (this.#isOver || !isStreamKind(this.#options.kind)) await this.#pause(forMs);
+      return;
+    }
+    const onGone = (): void => this.#rest.abort();
+    output.once('close', onGone);
+    await this.#pause(forMs);
+    output.off('close', onGone);
+  }
+
   get #uid(): string {
     return this.#definition.uid ?? '';
   }
 
   /** Whether its stream is on this node. */
   get #isHere(): boolean {
+    return this.#live !== undefined;
+  }
+
+  /** Its stream, when that is on this node. */
+  get #live(): ReturnType<typeof liveOutput> {
     const { kind, registry, name } = this.#options;
     const stream = isStreamKind(kind) ? kind.follows(this.#definition.spec) : undefined;
-    return stream !== undefined && liveOutput(registry, name, stream) !== undefined;
+    return stream === undefined ? undefined : liveOutput(registry, name, stream);
   }
 
   #application(): Application | undefined {

@@ -8,7 +8,7 @@ import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
 import type { Progress } from './progress.ts';
-import { heirs, ranked } from './rank.ts';
+import { successors, ranked } from './rank.ts';
 import { TaskRunner } from './runner.ts';
 import type { Turns } from './turns.ts';
 
@@ -51,7 +51,7 @@ export class TaskSlot {
   /** After a claim that this node could not make use of, others have a try. */
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   /** Fence of an owner that went, perhaps without writing down the task's progress. */
-  #goneFence: number | undefined;
+  #lastFence: number | undefined;
   /** Progress that this node could not write down when it gave the task up. */
   #unsaved: Progress | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -81,8 +81,8 @@ export class TaskSlot {
   setOwner(owner: Owner | undefined): void {
     const before = this.#owner;
     this.#owner = owner;
-    if (owner !== undefined) this.#succeeded(owner);
-    else if (before !== undefined) this.#goneFence = before.fence;
+    if (owner !== undefined) this.#onOwner(owner);
+    else if (before !== undefined) this.#lastFence = before.fence;
     this.consider();
   }
 
@@ -92,8 +92,8 @@ export class TaskSlot {
     const { definitions, kind } = this.#options;
     const definition = definitions.get(this.name);
     if (this.#runner !== undefined) this.#review(this.#runner, definition);
-    else if (definition !== undefined && this.#owner === undefined) this.#aspire(definition);
-    else this.#rest(definition);
+    else if (definition !== undefined && this.#owner === undefined) this.#claimWhenDue(definition);
+    else this.#cancelClaim(definition);
     const isIdle = this.#vacantSince === undefined && this.#runner === undefined;
     const stream = definition !== undefined && isStreamKind(kind) ? kind.follows(definition.spec) : undefined;
     this.#options.onLook(this, !isIdle, stream);
@@ -121,8 +121,8 @@ export class TaskSlot {
   }
 
   /** What was before the owner does not count any more, but for what this node itself goes on with. */
-  #succeeded({ incarnation, fence }: Owner): void {
-    this.#goneFence = undefined;
+  #onOwner({ incarnation, fence }: Owner): void {
+    this.#lastFence = undefined;
     if (incarnation === this.#options.cluster.self.incarnation) return;
     if (this.#unsaved !== undefined && this.#unsaved.fence < fence) this.#unsaved = undefined;
   }
@@ -141,14 +141,14 @@ export class TaskSlot {
     if (definition === undefined) return;
     const { cluster, kind } = this.#options;
     if (isStreamKind(kind)) runner.look();
-    else if (cluster.draining && heirs({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0)
+    else if (cluster.draining && successors({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0)
       void runner.stop(new TaskEnd('handedOver', 'the node is drained'));
   }
 
   /** Nobody has it: this node claims it when its turn has come. */
-  #aspire(definition: TaskDefinition): void {
+  #claimWhenDue(definition: TaskDefinition): void {
     clearTimeout(this.#timer);
-    if (!this.#isWanted(definition)) return this.#rest(definition);
+    if (!this.#isWanted(definition)) return this.#cancelClaim(definition);
     const now = performance.now();
     this.#vacantSince ??= now;
     const delay = this.#delay(definition);
@@ -158,7 +158,7 @@ export class TaskSlot {
     else void this.#take();
   }
 
-  #rest(definition: TaskDefinition | undefined): void {
+  #cancelClaim(definition: TaskDefinition | undefined): void {
     clearTimeout(this.#timer);
     this.#vacantSince = undefined;
     if (definition === undefined) this.#unsaved = undefined;
@@ -179,7 +179,7 @@ export class TaskSlot {
 
   /** An owner that died has left progress with its claim, where it does not last. */
   #isProgressDue({ progress }: TaskDefinition): boolean {
-    return this.#goneFence !== undefined && (progress?.fence ?? 0) < this.#goneFence;
+    return this.#lastFence !== undefined && (progress?.fence ?? 0) < this.#lastFence;
   }
 
   #isStreamHere(definition: TaskDefinition): boolean {
@@ -236,7 +236,7 @@ export class TaskSlot {
     const runner = new TaskRunner({ ...options, lease, isNew, unsaved: this.#unsaved });
     this.#runner = runner;
     this.#unsaved = undefined;
-    this.#goneFence = undefined;
+    this.#lastFence = undefined;
     void runner.over.then(() => this.#left(runner));
     return runner;
   }

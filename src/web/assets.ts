@@ -20,6 +20,8 @@ const TYPES = {
 const OWN = ['common.js', 'kiln.css', 'list.js', 'llhls.js', 'mark.svg', 'panel.js', 'player.js', 'whep.js'] as const;
 const PAGES = ['api.html', 'index.html', 'not-found.html', 'player.html'] as const;
 export type PageName = (typeof PAGES)[number];
+/** Titles of the pages that have only a text, in a common frame. */
+const TEXTS: Partial<Record<PageName, string>> = { 'api.html': 'Management API', 'not-found.html': 'Not found' };
 
 /** One file as it is served: its bytes, an ETag of them, and its gzip form, made once when first asked for. */
 class Asset {
@@ -36,7 +38,8 @@ class Asset {
 
   /** Answers 304 to a client that has these very bytes of a 200, else the bytes. */
   async send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
-    reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', 'accept-encoding');
+    const vary = [reply.getHeader('vary') ?? [], 'accept-encoding'].flat().join(', ');
+    reply.header('etag', this.etag).header('cache-control', cacheControl).header('vary', vary);
     if (reply.statusCode === 200 && matchesEtag(request.headers['if-none-match'], this.etag))
       return reply.code(304).send();
     reply.type(this.type);
@@ -66,8 +69,11 @@ export async function loadAssets(): Promise<Assets> {
   for (const name of OWN) contents.set(name, await readFile(new URL(name, HERE)));
   const build = digest(Buffer.concat([...contents.values()]));
   const files = new Map([...contents].map(([name, data]) => [name, new Asset(name, data)]));
+  const frame = await readFile(new URL('frame.html', HERE), 'utf8');
   const page = async (name: PageName): Promise<[PageName, Asset]> => {
-    const html = await readFile(new URL(name, HERE), 'utf8');
+    const content = await readFile(new URL(name, HERE), 'utf8');
+    const title = TEXTS[name];
+    const html = title === undefined ? content : frame.replace('{title}', title).replace('{content}', content);
     return [name, new Asset(name, Buffer.from(html.replaceAll('{assets}', `/-/assets/${build}`)))];
   };
   const pages = Object.fromEntries(await Promise.all(PAGES.map(page))) as Record<PageName, Asset>;

@@ -29,6 +29,7 @@ export function pagesRoutes({ registry, live, serves }: PagesOptions): FastifyPl
     const pages = new Pages(app, await (loading ??= loadAssets()));
 
     app.setNotFoundHandler(async (request, reply) => {
+      reply.header('vary', 'accept');
       if (wantsPage(request)) return pages.notFound(request, reply);
       return reply.code(404).type('text/plain; charset=utf-8').send('Not found');
     });

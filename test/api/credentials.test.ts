@@ -93,9 +93,9 @@ test('a wrong credential waits for its answer; who hangs up meanwhile leaves the
   const { call } = await listen(t);
   const answered: string[] = [];
   const wrong = call(WRONG, '203.0.113.1').then(() => answered.push('wrong'));
-  for (let asked = 0; asked < 5; asked++) await call(undefined, '203.0.113.1').then(() => answered.push('missing'));
+  await call(undefined, '203.0.113.1').then(() => answered.push('missing'));
   await wrong;
-  t.is(answered.at(-1), 'wrong');
+  t.deepEqual(answered, ['missing', 'wrong']);
   await Promise.all(
     Array.from({ length: 10 }, async () => {
       const agent = new Agent();

@@ -78,8 +78,8 @@ test('certificates are loaded again on every node; one that cannot is told of', 
   writeFileSync(join(folders[1].path, 'own.crt'), 'nonsense');
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 500, path);
   await until(
-    'the logs tell of it',
-    () => b.log.includes('certificate not reloaded: ') && a.log.includes('certificate not reloaded on a node'),
+    'both logs say so',
+    () => b.log.includes('the certificate was not reloaded: ') && a.log.includes('the certificate was not reloaded on a node'),
   );
   folders[1].write('own', issue('after'));
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 200, path);

@@ -1,79 +1,15 @@
-import { duplexPair } from 'node:stream';
-import test, { type ExecutionContext } from 'ava';
-import { UnreachableError, type Cluster, type NodeIdentity, type PeerStreamHandler } from '#cluster';
+import test from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
-import { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import { sameFormat, type Track } from '../../src/core/track.ts';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
-import { Relays } from '../../src/providers/ovt/relays.ts';
-import { RelaySource } from '../../src/publishers/ovt/relay-source.ts';
+import type { Registry } from '../../src/core/registry.ts';
+import type { Relays } from '../../src/providers/ovt/relays.ts';
 import { aac } from '../support/aac.ts';
-import { addVhost, goLive } from '../support/live.ts';
-import { silent } from '../support/ovt.ts';
+import { goLive } from '../support/live.ts';
 import { av1Media, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
+import { relayNodes } from '../support/relay-nodes.ts';
 import { until } from '../support/until.ts';
 import { h264, ivf, type Media } from '../support/webrtc-media.ts';
-
-/** Two registries, of which the second relays what the first has, or a third that takes its place. */
-function nodes(t: ExecutionContext) {
-  const owners = new Map<string, { registry: Registry; take: PeerStreamHandler }>();
-  const near: NodeIdentity = { id: 'near', incarnation: '1' };
-  const add = (id: string): Registry => {
-    const registry = new Registry();
-    addVhost(registry);
-    let take: PeerStreamHandler = () => {};
-    const serve: Cluster['serve'] = (_handler, streams) => void (take = streams ?? take);
-    const calls = new PeerCalls(
-      { serve, forward: () => Promise.reject(new UnreachableError('none is called')) },
-      silent,
-    );
-    const source = new RelaySource({ registry, calls, log: silent });
-    owners.set(id, { registry, take: (stream, path, from) => take(stream, path, from) });
-    t.teardown(() => {
-      registry.close('the test is over');
-      source.close();
-    });
-    return registry;
-  };
-  const far = add('far');
-  const here = new Registry();
-  addVhost(here);
-  const application = here.vhost('default').application('app');
-  const cluster = {
-    self: near,
-    connect: async (to: NodeIdentity, path: string) => {
-      const owner = owners.get(to.id);
-      if (owner === undefined) throw new UnreachableError(`there is no node ${to.id}`);
-      const [client, server] = duplexPair();
-      owner.take(server, path, near);
-      return client;
-    },
-  };
-  const owner = (name: string) => {
-    for (const [id, { registry }] of owners) {
-      const output = registry.vhost('default').application('app').outputs.get(name);
-      if (output !== undefined) return { node: { id, incarnation: '1' }, input: output.input.name };
-    }
-    return undefined;
-  };
-  const directory = {
-    locate: async (_: unknown, name: string) => {
-      const found = owner(name);
-      return found && { owner: found.node, input: found.input };
-    },
-    ownerOf: async ({ stream }: { stream: string }) => {
-      const found = owner(stream);
-      return found && { node: found.node, isSelf: false, live: true, created: 0 };
-    },
-  };
-  const relays = new Relays({ cluster, directory, log: silent });
-  t.teardown(() => {
-    relays.close();
-    here.close('the test is over');
-  });
-  return { far, here, application, relays, add };
-}
 
 function announce(output: OutputStream, registry: Registry): OutputStream {
   registry.vhost('default').application('app').announce(output);
@@ -97,7 +33,7 @@ async function opened(
 }
 
 test('every codec passes as it is, with names, languages and playlists', async (t) => {
-  const { far, application, relays } = nodes(t);
+  const { far, application, relays } = relayNodes(t);
   const given: Media<Track>[] = [
     await h264({ seconds: 0.5 }),
     await aac(440, { language: 'de', characteristics: 'c' }, 0.5),
@@ -155,7 +91,7 @@ test('every codec passes as it is, with names, languages and playlists', async (
 });
 
 test('the first relay of a stream begins with its next key frame, the next with what came since; it wakes what waits for viewers', async (t) => {
-  const { far, application, relays } = nodes(t);
+  const { far, application, relays } = relayNodes(t);
   const media = await h264({ seconds: 2, gop: 15 });
   const source = announce(goLive(far, 'app', 'talk', [media.track]), far);
   let watched = false;
@@ -188,7 +124,7 @@ test('the first relay of a stream begins with its next key frame, the next with 
 });
 
 test('it goes on with another owner, on the same times, and its viewers stay', async (t) => {
-  const { far, application, relays, add } = nodes(t);
+  const { far, application, relays, add } = relayNodes(t);
   const media = await h264({ seconds: 1 });
   const other = await h264({ seconds: 1, width: 160, height: 90 });
   const source = announce(goLive(far, 'app', 'talk', [media.track]), far);
@@ -213,7 +149,7 @@ test('it goes on with another owner, on the same times, and its viewers stay', a
 });
 
 test('what no node has is not found, and a node that is gone is none', async (t) => {
-  const { application, relays } = nodes(t);
+  const { application, relays } = relayNodes(t);
   t.is(await relays.find(application, 'none'), undefined);
   await t.throwsAsync(relays.open(application, 'gone', { owner: { id: 'nobody', incarnation: '1' }, input: 'gone' }));
   t.is(application.relays.size, 0);

@@ -80,7 +80,7 @@ test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over i
   t.is(await call(kept, '/v1/vhosts:reloadAllCertificates', 'POST'), 500);
   t.is(shownName(await openTls(t, https, { servername: 'localhost' })), 'renewed-1');
   await until('the log has it', () =>
-    /certificate not reloaded: .*kiln\.crt.* holds no certificate in PEM form/.test(kiln.log),
+    /the certificate was not reloaded: .*kiln\.crt.* holds no certificate in PEM form/.test(kiln.log),
   );
   await until('both still play', async () => (await playing()) === 2);
   t.true(publisher.running);

@@ -94,7 +94,7 @@ async function attempt(host: string, load: () => Promise<void>, log: Log): Promi
     return true;
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
-    log.error({ host, setting: error.key }, `certificate not reloaded: ${error.message}`);
+    log.error({ host, setting: error.key }, `the certificate was not reloaded: ${error.message}`);
     return false;
   }
 }

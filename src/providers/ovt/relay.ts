@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
@@ -7,6 +6,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
 import { relayPath } from '../../origins/relay-path.ts';
+import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import { OvtClient, type OvtSink } from './client.ts';
@@ -14,7 +14,8 @@ import { LocalClock } from '../intake/local-clock.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
-  readonly directory: Pick<StreamDirectory, 'locate' | 'ownerOf'>;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
+  readonly changes: StreamChanges;
   readonly log: Logger;
 }
 
@@ -22,15 +23,16 @@ const CONNECT_TIMEOUT_MS = 1500;
 /** The owner says something every second. */
 const SILENCE_MS = 3000;
 const OPEN_MS = 3000;
-/** How long viewers stay that the stream has gone from under. */
+/** How long viewers of an interrupted stream are kept while another node may continue it. */
 const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
+/** Between attempts at a node that has the stream, by the directory, and does not serve it. */
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 1000;
 
 /**
  * One output stream of another node, for the viewers of this one. It follows the stream from owner to owner, and ends
- * when nobody watches.
+ * some seconds after its last viewer has left.
  */
 export class Relay implements OvtSink {
   readonly #application: Application;
@@ -56,8 +58,8 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Resolves when the stream is here, and announced.
-   * @throws OvtError, UnreachableError why it is not; then it is closed
+   * Resolves when the relay is announced on this node.
+   * @throws OvtError, UnreachableError why there is none; then it is closed
    */
   async open({ owner }: Location): Promise<OutputStream> {
     try {
@@ -116,22 +118,36 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Tries, within a time, until it plays from whoever has the stream.
-   * @param what.owner who has it, by what is known last
-   * @param what.forGood it ended on purpose: only another owner of its name can continue it, not a later one
+   * Tries to play the stream from whichever node has it. Without an owner, waits for one to be heard of.
+   * @param what.owner who had it last, where that is known
+   * @param what.forGood it ended on purpose: only a node that has its name already can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
   async #follow(withinMs: number, what: { readonly owner?: NodeIdentity; readonly forGood?: boolean }): Promise<void> {
+    const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
+    try {
+      if (what.owner === undefined) await this.#options.directory.catchUp();
+      await this.#tryUntil(performance.now() + withinMs, watch, what);
+    } finally {
+      watch.close();
+    }
+  }
+
+  async #tryUntil(
+    deadline: number,
+    watch: StreamWatch,
+    { owner = this.#owner(), forGood = false }: { readonly owner?: NodeIdentity; readonly forGood?: boolean },
+  ): Promise<void> {
     const { signal } = this.#end;
-    const deadline = performance.now() + withinMs;
-    let owner = what.owner ?? (await this.#owner());
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+    for (let pause = FIRST_PAUSE_MS; ;) {
       const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
       if (failure === undefined || signal.aborted) return;
-      if (performance.now() > deadline) throw failure;
-      if (what.forGood && !(await this.#isOwned())) throw new OvtError('the stream has ended');
-      await delay(pause, undefined, { signal }).catch(() => undefined);
-      owner = signal.aborted ? undefined : await this.#owner();
+      const left = deadline - performance.now();
+      if (left <= 0) throw failure;
+      if (forGood && !this.#isOwned()) throw new OvtError('the stream has ended');
+      const hasChanged = await watch.next(owner === undefined ? left : Math.min(pause, left), signal);
+      pause = hasChanged ? FIRST_PAUSE_MS : Math.min(2 * pause, MAX_PAUSE_MS);
+      owner = signal.aborted ? undefined : this.#owner();
     }
   }
 
@@ -166,16 +182,20 @@ export class Relay implements OvtSink {
     else await client.play(this);
   }
 
-  /** A publisher may have come to this very node. */
-  async #owner(): Promise<NodeIdentity | undefined> {
+  /** As far as this node has heard. A publisher may have come to this very node. */
+  #owner(): NodeIdentity | undefined {
     const { cluster, directory } = this.#options;
     if (this.#application.outputs.has(this.#name)) return cluster.self;
-    return (await directory.locate(this.#application, this.#name))?.owner;
+    return directory.known(this.#application, this.#name)?.owner;
   }
 
-  async #isOwned(): Promise<boolean> {
+  #isOwned(): boolean {
     const { vhost, name: app } = this.#application;
-    return (await this.#options.directory.ownerOf({ vhost: vhost.name, app, stream: this.#input })) !== undefined;
+    return this.#options.directory.knownOwner({ vhost: vhost.name, app, stream: this.#input }) !== undefined;
+  }
+
+  #mayComeOf(input: string): boolean {
+    return input === this.#input || this.#application.mayPutOut(input, this.#name);
   }
 
   #watch(output: OutputStream): void {

@@ -7,6 +7,7 @@ import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { MissMemory } from '../../origins/miss-memory.ts';
 import type { OriginMaps } from '../../origins/origin-maps.ts';
+import type { StreamChanges } from '../../origins/stream-changes.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { PullError, shownUrl } from './error.ts';
 import { matchOrigin, storeOrder } from './origin-match.ts';
@@ -16,19 +17,19 @@ import type { PullOrder } from './spec.ts';
 /** Names that are looked for at once, in all and in one virtual host; whoever asks for another gets none. */
 const MAX_ASKED = 200;
 const MAX_ASKED_OF_VHOST = 50;
-/** How long a name that no origin has is not asked for again: the longer, the more often. */
+/** How long a name that no origin has is not asked for again: longer after each miss. */
 const MISSING = { stepMs: 1000, longestMs: 10_000, max: 10_000 };
-/** How long a stream that is pulled here or elsewhere may take to be there for viewers. */
+/** How long a stream that is pulled, here or on another node, may take until viewers can play it. */
 const APPEARS_MS = 5000;
-/** Who is to pull it has its name by then. */
+/** The node that pulls it has claimed its name by then. */
 const NAMED_MS = 500;
-const LOOK_MS = 100;
 
 export interface DemandOptions {
   readonly registry: Registry;
-  readonly directory: StreamDirectory;
-  readonly pulls: PulledStreams;
-  readonly maps: OriginMaps;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'known' | 'ownerOf'>;
+  readonly changes: StreamChanges;
+  readonly pulls: Pick<PulledStreams, 'create' | 'createHere'>;
+  readonly maps: Pick<OriginMaps, 'find'>;
   readonly log: Logger;
 }
 
@@ -127,19 +128,25 @@ export class Demand {
     }
   }
 
-  /** Waits until the stream can be watched, here or on another node. @returns false when that does not come */
+  /** Waits until viewers can play the stream, here or from another node. @returns false when that does not come */
   async #appears(application: Application, name: string): Promise<boolean> {
-    const { directory } = this.#options;
+    const { changes, directory } = this.#options;
     const stream = { vhost: application.vhost.name, app: application.name, stream: name };
     const since = performance.now();
-    for (;;) {
-      const waited = performance.now() - since;
-      const output = application.outputs.get(name);
-      if (output !== undefined && output.tracks.length > 0) return true;
-      if (waited > APPEARS_MS || application.closed) return false;
-      if ((await directory.locate(application, name)) !== undefined) return true;
-      if (waited > NAMED_MS && (await directory.ownerOf(stream)) === undefined) return false;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const watch = changes.watch(application, (input) => application.mayPutOut(input, name));
+    try {
+      if (isPlayable(application, name) || (await directory.locate(application, name)) !== undefined) return true;
+      for (let isOwned = true; isOwned && !application.closed;) {
+        const waited = performance.now() - since;
+        if (waited >= APPEARS_MS) return false;
+        await watch.next((waited < NAMED_MS ? NAMED_MS : APPEARS_MS) - waited);
+        if (isPlayable(application, name) || directory.known(application, name) !== undefined) return true;
+        if (performance.now() - since < NAMED_MS) continue;
+        isOwned = (await directory.ownerOf(stream)) !== undefined;
+      }
+      return false;
+    } finally {
+      watch.close();
     }
   }
 
@@ -149,4 +156,9 @@ export class Demand {
     if (left > 0) this.#askedOf.set(vhost, left);
     else this.#askedOf.delete(vhost);
   }
+}
+
+function isPlayable(application: Application, name: string): boolean {
+  const output = application.outputs.get(name);
+  return output !== undefined && output.tracks.length > 0;
 }

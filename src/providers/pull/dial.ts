@@ -18,7 +18,7 @@ export async function dial(guard: PullGuard, host: string, port: number): Promis
     try {
       return await open(address, port);
     } catch (error) {
-      failures.push(told(address, port, error as NodeJS.ErrnoException));
+      failures.push(failureText(address, port, error as NodeJS.ErrnoException));
     }
   }
   throw new PullError(failures.join('; '));
@@ -37,7 +37,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   ENETUNREACH: 'cannot be reached: no route to the network',
 };
 
-function told(address: string, port: number, { code = '' }: NodeJS.ErrnoException): string {
+function failureText(address: string, port: number, { code = '' }: NodeJS.ErrnoException): string {
   return `${hostInUrl(address)}:${port} ${FAILURES[code] ?? `cannot be reached: ${code}`}`;
 }
 

@@ -1,4 +1,6 @@
 const MAX_REASON = 500;
+/** Of what an origin says no more is looked at. */
+const MAX_READ = 4096;
 const SCHEME = /^[a-z][a-z\d+.-]*:\/\//i;
 const HOST = /^(?:\[[\da-f:.]+\]|[^\s:@[\]]*)(?::\d*)?$/i;
 
@@ -27,9 +29,13 @@ export function shownUrl(url: string): string {
 
 /** On one line, without secrets of URLs, and not too long. */
 export function shownReason(reason: string): string {
-  return reason
-    .replace(/[a-z][a-z\d+.-]*:\/\/[^\s"'<>()]+/gi, shownUrl)
-    .replace(/[\p{C}\s]+/gu, ' ')
-    .trim()
-    .slice(0, MAX_REASON);
+  return (
+    reason
+      .slice(0, MAX_READ)
+      // a password may have what ends a URL in a sentence
+      .replace(/[a-z][a-z\d+.-]{0,20}:\/\/(?:[^\s/?#]*@)?[^\s"'<>()]+/gi, shownUrl)
+      .replace(/[\p{C}\s]+/gu, ' ')
+      .trim()
+      .slice(0, MAX_REASON)
+  );
 }

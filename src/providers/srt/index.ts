@@ -1,5 +1,5 @@
 import type { Access } from '../../access/access.ts';
-import { srtAccess } from '../../access/srt-request.ts';
+import { askedBySrt, srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -20,8 +20,6 @@ export interface SrtProviderOptions {
 
 /** Each has threads in libsrt. Those wait whose stream has no tracks yet. */
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'publish' };
-/** Of what a caller asks for that cannot be read, that much is logged, in characters. */
-const MAX_ASKED = 300;
 
 /** Takes publishers that call over SRT. */
 export class SrtProvider {
@@ -70,7 +68,7 @@ export class SrtProvider {
   #refuse(id: StreamId | undefined, { peer, streamId, port }: SrtCaller): number | undefined {
     const { access } = this.#options;
     const told = (reason: string, code: number): number => {
-      const asked = streamId.split('?', 1)[0]?.slice(0, MAX_ASKED);
+      const asked = askedBySrt(id, streamId);
       access.refused({ direction: 'incoming', protocol: 'srt', ...peer, asked }, reason);
       return code;
     };

@@ -29,6 +29,8 @@ export function buildMaster(
     ]),
   );
   const groups: Groups = new Map();
+  // players that are not told look for some in a segment, which a young stream may not have (Shaka Player)
+  const hasNoCaptions = !captions && variants.some(({ video }) => video !== undefined);
   let streams = '';
   for (const { video, audios } of variants) {
     const leading = video ?? audios[0];
@@ -40,8 +42,8 @@ export function buildMaster(
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;
-    // players that are not told look for some in a segment, which a young stream may not have (Shaka Player)
-    if (video !== undefined && !captions) line += ',CLOSED-CAPTIONS=NONE';
+    // all variants say so, or none
+    if (hasNoCaptions) line += ',CLOSED-CAPTIONS=NONE';
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
   }
   let text = '#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n';

@@ -1,6 +1,6 @@
 import type { Access } from '../../access/access.ts';
 import type { PlayRequest } from '../../access/request.ts';
-import { srtAccess } from '../../access/srt-request.ts';
+import { askedBySrt, srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -28,8 +28,6 @@ export interface SrtPublisherOptions {
 
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
 const CHECK_MS = 1000;
-/** Of what a caller asks for that cannot be read, that much is logged, in characters. */
-const MAX_ASKED = 300;
 
 /** Streams to viewers that call over SRT, as MPEG-TS. */
 export class SrtPublisher {
@@ -95,7 +93,7 @@ export class SrtPublisher {
   #refuse(id: StreamId | undefined, { peer, streamId, port }: SrtCaller): number | undefined {
     const { access } = this.#options;
     const told = (reason: string, code: number): number => {
-      const asked = streamId.split('?', 1)[0]?.slice(0, MAX_ASKED);
+      const asked = askedBySrt(id, streamId);
       access.refused({ direction: 'outgoing', protocol: 'srt', ...peer, asked }, reason);
       return code;
     };

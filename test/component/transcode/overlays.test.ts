@@ -285,9 +285,9 @@ test('images come from URLs, are copied, and go when the stream does', async (t)
   t.is(files.length, 3);
   t.true(files.every((one) => existsSync(one)));
   t.deepEqual([...lines].sort(), [
-    `an overlay is not drawn: connect ECONNREFUSED 127.0.0.1:${nobody}`,
-    'an overlay is not drawn: larger than 8388608 bytes',
-    'an overlay is not drawn: status 404',
+    `an overlay image is not drawn: connect ECONNREFUSED 127.0.0.1:${nobody}`,
+    'an overlay image is not drawn: larger than 8388608 bytes',
+    'an overlay image is not drawn: status 404',
   ]);
   overlays.close();
   overlays.close();
@@ -314,7 +314,7 @@ test('what is no image that is drawn', async (t) => {
   );
   t.deepEqual(overlays.of('live', 'v', PICTURE), []);
   t.is(lines.length, names.length);
-  const told = lines.map((line) => line.replace('an overlay is not drawn: ', '')).join('\n');
+  const told = lines.map((line) => line.replace('an overlay image is not drawn: ', '')).join('\n');
   for (const part of [/neither PNG nor JPEG/, /65536x1 is not within/, /no plain file/, /ENOENT/]) t.regex(told, part);
 });
 

@@ -52,6 +52,17 @@ test('a publisher is let in, and its grant ends once, with its stream', async (t
   t.deepEqual(lines, []);
 });
 
+test('a publisher whose time is over when it has got its name is refused, and no stream is left', async (t) => {
+  const ends: string[] = [];
+  const late: Guard = () => async () => ({ until: Date.now() - 1, end: (reason) => void ends.push(reason) });
+  const { access, registry, lines } = await open(t, { guards: [late] });
+  const grant = await access.admitPublisher(publishRequest());
+  await t.throwsAsync(grant.publish(SOURCE), { code: 'streamEnded' });
+  t.deepEqual(ends, ['its time is over']);
+  t.false(registry.vhost('default').application('app').inUse);
+  t.is(lines.at(-1)?.msg, 'RTMP publisher refused: The stream was ended before it began');
+});
+
 test('a publisher is refused for each reason; guards that let it in are told, and it is logged', async (t) => {
   const ends: string[] = [];
   const { access, registry, lines } = await open(t, { guards: [told(ends)] });

@@ -28,6 +28,12 @@ test.serial('one line: address, protocol, what was asked for, and why', (t) => {
   t.like(lines[1], { msg: 'LL-HLS viewer refused: No', remote: '[2001:db8::1]:40000' });
 });
 
+test.serial('a reason is cut off that holds a name as long as a client likes', (t) => {
+  const { refusals, lines } = open();
+  refusals.add(WHO, `Could not find the application: [${'x'.repeat(60_000)}]`);
+  t.true((lines[0]?.msg.length ?? Infinity) < 600);
+});
+
 test.serial('who hammers is logged once, and then counted, once a minute, until it stops', (t) => {
   const { refusals, lines } = open();
   for (let port = 0; port < 1000; port++) refusals.add({ ...WHO, port }, 'No');

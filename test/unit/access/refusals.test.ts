@@ -25,6 +25,7 @@ const TABLE: readonly (readonly [
   [kilnError('streamExists'), 409, 1409, 404, 'BadName'],
   [kilnError('streamNameInvalid', 'a/b'), 400, 1400, 404, 'BadName'],
   [kilnError('streamNameUnconfirmed'), 503, 1503, 503, 'Failed'],
+  [kilnError('streamEnded'), 403, 1403, 404, 'Failed'],
   [kilnError('sessionExists', 'me'), 409, 1409, 404, 'Failed'],
   [kilnError('sessionRefused', 'me'), 403, 1403, 403, 'Failed'],
   [kilnError('nothingPlayable'), 406, 1406, 404, 'Failed'],

@@ -39,8 +39,12 @@ function open(t: ExecutionContext, { webhook = false } = {}) {
   });
   const application = registry.vhost('default').application('app');
   const remote = { known: new Set<string>(), starting: new Set<string>(), tell: (): void => {} };
+  const asked: string[] = [];
   const elsewhere: StartingElsewhere = {
-    isStarting: (_application, name) => remote.starting.has(name),
+    isStarting: (_application, name) => {
+      asked.push(name);
+      return remote.starting.has(name);
+    },
     known: (_application, name) => (remote.known.has(name) ? {} : undefined),
     listen: (listener) => {
       remote.tell = () => listener({ vhost: 'default', app: 'app' });
@@ -53,7 +57,7 @@ function open(t: ExecutionContext, { webhook = false } = {}) {
     registry.close('the test is over');
   });
   const wait = (name: string, more = {}) => starting.wait(application, name, playRequest(more));
-  return { registry, application, remote, starting, wait };
+  return { registry, application, remote, asked, starting, wait };
 }
 
 function publish(application: Application, name = 'stream'): InputStream {
@@ -149,6 +153,17 @@ test.serial('no more than so many wait of one address, and others all the same',
   for (let i = 0; starting.waiting < 10_000; i++)
     void wait('stream_low', { client: { ...CLIENT, realAddress: `10.0.${i >> 8}.${i & 255}` } });
   t.throws(() => wait('stream_low', { client: { ...CLIENT, realAddress: '192.0.2.10' } }), { code: 'tooManyWaiting' });
+});
+
+test.serial('a change is looked at once for each name, however many wait for it', (t) => {
+  const { remote, asked, starting, wait } = open(t);
+  remote.starting.add('one').add('two');
+  for (let i = 0; i < 100; i++) for (const name of ['one', 'two']) void wait(name);
+  t.is(starting.waiting, 200);
+  asked.length = 0;
+  remote.tell();
+  t.deepEqual(asked, ['one', 'two']);
+  t.is(starting.waiting, 200);
 });
 
 test.serial('what another node is about to put out is waited for, too', async (t) => {

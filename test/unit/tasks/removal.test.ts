@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { TaskDefinitions } from '../../../src/tasks/definitions.ts';
 import { dynamicConfig } from '../../support/api.ts';
+import { until } from '../../support/until.ts';
 
 const definition = { spec: {}, persistent: true, stored: true };
 
@@ -35,4 +39,32 @@ test('with an application, or a virtual host, the definitions of its tasks are d
   t.true(definitions.isLeftOver(name('v', 'two', 'x'), definition));
   t.false(definitions.isLeftOver(name('v', 'two', 'x'), { ...definition, stored: false }));
   t.deepEqual([...registry.vhosts.keys()], ['w'], 'no definition is taken for a virtual host');
+});
+
+test('an application is deleted while the progress of its tasks is written down all the time', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-removal-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const registry = new Registry();
+  const { cluster, config } = await dynamicConfig(registry, join(folder, 'config.json'));
+  await config.restore();
+  await config.createVhosts([{ name: 'v', host: { names: ['v'] }, applications: [{ name: 'one', type: 'live' }] }]);
+  const definitions = new TaskDefinitions(cluster.config);
+  const name = { kind: 'fake', vhost: 'v', app: 'one', id: 'a' };
+  await definitions.create(name, { ...definition, uid: 'u' });
+  let step = 0;
+  const done = new AbortController();
+  const saving = (async () => {
+    while (!done.signal.aborted) {
+      step += 1;
+      await definitions.save(name, { uid: 'u', fence: 1, step, value: step });
+    }
+  })();
+  await until('progress is written', () => step > 2);
+  try {
+    await config.deleteApplication('v', 'one');
+  } finally {
+    done.abort();
+    await saving;
+  }
+  t.deepEqual([...definitions.names()], []);
 });

@@ -80,9 +80,11 @@ test('a path that leads nowhere is a page for a browser, and a line for anything
     t.is(page.headers['content-type'], 'text/html; charset=utf-8');
     t.regex(String(page.headers['content-security-policy']), /default-src 'none'/);
     t.regex(page.body, /nothing at this address/);
+    t.is(page.headers.vary, 'accept, accept-encoding');
     const line = await app.inject({ url, headers: { accept: '*/*' } });
     t.is(line.statusCode, 404);
     t.is(line.headers['content-type'], 'text/plain; charset=utf-8');
+    t.is(line.headers.vary, 'accept');
     t.is((await app.inject({ method: 'POST', url, headers: { accept: 'text/html' } })).body, 'Not found');
   }
 });
@@ -94,6 +96,7 @@ test('the API port says what it is, to browsers and to programs', async (t) => {
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
   t.is(page.statusCode, 200);
   t.regex(page.body, /management API.*href="\/docs"/s);
+  t.is(page.headers.vary, 'accept, accept-encoding');
   for (const [, file = ''] of page.body.matchAll(/"(\/-\/[^"]+)"/g))
     t.is((await app.inject(file)).statusCode, 200, file);
   const { body, headers } = await app.inject({ url: '/', headers: { accept: '*/*' } });

@@ -269,7 +269,7 @@ test('datagrams that begin anywhere in a packet, where reordering is, too', asyn
     await until('all that was sent', () => (taken[0]?.packets.length ?? 0) >= 150);
     await server.close();
     t.deepEqual(
-      lines.filter((line) => !line.startsWith('MPEG-TS')),
+      lines.filter((line) => !line.includes('MPEG-TS')),
       [],
     );
   }

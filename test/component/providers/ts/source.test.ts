@@ -215,7 +215,7 @@ test('what is not taken is told once', async (t) => {
   const { scene, lines, picture, tracks } = await setUpScene(t);
   for (let i = 0; i < 3; i++) scene.tables([VIDEO, { pid: 300, type: 2 }]);
   picture(0, 0);
-  t.deepEqual(lines, ['MPEG-2 video is not taken']);
+  t.deepEqual(lines, ['MPEG-2 video is not supported: the track is ignored']);
   t.is(tracks.length, 1);
 });
 

@@ -5,7 +5,7 @@ import { seeded } from '../../codecs/vectors.ts';
 const read = (text: string, mapped?: string) => {
   const found = readStreamId(text, mapped);
   if (found === undefined) return undefined;
-  const { query, ...rest } = found;
+  const { query, url: _, ...rest } = found;
   return query.size === 0 ? rest : { ...rest, query: query.toString() };
 };
 const PLAIN = { host: 'default', app: 'app', stream: 'talk' };
@@ -45,6 +45,17 @@ test('an empty one is what its port stands for', (t) => {
   t.deepEqual(read(' ', 'default/app/talk?a=b'), { ...PLAIN, query: 'a=b' });
   t.is(read(''), undefined);
   t.deepEqual(read('default/app/other', 'default/app/talk'), { ...PLAIN, stream: 'other' });
+});
+
+test('all of it as a URL, as it is signed', (t) => {
+  const url = (text: string, mapped?: string) => readStreamId(text, mapped)?.url;
+  t.is(url('default/app/talk?a=b'), 'srt://default/app/talk?a=b');
+  t.is(url('/default/app/talk/low'), 'srt://default/app/talk/low');
+  t.is(url('default%2Fapp%2Ftalk%3Fsession%3Da'), 'srt://default/app/talk?session=a');
+  t.is(url('srt://192.0.2.1:9999/app/talk?policy=x&signature=y'), 'srt://192.0.2.1:9999/app/talk?policy=x&signature=y');
+  t.is(url('#!::u=default/app/talk'), 'srt://default/app/talk');
+  t.is(url('#!::m=request,r=app/talk,h=default'), 'srt://default/app/talk');
+  t.is(url('', 'default/app/talk'), 'srt://default/app/talk');
 });
 
 test('everything else is none', (t) => {

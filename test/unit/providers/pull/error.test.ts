@@ -19,5 +19,9 @@ test('a reason is one line without secrets, whatever an origin says', (t) => {
     'the origin refused (404): no ovt://u:p@host:9000/a/b?token=1, nor (rtsp://u:p@cam/x#y)\u0000\r\n\u202eFake: line';
   t.is(shownReason(said), 'the origin refused (404): no ovt://host:9000/a/b nor (rtsp://cam/x) Fake: line');
   t.is(shownReason('x'.repeat(10_000)).length, 500);
+  for (const mark of [`'`, '"', '(', ')', '<', '>'])
+    t.is(shownReason(`no (ovt://u:se${mark}cret@host:9000/a?token=1) here`), 'no (ovt://host:9000/a) here', mark);
+  // as long as a message over OVT may be
+  t.is(shownReason('x'.repeat(4_000_000)).length, 500);
   t.is(new PullError(said).message, shownReason(said));
 });

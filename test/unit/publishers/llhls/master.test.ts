@@ -93,6 +93,19 @@ test('no captions are told of until some have been seen: they may come later', a
   t.false((await read()).body.includes('CLOSED-CAPTIONS'));
 });
 
+test('where one variant has no captions all of them say so, sound alone as well (RFC 8216bis 4.4.6.2)', async (t) => {
+  const mixed = playlist(
+    { name: 'high', videoVariantName: 'source', audioVariantName: 'aac' },
+    { name: 'sound', audioVariantName: 'aac' },
+  );
+  const captions = async (tracks: MediaTrack[], wanted: Playlist) =>
+    lines((await master(t, tracks, wanted)).body, '#EXT-X-STREAM-INF').map((line) =>
+      attribute(line, 'CLOSED-CAPTIONS'),
+    );
+  t.deepEqual(await captions([source, aac(2)], mixed), ['NONE', 'NONE']);
+  t.deepEqual(await captions([aac(2)], playlist({ name: 'sound', audioVariantName: 'aac' })), [undefined]);
+});
+
 test('a rendition that picks one of several tracks of a variant has that one alone', async (t) => {
   const picked = playlist(
     { name: 'first', videoVariantName: 'source', audioVariantName: 'aac', audioIndex: 0 },

@@ -1,0 +1,106 @@
+import test, { type ExecutionContext } from 'ava';
+import { Registry } from '../../../../src/core/registry.ts';
+import { kilnError } from '../../../../src/errors.ts';
+import { StreamChanges } from '../../../../src/origins/stream-changes.ts';
+import type { StreamName } from '../../../../src/origins/stream-key.ts';
+import { Demand } from '../../../../src/providers/pull/demand.ts';
+import { createVhost } from '../../../support/api.ts';
+import { VIDEO } from '../../../support/live.ts';
+import { silent } from '../../../support/ovt.ts';
+import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
+
+const NODE = { id: 'other', incarnation: '1' };
+const ORIGIN = { location: '/app/', pass: { scheme: 'ovt', urls: { url: ['198.51.100.1:9000/app/'] } } };
+
+/** A demand whose pulls find that somebody else has the stream already; `asked` are the calls of the fake directory. */
+function open(t: ExecutionContext) {
+  virtualTime(t);
+  const registry = new Registry();
+  createVhost(registry, {
+    name: 'default',
+    host: { names: ['*'] },
+    origins: { origin: [ORIGIN] },
+    applications: [{ name: 'app', type: 'live' }],
+  });
+  const application = registry.vhost('default').application('app');
+  const asked: string[] = [];
+  const remote = { isOwned: true, isKnown: false, change: (_name: StreamName): void => {} };
+  const location = { owner: { ...NODE, fence: 1, meta: {} }, input: 'talk' };
+  const directory = {
+    locate: async () => (asked.push('locate'), remote.isKnown ? location : undefined),
+    known: () => (asked.push('known'), remote.isKnown ? location : undefined),
+    ownerOf: async () => (
+      asked.push('ownerOf'),
+      remote.isOwned ? { node: NODE, isSelf: false, live: false } : undefined
+    ),
+  };
+  const changes = new StreamChanges(registry, {
+    listen: (listener) => {
+      remote.change = listener;
+      return () => {};
+    },
+  });
+  const present = (): Promise<never> => Promise.reject(kilnError('streamExists'));
+  const demand = new Demand({
+    registry,
+    directory,
+    changes,
+    pulls: { create: present, createHere: present },
+    maps: { find: async () => undefined },
+    log: silent,
+  });
+  t.teardown(() => {
+    changes.close();
+    registry.close('the test is over');
+  });
+  const change = (): void => remote.change({ vhost: 'default', app: 'app', stream: 'talk' });
+  return { application, asked, remote, change, bring: () => demand.bring(application, 'talk', new URLSearchParams()) };
+}
+
+test.serial('a stream that another node pulls is waited for without asking again and again', async (t) => {
+  const { asked, remote, change, bring } = open(t);
+  const answer = bring();
+  await until('the owner was asked for', () => asked.includes('ownerOf'));
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  t.true(asked.length < 6, `the directory was asked ${asked.length} times: ${asked.join(' ')}`);
+  remote.isKnown = true;
+  change();
+  t.true(await answer);
+});
+
+test.serial('a stream that comes to this node is there with its output', async (t) => {
+  const { application, asked, bring } = open(t);
+  const answer = bring();
+  await until('the directory was asked', () => asked.includes('locate'));
+  const input = application.publish('talk', { type: 'Ovt', kind: 'ovt' }, { replace: false, maxConnections: 0 });
+  input.setTracks([VIDEO]);
+  const output = application.addOutput(input, 'talk');
+  output.setTracks([VIDEO]);
+  application.announce(output);
+  t.true(await answer);
+});
+
+test.serial('one whose name is given back is not waited for', async (t) => {
+  const { asked, remote, change, bring } = open(t);
+  const since = performance.now();
+  const answer = bring();
+  await until('the owner was asked for', () => asked.includes('ownerOf'));
+  remote.isOwned = false;
+  change();
+  t.false(await answer);
+  t.true(performance.now() - since < 5000);
+});
+
+test.serial('nor is one whose application is closed', async (t) => {
+  const { application, asked, bring } = open(t);
+  const answer = bring();
+  await until('the directory was asked', () => asked.includes('locate'));
+  application.close('removed');
+  t.false(await answer);
+});
+
+test.serial('one that does not come is given up after some seconds', async (t) => {
+  const { bring } = open(t);
+  t.false(await bring());
+});
