@@ -414,12 +414,17 @@ export class MemoryNode implements Cluster {
     }
   }
 
-  /** Without the store leases go on only where no other node has it either. */
+  /**
+   * Without the store leases go on only where no other node has it either. One that was lost need not answer, but what it
+   * says counts: it may be back, and have claimed something, before this node has heard of it.
+   */
   async #askPeers(): Promise<void> {
     const { timing } = this.#around;
     const sent = performance.now();
+    const live = new Set(this.#livePeers());
+    const others = [...this.#view.nodes.values()].filter(({ id }) => id !== this.self.id);
     const answers = await Promise.all(
-      this.#livePeers().map((peer) => this.#call(peer, (other) => other.promise(), timing.command).catch(() => false)),
+      others.map((peer) => this.#call(peer, (other) => other.promise(), timing.command).catch(() => !live.has(peer))),
     );
     if (!answers.every(Boolean) || this.#state === 'connected') return;
     for (const lease of this.#leases) {

@@ -32,9 +32,11 @@ export class MemoryStats {
     }
   }
 
-  /** A life of a node is over. */
+  /** A life of a node is over, or cut off: what it has counted stays counted, also when it is back. */
   forget(incarnation: string): void {
-    this.#rows.delete(incarnation);
+    const rows = this.#rows.get(incarnation);
+    if (rows === undefined) return;
+    this.#rows.set(incarnation, new Map([...rows].map(([key, row]) => [key, { ...row, gauges: {} }])));
   }
 
   sums(keys: readonly string[], { incarnation }: NodeIdentity): Map<string, StatsSum> {

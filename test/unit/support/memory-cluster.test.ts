@@ -61,6 +61,21 @@ test.serial('while the store is away for all, what is held stays, and what conti
   t.true(published.fence > 0);
 });
 
+test.serial('a node that took all others for lost hears, when it is cut off itself, that they are back', async (t) => {
+  const { cluster, a, b } = await three(t, 6);
+  const lease = leaseOf(await a.claim('once', null, STOP));
+  cluster.cutStore(['b', 'c']);
+  await until('the others are lost', () => a.nodes().filter(({ state }) => state === 'lost').length === 2);
+  cluster.heal();
+  cluster.cutStore(['a']);
+  await until('another has it', async () => {
+    const claim = await b.claim('once', null, STOP).catch(() => undefined);
+    const isHad = claim !== undefined && 'lease' in claim;
+    t.false(isHad && lease.valid, 'never two');
+    return isHad;
+  });
+});
+
 test.serial('a node that stood still finds its leases gone when it goes on, and none is valid meanwhile', async (t) => {
   const { cluster, a, b } = await three(t, 3);
   const lease = leaseOf(await a.claim('once', null, STOP));
