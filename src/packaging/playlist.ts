@@ -59,7 +59,8 @@ export class ChunklistBuilder {
     let text = this.#header(window, listed[0] ?? open, lowLatency, options);
     if (skip > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skip}\n`;
     const partsFrom = listed.length - SEGMENTS_WITH_PARTS + (open === undefined ? 0 : 1);
-    let before = listed[skip - 1];
+    // a delta update names its init again: Shaka Player does not keep that of a skipped segment for the ones after it
+    let before: Segment | undefined;
     for (let index = skip; index < listed.length; index++) {
       const segment = listed[index] as Segment;
       text += this.#prelude(segment, before);

@@ -127,9 +127,17 @@ test('legacy players see complete segments and nothing of low latency', (t) => {
 test('a delta update skips what is more than six targets from the end', (t) => {
   const window = fill(10, [...Array(10).fill({ parts: 4 }), { parts: 2 }]);
   const text = build(window, 'delta');
-  t.regex(text, /#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-SKIP:SKIPPED-SEGMENTS=4\n#EXT-X-PROGRAM-DATE-TIME/);
-  t.notRegex(text, /EXT-X-MAP/);
+  t.regex(text, /#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-SKIP:SKIPPED-SEGMENTS=4\n#EXT-X-MAP:URI="init_0_video_/);
+  t.is(text.match(/EXT-X-MAP/g)?.length, 1);
   t.is(parse(t, text).segments.filter(({ uri }) => uri !== '').length, 6);
+});
+
+test('a delta update names the init of the segments after the skipped ones', (t) => {
+  const other = { init: init(1) };
+  const plans = [{ parts: 4 }, { parts: 4, discontinuity: true, ...other }, ...Array(8).fill({ parts: 4, ...other })];
+  const text = build(fill(10, [...plans, { parts: 2, ...other }]), 'delta');
+  t.regex(text, /SKIPPED-SEGMENTS=4\n#EXT-X-MAP:URI="init_0_video_Key45678_v1_llhls.m4s"\n#EXT-X-PROGRAM/);
+  t.notRegex(text, /DISCONTINUITY/);
 });
 
 test('a delta update of a short playlist, or where none is offered, is the whole playlist', (t) => {
