@@ -8,7 +8,7 @@ export interface Verdict {
   readonly target?: Partial<Target>;
   /** When the session ends, in milliseconds since the epoch; the earliest of all guards counts. */
   readonly until?: number;
-  /** Called exactly once: when the session ends, or when the client is refused after all. */
+  /** Called exactly once: when the session ends, or when the client is refused after all. It throws nothing. */
   readonly end?: (reason: string) => void;
 }
 

@@ -45,6 +45,8 @@ export class StreamDirectory {
   readonly #byApplication = new Map<string, Map<string, Map<string, Entry>>>();
   /** By application and output stream: the key of the input stream. */
   readonly #outputs = new Map<string, string>();
+  /** By application: the streams whose outputs are not ready yet, by key. Few, whatever the number of streams. */
+  readonly #starting = new Map<string, Map<string, Entry>>();
   readonly #misses = new MissMemory({ stepMs: MISSED_MS, longestMs: MISSED_MS, max: MAX_MISSED });
   readonly #listeners = new Set<(name: StreamName) => void>();
   readonly #unwatch: () => void;
@@ -87,10 +89,9 @@ export class StreamDirectory {
 
   /** Whether an output stream is to come of an input that another node has, as far as this node has heard. */
   isStarting(application: Application, output: string): boolean {
-    const entries = this.#byApplication.get(application.vhost.name)?.get(application.name)?.values() ?? [];
-    for (const entry of entries) {
+    for (const entry of this.#starting.get(joinKey(application.vhost.name, application.name))?.values() ?? []) {
       const { name, owner, meta } = entry;
-      if (meta.starting !== true || this.#isSelf(owner) || this.#isPast(entry)) continue;
+      if (this.#isSelf(owner) || this.#isPast(entry)) continue;
       if (!meta.outputs.includes(output) && application.mayPutOut(name.stream, output)) return true;
     }
     return false;
@@ -182,6 +183,7 @@ export class StreamDirectory {
     this.#entries.set(key, entry);
     const vhost = getOrAdd(this.#byApplication, name.vhost);
     getOrAdd(vhost, name.app).set(key, entry);
+    if (meta.starting === true) getOrAdd(this.#starting, joinKey(name.vhost, name.app)).set(key, entry);
     for (const output of meta.outputs) this.#outputs.set(joinKey(name.vhost, name.app, output), key);
   }
 
@@ -195,9 +197,12 @@ export class StreamDirectory {
     ofApp?.delete(key);
     if (ofApp?.size === 0) ofVhost?.delete(app);
     if (ofVhost?.size === 0) this.#byApplication.delete(vhost);
+    const path = joinKey(vhost, app);
+    const starting = this.#starting.get(path);
+    if (starting?.delete(key) === true && starting.size === 0) this.#starting.delete(path);
     for (const output of entry.meta.outputs) {
-      const path = joinKey(vhost, app, output);
-      if (this.#outputs.get(path) === key) this.#outputs.delete(path);
+      const outputPath = joinKey(vhost, app, output);
+      if (this.#outputs.get(outputPath) === key) this.#outputs.delete(outputPath);
     }
   }
 
