@@ -4,8 +4,8 @@
  */
 export const EVENTS = {
   'server.started': 'every port listens',
-  'server.draining': 'no new streams are taken; those that are there may stay for a while',
-  'server.undrained': 'new streams are taken again',
+  'server.draining': 'no new streams are accepted; running streams may continue for a while',
+  'server.undrained': 'new streams are accepted again',
   'server.stopping': 'streams and sessions are being ended',
   'stream.published': 'an input stream knows its tracks: from a publisher, or pulled',
   'stream.ended': 'an input stream has ended, with its duration and the reason',
@@ -26,7 +26,7 @@ export const EVENTS = {
   'worker.started': 'a media worker of WebRTC runs',
   'worker.died': 'a media worker of WebRTC has died; another one is started',
   'encoder.died': 'an encoder process has died and will be started again',
-  'alert.raised': 'what an alert of OvenMediaEngine would tell: an encoder that died or cannot be started, for one',
+  'alert.raised': 'what OvenMediaEngine reports as an alert, such as an encoder that died or cannot be started',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type EventId = keyof typeof EVENTS;

@@ -110,7 +110,7 @@ async function planDemo() {
   const application = vhost?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp);
   const rtmpPort = config.bind.providers.rtmp?.port;
   if (vhost === undefined || application === undefined || rtmpPort === undefined) {
-    fail(`--demo: ${options.config} has no application that takes RTMP`);
+    fail(`--demo: ${options.config} has no application with the RTMP provider`);
   }
   try {
     const { path } = await findFfmpeg();
@@ -123,7 +123,7 @@ async function planDemo() {
 }
 
 function onReplaced(): void {
-  log.fatal('another process uses the id of this node: this one ends');
+  log.fatal('another process uses the id of this node: this process stops');
   void end(EXIT_FAILED);
 }
 

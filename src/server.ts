@@ -116,13 +116,13 @@ export class Server {
     logStreams(registry, log);
     registry.on('input', (input, application) => {
       input.on('fault', (err) =>
-        log.error({ err, stream: input.name }, 'something that reads the input stream failed and was detached'),
+        log.error({ err, stream: input.name }, 'a reader of the input stream failed and was detached'),
       );
       if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
     });
     registry.on('output', (output) => {
       output.on('fault', (err) =>
-        log.error({ err, stream: output.name }, 'something that reads the output stream failed and was detached'),
+        log.error({ err, stream: output.name }, 'a reader of the output stream failed and was detached'),
       );
     });
     registry.on('alert', ({ code, description, application, stream }) => {
@@ -209,8 +209,8 @@ export class Server {
     cluster.events.on('drain', (draining) => {
       if (this.#leaving) return;
       this.registry.draining = draining;
-      if (draining) log.warn({ event: 'server.draining' }, 'draining: this node takes no new streams');
-      else log.info({ event: 'server.undrained' }, 'no longer draining: this node takes new streams');
+      if (draining) log.warn({ event: 'server.draining' }, 'draining: this node accepts no new streams');
+      else log.info({ event: 'server.undrained' }, 'no longer draining: this node accepts new streams');
     });
     cluster.events.on('replaced', this.#options.onReplaced);
     return cluster;

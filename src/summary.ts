@@ -73,7 +73,7 @@ export function summary(config: ServerConfig, addresses: Addresses, options: Sum
     }
     lines.push('');
   }
-  if (shown.length === 0) lines.push('    Nothing listens: no module has a port in the configuration.', '');
+  if (shown.length === 0) lines.push('    No port is open: the configuration has no module with a port.', '');
   return lines.join('\n');
 }
 
@@ -211,7 +211,7 @@ function manageRows({ api }: Addresses, host: string, token: string | undefined)
   if (base === undefined) return [];
   const rows: Row[] = [['API', `${base}/v1`], ...secureRows([api], host)];
   if (token !== undefined) {
-    rows.push(['Token', token, 'made up for this run: set KILN_ACCESS_TOKEN to keep one']);
+    rows.push(['Token', token, 'generated for this run: set KILN_ACCESS_TOKEN to keep one']);
     rows.push(['', `curl -u ${token} ${base}/v1/vhosts`]);
   }
   return rows;

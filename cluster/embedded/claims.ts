@@ -40,7 +40,7 @@ export class EmbeddedClaims {
       onRelease: () => this.#release(lease),
     });
     this.#leases.set(key, lease);
-    present?.lose(new LostError(`${key} was taken`, this.#ownerOf(lease)));
+    present?.lose(new LostError(`${key} was claimed by another owner`, this.#ownerOf(lease)));
     this.#tell(key, lease);
     return { lease };
   }
@@ -159,6 +159,6 @@ class EmbeddedLease implements Lease {
   }
 
   #check(): void {
-    if (this.#ended) throw new LostError(`${this.key} is held no more`);
+    if (this.#ended) throw new LostError(`${this.key} is no longer held`);
   }
 }

@@ -127,11 +127,11 @@ class EmbeddedCluster implements Cluster {
   serve(): void {}
 
   async forward(to: NodeIdentity): Promise<PeerResponse> {
-    throw new UnreachableError(`there is no other node, and none with the id ${to.id}`);
+    throw new UnreachableError(`node ${to.id} is unknown: this node runs alone`);
   }
 
   async connect(to: NodeIdentity): Promise<Duplex> {
-    throw new UnreachableError(`there is no other node, and none with the id ${to.id}`);
+    throw new UnreachableError(`node ${to.id} is unknown: this node runs alone`);
   }
 
   async close(): Promise<void> {

@@ -39,7 +39,7 @@ interface Failure {
 
 /**
  * Makes a call that has its effect once at most.
- * @throws UnreachableError when no connection came about or the node refused it, OutcomeUnknownError when no answer came
+ * @throws UnreachableError when no connection could be made or the node refused it, OutcomeUnknownError when no answer came
  */
 export async function exchange(way: Way, call: Call, body: Buffer): Promise<PeerResponse> {
   const unreachable = (text: string, cause?: Error): Error =>
@@ -72,7 +72,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   }
   const answer = unseal(way.secret, 'answer', sent.headers);
   if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
-    const text = `what answered with ${sent.status} does not know the secret of the cluster, or is of another version`;
+    const text = `answered ${sent.status} without proof of the cluster secret: another secret, another version, or not a Kiln node`;
     // who refuses every stranger, or has not read so long a head, has not acted on it; anything else may have
     throw sent.status === 403 || sent.status === 431 ? unreachable(text) : unknown(text);
   }

@@ -80,7 +80,7 @@ export class PeerPort {
   #way(to: NodeIdentity, timeoutMs: number): Way {
     const { secret, tls, addressOf } = this.#options;
     const address = addressOf(to.id);
-    if (address === undefined) throw new UnreachableError(`there is no node ${to.id} that could be called`);
+    if (address === undefined) throw new UnreachableError(`node ${to.id} has no known address`);
     const agent = address.startsWith('https:') ? this.#agents.https : this.#agents.http;
     return { address, agent, ca: tls?.ca, secret, timeoutMs };
   }

@@ -19,9 +19,9 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const objection = (answer: Answer | undefined): string | undefined => {
     if (answer === undefined || answer.nonce !== call.nonce)
-      return 'what answered does not know the secret of the cluster';
+      return 'answered without proof of the cluster secret: another secret, another version, or not a Kiln node';
     if (answer.refused !== undefined) return `the stream was refused: ${refusalText(answer.refused)}`;
-    return answer.status === 101 ? undefined : 'it takes no streams';
+    return answer.status === 101 ? undefined : 'it does not accept streams';
   };
   return new Promise((resolve, reject) => {
     const make = address.startsWith('https:') ? httpsRequest : httpRequest;
@@ -41,7 +41,7 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
     request.on('error', (error) => end(error.message, error));
     request.on('response', (response) => {
       response.resume();
-      end(objection(unseal(secret, 'answer', response.headers)) ?? 'it takes no streams');
+      end(objection(unseal(secret, 'answer', response.headers)) ?? 'it does not accept streams');
     });
     request.on('upgrade', (response, socket, head) => {
       const wrong = objection(unseal(secret, 'answer', response.headers));

@@ -43,10 +43,10 @@ export type Answer = Readonly<Static<typeof Answer>>;
 
 /** Why a call is not taken, and what that is called. */
 export const REFUSALS = {
-  another: 'another life of the node is here',
-  time: 'it comes at another time',
-  repeated: 'it came before',
-  busy: 'too many calls or streams come at once',
+  another: 'the node was restarted since',
+  time: 'the clocks of the nodes differ too much',
+  repeated: 'the same call was received before',
+  busy: 'the node is busy with too many calls or streams',
 } as const;
 
 /** Why a node of this version refuses a call. */

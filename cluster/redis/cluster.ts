@@ -220,7 +220,9 @@ class RedisCluster implements Cluster {
         return await this.#claimAmongPeers(key, meta, options, error);
       }
       if (performance.now() > end)
-        throw new UnavailableError('those who have held keys come first, and have not come yet');
+        throw new UnavailableError(
+          'Redis lost its data, and the previous owners have not all claimed their keys again yet',
+        );
       await delay(ASK_AGAIN_MS);
     }
   }
@@ -289,12 +291,12 @@ class RedisCluster implements Cluster {
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
     if (this.#leases.holds(key))
-      throw new UnavailableError(`this node holds ${key}, and the store cannot be reached`, { cause });
+      throw new UnavailableError(`this node owns ${key}, and Redis cannot be reached`, { cause });
     // held before anybody is asked: of two nodes that claim it at once neither hears that it is free
     const lease = this.#leases.holdUnconfirmed(key, newToken(), meta, options);
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
-    throw new UnavailableError(`${key} is held elsewhere, or nobody is known to ask, and the store cannot be reached`, {
+    throw new UnavailableError(`Redis cannot be reached, and no node can confirm that ${key} is free`, {
       cause,
     });
   }

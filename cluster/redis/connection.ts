@@ -7,7 +7,7 @@ import type { StoreAddress } from '../types.ts';
 
 /** The longest pause between two attempts to connect. */
 const MAX_PAUSE_MS = 1000;
-const TIMED_OUT = 'it did not answer in time';
+const TIMED_OUT = 'no answer in time';
 const CLOSED = 'the connection was closed';
 /** ioredis' own time for a command, in times of the given one: it counts on while this process stands still. */
 const BACKSTOP = 10;

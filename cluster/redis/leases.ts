@@ -262,7 +262,7 @@ export class Leases {
     }
     if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
     if (lease.signal.aborted) throw lease.signal.reason;
-    if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is yet to be confirmed`);
+    if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is not confirmed yet`);
   }
 
   async #run(script: Script, key: string, token: string, value: Json): Promise<unknown> {
@@ -286,7 +286,7 @@ export class Leases {
   }
 
   #lose(lease: RedisLease, owner: Owner | undefined): void {
-    lease.lose(`${lease.key} is held by ${owner?.id ?? 'another'}`, owner);
+    lease.lose(`${lease.key} is held by ${owner?.id ?? 'another node'}`, owner);
     // one that has not begun has to see the end of the one before first
     if (!lease.waits) this.#yield(lease);
   }

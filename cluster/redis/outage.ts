@@ -20,7 +20,7 @@ export interface OutageOptions {
 
 /** Refusals that last until an operator does something, and that may come only after the connection was lost. */
 const LASTING = /^(WRONGPASS|NOAUTH|NOPERM)/;
-const NEVER_CONNECTED = 'no connection came about';
+const NEVER_CONNECTED = 'no connection could be made';
 
 /**
  * What is reported while Redis cannot be reached: one report when it goes, with the first reason that is known, and one

@@ -2,7 +2,7 @@ import type { Verdict } from './guard.ts';
 
 /** Longest step of the clock that is waited for: it may be set meanwhile, and timers know no much longer ones. */
 const MAX_STEP_MS = 3_600_000;
-const EXPIRED = 'its time is over';
+const EXPIRED = 'its allowed time is over';
 
 /** What guards said of one session, from being let in until it ends. */
 export class Grant {

@@ -50,7 +50,7 @@ export function createTlsFront({
   });
   server.on('tlsClientError', (error: NodeJS.ErrnoException, secure) => {
     onFailure(
-      NO_TLS.has(error.code ?? '') ? 'it does not speak TLS' : reasonOf(error),
+      NO_TLS.has(error.code ?? '') ? 'the client does not speak TLS' : reasonOf(error),
       handshaking.get(keyOf(secure))?.peer,
     );
     secure.destroy();
@@ -59,7 +59,7 @@ export function createTlsFront({
   return {
     accept: (socket, peer) => {
       if (certificates.initial === undefined) {
-        onFailure('there is no certificate', peer);
+        onFailure('no certificate is loaded', peer);
         socket.destroy();
         return;
       }

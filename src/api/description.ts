@@ -10,8 +10,8 @@ const ABOUT = `Compatible with OvenMediaEngine's REST API. Every answer is an en
 and, where there is something to tell, \`response\`; a batch answers with an array of them.`;
 
 const CLASSES: Readonly<Record<string, string>> = {
-  '2XX': 'Done; 207 when items of a batch came out differently',
-  '4XX': 'Refused; the message tells why',
+  '2XX': 'Done; 207 when the items of a batch have different outcomes',
+  '4XX': 'Rejected; the message says why',
   '5XX': 'Failed; the reason is in the log',
 };
 

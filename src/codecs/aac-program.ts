@@ -15,7 +15,7 @@ const PROGRAM_CONFIG = 5;
 export function configOfAdts(header: AdtsHeader, frame: Buffer): Buffer {
   if (header.channelConfiguration !== 0) return buildAudioSpecificConfig(header);
   const reader = new BitReader(frame);
-  if (reader.read(3) !== PROGRAM_CONFIG) throw new BitstreamError('AAC that does not tell its channels');
+  if (reader.read(3) !== PROGRAM_CONFIG) throw new BitstreamError('the AAC configuration does not give its channels');
   const writer = new BitWriter();
   writer.write(header.objectType, 5).write(SAMPLERATES.indexOf(header.samplerate), 4).write(0, 4);
   // GASpecificConfig: 1024 samples, no core coder, no extension

@@ -47,7 +47,7 @@ export function parseAv1Config(record: Buffer): Av1Config {
 export function buildAv1Config(data: Buffer): Buffer {
   const obu = sequenceHeaderObu(data);
   if (obu === undefined) throw new BitstreamError('AV1 needs a sequence header');
-  if (!obu.hasSize) throw new BitstreamError('the AV1 sequence header does not tell its size');
+  if (!obu.hasSize) throw new BitstreamError('the AV1 sequence header does not give its size');
   const header = parseSequenceHeader(obu.payload);
   return Buffer.concat([
     Buffer.of(

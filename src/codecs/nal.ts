@@ -44,7 +44,7 @@ export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
     let end = code < 0 ? data.length : code;
     while (end > start && data[end - 1] === 0) end--;
     if (end === start) continue;
-    if (nals.length === most) throw new BitstreamError(`more than ${most} NAL units in a picture`);
+    if (nals.length === most) throw new BitstreamError(`more than ${most} NAL units in a frame`);
     nals.push(data.subarray(start, end));
   }
   return nals;
@@ -113,7 +113,7 @@ export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (na
   let pending = false;
   let count = 0;
   for (let at = 0; at < data.length;) {
-    if (++count > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a picture`);
+    if (++count > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a frame`);
     const end = nalEnd(data, at, lengthSize);
     const nal = data.subarray(at + lengthSize, end);
     const kind = nal.length === 0 ? 'empty' : role(nal);

@@ -124,7 +124,7 @@ function readMapping(reader: ByteReader, channels: number): Pick<OpusConfig, 'ma
   }
   const mapping = reader.bytes(channels);
   if (mapping.some((channel) => channel !== SILENCE && channel >= streams + coupled)) {
-    throw new BitstreamError('the Opus channel mapping names a channel that is not there');
+    throw new BitstreamError('the Opus channel mapping names a channel that does not exist');
   }
   return { mappingFamily, mapping: { streams, coupled, channels: mapping } };
 }

@@ -41,14 +41,17 @@ export async function loadNodeTls(
   const { leaf, cert, key, chain } = await loadCertificate(tls, folder);
   const named = isIP(advertiseAddress) === 0 ? leaf.checkHost(advertiseAddress) : leaf.checkIP(advertiseAddress);
   if (named === undefined) {
-    throw new CertificateError('certPath', `"${certPath}" is no certificate of AdvertiseAddress "${advertiseAddress}"`);
+    throw new CertificateError(
+      'certPath',
+      `"${certPath}" is not a certificate for AdvertiseAddress "${advertiseAddress}"`,
+    );
   }
   if (caCertPath === undefined) return { cert, key };
   const authorities = await loadAuthorities(caCertPath, folder);
   if (
     !authorities.some((authority) => chain.some((one) => one.checkIssued(authority) && one.verify(authority.publicKey)))
   ) {
-    throw new CertificateError('caCertPath', `"${caCertPath}" is not who signed the certificate in "${certPath}"`);
+    throw new CertificateError('caCertPath', `"${caCertPath}" did not sign the certificate in "${certPath}"`);
   }
   return { ca: pem(authorities), cert, key };
 }

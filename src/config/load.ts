@@ -89,11 +89,11 @@ function unsetText(names: readonly string[], env: Environment): string {
 function checkVersion({ name, file, attributes: { version } }: XmlElement): void {
   if (name !== ROOT) throw new ConfigError([`${file}: ${name}: the root element must be ${ROOT}`]);
   const at = `${file}: ${ROOT}/@version:`;
-  if (version === undefined) throw new ConfigError([`${at} is missing (${VERSION} is understood)`]);
+  if (version === undefined) throw new ConfigError([`${at} is missing (${VERSION} is supported)`]);
   if (!/^\d{1,9}$/.test(version)) throw new ConfigError([`${at} "${version}" is not a version number`]);
   if (Number(version) === VERSION) return;
   const age = Number(version) < VERSION ? 'old' : 'new';
-  throw new ConfigError([`${at} "${version}" is too ${age}: only version ${VERSION} is understood`]);
+  throw new ConfigError([`${at} "${version}" is too ${age}: only version ${VERSION} is supported`]);
 }
 
 function refuse(lines: readonly string[]): void {

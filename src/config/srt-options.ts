@@ -102,12 +102,12 @@ export function readSrtOption(key: string, value: string): SrtOption | SrtOption
   const known = Object.hasOwn(OPTIONS, key) ? OPTIONS[key] : undefined;
   if (known === undefined) {
     const message = NOT_SET_HERE.has(key)
-      ? `"${key}" is not set here: the server decides it, or the caller`
-      : `"${key}" is no socket option of SRT`;
+      ? `"${key}" cannot be set here: the server or the caller decides it`
+      : `"${key}" is not a socket option of SRT`;
     return { at: 'key', message };
   }
   const read = readValue(known, value.trim());
-  if (read === undefined) return { at: 'value', message: `is not ${expectation(known)}, which ${key} takes` };
+  if (read === undefined) return { at: 'value', message: `is not ${expectation(known)}, as ${key} requires` };
   return { name: key, id: known.id, kind: known.kind, value: read };
 }
 

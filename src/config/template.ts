@@ -6,6 +6,6 @@ import { explicit } from './resolve.ts';
 /** The configuration of an application made on demand: the template's, under another name. */
 export function fromTemplate(template: ApplicationConfig, name: string): ApplicationConfig {
   const reading = readConfig(Application, { ...(explicit(template) as object), name });
-  if (!reading.ok) throw new Error(`a template that was taken cannot be used as ${name}`);
+  if (!reading.ok) throw new Error(`a template that was accepted cannot be used as ${name}`);
   return reading.config as ApplicationConfig;
 }

@@ -18,9 +18,9 @@ export function isStreamName(name: string): boolean {
 export function nameObjection(name: string): string | undefined {
   if (name === '') return 'is empty';
   if (name.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`;
-  if (name === '.' || name === '..') return 'is a step in a path: no URL can carry it';
-  if (RESERVED.test(name)) return 'has one of / \\ : ? # %';
-  if (INVISIBLE.test(name)) return 'has characters that cannot be seen';
+  if (name === '.' || name === '..') return 'is a step in a path, which a URL cannot contain';
+  if (RESERVED.test(name)) return 'contains one of / \\ : ? # %';
+  if (INVISIBLE.test(name)) return 'contains invisible characters';
   if (name.trim() !== name) return 'begins or ends with a space';
   return undefined;
 }

@@ -93,7 +93,7 @@ export class Stream extends EventEmitter<StreamEvents> {
       try {
         reader.push(packet);
       } catch (error) {
-        this.#end(reader, 'it failed to take a packet');
+        this.#end(reader, 'it failed on a packet');
         this.emit('fault', error);
       }
     }

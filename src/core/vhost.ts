@@ -91,7 +91,7 @@ export class VirtualHost {
     if (onDemand.length < MAX_ON_DEMAND) return;
     const idle = onDemand.find(({ inUse }) => !inUse);
     if (idle === undefined) throw kilnError('tooManyApplications', MAX_ON_DEMAND);
-    idle.close('another application was asked for');
+    idle.close('it was closed to make room for another application');
   }
 
   /**

@@ -79,7 +79,7 @@ export function decodeAnswer<A extends TSchema>(
   const code = headers[ERROR];
   if (code === 'callMalformed' || (status === 404 && code === undefined)) throw kilnError('callUnknown');
   if (code !== undefined) throw new KilnError(code as ErrorCode, status, body.toString());
-  if (status !== 200) throw new MalformedAnswerError(`${name} is answered with status ${status}`);
+  if (status !== 200) throw new MalformedAnswerError(`${name} was answered with status ${status}`);
   const head = headers[ANSWER];
   const answer = readJson(schema, head === undefined ? body : Buffer.from(head));
   if (answer === undefined) throw new MalformedAnswerError(`the answer to ${name} does not match its schema`);

@@ -71,7 +71,7 @@ export class SessionNames {
     if (error?.code === 'sessionRefused' || error?.code === 'sessionExists') throw error;
     if (error !== undefined)
       this.#faults.count(
-        `node ${location.owner.id} does not answer whether session names are in use: they are accepted`,
+        `node ${location.owner.id} did not answer whether a session name is in use: the name is accepted`,
       );
   }
 

@@ -118,7 +118,7 @@ class NameClaim {
     this.#lease = new ToldLease(lease, { meta: () => this.#meta as Json, kept }, log);
     this.#facts = facts;
     const onLost = (): void =>
-      input.end(`the name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
+      input.end(`the stream name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.tell());

@@ -25,6 +25,6 @@ export function codecString({ codec, config }: MediaTrack): string {
     case 'AAC':
       return aac.codecString(aac.parseAudioSpecificConfig(config));
     default:
-      throw new UnsupportedTrackError(`${codec} has no place in fragmented MP4`);
+      throw new UnsupportedTrackError(`${codec} cannot be carried in fragmented MP4`);
   }
 }

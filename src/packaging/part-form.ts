@@ -23,7 +23,7 @@ export interface PartForm<Data> {
 /** Fragments of fragmented MP4, each with its bytes. */
 export const FRAGMENTS: PartForm<Buffer> = {
   describe: (track, version) => {
-    if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} has no place in HLS`);
+    if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS`);
     return describe(track, version);
   },
   part: (type, sequence, start, samples) => {

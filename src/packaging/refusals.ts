@@ -36,6 +36,6 @@ export class Refusals {
     const key = `${id} ${codec}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);
-    this.#log.warn({ track: id, codec, reason }, 'the track is left out of HLS');
+    this.#log.warn({ track: id, codec, reason }, 'the track is not included in HLS');
   }
 }

@@ -46,7 +46,7 @@ export function isTsPackable({ codec }: { readonly codec: string }): boolean {
 /** Parts that stay frames. */
 export const RUNS: PartForm<Run> = {
   describe: (track, version) => {
-    if (!isTsPackable(track)) throw new UnsupportedTrackError(`${track.codec} has no place in HLS with MPEG-TS`);
+    if (!isTsPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS with MPEG-TS`);
     try {
       formOf(track);
     } catch (error) {

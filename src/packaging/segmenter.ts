@@ -148,7 +148,7 @@ export class Segmenter<Data = Buffer> {
     const finding = packager.inspect(packet);
     if (finding === 'late') {
       packager.missed(this.#lag.isNear(seconds(packet)));
-      this.#faults.count('HLS: a packet is not later than the one before it, or than its segment, left out');
+      this.#faults.count('HLS: dropped a packet that is not later than the one before it or than its segment');
       return;
     }
     const time = seconds(packet);
@@ -160,7 +160,7 @@ export class Segmenter<Data = Buffer> {
       packager.push(packet);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      this.#faults.count(`HLS: a packet cannot be packaged, left out: ${error.message}`);
+      this.#faults.count(`HLS: dropped a packet that cannot be packaged: ${error.message}`);
     }
     if (!packager.awaitsJump) this.#goOn(time);
   }

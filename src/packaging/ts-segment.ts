@@ -54,7 +54,7 @@ export class TsSegment implements TsFacts {
         if (place !== undefined) planned.push(place);
       } catch (error) {
         if (!(error instanceof BitstreamError)) throw error;
-        faults.count(`HLS: a frame has no place in MPEG-TS, left out: ${error.message}`);
+        faults.count(`HLS: dropped a frame that cannot be carried in MPEG-TS: ${error.message}`);
       }
     }
     this.#planned = planned;

@@ -29,10 +29,10 @@ export const VIEWERS = {
 };
 
 export const PublisherConnections = Type.Object(integers<PublisherKind>(PUBLISHER_KINDS), {
-  description: 'viewers that there are, by publisher',
+  description: 'current viewers, by publisher',
 });
 export const ProviderConnections = Type.Object(integers<ProviderKind>(PROVIDER_KINDS), {
-  description: 'sources that there are, by provider',
+  description: 'current sources, by provider',
 });
 
 function integers<K extends string>(kinds: readonly K[]): Record<K, TInteger> {

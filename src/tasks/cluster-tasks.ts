@@ -92,7 +92,7 @@ export class ClusterTasks {
   async create(name: TaskName, spec: Json, creation: TaskCreation): Promise<void> {
     const { tasks } = this.#options;
     const kind = tasks.kind(name.kind);
-    if (kind === undefined) throw new Error(`there is no kind of tasks ${name.kind}`);
+    if (kind === undefined) throw new Error(`unknown kind of task: ${name.kind}`);
     if (isStreamKind(kind)) return await this.#attempt(() => tasks.define(name, spec, creation));
     await this.#place(kind, name, spec, creation);
   }

@@ -117,7 +117,7 @@ export class TaskRunner {
     const before = this.#definition;
     // another task under the same id has nothing to do with this one
     if ((before.uid ?? '') !== (definition.uid ?? '')) {
-      void this.stop(new TaskEnd('removed', 'the task was made anew'));
+      void this.stop(new TaskEnd('removed', 'the task was created again'));
       return;
     }
     this.#definition = definition;
@@ -198,7 +198,7 @@ export class TaskRunner {
     }
     const application = this.#application();
     if (application === undefined) {
-      this.#end = new TaskEnd('handedOver', 'this node does not have its application');
+      this.#end = new TaskEnd('handedOver', 'this node does not have the application');
       return false;
     }
     return await this.#runIn(application, definition, (task) => kind.run(task));

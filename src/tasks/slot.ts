@@ -131,7 +131,7 @@ export class TaskSlot {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#runner?.stop(new TaskEnd('handedOver', 'the node stops'));
+    await this.#runner?.stop(new TaskEnd('handedOver', 'the node is stopping'));
   }
 
   /** What becomes of a task that runs here. */
@@ -142,7 +142,7 @@ export class TaskSlot {
     const { cluster, kind } = this.#options;
     if (isStreamKind(kind)) runner.look();
     else if (cluster.draining && successors({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0)
-      void runner.stop(new TaskEnd('handedOver', 'the node is drained'));
+      void runner.stop(new TaskEnd('handedOver', 'the node is draining'));
   }
 
   /** Nobody has it: this node claims it when its turn has come. */

@@ -305,5 +305,5 @@ async function within(ms: number, awaited: Promise<unknown>): Promise<void> {
 }
 
 function exists(name: TaskName): TaskExistsError {
-  return new TaskExistsError(`there is a task ${taskKey(name)}`);
+  return new TaskExistsError(`the task ${taskKey(name)} already exists`);
 }

@@ -61,8 +61,7 @@ export class OutputAdapter {
     const form = this.#form;
     const unit = form.take(data);
     const { format } = form;
-    if (unit === undefined || format === undefined)
-      throw new BitstreamError('the encoder put out what cannot be decoded');
+    if (unit === undefined || format === undefined) throw new BitstreamError('the encoder output cannot be decoded');
     if (format !== this.#format) {
       this.#format = format;
       const { config, width, height, samplerate, channels } = format;

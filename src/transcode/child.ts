@@ -148,7 +148,7 @@ export class FfmpegChild {
   #reason(code: number | null, signal: NodeJS.Signals | null): string {
     const { errors } = this.diagnostics;
     if (this.#spawnError !== undefined) return `ffmpeg does not start: ${this.#spawnError.message}`;
-    const how = signal === null ? `ffmpeg has ended with code ${code}` : `ffmpeg has ended by ${signal}`;
+    const how = signal === null ? `ffmpeg has ended with code ${code}` : `ffmpeg was ended by ${signal}`;
     return errors === '' ? how : `${how}: ${errors}`;
   }
 }

@@ -132,7 +132,7 @@ class PictureForm implements CodecForm {
   readonly format: CodecFormat;
 
   constructor(stream: NutStream) {
-    if (stream.kind !== 'video') throw new BitstreamError('a picture encoder put out sound');
+    if (stream.kind !== 'video') throw new BitstreamError('an image encoder put out audio');
     this.format = { width: stream.width, height: stream.height };
   }
 
@@ -155,7 +155,7 @@ class AvifForm implements CodecForm {
     const frame = this.#video.take(data);
     const { format } = this.#video;
     if (frame === undefined || format === undefined) return undefined;
-    if (!frame.key) throw new BitstreamError('an AV1 frame that needs others is no picture');
+    if (!frame.key) throw new BitstreamError('an AV1 frame that needs other frames is not an image');
     if (format !== this.#record) {
       this.#record = format;
       this.format = { width: format.width, height: format.height };

@@ -83,7 +83,7 @@ export class CodecInventory {
       const capabilities = await probeFfmpeg(path);
       return { capabilities, devices: await tryDevices(capabilities, log, root) };
     } catch (error) {
-      const text = 'there is no ffmpeg to ask for its codecs: the inventory is empty';
+      const text = 'ffmpeg was not found: the list of codecs is empty';
       if (!this.#toldOfNone) log.error({ err: error }, text);
       this.#toldOfNone = true;
       this.#offer = undefined;

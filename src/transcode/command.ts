@@ -94,7 +94,7 @@ const PICTURE_CLOCK = ['-fps_mode', 'passthrough', '-enc_time_base', '1:90000'];
 function encoderOptions({ job: { from, encoding }, choice, resumeAt }: ChosenJob): string[] {
   const { ffmpegName } = choice;
   if (encoding.type === 'audio') return audioOptions(encoding, ffmpegName);
-  if (from.type === 'audio') throw new Error('No picture can be made of an audio track');
+  if (from.type === 'audio') throw new Error('No image can be made of an audio track');
   if (encoding.type === 'image') {
     // several threads would hold back a picture each
     return [...PICTURE_CLOCK, '-c:v', ffmpegName, '-threads', '1', ...imageForm(ffmpegName).options];

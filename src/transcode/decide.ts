@@ -95,9 +95,9 @@ function configuredInterval({ keyFrameInterval, keyFrameIntervalType }: VideoEnc
 }
 
 function notVideo(name: string): string {
-  return audioCodec(name) === undefined ? `no codec is called ${name}` : `${name} is no codec for video`;
+  return audioCodec(name) === undefined ? `unknown codec ${name}` : `${name} is not a video codec`;
 }
 
 function notAudio(name: string): string {
-  return videoCodec(name) === undefined ? `no codec is called ${name}` : `${name} is no codec for audio`;
+  return videoCodec(name) === undefined ? `unknown codec ${name}` : `${name} is not an audio codec`;
 }

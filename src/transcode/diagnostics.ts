@@ -55,7 +55,7 @@ export class Diagnostics {
     this.#rest = (lines.pop() ?? '').slice(0, MAX_LINE);
     this.#lines += lines.length;
     for (const line of lines.slice(0, LOOKED_AT)) this.#line(line.slice(0, MAX_LINE));
-    if (lines.length > LOOKED_AT) this.#faults.count('ffmpeg: more messages at once than are looked at');
+    if (lines.length > LOOKED_AT) this.#faults.count('ffmpeg: too many messages at once, some were ignored');
   }
 
   #line(line: string): void {

@@ -26,7 +26,7 @@ export class Failures {
 
   #flush(): void {
     for (const [reason, all] of this.#interrupted)
-      this.#tell(`encoding is interrupted of ${all.join(', ')}: ${reason}`);
+      this.#tell(`encoding of ${all.join(', ')} is interrupted: ${reason}`);
     this.#interrupted.clear();
   }
 }

@@ -10,7 +10,7 @@ type Time = ChosenJob['resumeAt'];
 /** The filters between a decoder and the encoder of a job, as the value of ffmpeg's option `filter`. */
 export function filterChain({ job: { from, encoding }, choice, resumeAt }: ChosenJob): string {
   if (encoding.type === 'audio') return soundChain(encoding, resumeAt);
-  if (from.type === 'audio') throw new Error('No picture can be made of an audio track');
+  if (from.type === 'audio') throw new Error('No image can be made of an audio track');
   if (encoding.type === 'image') return imageChain(from, encoding, choice, resumeAt);
   return videoChain(from, encoding, choice, resumeAt);
 }

@@ -17,7 +17,7 @@ export interface Means {
  * @returns or why it cannot
  */
 export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefined, log: Logger): Means | string {
-  if (offer === undefined) return 'there is no ffmpeg';
+  if (offer === undefined) return 'ffmpeg was not found';
   const decoding = chooseDecoder(from.codec, offer);
   if ('reason' in decoding) return decoding.reason;
   const chosen = chooseEncoder(encoding.codec, encoding.type === 'image' ? undefined : encoding.modules, offer);

@@ -38,7 +38,7 @@ export async function readSmallFile(path: string): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stat = await file.stat();
-    if (!stat.isFile()) throw new Error('it is no plain file');
+    if (!stat.isFile()) throw new Error('it is not a regular file');
     if (stat.size > MAX_BYTES) throw tooLarge();
     return await file.readFile();
   } finally {

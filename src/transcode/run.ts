@@ -183,7 +183,7 @@ export class Run {
 
   #take(output: Output, chunk: Buffer): void {
     const fault = output.push(chunk);
-    if (fault !== undefined) this.#lose(output, `its encoder put out what cannot be read: ${fault}`);
+    if (fault !== undefined) this.#lose(output, `the output of its encoder is malformed: ${fault}`);
   }
 
   #drained(): void {
@@ -224,11 +224,11 @@ export class Run {
     if (now - this.#patientSince < hangMs) return;
     const { fullSince = now } = this.#feed;
     const quiet = this.#outputs.every(({ lastAt }) => now - lastAt > hangMs);
-    if (quiet && now - fullSince > hangMs) return this.#condemn('ffmpeg takes no input');
+    if (quiet && now - fullSince > hangMs) return this.#condemn('ffmpeg does not read its input');
     const silent = silentOutputs(this.#outputs, this.#feed, now, hangMs);
     const open = this.#outputs.filter(({ ended, job }) => !ended && this.#feed.fed(job.from) !== undefined);
-    if (silent.length > 0 && silent.length === open.length) return this.#condemn('ffmpeg puts out nothing');
-    for (const output of silent) this.#lose(output, 'it puts out nothing');
+    if (silent.length > 0 && silent.length === open.length) return this.#condemn('ffmpeg produces no output');
+    for (const output of silent) this.#lose(output, 'it produces no output');
   }
 
   #condemn(verdict: string): void {

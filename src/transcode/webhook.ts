@@ -97,7 +97,7 @@ function read({ status, body }: ControlAnswer, local: OutputProfilesConfig, log:
   });
   if (status !== 200) return wrong(`with status ${status}`);
   const json = parse(body);
-  if (json === undefined) return wrong('what is no JSON');
+  if (json === undefined) return wrong('with something that is not JSON');
   const reading = readConfig(Answer, json);
   const ignored = reading.warnings.slice(0, MAX_IGNORED).map(problemText);
   if (ignored.length > 0) log.warn({ ignored }, "the control server's answer has keys without effect");

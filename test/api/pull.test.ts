@@ -9,7 +9,7 @@ const CASES: readonly (readonly [what: string, body: unknown, status: number, te
   ['nothing', {}, 400, 'Stream name or urls is required'],
   ['no urls', { name: 's' }, 400, 'Stream name or urls is required'],
   ['no name', { urls: [RTSP] }, 400, 'Stream name or urls is required'],
-  ['an odd name', { name: 'a/b', urls: [RTSP] }, 400, /^name has one of/],
+  ['an odd name', { name: 'a/b', urls: [RTSP] }, 400, /^name contains one of/],
   ['a name that is no string', { name: 5, urls: [RTSP] }, 400, 'name is not a string'],
   ['an empty list', { name: 's', urls: [] }, 400, 'Urls must be at least one'],
   ['urls that are no list', { name: 's', urls: RTSP }, 400, 'Urls must be at least one'],

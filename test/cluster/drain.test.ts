@@ -43,7 +43,7 @@ test('a node that is to stop waits for its streams to leave, and takes no new on
   t.notRegex(node.log, /"level":"(error|fatal)"/);
 });
 
-test('who publishes or watches over WebRTC stays until the node stops', async (t) => {
+test('who publishes or watches over WebRTC stays until the node is stopping', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', { ...LONG, whip: true, ownGroup: true });
   const peer = new PublisherPeer({ media: [await h264()] });
   t.teardown(() => peer.close());

@@ -83,7 +83,7 @@ test('an owner that stood still steps down when another has the name by then', a
   await until('it is known', async () => (await portOf(c, 'name')) === b.ports.rtmp);
   a.signal('SIGCONT');
   await until('it stepped down', () => slept.ended);
-  await until('its log tells why', () => a.log.includes('the name was lost'));
+  await until('its log tells why', () => a.log.includes('the stream name was lost'));
   await untilStates(b, { a: 'ready', b: 'ready', c: 'ready' });
   for (const node of [a, b, c]) {
     await until('all tell the same', async () => (await portOf(node, 'name')) === b.ports.rtmp);

@@ -58,7 +58,7 @@ test('viewers of any node get a stream through one relay of their node, which en
   const listed = await b.api<string[]>('/v1/vhosts/default/apps/app/streams');
   t.deepEqual(listed.body.response, ['talk']);
   for (const peer of [first, ...others]) peer.close();
-  await until('the relays have ended', () => [b, c].every((node) => node.log.includes('nobody watches')));
+  await until('the relays have ended', () => [b, c].every((node) => node.log.includes('no viewers are left')));
   const again = await watch(t, b, 'talk');
   await moves(again, 'B shows a picture again');
   t.is(begun(b), 2);

@@ -87,7 +87,7 @@ test('where newcomers replace, the one on another node is ended', async (t) => {
   const first = await publish(a, 'name');
   const second = await publish(b, 'name');
   await first.ended();
-  await until('the log tells why', () => a.log.includes('the name was lost'));
+  await until('the log tells why', () => a.log.includes('the stream name was lost'));
   const shown = await until('a shows it', async () => {
     const { status: answered, body } = await a.stream('name');
     return answered === 200 && body.response;

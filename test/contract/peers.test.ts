@@ -159,7 +159,7 @@ test('a call that never reached that life of the node says so; one that may have
   } = await open(t);
   await t.throwsAsync(a.forward({ id: b.self.id, incarnation: 'earlier' }, CALL, TIMEOUT), {
     instanceOf: UnreachableError,
-    message: /another life/,
+    message: /was restarted since/,
   });
   let release = (): void => {};
   b.serve(
@@ -263,7 +263,7 @@ test.serial('a node that stood still hears what was answered meanwhile', async (
   const child = await until('it is known', () => a.nodes().find(({ id }) => id === 'child'));
   const answers = [
     a.forward(child, CALL, 1000),
-    t.throwsAsync(a.connect(child, '/media', 1000), { message: /it takes no streams/ }),
+    t.throwsAsync(a.connect(child, '/media', 1000), { message: /it does not accept streams/ }),
   ] as const;
   await new Promise(setImmediate);
   standStill(1500);
@@ -296,7 +296,7 @@ test('a node opens a stream of bytes to another, who knows whose it is', async (
     await until('everything', () => text === '/media of node 0: there and back');
     await t.throwsAsync(a.connect({ ...b.self, incarnation: 'earlier' }, '/media', TIMEOUT), {
       instanceOf: UnreachableError,
-      message: /another life/,
+      message: /was restarted since/,
     });
     const closed = new Promise((resolve) => stream.on('close', resolve));
     await b.close();

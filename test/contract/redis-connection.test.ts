@@ -237,7 +237,7 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
       [true, `127.0.0.1:${proxy.port}`],
     ],
   );
-  t.is(reports[0]?.reachable === false && reports[0].reason, 'it did not answer in time');
+  t.is(reports[0]?.reachable === false && reports[0].reason, 'no answer in time');
 });
 
 test('one report when Redis goes and one when it is back, however often it is tried', async (t) => {

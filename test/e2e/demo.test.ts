@@ -30,7 +30,7 @@ test('--demo prints a page that plays the test pattern by LL-HLS and by WebRTC',
     await figure(/^[\d.]+ m?s$/);
     t.log(title, (await panel.locator('.figures dd').allTextContents()).join(', '));
   }
-  t.is(await page.getByText('No sound').count(), 0, 'what WebRTC cannot carry is encoded for it');
+  t.is(await page.getByText('No audio').count(), 0, 'what WebRTC cannot carry is encoded for it');
   await until('both play', async () => (await page.locator('.cover:visible').count()) === 0);
   t.deepEqual(errors, []);
 

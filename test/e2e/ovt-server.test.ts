@@ -253,7 +253,7 @@ test('a player whose time is over is told, and the guard hears of each end once'
   const { recorder } = await playOvt(ovt.url('app/talk'));
   t.deepEqual(ends, ['the stream is described']);
   await until('it has ended', () => recorder.ended !== undefined);
-  t.is(recorder.ended?.reason, 'the origin ended the stream: its time is over');
+  t.is(recorder.ended?.reason, 'the origin ended the stream: its allowed time is over');
   t.is(output.sessions.size, 0);
-  t.deepEqual(ends, ['the stream is described', 'its time is over']);
+  t.deepEqual(ends, ['the stream is described', 'its allowed time is over']);
 });

@@ -229,7 +229,7 @@ test('the way to play is chosen by keyboard and remembered in the address', asyn
   await page.keyboard.press('ArrowRight');
   await page.locator('.panel h2', { hasText: 'WebRTC' }).waitFor({ state: 'attached' });
   t.deepEqual(await panels(), ['WebRTC']);
-  await page.getByText('No sound by WebRTC').waitFor();
+  await page.getByText('No audio over WebRTC').waitFor();
   await page.keyboard.press('ArrowRight');
   await plays(page);
   t.deepEqual(await panels(), ['LL-HLS', 'WebRTC']);
@@ -247,7 +247,7 @@ test('sound is off until the viewer turns it on, in one picture at a time', asyn
   await plays(page);
   const muted = () => page.evaluate(`document.querySelector('video').muted`);
   t.true(await muted());
-  const sound = page.getByRole('button', { name: 'Turn sound on' });
+  const sound = page.getByRole('button', { name: 'Unmute' });
   await sound.click();
   t.false(await muted());
   await sound.waitFor({ state: 'hidden' });
@@ -258,11 +258,11 @@ test('sound that comes later is played, for which the player starts again', asyn
   const output = goLive(registry, 'app', 'news', [VIDEO]);
   await page.goto(`${origin}/app/news`);
   await plays(page);
-  t.true(await page.getByRole('button', { name: 'Turn sound on' }).isHidden());
+  t.true(await page.getByRole('button', { name: 'Unmute' }).isHidden());
   const playlist = page.waitForRequest(/llhls\.m3u8/);
   output.setTracks([VIDEO, AUDIO]);
   await playlist;
-  await page.getByRole('button', { name: 'Turn sound on' }).waitFor();
+  await page.getByRole('button', { name: 'Unmute' }).waitFor();
   t.deepEqual(errors, []);
 });
 
@@ -314,7 +314,7 @@ test('quality and sound are chosen by keyboard, and stay chosen when the player 
   await page.goto(`${origin}/app/ladder`);
   await plays(page);
   const quality = page.getByLabel('Quality');
-  const sound = page.getByLabel('Sound', { exact: true });
+  const sound = page.getByLabel('Audio', { exact: true });
   t.deepEqual((await quality.locator('option').allTextContents()).slice(1), ['180p', '90p']);
   await quality.locator('option', { hasText: /^Auto \(\d+p\)$/ }).waitFor({ state: 'attached' });
   t.is(await quality.inputValue(), '-1');

@@ -66,7 +66,7 @@ test('a stream that cannot be pulled: the answer and the log tell why, without s
     [missing.url('live', 'admin:secret@'), 'the server refused (404): Not Found'],
     [guarded.url(), 'the server asks for credentials, and the URL has none (401)'],
     [guarded.url('live', 'admin:secret@'), 'the server does not accept the credentials of the URL (401)'],
-    [odd.url(), 'the stream has no track in a codec that can be taken, only H266, L16'],
+    [odd.url(), 'the stream has no track in a supported codec, only H266, L16'],
     ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
     ['http://admin:secret@127.0.0.1/s', 'streams are pulled over ovt, rtsp, rtspc, not over "http"'],
     [

@@ -109,7 +109,7 @@ test.serial('an encoder that stands still is found out; who watches the source a
   await moreSegments(kiln, ['source'], 3);
   t.is(await encoder(kiln), pid, 'the source goes on while its encoder does not');
   await until('the encoder has failed', () =>
-    /EGRESS_TRANSCODE_FAILED_ENCODING.*180p.*ffmpeg (puts out nothing|takes no input)/.test(kiln.log),
+    /EGRESS_TRANSCODE_FAILED_ENCODING.*180p.*ffmpeg (produces no output|does not read its input)/.test(kiln.log),
   );
   await until('the encoder is back', async () => (await statusOf(kiln)) === 'Ready');
   t.not(await encoder(kiln), pid);

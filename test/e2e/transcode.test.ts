@@ -211,7 +211,7 @@ test.serial(
     t.is(unknown?.video?.bitrateAvg, undefined);
     t.regex(
       kiln.log,
-      /EGRESS_TRANSCODE_FAILED_ENCODING.*unknown of output profile ladder is not encoded: no codec is called foo/,
+      /EGRESS_TRANSCODE_FAILED_ENCODING.*unknown of output profile ladder is not encoded: unknown codec foo/,
     );
     t.like(sounds.aac?.audio, {
       codec: 'AAC',

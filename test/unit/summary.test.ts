@@ -35,7 +35,7 @@ test('tells where to watch, where to publish and where the API is', (t) => {
 
     Manage
       API     http://localhost:8081/v1
-      Token   kiln:secret  (made up for this run: set KILN_ACCESS_TOKEN to keep one)
+      Token   kiln:secret  (generated for this run: set KILN_ACCESS_TOKEN to keep one)
               curl -u kiln:secret http://localhost:8081/v1/vhosts
 `,
   );
@@ -53,7 +53,7 @@ test('tells of nothing that does not listen, and no token that was configured', 
   t.notRegex(text, /LL-HLS|RTMP|Publish|Manage|Token|media on/);
   t.regex(text, /https:\/\/localhost\/app\/mystream\?direction=whep/);
   t.regex(text, /wss:\/\/localhost\/app\/mystream/);
-  t.regex(summary(config, { ice: [] }, { version: '1', color: false }), /Nothing listens/);
+  t.regex(summary(config, { ice: [] }, { version: '1', color: false }), /No port is open/);
 });
 
 test('tells of SRT by a stream id that names the virtual host', (t) => {

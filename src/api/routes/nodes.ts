@@ -14,7 +14,7 @@ const NodeInfo = Type.Object({
   }),
   version: Type.String(),
   uptime: Type.Integer({ description: 'Milliseconds since it joined' }),
-  lastHeard: Type.Integer({ description: 'Milliseconds since it was heard of' }),
+  lastHeard: Type.Integer({ description: 'Milliseconds since its last sign of life' }),
   load: Type.Number({ minimum: 0, maximum: 1, description: '0 idle to 1 busy' }),
   streams: Type.Integer(),
   sessions: Type.Integer(),
@@ -34,12 +34,12 @@ export function nodeRoutes(cluster: Cluster): FastifyPluginAsyncTypebox {
     });
 
     const change = (summary: string) => ({ params: NodePath, response: noPayload, summary });
-    const draining = change('Let a node take no new streams');
+    const draining = change('Drain a node: it accepts no new streams');
     app.post('/v1/cluster/nodes/:node(^[^:]+$)::drain', { schema: draining }, async ({ params }) => {
       await asked(params.node, cluster.drain(params.node));
       return done;
     });
-    const back = change('Let a node take streams again');
+    const back = change('Undrain a node: it accepts new streams again');
     app.post('/v1/cluster/nodes/:node(^[^:]+$)::undrain', { schema: back }, async ({ params }) => {
       await asked(params.node, cluster.undrain(params.node));
       return done;

@@ -72,8 +72,7 @@ const srt = (more: Record<string, never> | ReturnType<typeof workers> | ReturnTy
       rule: ({ port = [], streamMap }: Srt, fail: Fail) => {
         streamMap.forEach((mapped, index) => {
           const isListened = port.some(({ first, last }) => mapped.port >= first && mapped.port <= last);
-          if (!isListened)
-            fail(['streamMap', index, 'port'], `"${mapped.port}" is none of the ports that are listened on`);
+          if (!isListened) fail(['streamMap', index, 'port'], `"${mapped.port}" is not one of the ports in Port`);
         });
         unique(streamMap, 'port', ['streamMap'], fail);
       },
@@ -110,7 +109,7 @@ interface IceServer {
 
 function oneWayIn({ userName, credential, secret }: IceServer, fail: Fail): void {
   if (secret !== undefined && (userName ?? credential) !== undefined)
-    fail(['secret'], 'stands beside UserName or Credential, which it replaces');
+    fail(['secret'], 'cannot be combined with UserName or Credential, which it replaces');
 }
 
 const webrtc = () =>

@@ -15,7 +15,7 @@ interface RedisElement {
 function checkRedis({ url, sentinels, cluster, tls }: RedisElement, fail: Fail): void {
   const ways = [url !== undefined, sentinels.length > 0, cluster.length > 0].filter(Boolean).length;
   if (ways === 0) fail([], 'needs Url, Sentinels or Cluster');
-  if (ways > 1) fail([], 'takes one of Url, Sentinels and Cluster');
+  if (ways > 1) fail([], 'allows only one of Url, Sentinels and Cluster');
   if (tls === undefined) return;
   if (url !== undefined && new URL(url).protocol === 'redis:') fail(['tls'], 'needs a Url that begins with rediss://');
   if ((tls.certPath === undefined) !== (tls.keyPath === undefined)) {

@@ -64,7 +64,7 @@ function separate(addresses: readonly string[], fail: Fail): void {
   const plain = addresses.map((address) => (address === '0.0.0.0' ? EVERY.ipv4 : address));
   plain.forEach((address, index) => {
     const other = plain.findIndex((one, at) => (one === address ? at < index : one === every(address)));
-    if (other >= 0) fail([index], `"${addresses[index]}" is among "${addresses[other]}" already`);
+    if (other >= 0) fail([index], `"${addresses[index]}" is already covered by "${addresses[other]}"`);
   });
 }
 

@@ -40,7 +40,7 @@ export function* audioParts(tag: Buffer): Generator<TrackPart, void> {
 function legacyPart(tag: Buffer): TrackPart {
   const format = tag.readUInt8(0) >> 4;
   const fourCc = LEGACY_CODECS[format];
-  if (fourCc === undefined) throw new FlvError(`sound format ${format} is not taken`);
+  if (fourCc === undefined) throw new FlvError(`audio format ${format} is not supported`);
   const base = { fourCc, trackId: 0, nanos: 0 };
   if (format !== AAC) return { ...base, packetType: PacketType.CodedFrames, body: tag.subarray(1) };
   need(tag, 0, 2);
@@ -55,7 +55,7 @@ function legacyPart(tag: Buffer): TrackPart {
 export function readAudioPart({ packetType, fourCc, nanos, body: data }: TrackPart): AudioTag | undefined {
   if (packetType === MULTICHANNEL_CONFIG) return undefined;
   const codec = AUDIO_FOUR_CC[fourCc];
-  if (codec === undefined) throw new FlvError(`audio FourCC ${JSON.stringify(fourCc)} is not taken`);
+  if (codec === undefined) throw new FlvError(`audio FourCC ${JSON.stringify(fourCc)} is not supported`);
   switch (packetType) {
     case PacketType.SequenceStart:
       return { codec, packet: 'config', nanos, data };

@@ -56,7 +56,7 @@ export function* videoParts(tag: Buffer): Generator<TrackPart, void> {
 function legacyPart(tag: Buffer): TrackPart {
   const codec = tag.readUInt8(0) & 0x0f;
   const fourCc = LEGACY_CODECS[codec];
-  if (fourCc === undefined) throw new FlvError(`video codec id ${codec} is not taken`);
+  if (fourCc === undefined) throw new FlvError(`video codec id ${codec} is not supported`);
   need(tag, 0, 5);
   // Start, frames and end have the numbers of Enhanced RTMP, but each has a composition time.
   const packetType = tag.readUInt8(1);
@@ -72,7 +72,7 @@ function legacyPart(tag: Buffer): TrackPart {
 export function readVideoPart({ packetType, fourCc, nanos, body }: TrackPart): VideoTag | undefined {
   if (packetType === PacketType.Metadata) return undefined;
   const codec = VIDEO_FOUR_CC[fourCc];
-  if (codec === undefined) throw new FlvError(`video FourCC ${JSON.stringify(fourCc)} is not taken`);
+  if (codec === undefined) throw new FlvError(`video FourCC ${JSON.stringify(fourCc)} is not supported`);
   const base = { codec, nanos, compositionTime: 0 };
   switch (packetType) {
     case PacketType.SequenceStart:

@@ -33,7 +33,7 @@ export function sampleEntry(track: MediaTrack): Buffer {
 /** ISO/IEC 14496-12, 12.1.3; 14496-15 for avcC and hvcC; the AV1 and VP9 ISOBMFF bindings. */
 function videoEntry(track: VideoTrack): Buffer {
   const names = VIDEO_ENTRIES[track.codec];
-  if (names === undefined) throw new UnsupportedTrackError(`${track.codec} has no place in fragmented MP4`);
+  if (names === undefined) throw new UnsupportedTrackError(`${track.codec} cannot be carried in fragmented MP4`);
   const [entry, configBox] = names;
   return box(
     entry,
@@ -55,7 +55,7 @@ function audioEntry(track: AudioTrack): Buffer {
   const head = [zeros(6), u16(1), zeros(8), u16(fitting(track.channels, 16), 16, 0, 0), u32(rate * 0x10000)];
   if (track.codec === 'AAC') return box('mp4a', ...head, esds(track));
   if (track.codec === 'OPUS') return box('Opus', ...head, box('dOps', configuration(track)));
-  throw new UnsupportedTrackError(`${track.codec} has no place in fragmented MP4`);
+  throw new UnsupportedTrackError(`${track.codec} cannot be carried in fragmented MP4`);
 }
 
 /** Elementary stream descriptor (ISO/IEC 14496-1, 7.2.6; 14496-14, 5.6). */

@@ -86,7 +86,7 @@ export class AccessUnits {
   #continue(payload: Buffer): void {
     if (!this.#lost && !isLong(this.#held?.header)) this.#remembered = MEMORY;
     if (this.#held === undefined) {
-      this.#events.damaged('a picture that goes on in another PES packet');
+      this.#events.damaged('a video frame that continues in another PES packet');
       return;
     }
     this.#held.bytes += payload.length;
@@ -95,13 +95,13 @@ export class AccessUnits {
       return;
     }
     this.#held = undefined;
-    this.#events.damaged('a picture of too many bytes');
+    this.#events.damaged('a video frame of too many bytes');
   }
 
   #deliver(header: PesHeader, payload: Buffer): void {
     const nals = tolerant(() => splitAnnexB(payload, MAX_NALS));
     if (nals === undefined) {
-      this.#events.damaged('a picture of too many NAL units');
+      this.#events.damaged('a video frame of too many NAL units');
       return;
     }
     const pictures = this.#pictures(nals);
@@ -110,7 +110,7 @@ export class AccessUnits {
     const { dts = next, pts = dts } = header;
     for (const [i, picture] of pictures.entries()) {
       if (dts === undefined || pts === undefined) {
-        this.#events.damaged('a picture without a time');
+        this.#events.damaged('a video frame without a timestamp');
         return;
       }
       const time = wrapped(dts + i * this.#step);

@@ -87,7 +87,7 @@ export class AudioFrames {
     const isFrame =
       bytes > 0 && (this.#inStep || at + bytes >= data.length || this.#syntax.bytes(data, at + bytes) !== 0);
     if (!isFrame) {
-      if (this.#inStep || at === 0) this.#events.fault('sound that is none');
+      if (this.#inStep || at === 0) this.#events.fault('audio data without audio frames');
       this.#falseSyncs++;
     }
     this.#inStep = isFrame;
@@ -98,7 +98,7 @@ export class AudioFrames {
   #isTooMuch(): boolean {
     const isNoSound = this.#falseSyncs > MAX_FALSE_SYNCS;
     if (!isNoSound && !this.#isTooFast()) return false;
-    this.#events.fault(isNoSound ? 'sound among too many other bytes' : 'sound of too many frames');
+    this.#events.fault(isNoSound ? 'audio frames among too many other bytes' : 'too many audio frames at once');
     this.lost();
     return true;
   }
@@ -124,7 +124,7 @@ export class AudioFrames {
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       this.#frames++;
-      this.#events.fault(`sound that cannot be decoded: ${error.message}`);
+      this.#events.fault(`audio that cannot be decoded: ${error.message}`);
     }
   }
 }

@@ -71,7 +71,7 @@ export class TsDemuxer {
     this.#events = events;
     this.#packets = new PacketReader({
       packet: (data, at) => this.#packet(data, at),
-      garbage: () => events.fault('bytes that are no transport packets'),
+      garbage: () => events.fault('bytes that are not transport packets'),
     });
     this.#choice = new ProgramChoice({ program: (map) => this.#program(map), fault: events.fault });
     this.#lanes.set(
@@ -98,7 +98,7 @@ export class TsDemuxer {
   #packet(data: Buffer, at: number): void {
     const pid = pidOf(data, at);
     if (hasError(data, at)) {
-      this.#events.fault('transport packets that are marked as damaged');
+      this.#events.fault('transport packets marked as damaged');
       return;
     }
     if (pid === this.#pcrPid && this.#events.clock !== undefined) {
@@ -118,7 +118,7 @@ export class TsDemuxer {
     }
     if (!hasPayload(data, at)) return;
     if (isScrambled(data, at)) {
-      this.#events.fault('transport packets that are scrambled');
+      this.#events.fault('scrambled transport packets');
       this.#lost(lane);
       return;
     }

@@ -60,7 +60,7 @@ export function formOf(track: Track): ElementaryForm {
     case 'SCTE35':
       return plain(track, STREAM_TYPE.scte35, undefined);
     default:
-      throw new NoPlaceError(`${track.codec} has no place in MPEG-TS`);
+      throw new NoPlaceError(`${track.codec} cannot be carried in MPEG-TS`);
   }
 }
 

@@ -121,8 +121,8 @@ export class PesReader {
 
   #tell(whole: Buffer): void {
     const header = readPesHeader(whole);
-    if (header === undefined) this.#events.damaged('a PES packet that is malformed');
-    else if (header.scrambled) this.#events.damaged('a PES packet that is scrambled');
+    if (header === undefined) this.#events.damaged('a malformed PES packet');
+    else if (header.scrambled) this.#events.damaged('a scrambled PES packet');
     else this.#events.pes(header, whole.subarray(header.length));
   }
 
@@ -134,6 +134,6 @@ export class PesReader {
   #mistaken(): void {
     this.#endedEarly = false;
     this.#confirmations = -Infinity;
-    this.#events.damaged('a PES packet with filling before its end');
+    this.#events.damaged('a PES packet with padding before its end');
   }
 }

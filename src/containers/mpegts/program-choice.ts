@@ -84,7 +84,7 @@ export class ProgramChoice {
       this.#changes = 0;
     }
     if (++this.#changes <= MAX_CHANGES) return false;
-    this.#events.fault('tables that change all the time');
+    this.#events.fault('program tables that change too often');
     return true;
   }
 

@@ -33,7 +33,7 @@ export class SectionReader {
     const first = from + 1 + (data[from] as number);
     if (first > to) {
       this.lost();
-      this.#events.fault('a section that starts behind its packet');
+      this.#events.fault('a section that starts after the end of its packet');
       return;
     }
     if (this.#have > 0) this.#take(data, from + 1, first);

@@ -25,7 +25,7 @@ export function readFrameHead(fields: VlcReader, code: FrameCode): FrameHead | u
   const start = fields.at - 1;
   let { flags, headerIndex, reserved } = code;
   if ((flags & FLAG.coded) !== 0) flags ^= fields.bounded(0xffff, 'the flags of a frame');
-  if ((flags & FLAG.invalid) !== 0) throw new NutError('a frame code that means nothing');
+  if ((flags & FLAG.invalid) !== 0) throw new NutError('an invalid frame code');
   const stream = (flags & FLAG.streamId) === 0 ? code.stream : fields.v();
   const codedPts = (flags & FLAG.codedPts) === 0 ? undefined : fields.v();
   const msb = (flags & FLAG.sizeMsb) === 0 ? 0 : fields.v();

@@ -145,7 +145,7 @@ export class NutReader {
 
   #frame(data: Buffer, at: number): number {
     const { codes, elided } = this.#mainHeader();
-    if (!this.#started) throw new NutError('a frame in front of the first syncpoint');
+    if (!this.#started) throw new NutError('a frame before the first syncpoint');
     const fields = this.#fields.open(data, at + 1, data.length);
     const head = readFrameHead(fields, codes[data[at] as number] as FrameCode);
     if (head === undefined) return at - data.length - 1;

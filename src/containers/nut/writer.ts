@@ -55,7 +55,7 @@ export class NutWriter {
    * @throws NutError for a negative time, which NUT cannot tell
    */
   head(stream: number, pts: number, key: boolean, size: number): Buffer {
-    if (!Number.isSafeInteger(pts) || pts < 0) throw new NutError(`NUT cannot tell the time ${pts}`);
+    if (!Number.isSafeInteger(pts) || pts < 0) throw new NutError(`NUT cannot express the timestamp ${pts}`);
     if (this.#at + MAX_HEAD > this.#slab.length) {
       this.#slab = Buffer.allocUnsafeSlow(SLAB);
       this.#at = 0;

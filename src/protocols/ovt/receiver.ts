@@ -82,7 +82,7 @@ class Assembler implements PacketSink {
   }
 
   #beginMedia({ sequence }: PacketHeader): void {
-    if (this.#limits.frameBytes === 0) throw new OvtError('media where none is taken');
+    if (this.#limits.frameBytes === 0) throw new OvtError('media before it was requested');
     const expected = this.#next;
     this.#next = (sequence + 1) & 0xffff;
     if (expected === undefined || expected === sequence) return;
@@ -108,7 +108,7 @@ class Assembler implements PacketSink {
   }
 
   #wrongFrame(): void {
-    if (!this.#joining) throw new OvtError('the packets of a frame are not of its size');
+    if (!this.#joining) throw new OvtError('the packets of a frame do not add up to its size');
     this.#skipping = true;
     this.#frame.clear();
   }

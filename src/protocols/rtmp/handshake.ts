@@ -47,7 +47,7 @@ export class ServerHandshake {
     if (this.#length > 0 && version !== VERSION) {
       throw new RtmpError(
         version === TLS_HANDSHAKE
-          ? 'the client speaks TLS, this port does not'
+          ? 'the client speaks TLS on a port without TLS'
           : `handshake asks for version ${version}, not ${VERSION}`,
       );
     }

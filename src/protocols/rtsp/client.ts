@@ -23,7 +23,7 @@ import type { MediaTransport } from './url.ts';
 
 /** Hears of a stream; tracks are named by their place in `media`. */
 export interface RtspSink extends MediaSink, Pick<ConnectionSink, 'garbage' | 'fault' | 'end'> {
-  /** Before any packet, and anew where the server sends its clients elsewhere. @throws Error: then it is not played */
+  /** Before any packet, and anew where the server redirects its clients. @throws Error: then it is not played */
   begin(media: readonly RtspMedia[], transport: MediaTransport): void;
   /** Which RTP time of a track is that of the instant that all begin with, as the server says. Packets may have come before. */
   start(track: number, rtpTime: number): void;

@@ -60,7 +60,7 @@ export class RtspConnection {
     });
     socket.on('data', (bytes: Buffer) => this.#receive(bytes));
     socket.on('error', (error) => this.end(`connection lost: ${error.message}`));
-    socket.on('end', () => this.end('the server hung up'));
+    socket.on('end', () => this.end('the server closed the connection'));
     socket.on('close', () => this.end('the connection is gone'));
   }
 
@@ -203,12 +203,12 @@ export class RtspConnection {
     };
     this.#write(writeResponse(status, reason, fields));
     if (method === 'TEARDOWN') this.end('the server ended the stream');
-    if (method === 'REDIRECT') this.end('the server wants its clients elsewhere');
+    if (method === 'REDIRECT') this.end('the server redirected the client');
   }
 
   #write(data: string | Buffer): void {
     if (this.#closed) return;
     this.#socket.write(data);
-    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.end('the server does not read');
+    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.end('the server does not read what it is sent');
   }
 }

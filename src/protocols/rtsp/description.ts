@@ -55,13 +55,13 @@ function nothingTaken(media: readonly MediaDescription[]): string {
     rtp.length > 0 ? rtp.map(({ codec }) => codec) : `${type} of payload type ${payloads ?? 'unknown'}`,
   );
   const offered = [...new Set(formats)].slice(0, MAX_MEDIA).join(', ');
-  return `the stream has no track in a codec that can be taken${offered === '' ? '' : `, only ${offered}`}`;
+  return `the stream has no track in a supported codec${offered === '' ? '' : `, only ${offered}`}`;
 }
 
 /** Without byte order mark, and blanks where none belong. */
 function cleaned(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/, MAX_LINES + 1);
-  if (lines.length > MAX_LINES) throw new RtspError('the server describes at too great length');
+  if (lines.length > MAX_LINES) throw new RtspError('the description of the stream is too long');
   return lines
     .map((line) => line.trim())
     .map((line) => line.replace(/^(a=(?:rtpmap|fmtp):\d+)\s+/, '$1 '))

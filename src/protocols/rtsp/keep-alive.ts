@@ -29,7 +29,7 @@ export class KeepAlive {
   async #tell(): Promise<void> {
     try {
       const { status } = await this.#connection.ask(this.#method, this.#uri);
-      if (status === NO_SESSION) this.#connection.end('the server knows the session no longer');
+      if (status === NO_SESSION) this.#connection.end('the server no longer knows the session');
       else if (status >= REFUSED) this.#method = OPTIONS;
     } catch (error) {
       if (!(error instanceof RtspError)) this.#connection.fail(error);

@@ -189,7 +189,7 @@ export class RtspReader {
     }
     this.#garbage += bytes;
     this.#sink.garbage(bytes);
-    if (this.#garbage > this.#limits.garbageBytes) throw new RtspError('what comes is no RTSP');
+    if (this.#garbage > this.#limits.garbageBytes) throw new RtspError('the server sent data that is not RTSP');
   }
 }
 
@@ -204,6 +204,6 @@ function headEnd(data: Buffer, from: number): { readonly head: number; readonly 
 
 function bodyLength(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
-  if (!/^\d{1,9}$/.test(text)) throw new RtspError('an RTSP message of no length');
+  if (!/^\d{1,9}$/.test(text)) throw new RtspError('an RTSP message without a length');
   return Number(text);
 }

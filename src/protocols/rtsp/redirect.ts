@@ -10,7 +10,7 @@ export class RtspRedirect extends RtspError {
   readonly location: string;
 
   constructor(location: string) {
-    super('the server sends its clients elsewhere');
+    super('the server redirects its clients');
     this.location = location;
   }
 }
@@ -41,8 +41,7 @@ export class RtspTarget {
    */
   follow(error: unknown): void {
     if (!(error instanceof RtspRedirect)) throw error;
-    if (++this.#redirects > MAX_REDIRECTS)
-      throw new RtspError('the server sends its clients elsewhere, again and again');
+    if (++this.#redirects > MAX_REDIRECTS) throw new RtspError('the server redirects its clients too often');
     const from = this.#url;
     const to = parsed(error.location);
     const isSame = to.host === from.host && to.port === from.port;

@@ -83,7 +83,7 @@ export class Setup {
         refused = error;
       }
     }
-    if (this.lanes.length === 0) throw refused ?? new RtspError('there is no track that can be taken');
+    if (this.lanes.length === 0) throw refused ?? new RtspError('the stream has no supported track');
   }
 
   /** Takes a packet that came in the connection. */

@@ -22,7 +22,7 @@ const IPV6_BYTES = 28;
  */
 export function writeAddress(host: string, port: number): Buffer {
   const text = host === '*' ? '0.0.0.0' : host;
-  if (isIP(text) === 0) throw new SrtError(`"${host}" is no IP address`);
+  if (isIP(text) === 0) throw new SrtError(`"${host}" is not an IP address`);
   const sockaddr = Buffer.alloc(isIPv6(text) ? IPV6_BYTES : IPV4_BYTES);
   sockaddr.writeUInt16LE(isIPv6(text) ? FAMILY.ipv6 : FAMILY.ipv4, 0);
   sockaddr.writeUInt16BE(port, 2);

@@ -128,7 +128,8 @@ export class SrtConnection implements Watcher, Sender {
       this.#want(EVENT.out, true);
       return false;
     }
-    if (!BROKEN.has(error)) this.#end(`it takes no message of ${message.length} bytes: ${library.lastErrorText()}`);
+    if (!BROKEN.has(error))
+      this.#end(`it does not accept a message of ${message.length} bytes: ${library.lastErrorText()}`);
     return true;
   }
 

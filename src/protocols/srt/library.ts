@@ -134,5 +134,5 @@ function open() {
       // the next name
     }
   }
-  throw new SrtMissingError(`SRT needs libsrt 1.5, which is not on this machine: install Debian's package ${PACKAGE}`);
+  throw new SrtMissingError(`SRT needs libsrt 1.5, which is not installed: install Debian's package ${PACKAGE}`);
 }

@@ -46,7 +46,7 @@ export class AudioIntake {
 
   /** Takes the header of the stream. @throws BitstreamError when it is malformed */
   configure(header: Buffer): void {
-    if (header.length > MAX_RECORD_BYTES) throw new BitstreamError(`${this.codec} configuration of too many bytes`);
+    if (header.length > MAX_RECORD_BYTES) throw new BitstreamError(`the ${this.codec} configuration is too long`);
     this.#state.configure(header);
     this.#follow();
   }

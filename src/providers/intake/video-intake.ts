@@ -53,7 +53,7 @@ export class VideoIntake {
 
   /** Takes a decoder configuration record. @throws BitstreamError when it is malformed */
   configure(record: Buffer): void {
-    if (record.length > MAX_RECORD_BYTES) throw new BitstreamError(`${this.codec} configuration of too many bytes`);
+    if (record.length > MAX_RECORD_BYTES) throw new BitstreamError(`the ${this.codec} configuration is too long`);
     this.#state.configure(record);
     this.#follow();
   }

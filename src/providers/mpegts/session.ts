@@ -118,7 +118,7 @@ export class MpegtsSession {
 
   #begin(input: InputStream): void {
     if (this.#closed) {
-      input.close('the sender is gone');
+      input.close('the sender has gone');
       return;
     }
     const {

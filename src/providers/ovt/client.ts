@@ -107,24 +107,24 @@ export class OvtClient {
       message: (text) => this.#onMessage(text),
       frame: (frame) => {
         if (this.#closed) return;
-        if (this.#intake === undefined) throw new OvtError('media before it was asked for');
+        if (this.#intake === undefined) throw new OvtError('the origin sent media before it was requested');
         this.#intake.frame(frame);
       },
       loss: () => {
-        this.#faults.count('packets of the origin did not come');
+        this.#faults.count('packets from the origin were lost');
         this.#intake?.lose();
       },
     });
     stream.on('data', (bytes: Buffer) => this.#receive(bytes));
     stream.on('error', (error) => this.#end(`connection lost: ${error.message}`));
-    stream.on('end', () => this.#end('the origin hung up'));
-    stream.on('close', () => this.#end('the connection is gone'));
+    stream.on('end', () => this.#end('the origin closed the connection'));
+    stream.on('close', () => this.#end('the connection was lost'));
   }
 
   /** @throws OvtError when the origin refuses, does not answer in time, or has nothing that can be taken */
   async play(sink: OvtSink): Promise<void> {
     const { clock = new LocalClock(), plain = false, silenceMs } = this.#options;
-    if (this.#closed || this.#description === undefined) throw new OvtError('the connection is gone');
+    if (this.#closed || this.#description === undefined) throw new OvtError('the connection was lost');
     clock.restart();
     try {
       this.#intake = new Intake(this.#description, sink, { clock, faults: this.#faults, plain });
@@ -135,7 +135,7 @@ export class OvtClient {
     this.#sink = sink;
     await this.#ask('play');
     if (silenceMs === undefined || this.#closed) return;
-    this.#silence = new Watchdog(silenceMs, () => this.#end(`nothing came for ${silenceMs} ms`)).unref();
+    this.#silence = new Watchdog(silenceMs, () => this.#end(`no data for ${silenceMs} ms`)).unref();
   }
 
   /** Ends the connection and whatever is waited for. Idempotent. */
@@ -147,7 +147,7 @@ export class OvtClient {
   /** @throws OvtError, and then it is closed */
   #ask(application: 'describe' | 'play'): Promise<Response> {
     return new Promise<Response>((resolve, reject) => {
-      if (this.#closed) return reject(new OvtError('the connection is gone'));
+      if (this.#closed) return reject(new OvtError('the connection was lost'));
       const id = ++this.#lastId;
       const late = new Watchdog(ANSWER_TIMEOUT_MS, () => this.#end(`no answer to ${application} in time`));
       this.#asked = {

@@ -60,7 +60,7 @@ export class Intake {
    */
   describe({ stream }: WireDescription): void {
     const tracks = stream.tracks.map(trackOf).filter((track) => track !== undefined);
-    if (tracks.length === 0) throw new OvtError('the stream has no track that can be taken');
+    if (tracks.length === 0) throw new OvtError('the stream has no supported track');
     if (stream.playlists !== undefined) this.#playlists = stream.playlists.map(playlistOf);
     this.#entries = new Map(tracks.map((described) => [described.id, this.#entry(described)]));
     if (this.#told.length > 0) this.#tell();
@@ -81,7 +81,7 @@ export class Intake {
     const entry = this.#entries.get(frame.track);
     // of a kind of track that this server does not carry
     if (entry === undefined) return;
-    if (!isPossible(frame, entry.described)) return this.#options.faults.count('a frame of an impossible time');
+    if (!isPossible(frame, entry.described)) return this.#options.faults.count('a frame has an impossible timestamp');
     const before = entry.source.track;
     let units: readonly SourceUnit[];
     try {

@@ -67,7 +67,7 @@ export class Relay implements OvtSink {
       if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
       return this.#output;
     } catch (error) {
-      this.close('it could not be opened');
+      this.close('the stream could not be opened');
       throw error;
     }
   }
@@ -201,6 +201,6 @@ export class Relay implements OvtSink {
   #watch(output: OutputStream): void {
     clearTimeout(this.#unused);
     if (output.watched || this.#end.signal.aborted) return;
-    this.#unused = setTimeout(() => this.close('nobody watches'), UNUSED_MS).unref();
+    this.#unused = setTimeout(() => this.close('no viewers are left'), UNUSED_MS).unref();
   }
 }

@@ -33,7 +33,7 @@ export async function firstSource(
       reasons.set(url, (error as Error).message);
     }
   }
-  throw new PullError(signal.aborted ? 'it was ended' : joined(reasons));
+  throw new PullError(signal.aborted ? 'the pull was ended' : joined(reasons));
 }
 
 /** Of several URLs each with its reason, unless that is the same for all. */
@@ -54,7 +54,7 @@ async function unlessAborted(opening: Promise<PullSource>, signal: AbortSignal):
       (late) => late.close(),
       () => undefined,
     );
-    throw new PullError('it was ended');
+    throw new PullError('the pull was ended');
   } finally {
     signal.removeEventListener('abort', onAbort);
   }

@@ -40,7 +40,7 @@ export class PullGuard {
    */
   async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
     if (!(port >= 1 && port <= 65_535))
-      throw new PullError(`nothing is pulled from ${host}:${port}: that is not a port number`);
+      throw new PullError(`pulling from ${host}:${port} is not allowed: that is not a port number`);
     const local = new Set(
       Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []),
     );
@@ -54,13 +54,13 @@ export class PullGuard {
     for (const address of found as string[]) {
       const plain = canonical(address);
       const objection = forbidden.has(machine(plain))
-        ? 'that is a port of this server or its cluster'
+        ? 'the port belongs to this server or its cluster'
         : this.#objection(plain);
       if (objection === undefined) allowed.push(address);
       else objections.add(objection);
     }
     if (allowed.length === 0)
-      throw new PullError(`nothing is pulled from ${host}:${port}: ${[...objections].join('; ')}`);
+      throw new PullError(`pulling from ${host}:${port} is not allowed: ${[...objections].join('; ')}`);
     return allowed;
   }
 
@@ -86,7 +86,7 @@ export class PullGuard {
 }
 
 function whyUnresolved({ code = '', message }: NodeJS.ErrnoException): string {
-  if (code === 'ENOTFOUND') return 'there is no such host';
+  if (code === 'ENOTFOUND') return 'the host does not exist';
   return code === 'EAI_AGAIN' ? 'the name server does not answer' : message;
 }
 

@@ -56,7 +56,7 @@ export class PullKind implements PlacedKind {
 
   readFailure(failure: Json): PullError {
     return new PullError(
-      Value.Check(Failure, failure) ? failure.message : 'the node that was to pull it does not say why',
+      Value.Check(Failure, failure) ? failure.message : 'the node that should pull the stream gave no reason',
     );
   }
 
@@ -154,5 +154,5 @@ function leave(input: InputStream, signal: AbortSignal): void {
   const end = signal.reason instanceof TaskEnd ? signal.reason : undefined;
   const goesOn = end !== undefined && end.reason !== 'removed' && end.reason !== 'applicationClosed';
   if (goesOn) input.close(end.message);
-  else input.end(end?.message ?? 'it is not pulled any more');
+  else input.end(end?.message ?? 'the stream is no longer pulled');
 }

@@ -137,9 +137,9 @@ export class Pull {
   async #play(ready: PullSource | undefined): Promise<Outcome> {
     const { signal, spec, onPlays } = this.#options;
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
-    const onAbort = (): void => end({ reason: 'it was ended' });
+    const onAbort = (): void => end({ reason: 'the pull was ended' });
     signal.addEventListener('abort', onAbort, { once: true });
-    const late = setTimeout(() => end({ reason: 'the origin did not tell its tracks in time' }), TRACKS_MS);
+    const late = setTimeout(() => end({ reason: 'the origin did not describe its tracks in time' }), TRACKS_MS);
     let playedSince: number | undefined;
     let stopProbing: (() => void) | undefined;
     let source = ready;

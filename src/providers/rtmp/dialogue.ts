@@ -111,9 +111,9 @@ export class Dialogue implements ServerConnectionEvents {
     _checkbw: (command) => this.#acknowledge(command),
     getStreamLength: ({ transactionId }) => this.wire.call('_result', transactionId, null, 0),
     play: (_command, streamId) => {
-      const info = statusInfo('error', 'NetStream.Play.Failed', 'Streams are not played over RTMP here');
+      const info = statusInfo('error', 'NetStream.Play.Failed', 'Playing over RTMP is not supported');
       this.wire.status(streamId, info);
-      this.#options.connection.close('the client asked to play, which RTMP is not offered for');
+      this.#options.connection.close('the client asked to play: RTMP is for publishing only');
     },
     // Answers to what this side called, and notices.
     _result: () => {},
@@ -138,7 +138,7 @@ export class Dialogue implements ServerConnectionEvents {
   }
 
   #connect({ transactionId, object }: Command): void {
-    if (this.#publisher !== undefined) throw new RtmpError('connect twice');
+    if (this.#publisher !== undefined) throw new RtmpError('the client sent connect twice');
     const address = readAddress(text(object.tcUrl), text(object.app));
     this.#log = this.#log.child({ host: address.host, app: address.app });
     const { wire } = this;

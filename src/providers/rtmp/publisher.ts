@@ -129,7 +129,7 @@ export class RtmpPublisher {
   publish(key: string, streamId: number): void {
     const { wire, connection } = this.#options;
     if (this.#publication !== undefined) {
-      const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection publishes already');
+      const info = statusInfo('error', 'NetStream.Publish.Failed', 'This connection is already publishing');
       return wire.status(streamId, info);
     }
     if (++this.#publications > MAX_PUBLICATIONS)

@@ -50,7 +50,7 @@ export class RtmpSession {
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (data) => this.#receive(data));
     socket.on('error', (error) => this.close(`connection lost: ${error.message}`));
-    socket.on('end', () => this.close('the client hung up'));
+    socket.on('end', () => this.close('the client closed the connection'));
     socket.on('close', () => this.#gone());
     this.#giveTime(HANDSHAKE_TIMEOUT_MS);
   }
@@ -72,7 +72,7 @@ export class RtmpSession {
   }
 
   #gone(): void {
-    this.close('the connection is gone');
+    this.close('the connection was lost');
     clearTimeout(this.#lingerTimer);
     this.#onClose();
   }
@@ -107,7 +107,8 @@ export class RtmpSession {
     this.#socket.cork();
     for (const piece of pieces) this.#socket.write(piece);
     this.#socket.uncork();
-    if (this.#socket.writableLength > MAX_UNREAD_ANSWER_BYTES) this.close('the client reads no answers', 'warn');
+    if (this.#socket.writableLength > MAX_UNREAD_ANSWER_BYTES)
+      this.close('the client does not read the answers', 'warn');
   }
 
   #pause(): void {

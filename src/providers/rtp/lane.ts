@@ -110,7 +110,7 @@ export class RtpLane implements ReceiverSink, Waiting {
   report(report: SenderTime): void {
     if (this.ssrc === undefined) this.#reporter = report.ssrc;
     else if (this.ssrc !== report.ssrc) return this.#fault('a sender report of another source');
-    if (!this.#options.clock.report(report)) this.#fault('a sender report that cannot be');
+    if (!this.#options.clock.report(report)) this.#fault('a sender report with impossible timestamps');
   }
 
   frame(data: Buffer, timestamp: number): void {

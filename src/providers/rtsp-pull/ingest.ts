@@ -65,7 +65,7 @@ export class RtspIngest {
     this.#gaps = new GapTimer(this.#tracks.flatMap((track) => track?.lane ?? []));
     if (counts.video + counts.audio === 0) {
       clearInterval(this.#reports);
-      throw new PullError('none of its tracks can be taken');
+      throw new PullError('none of its tracks is supported');
     }
     const writer = new TrackWriter({
       sink,
@@ -121,7 +121,7 @@ export class RtspIngest {
       if (!(error instanceof RtpError)) throw error;
       this.#options.faults.count(error.message);
     }
-    if (this.#tracks.every((one) => one === undefined || one.hasLeft)) this.#end('the source has left');
+    if (this.#tracks.every((one) => one === undefined || one.hasLeft)) this.#end('the source has gone');
   }
 
   /** Idempotent. */

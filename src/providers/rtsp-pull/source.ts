@@ -71,7 +71,7 @@ class RtspSource implements PullSource {
       rtcp: (track, data) => this.#ingest?.rtcp(track, data),
       received: (bytes) => sink.received(bytes),
       stranger: () => this.#faults.count('ignored datagrams that do not come from the RTSP server'),
-      garbage: () => this.#faults.count('skipped bytes between RTSP packets that belong to neither'),
+      garbage: () => this.#faults.count('skipped bytes between RTSP packets'),
       fault: (error) => log.error({ err: error }, 'receiving a stream over RTSP failed'),
       end,
     });

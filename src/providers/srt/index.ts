@@ -74,8 +74,8 @@ export class SrtProvider {
     };
     const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
     if (objection !== undefined) return told(objection, REJECTION.overload);
-    if (id === undefined) return told('its stream id names no stream', REJECTION.badRequest);
-    if (id.mode === 'request') return told('it asks to play, on a port for publishers', REJECTION.badMode);
+    if (id === undefined) return told('its stream id does not name a stream', REJECTION.badRequest);
+    if (id.mode === 'request') return told('it asks to play on a port for publishers', REJECTION.badMode);
     this.#makeRoom(id);
     try {
       access.checkPublisher({ ...srtAccess(id, peer, port), direction: 'incoming', protocol: 'srt' });
@@ -87,7 +87,7 @@ export class SrtProvider {
 
   /** A publisher who is back takes its name again, and the end of what it sent before is left out. */
   #makeRoom(id: StreamId): void {
-    for (const session of this.#leaving) if (session.publishes(id)) session.close('its publisher left, and is back');
+    for (const session of this.#leaving) if (session.publishes(id)) session.close('the same publisher has reconnected');
   }
 
   #take(connection: SrtConnection, id: StreamId): void {

@@ -38,7 +38,7 @@ export class DataLane implements Lane {
   pes({ streamId, pts }: PesHeader, payload: Buffer): void {
     const tags = id3Of(streamId, payload);
     if (tags === undefined || pts === undefined || tags.length > MAX_EVENT_BYTES)
-      this.#events.fault('timed metadata that cannot be used');
+      this.#events.fault('unusable timed metadata');
     else this.#emit(tags, pts, 0);
   }
 
@@ -46,7 +46,7 @@ export class DataLane implements Lane {
   section(section: Buffer, now: number | undefined): void {
     if (!isSplice(section)) return;
     if (now === undefined) {
-      this.#events.fault('a splice before any sound or picture');
+      this.#events.fault('a splice before any audio or video');
       return;
     }
     const ahead = ticksAhead(now, spliceTime(section) ?? now);

@@ -55,7 +55,7 @@ export class VideoLane implements Lane {
     try {
       const unit = this.#intake.frame(data, time, compositionTime);
       if (this.#passes(unit.key)) this.#events.unit(unit);
-      else this.#events.fault('pictures behind a loss were left out');
+      else this.#events.fault('video frames after a loss were dropped');
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       this.#events.fault(error.message);

@@ -39,7 +39,7 @@ const OPUS_WISHES = { minptime: 10, stereo: 1, useinbandfec: 1 } as const;
  */
 export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[] {
   const sending = offer.media.filter(({ sends }) => sends).filter(isMediaSection);
-  if (sending.length === 0) throw kilnError('notAcceptable', 'it sends neither picture nor sound');
+  if (sending.length === 0) throw kilnError('notAcceptable', 'it sends neither video nor audio');
   for (const kind of ['video', 'audio'] as const) {
     if (sending.filter((section) => section.kind === kind).length > 1)
       throw kilnError('notAcceptable', `it has more than one ${kind} section`);
@@ -47,7 +47,7 @@ export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[]
   demandBundled(offer, sending);
   return sending.map((section) => {
     const plan = planSection(section, rtx);
-    if (plan === undefined) throw kilnError('notAcceptable', `no codec of its ${section.kind} section is taken`);
+    if (plan === undefined) throw kilnError('notAcceptable', `no codec of its ${section.kind} section is supported`);
     return plan;
   });
 }
@@ -72,7 +72,7 @@ export function planAnswered(offered: readonly ReceivingMedia[], { media }: Remo
       { mid, kind, codec, format: retransmits ? format : plain, extensions: agreed, rids: [], source: section.source },
     ];
   });
-  if (plans.length === 0) throw kilnError('notAcceptable', 'it takes up nothing of the offer');
+  if (plans.length === 0) throw kilnError('notAcceptable', 'it accepts nothing of the offer');
   return plans;
 }
 

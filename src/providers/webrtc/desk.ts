@@ -97,7 +97,7 @@ export class IngestDesk {
       const streamLog = log.child({ stream: `${internalName(vhost.name, app)}/${stream}`, remote: realAddress });
       const session = new IngestSession({ input, config, worker, link, producers, log: streamLog });
       if (session.closed || this.#closed) {
-        session.close('the server is going away');
+        session.close('the server is closing');
         throw kilnError('mediaUnavailable');
       }
       this.sessions.add(session);
@@ -116,13 +116,13 @@ export class IngestDesk {
   #dismissSilent(present: InputStream | undefined): void {
     for (const session of this.sessions) {
       if (session.input === present && session.silence > SILENT_MS)
-        session.close('it fell silent, and another publisher came');
+        session.close('it stopped sending, and another publisher took over');
     }
   }
 
   /** Ends all sessions. Idempotent. */
   close(): void {
     this.#closed = true;
-    for (const session of [...this.sessions]) session.close('the server is going away');
+    for (const session of [...this.sessions]) session.close('the server is closing');
   }
 }

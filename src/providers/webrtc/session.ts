@@ -138,7 +138,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     link.close();
     input.close(reason);
     this.#faults.close();
-    log[lost ? 'warn' : 'info']({ reason }, `the WebRTC publisher is gone: ${reason}`);
+    log[lost ? 'warn' : 'info']({ reason }, `the WebRTC publisher has gone: ${reason}`);
     this.emit('close', reason, lost);
     this.removeAllListeners();
   }
@@ -205,7 +205,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
       .catch((error: unknown) => {
         // it fails only with the worker, which closes the session
         if (!this.#closed && !this.#options.worker.closed)
-          this.close(`a key frame cannot be asked for: ${(error as Error).message}`);
+          this.close(`a key frame could not be requested: ${(error as Error).message}`);
       });
   }
 }

@@ -101,7 +101,7 @@ export class OvtSession {
     ).unref();
     stream.on('data', (bytes: Buffer) => this.#receive(bytes));
     stream.on('error', (error) => this.close(`connection lost: ${error.message}`));
-    stream.on('end', () => this.close('the client hung up'));
+    stream.on('end', () => this.close('the client closed the connection'));
     stream.on('close', () => this.#gone());
   }
 
@@ -123,7 +123,7 @@ export class OvtSession {
   }
 
   #gone(): void {
-    this.close('the connection is gone');
+    this.close('the connection was lost');
     clearTimeout(this.#linger);
     this.#options.onClose();
   }
@@ -181,7 +181,7 @@ export class OvtSession {
     },
     play: async ({ id, application, target }) => {
       if (this.#closed) return;
-      if (this.#playback !== undefined) return this.close('asked to play twice', 'warn');
+      if (this.#playback !== undefined) return this.close('the client asked to play twice', 'warn');
       let account: Account | undefined;
       try {
         const { offer, found } = await this.#find(target, async (url) => {
@@ -236,7 +236,7 @@ export class OvtSession {
 
   #check(): void {
     if (this.#playback !== undefined && this.#playback.stalledMs > MAX_STALLED_MS)
-      this.close('the client reads nothing', 'warn');
+      this.close('the client does not read the stream', 'warn');
     else if (this.#options.keepAlive && this.#stream.writableLength === 0) this.#notify('notify', 'alive');
   }
 
@@ -248,6 +248,6 @@ export class OvtSession {
     if (this.#closed) return;
     this.#stream.write(writeMessage(PAYLOAD.response, response, Date.now()));
     const unread = this.#playback === undefined && this.#stream.writableLength > MAX_UNREAD_ANSWER_BYTES;
-    if (unread) this.close('the client reads no answers', 'warn');
+    if (unread) this.close('the client does not read the answers', 'warn');
   }
 }

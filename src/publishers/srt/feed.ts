@@ -62,7 +62,7 @@ export class TsFeed implements Consumer {
     this.#output.wantKey();
     const detach = (): void => {
       reader.close();
-      if (--this.#viewers === 0) this.close('nobody watches');
+      if (--this.#viewers === 0) this.close('no viewers are left');
     };
     return { reader, detach };
   }

@@ -99,8 +99,8 @@ export class SrtPublisher {
     };
     const objection = this.#closed === undefined ? this.#viewers.objection : 'the server is closing';
     if (objection !== undefined) return told(objection, REJECTION.overload);
-    if (id === undefined) return told('its stream id names no stream', REJECTION.badRequest);
-    if (id.mode === 'publish') return told('it asks to publish, on a port for viewers', REJECTION.badMode);
+    if (id === undefined) return told('its stream id does not name a stream', REJECTION.badRequest);
+    if (id.mode === 'publish') return told('it asks to publish on a port for viewers', REJECTION.badMode);
     try {
       access.checkViewer(requestOf(id, peer, port), (output) => playlistOf(output, id.playlist));
     } catch (error) {

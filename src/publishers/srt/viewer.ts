@@ -68,7 +68,7 @@ export class SrtViewer implements Session {
     const losses = new LossLog(this.#log, 'sent');
     connection.handlers = {
       counted: (statistics) => losses.add(statistics),
-      data: () => this.close('it sends media, to a port for viewers', 'warn'),
+      data: () => this.close('it sends media to a port for viewers', 'warn'),
       writable: () => this.#resume(),
       close: (reason) => this.close(reason),
     };
@@ -115,7 +115,7 @@ export class SrtViewer implements Session {
   /** Looks after a viewer who takes nothing. */
   check(now: number): void {
     if (this.#stalledSince !== undefined && now - this.#stalledSince > MAX_STALLED_MS)
-      this.close('the viewer takes nothing', 'warn');
+      this.close('the viewer does not receive the stream', 'warn');
   }
 
   /** @param level how the reason is logged */
@@ -140,7 +140,7 @@ export class SrtViewer implements Session {
     if (output.closed) throw kilnError('streamNotFound', output.name);
     const { maxMessageBytes } = this.#connection;
     if (maxMessageBytes < PACKET_BYTES)
-      return this.close(`it takes no messages of more than ${maxMessageBytes} bytes`, 'warn');
+      return this.close(`it does not accept messages of more than ${maxMessageBytes} bytes`, 'warn');
     this.#messageBytes = Math.min(MESSAGE_BYTES, maxMessageBytes - (maxMessageBytes % PACKET_BYTES));
     this.#id = id;
     this.#output = output;

@@ -88,7 +88,7 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
       gallery.crossDomains.apply(owner, request, reply);
       return look(gallery, owner, name, extension);
     });
-    reply.raw.once('close', () => end('the picture is sent'));
+    reply.raw.once('close', () => end('the thumbnail was sent'));
     const { counters, type, picture } = found;
     // a request is a connection as long as its answer is on the way: there is no session
     reply.raw.once('close', counters.viewer('thumbnail'));

@@ -47,7 +47,7 @@ export class WebrtcPublisher {
   close(): void {
     clearInterval(this.#timer);
     this.#registry.off('output', this.#onOutput);
-    for (const publisher of [...this.#streams.values()]) publisher.close('the server is going away');
+    for (const publisher of [...this.#streams.values()]) publisher.close('the server is closing');
     this.#streams.clear();
   }
 

@@ -217,7 +217,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
         mid,
         enableRtx: true,
       });
-      consumer.on('producerclose', () => this.close('the stream is not sent any more', outlet.worker.closed));
+      consumer.on('producerclose', () => this.close('the stream is no longer sent', outlet.worker.closed));
       if (this.#closed) throw kilnError('mediaUnavailable');
       this.#media.push({ kind, mid, outlet, consumer, tracks: outlet.tracks, select: outlet.select });
     } catch (error) {

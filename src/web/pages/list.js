@@ -49,8 +49,8 @@ function show({ streams, more, restricted }) {
   const noun = count === 1 ? 'stream' : 'streams';
   byId('count').textContent = more ? `the first ${count} ${noun}` : count > 0 ? `${count} ${noun}` : '';
   byId('empty').hidden = count > 0;
-  if (restricted) say('Streams are not listed here', 'Watching needs a link from the people who publish.');
-  else say('Nothing is live right now', 'This page looks again by itself.');
+  if (restricted) say('Streams are not listed here', 'To watch one, use the link that its publisher gave you.');
+  else say('Nothing is live right now', 'New streams appear here by themselves.');
 }
 
 function say(title, text) {

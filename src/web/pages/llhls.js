@@ -14,7 +14,7 @@ const PLAYLIST_RETRY = { maxNumRetry: 80, retryDelayMs: 500, maxRetryDelayMs: 50
 /** What the viewer chose, by the name of the choice: it outlives a player that is started again. */
 const wanted = new Map();
 const QUALITY = 'Quality';
-const SOUND = 'Sound';
+const SOUND = 'Audio';
 const AUTO = -1;
 
 /**
@@ -199,7 +199,7 @@ export class LlhlsPlayer {
 /** "720p", "720p60"; renditions of the same size are told apart by what they take. */
 function levelLabels(levels) {
   const sizes = levels.map(({ height, frameRate }) =>
-    height > 0 ? `${height}p${frameRate > 30 ? Math.round(frameRate) : ''}` : 'Sound only',
+    height > 0 ? `${height}p${frameRate > 30 ? Math.round(frameRate) : ''}` : 'Audio only',
   );
   return sizes.map((size, at) =>
     sizes.indexOf(size) === sizes.lastIndexOf(size) ? size : `${size}, ${bits(levels[at].bitrate)}`,
@@ -213,12 +213,12 @@ function startDate(video) {
 
 function reasonOf({ type, details, response }) {
   const status = response?.code;
-  if (status === 401 || status === 403) return { reason: 'Watching this stream needs a permission', final: true };
+  if (status === 401 || status === 403) return { reason: 'You are not allowed to watch this stream', final: true };
   if (details === 'manifestIncompatibleCodecsError' || details === 'bufferAddCodecError') {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };
   }
   // The server answers 201 without a body until the first picture is there.
   if (details.startsWith('manifest') || details === 'levelEmptyError') return { reason: undefined, final: false };
   if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };
-  return { reason: 'The picture could not be decoded', final: false };
+  return { reason: 'The video could not be decoded', final: false };
 }

@@ -10,7 +10,7 @@ export class Panel {
   element;
   #video = element('video', { muted: true, autoplay: true, playsInline: true, controls: true });
   #cover;
-  #sound = element('button', { className: 'sound', type: 'button', textContent: 'Turn sound on', hidden: true });
+  #sound = element('button', { className: 'sound', type: 'button', textContent: 'Unmute', hidden: true });
   #figures = {};
   #choices = element('div', { className: 'choices', hidden: true });
   #note = element('p', { className: 'note', hidden: true });
@@ -49,7 +49,7 @@ export class Panel {
     this.#cover.element = element('div', { className: 'cover' }, ...Object.values(this.#cover));
     this.#cover.element.role = 'status';
     const figures = element('dl', { className: 'figures' });
-    for (const name of ['Latency', 'Picture', 'Frame rate', 'Bitrate', 'Dropped']) {
+    for (const name of ['Latency', 'Resolution', 'Frame rate', 'Bitrate', 'Dropped']) {
       this.#figures[name] = element('dd');
       figures.append(element('div', {}, element('dt', { textContent: name }), this.#figures[name]));
     }
@@ -114,9 +114,9 @@ export class Panel {
       void this.#refresh(this.#player);
       if (!this.#video.paused) this.#player.catchUp();
       const stalled = !document.hidden && now - this.#progressAt > STALL_MS;
-      if (stalled) this.#failed({ reason: 'The picture stopped coming', final: false });
+      if (stalled) this.#failed({ reason: 'The video has stopped', final: false });
     } else if (this.#cover.button.hidden && now - this.#startedAt > this.#firstPictureMs) {
-      this.#failed({ reason: 'No picture came', final: false });
+      this.#failed({ reason: 'No video arrived', final: false });
     }
   }
 
@@ -174,7 +174,7 @@ export class Panel {
       return;
     }
     const quiet = reason === undefined || (!this.#shown && this.#attempts < QUIET_ATTEMPTS);
-    this.#show(quiet ? 'Starting' : reason, quiet ? 'Waiting for the first picture' : 'Trying again', true);
+    this.#show(quiet ? 'Starting' : reason, quiet ? 'Waiting for the first frame' : 'Trying again', true);
     const wait = RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)];
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#start(), wait);
@@ -234,10 +234,10 @@ export class Panel {
 
   #fill({ at, latency, latencyMeaning, bitrate, frames, dropped }) {
     const { videoWidth, videoHeight } = this.#video;
-    const { Latency, Picture, 'Frame rate': rate, Bitrate, Dropped } = this.#figures;
+    const { Latency, Resolution, 'Frame rate': rate, Bitrate, Dropped } = this.#figures;
     Latency.textContent = latency === undefined ? '–' : seconds(latency);
     Latency.title = latencyMeaning;
-    Picture.textContent = videoWidth > 0 ? `${videoWidth}×${videoHeight}` : '–';
+    Resolution.textContent = videoWidth > 0 ? `${videoWidth}×${videoHeight}` : '–';
     Bitrate.textContent = bitrate === undefined ? '–' : bits(bitrate);
     Dropped.textContent = dropped === undefined ? '–' : `${dropped}`;
     const before = this.#frames;

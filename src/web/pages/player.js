@@ -66,7 +66,7 @@ function whepUrl() {
   return `${base}${playlist}?${parameters}`;
 }
 
-/** The way that is shown: the viewer's, else LL-HLS, which has sound whatever the codec. */
+/** The way that is shown: the viewer's, else LL-HLS, which has audio whatever the codec. */
 function shownWays() {
   const offered = WAYS.filter((way) => live === undefined || live[way].length > 0);
   if (mode === 'both') return offered;
@@ -77,10 +77,10 @@ function shownWays() {
 function notes(way) {
   const codecs = live.audio?.codecs ?? [];
   const silent = way === 'webrtc' && codecs.length > 0 && !codecs.includes('OPUS');
-  const note = live.video === undefined && !live.unlisted ? 'This stream is sound only.' : '';
+  const note = live.video === undefined && !live.unlisted ? 'This stream has audio only.' : '';
   return {
     hasSound: !silent && (codecs.length > 0 || live.unlisted === true),
-    note: silent ? `No sound by WebRTC: it needs Opus, this stream has ${codecs.join(', ')}.` : note,
+    note: silent ? `No audio over WebRTC: it needs Opus, this stream has ${codecs.join(', ')}.` : note,
   };
 }
 

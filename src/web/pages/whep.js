@@ -165,8 +165,8 @@ function delayOf(video) {
 }
 
 const REFUSALS = {
-  401: { reason: 'Watching this stream needs a permission', final: true },
-  403: { reason: 'Watching this stream needs a permission', final: true },
+  401: { reason: 'You are not allowed to watch this stream', final: true },
+  403: { reason: 'You are not allowed to watch this stream', final: true },
   404: { reason: undefined, final: false },
   406: { reason: 'This browser and this stream have no codec in common for WebRTC', final: true },
   409: { reason: undefined, final: false },

@@ -67,7 +67,7 @@ async function patch(resource: Resource, { type, ifMatch, body }: ResourceReques
   if (ifMatch === undefined) throw kilnError('preconditionRequired');
   const isAny = ANY.test(ifMatch);
   if (!isAny && !namesEtag(ifMatch, resource.etag)) throw kilnError('preconditionFailed');
-  if (!isFragment(body)) throw kilnError('sdpMalformed', 'it is no SDP fragment');
+  if (!isFragment(body)) throw kilnError('sdpMalformed', 'it is not an SDP fragment');
   const { ufrag, pwd } = parseFragment(body);
   const isNew = ufrag === undefined ? pwd !== undefined : ufrag !== resource.remoteUfrag;
   if (!isNew) return { status: 204, headers: {}, body: '' };

@@ -45,7 +45,7 @@ export class Upgrades {
     for (const [server, listener] of this.#servers) server.off('upgrade', listener);
     this.#servers.clear();
     for (const socket of this.#wss.clients) {
-      socket.close(GOING_AWAY, 'the server is going away');
+      socket.close(GOING_AWAY, 'the server is closing');
       setTimeout(() => socket.terminate(), GRACE_MS).unref();
     }
     this.#wss.close();

@@ -45,9 +45,9 @@ test('sessions over WebRTC end when their time is over, and the guard hears of i
 
   await until('the time of all is over', () => ends.length === 4);
   t.deepEqual(ends.slice(1).toSorted(), [
-    'incoming publisher: its time is over',
-    'outgoing hasty: its time is over',
-    'outgoing socket: its time is over',
+    'incoming publisher: its allowed time is over',
+    'outgoing hasty: its allowed time is over',
+    'outgoing socket: its allowed time is over',
   ]);
   t.is(output.sessions.size, 0);
   await signalling.end();

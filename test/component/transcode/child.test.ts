@@ -82,7 +82,7 @@ test('one that cannot be started is gone once, with the reason, and leaves nothi
 });
 
 test('the reason tells the signal, or the last errors', async (t) => {
-  t.is(await start('kill -9 $$').gone(), 'ffmpeg has ended by SIGKILL');
+  t.is(await start('kill -9 $$').gone(), 'ffmpeg was ended by SIGKILL');
   const errors = [1, 2, 3, 4, 5, 6].map((n) => `echo '[libx264 @ 0x55d${n}] number ${n}' >&2`).join(';');
   const { gone, child } = start(`echo 'x265 [warning]: hm' >&2; ${errors}; exit 7`);
   t.is(
@@ -147,8 +147,8 @@ test('one that does not end with its input is killed, one that closes its input 
   const shut = start('exec 0<&-; echo up >&3; while :; do sleep 0.1; done');
   await until('it is up', () => shut.got[0] !== '');
   shut.child.write(Buffer.from('nobody reads this'));
-  t.is(await deaf.gone(), 'ffmpeg has ended by SIGKILL');
-  t.is(await shut.gone(), 'ffmpeg has ended by SIGKILL');
+  t.is(await deaf.gone(), 'ffmpeg was ended by SIGKILL');
+  t.is(await shut.gone(), 'ffmpeg was ended by SIGKILL');
   for (const { child } of [deaf, shut]) t.false(await exists(child.pid as number));
 });
 

@@ -168,7 +168,7 @@ test('an encode that is impossible has failed, which is told once, and the other
   input.setTracks([...input.tracks]);
   t.deepEqual(
     alerts.map(({ code, stream, description }) => [code, stream, description]),
-    [['EGRESS_TRANSCODE_FAILED_ENCODING', 'live', 'bad of output profile p is not encoded: no codec is called foo']],
+    [['EGRESS_TRANSCODE_FAILED_ENCODING', 'live', 'bad of output profile p is not encoded: unknown codec foo']],
   );
 });
 
@@ -207,7 +207,7 @@ test('what one failing encoder interrupts is told of together, and then which it
     ['source', 'small', 'opus'],
   );
   const together =
-    'encoding is interrupted of small of output profile p, large of output profile p, opus of output profile p: ';
+    'encoding of small of output profile p, large of output profile p, opus of output profile p is interrupted: ';
   t.true(alerts[0]?.description.startsWith(together), alerts[0]?.description);
 });
 

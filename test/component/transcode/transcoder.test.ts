@@ -71,7 +71,7 @@ test.serial('children that are killed at any time are started again, and nothing
   const { faults, video, lines } = await killChildren(await clip, KILLS, 21);
   t.deepEqual(faults, []);
   t.is(video.failures.length, KILLS);
-  t.true(video.failures.every(({ reason, final }) => reason === 'ffmpeg has ended by SIGKILL' && !final));
+  t.true(video.failures.every(({ reason, final }) => reason === 'ffmpeg was ended by SIGKILL' && !final));
   t.is(video.formats.length, KILLS + 1, 'it is told of every start');
   t.is(lines.length, KILLS);
 });
@@ -98,7 +98,7 @@ test.serial('one that stands still is found out, killed and started again, and n
   process.kill(pid as number, 'SIGSTOP');
   await feeding;
   await until('all is out', () => video.reached > 31 && aac.reached > 31);
-  t.regex(video.failures[0]?.reason ?? '', /^ffmpeg (puts out nothing|takes no input)$/);
+  t.regex(video.failures[0]?.reason ?? '', /^ffmpeg (produces no output|does not read its input)$/);
   t.not(transcoder.pids[0], pid);
   t.throws(() => process.kill(pid as number, 0));
   isWhole(t, video, packets);
@@ -394,7 +394,7 @@ test.serial('without an ffmpeg every job fails for good', async (t) => {
   const aac = new Taken(source.audio, audioEncoding());
   transcoder.setJobs([aac.task]);
   await until('it failed', () => aac.failures.length > 0);
-  t.deepEqual(aac.failures, [{ reason: 'there is no ffmpeg', final: true }]);
+  t.deepEqual(aac.failures, [{ reason: 'ffmpeg was not found', final: true }]);
 });
 
 test.serial('an ffmpeg that is away for a while, as during its upgrade, is tried until it is back', async (t) => {

@@ -119,7 +119,7 @@ export class MemoryLease implements Lease {
 
   async #confirm(done: boolean): Promise<void> {
     this.signal.throwIfAborted();
-    if (!done) throw new UnavailableError(`the lease of ${this.key} is yet to be confirmed`);
+    if (!done) throw new UnavailableError(`the lease of ${this.key} is not confirmed yet`);
   }
 }
 

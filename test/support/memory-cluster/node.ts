@@ -219,7 +219,7 @@ export class MemoryNode implements Cluster {
     const stream = await this.#call(
       to,
       (peer) => {
-        if (peer.#streams === undefined) throw new UnreachableError(`${to.id} takes no streams`);
+        if (peer.#streams === undefined) throw new UnreachableError(`${to.id} does not accept streams`);
         const [near, far] = duplexPair();
         const undo = this.#around.network.onCut(() => {
           if (this.#around.network.reaches(this.self.id, to.id)) return;

@@ -198,7 +198,7 @@ test("a publisher's stream ends when its time is over", async (t) => {
   const input = await (await access.admitPublisher(publishRequest())).publish(SOURCE);
   t.false(input.closed);
   await until('it is over', () => input.closed);
-  t.deepEqual(ends, ['its time is over']);
+  t.deepEqual(ends, ['its allowed time is over']);
 });
 
 test('what access control of today guards is refused to everybody, before anything is told of it', async (t) => {

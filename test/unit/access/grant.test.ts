@@ -30,13 +30,13 @@ test.serial('a session is closed when its time is over, and not before, however 
   for (let hour = 0; hour < 40 * 24 - 1; hour++) mock.timers.tick(3_600_000);
   t.deepEqual(closed, []);
   mock.timers.tick(3_600_000);
-  t.deepEqual(closed, ['its time is over']);
+  t.deepEqual(closed, ['its allowed time is over']);
 });
 
 test.serial('one whose time is over already is closed at once', (t) => {
   const closed: string[] = [];
   new Grant([{ until: Date.now() - 1 }]).limit((reason) => void closed.push(reason));
-  t.deepEqual(closed, ['its time is over']);
+  t.deepEqual(closed, ['its allowed time is over']);
 });
 
 test.serial('a session that has ended is not closed later', (t) => {

@@ -34,7 +34,7 @@ test('the certificate of a node has its address among its names, and one of the 
   for (const advertiseAddress of ['b.example', '127.0.0.2']) {
     await t.throwsAsync(loadNodeTls({ ...node, advertiseAddress, tls }, '/'), {
       instanceOf: CertificateError,
-      message: `"${files.certPath}" is no certificate of AdvertiseAddress "${advertiseAddress}"`,
+      message: `"${files.certPath}" is not a certificate for AdvertiseAddress "${advertiseAddress}"`,
     });
   }
   // of the same name and another key
@@ -43,7 +43,7 @@ test('the certificate of a node has its address among its names, and one of the 
     loadNodeTls({ ...node, advertiseAddress: 'a.example', tls: { ...tls, caCertPath: stranger } }, '/'),
     {
       instanceOf: CertificateError,
-      message: `"${stranger}" is not who signed the certificate in "${files.certPath}"`,
+      message: `"${stranger}" did not sign the certificate in "${files.certPath}"`,
     },
   );
 });

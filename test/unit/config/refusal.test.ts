@@ -21,9 +21,9 @@ const cluster = (body: string): string => serverXml({ server: `<Cluster>${body}$
 
 /** What is wrong, and the first line of the refusal. */
 const refusals: Record<string, [xml: string, line: string]> = {
-  'no version': ['<Server/>', 'Server/@version: is missing (8 is understood)'],
-  'older version': ['<Server version="7"/>', 'Server/@version: "7" is too old: only version 8 is understood'],
-  'newer version': ['<Server version="9"/>', 'Server/@version: "9" is too new: only version 8 is understood'],
+  'no version': ['<Server/>', 'Server/@version: is missing (8 is supported)'],
+  'older version': ['<Server version="7"/>', 'Server/@version: "7" is too old: only version 8 is supported'],
+  'newer version': ['<Server version="9"/>', 'Server/@version: "9" is too new: only version 8 is supported'],
   'version that is none': ['<Server version="eight"/>', 'Server/@version: "eight" is not a version number'],
   'other root': ['<Logger version="8"/>', 'Logger: the root element must be Server'],
   'a transcode webhook that is on and nowhere': [
@@ -92,23 +92,23 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'a socket option that SRT does not have': [
     option('SRTO_LATENCI', '1'),
-    `${SRT}/Options/Option[1]/Key: "SRTO_LATENCI" is no socket option of SRT`,
+    `${SRT}/Options/Option[1]/Key: "SRTO_LATENCI" is not a socket option of SRT`,
   ],
   'a socket option that the server decides': [
     option('SRTO_RCVSYN', 'true'),
-    `${SRT}/Options/Option[1]/Key: "SRTO_RCVSYN" is not set here: the server decides it, or the caller`,
+    `${SRT}/Options/Option[1]/Key: "SRTO_RCVSYN" cannot be set here: the server or the caller decides it`,
   ],
   'a socket option that is out of range': [
     option('SRTO_PBKEYLEN', '17'),
-    `${SRT}/Options/Option[1]/Value: is not one of 0, 16, 24, 32, which SRTO_PBKEYLEN takes`,
+    `${SRT}/Options/Option[1]/Value: is not one of 0, 16, 24, 32, as SRTO_PBKEYLEN requires`,
   ],
   'a passphrase that is too short, without telling it': [
     option('SRTO_PASSPHRASE', 'secret'),
-    `${SRT}/Options/Option[1]/Value: is not a text of 10 to 79 bytes, which SRTO_PASSPHRASE takes`,
+    `${SRT}/Options/Option[1]/Value: is not a text of 10 to 79 bytes, as SRTO_PASSPHRASE requires`,
   ],
   'a stream of a port that is not listened on': [
     srt('<StreamMap><Stream><Port>9998</Port><StreamPath>default/app/stream</StreamPath></Stream></StreamMap>'),
-    `${SRT}/StreamMap/Stream[1]/Port: "9998" is none of the ports that are listened on`,
+    `${SRT}/StreamMap/Stream[1]/Port: "9998" is not one of the ports in Port`,
   ],
   'two streams of one port': [
     srt(
@@ -167,7 +167,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'address twice': [
     serverXml().replace('<IP>*</IP>', '<IP>*</IP><IP>0.0.0.0</IP>'),
-    'Server/IP[2]: "0.0.0.0" is among "*" already',
+    'Server/IP[2]: "0.0.0.0" is already covered by "*"',
   ],
   'vhost without host names': [
     serverXml({ vhosts: '<VirtualHost><Name>a</Name><Host/></VirtualHost>' }),
@@ -179,7 +179,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'address beside all of its kind': [
     serverXml().replace('<IP>*</IP>', '<IP>::1</IP><IP>127.0.0.1</IP><IP>::</IP>'),
-    'Server/IP[1]: "::1" is among "::" already',
+    'Server/IP[1]: "::1" is already covered by "::"',
   ],
   'application name twice': [
     serverXml({ apps: application() + application() }),
@@ -344,7 +344,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'cluster with two kinds of Redis': [
     cluster('<Secret>s</Secret><Redis><Url>redis://h:1</Url><Cluster><Endpoint>h:1</Endpoint></Cluster></Redis>'),
-    'Server/Cluster/Redis: takes one of Url, Sentinels and Cluster',
+    'Server/Cluster/Redis: allows only one of Url, Sentinels and Cluster',
   ],
   'cluster with a sentinel that is no address': [
     cluster('<Secret>s</Secret><Redis><Sentinels><Sentinel>h</Sentinel></Sentinels></Redis>'),

@@ -241,7 +241,7 @@ test('a consumer that throws is detached and told of; the writer and the other r
     faults.map((fault) => (fault as Error).message),
     ['broken'],
   );
-  t.deepEqual(ended, ['it failed to take a packet']);
+  t.deepEqual(ended, ['it failed on a packet']);
   t.is(input.readers, 1);
 });
 

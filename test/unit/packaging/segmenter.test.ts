@@ -418,7 +418,7 @@ test('a track that cannot be packaged is left out with one warning', (t) => {
   const { segmenter, faults } = start([videoTrack({ codec: 'VP8', config: undefined }), audioTrack()]);
   segmenter.setTracks([videoTrack({ codec: 'VP8', config: undefined }), audioTrack()]);
   t.deepEqual([...segmenter.packagers.keys()], [1]);
-  t.is(faults().filter((line) => line.includes('left out of HLS')).length, 1);
+  t.is(faults().filter((line) => line.includes('not included in HLS')).length, 1);
 });
 
 test('a timebase that cannot be is refused with the track', (t) => {

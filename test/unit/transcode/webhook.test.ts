@@ -174,12 +174,12 @@ test('a server that says no', async (t) => {
 const WRONG: readonly (readonly [name: string, answer: (response: ServerResponse) => void, reason: RegExp])[] = [
   ['a status of its own', (response) => void response.writeHead(404).end(), /status 404/],
   ['a redirect', (response) => void response.writeHead(302, { location: '/elsewhere' }).end(), /status 302/],
-  ['no JSON', (response) => void response.end('<html>'), /what is no JSON/],
-  ['nothing', (response) => void response.end(), /what is no JSON/],
+  ['no JSON', (response) => void response.end('<html>'), /something that is not JSON/],
+  ['nothing', (response) => void response.end(), /something that is not JSON/],
   [
     'JSON nested past all reason',
     (response) => void response.end('['.repeat(200_000) + ']'.repeat(200_000)),
-    /no JSON|not an object|a list/,
+    /not JSON|not an object|a list/,
   ],
   ['a list', (response) => void response.end('[]'), /a list is not an object/],
   ['no word on whether it is allowed', (response) => void response.end('{}'), /allowed: is missing/],

@@ -52,6 +52,6 @@ export function isPayloadFormat(encoding: string): boolean {
 export function createDepacketizer(format: RtpFormat, sink: FrameSink): Depacketizer {
   const name = format.encoding.toUpperCase();
   const create = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined;
-  if (create === undefined) throw new RtpError(`${format.encoding} is no payload format that is taken`);
+  if (create === undefined) throw new RtpError(`the payload format ${format.encoding} is not supported`);
   return create(format, sink);
 }

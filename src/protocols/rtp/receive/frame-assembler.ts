@@ -20,7 +20,7 @@ export interface PayloadFormat {
 /** Larger frames do not exist. Small payloads, and small units in them, of a large number would take more memory than they tell. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 const MAX_FRAME_PACKETS = 16_384;
-const LOST = 'packets did not come';
+const LOST = 'packets were lost';
 
 /**
  * Pictures of an RTP stream. A frame goes out with the packet that ends it: the one with the marker, or the one that
@@ -81,7 +81,7 @@ export class FrameAssembler implements Depacketizer {
     this.#gap = false;
     if (place === 'first' || afterGap || timestamp !== this.#ended) return;
     this.#believesMarkers = false;
-    this.#damage('a marker that ends no frame');
+    this.#damage('a marker without a frame');
   }
 
   #add(payload: Buffer, marker: boolean): void {
@@ -98,7 +98,7 @@ export class FrameAssembler implements Depacketizer {
     this.#ended = this.#timestamp;
     if (!wasOpen) return;
     const frame = this.#format.take();
-    if (frame === undefined) this.#sink.damaged('a frame is not whole');
+    if (frame === undefined) this.#sink.damaged('a frame is incomplete');
     else this.#sink.frame(frame, this.#timestamp);
   }
 

@@ -45,12 +45,12 @@ export class LatmAudio implements Depacketizer {
     if (this.#isDamaged) return;
     this.#parts.push(payload);
     this.#bytes += payload.length;
-    if (this.#bytes > MAX_ELEMENT_BYTES) this.#damage('sound of too many bytes');
+    if (this.#bytes > MAX_ELEMENT_BYTES) this.#damage('an audio frame is too large');
     else if (marker) this.#end();
   }
 
   lose(): void {
-    this.#damage('packets did not come');
+    this.#damage('packets were lost');
   }
 
   #end(): void {

@@ -39,7 +39,7 @@ export class MpegAudio implements Depacketizer {
 
   lose(): void {
     this.#forget();
-    this.#sink.damaged('packets did not come');
+    this.#sink.damaged('packets were lost');
   }
 
   #frames(data: Buffer, timestamp: number): void {

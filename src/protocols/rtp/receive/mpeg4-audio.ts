@@ -57,7 +57,7 @@ export class Mpeg4Audio implements Depacketizer {
 
   lose(): void {
     this.#forget();
-    this.#sink.damaged('packets did not come');
+    this.#sink.damaged('packets were lost');
   }
 
   #take(payload: Buffer, timestamp: number, marker: boolean): void {
@@ -92,7 +92,7 @@ export class Mpeg4Audio implements Depacketizer {
           throw new RtpError('interleaved access units');
         this.#skipOthers(reader);
       }
-      if (this.#sizes.length === 0) throw new RtpError('an MPEG-4 payload of no access unit');
+      if (this.#sizes.length === 0) throw new RtpError('an MPEG-4 payload without access units');
     }
     if (this.#auxiliaryBits === 0) return at;
     const auxiliary = new BitReader(payload.subarray(at));
@@ -119,7 +119,7 @@ export class Mpeg4Audio implements Depacketizer {
     this.#parts.push(data);
     this.#missing -= data.length;
     if (this.#missing > 0) {
-      if (marker) throw new RtpError('an access unit is not whole');
+      if (marker) throw new RtpError('an access unit is incomplete');
       return;
     }
     const unit = Buffer.concat(this.#parts);
@@ -144,7 +144,7 @@ function headerFields(format: RtpFormat): HeaderFields {
   };
   const size = bits('sizelength', usual.size);
   if (mode !== undefined && mode !== 'aac-hbr' && mode !== 'aac-lbr' && mode !== 'generic') {
-    throw new RtpError('an MPEG-4 mode that is no AAC');
+    throw new RtpError('an MPEG-4 mode that is not AAC');
   }
   if ((numberOf(format, 'maxdisplacement') ?? 0) > 0) throw new RtpError('interleaved access units');
   bits('auxiliarydatasizelength');

@@ -17,14 +17,14 @@ export abstract class NalFormat implements PayloadFormat {
 
   /** Takes a whole unit. @throws RtpError when it is empty, one too many, or a fragmented one is not at its end */
   protected unit(nal: Buffer): void {
-    if (this.#inFragments) throw new RtpError('a NAL unit inside of another');
+    if (this.#inFragments) throw new RtpError('a NAL unit inside another');
     if (nal.length === 0) throw new RtpError('an empty NAL unit');
     this.#open(nal);
   }
 
   /** Takes the units of an aggregation packet, each behind its length in 2 bytes. @throws RtpError */
   protected aggregated(payload: Buffer, start: number): void {
-    if (start >= payload.length) throw new RtpError('an aggregation packet of no NAL unit');
+    if (start >= payload.length) throw new RtpError('an aggregation packet without NAL units');
     for (let at = start; at < payload.length;) {
       const end = at + 2 <= payload.length ? at + 2 + payload.readUInt16BE(at) : Infinity;
       if (end > payload.length) throw new RtpError('a NAL unit is longer than its aggregation packet');

@@ -35,7 +35,7 @@ export function parseRtp(data: Buffer): RtpPacket {
   let end = data.length;
   if ((first & PADDING) !== 0) {
     const padding = data[end - 1] as number;
-    if (padding === 0) throw new RtpError('RTP padding of no bytes');
+    if (padding === 0) throw new RtpError('RTP padding without a length');
     end -= padding;
   }
   if (start > end) throw new RtpError('an RTP header is longer than its packet');

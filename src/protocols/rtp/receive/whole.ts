@@ -14,6 +14,6 @@ export class WholeFrames implements Depacketizer {
   }
 
   lose(): void {
-    this.#sink.damaged('packets did not come');
+    this.#sink.damaged('packets were lost');
   }
 }

@@ -83,7 +83,7 @@ export class PortGuard {
   #fail(error: unknown, senders: number): void {
     if (!this.#failed) {
       const why =
-        'the kernel takes no longer filter (net.core.optmem_max says how long): a hostile SRT caller could hold up this port';
+        'the packet filter of an SRT port is too long for the kernel (net.core.optmem_max): a hostile SRT caller could delay this port';
       this.#log.error({ err: error, viewers: senders }, why);
     }
     this.#failed = true;

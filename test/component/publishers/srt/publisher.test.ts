@@ -104,7 +104,9 @@ test.serial('a viewer whose messages have no room for a transport packet is told
   t.is(call.refused, 0);
   await until('it is ended', async () => !(await call.connected()));
   t.true(
-    lines.some((line) => /"level":40.*SRT viewer closed: it takes no messages of more than 136 bytes/.test(line)),
+    lines.some((line) =>
+      /"level":40.*SRT viewer closed: it does not accept messages of more than 136 bytes/.test(line),
+    ),
     lines.join(''),
   );
 });
@@ -139,5 +141,5 @@ test.serial('a viewer whose time is over is disconnected, and its guard hears of
   const call = await watch();
   await until('it is disconnected', async () => !(await call.connected()));
   t.is(output.sessions.size, 0);
-  t.deepEqual(ends, ['its time is over']);
+  t.deepEqual(ends, ['its allowed time is over']);
 });

@@ -72,7 +72,7 @@ test('a picture without times follows the one before', (t) => {
     units.map(({ time }) => time),
     [1000, 4000, 7000],
   );
-  t.deepEqual(damaged, ['a picture without a time']);
+  t.deepEqual(damaged, ['a video frame without a timestamp']);
 });
 
 test('a picture that goes on in packets without times, when it is long; shorter ones are not waited for', (t) => {
@@ -98,7 +98,7 @@ test('the first short one that goes on is damaged, and the next is waited for', 
   push(picture(2), 3000);
   push(Buffer.alloc(20, 2));
   push(picture(3), 6000);
-  t.deepEqual(damaged, ['a picture that goes on in another PES packet']);
+  t.deepEqual(damaged, ['a video frame that continues in another PES packet']);
   t.deepEqual(units[1], { data: lengths(2, 30), time: 3000, compositionTime: 0 });
   t.is(units.length, 2);
   cutter.flush();
@@ -119,7 +119,7 @@ test('a packet that is damaged delays pictures for a while, and not for ever', (
   const { units, damaged, push } = setUp();
   for (let i = 0; i < 10; i++) push(picture(1), i * 3000);
   push(Buffer.alloc(20, 1));
-  t.deepEqual(damaged, ['a picture that goes on in another PES packet']);
+  t.deepEqual(damaged, ['a video frame that continues in another PES packet']);
   for (let i = 10; i < 400; i++) push(picture(1), i * 3000);
   t.is(units.length, 400);
 });
@@ -143,7 +143,7 @@ test('what is lost is not put together, and what is held has a limit', (t) => {
   t.deepEqual(units, []);
   t.deepEqual(
     new Set(damaged),
-    new Set(['a picture that goes on in another PES packet', 'a picture of too many bytes']),
+    new Set(['a video frame that continues in another PES packet', 'a video frame of too many bytes']),
   );
 });
 
@@ -153,5 +153,5 @@ test('as many NAL units as a picture may have', (t) => {
   t.is(units.length, 1);
   push(Buffer.alloc(4 * 1025, Buffer.from('00000165', 'hex')), 3600);
   t.is(units.length, 1);
-  t.deepEqual(damaged, ['a picture of too many NAL units']);
+  t.deepEqual(damaged, ['a video frame of too many NAL units']);
 });

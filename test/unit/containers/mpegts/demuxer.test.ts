@@ -42,7 +42,7 @@ test('the streams of the program, and what is in them', (t) => {
     [257, 4],
   ]);
   t.deepEqual(
-    demuxed.faults.filter((fault) => !fault.startsWith('sound')),
+    demuxed.faults.filter((fault) => !fault.includes('audio')),
     [],
   );
 });
@@ -160,7 +160,7 @@ test('a packet that is marked as damaged is one that is lost', (t) => {
   send(packets);
   payload(256, 3);
   t.deepEqual(times(), [[256, 3]]);
-  t.deepEqual(demuxed.faults, ['transport packets that are marked as damaged', 'transport packets were lost']);
+  t.deepEqual(demuxed.faults, ['transport packets marked as damaged', 'transport packets were lost']);
 });
 
 test('each packet may come twice, not three times', (t) => {
@@ -220,7 +220,7 @@ test('what is scrambled is left out', (t) => {
   program(1, 32, [H264]);
   send([on(256).packet(pes(Buffer.alloc(50), { pts: 3 }), { starts: true, scrambled: true })]);
   t.deepEqual(times(), []);
-  t.deepEqual(demuxed.faults, ['transport packets that are scrambled']);
+  t.deepEqual(demuxed.faults, ['scrambled transport packets']);
 });
 
 test('the clock of the program, sections of splices, and a loss that is known', (t) => {

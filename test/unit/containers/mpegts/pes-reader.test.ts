@@ -117,7 +117,7 @@ test('one that begins to do so loses a packet, and no more', (t) => {
     packet(data.subarray(0, 100), true, true);
     packet(data.subarray(100), false, true);
   }
-  t.deepEqual(damaged, ['a PES packet with filling before its end']);
+  t.deepEqual(damaged, ['a PES packet with padding before its end']);
   t.deepEqual(
     found.slice(20).map(({ payload }) => payload.length),
     [100 - 14, 400],
@@ -150,8 +150,8 @@ test('packets that are malformed, scrambled, too long or no stream', (t) => {
   send(pes(body(1)));
   t.deepEqual(damaged, [
     'a PES packet without its start code',
-    'a PES packet that is scrambled',
-    'a PES packet that is malformed',
+    'a scrambled PES packet',
+    'a malformed PES packet',
     'a PES packet that is cut off',
     'a PES packet of too many bytes',
   ]);

@@ -56,7 +56,7 @@ test('what is damaged or cut off is left out', (t) => {
   take(small, 200);
   take(small, 0);
   t.deepEqual(sections, [small]);
-  t.deepEqual(faults, ['a section with a wrong checksum', 'a section that starts behind its packet']);
+  t.deepEqual(faults, ['a section with a wrong checksum', 'a section that starts after the end of its packet']);
 });
 
 test('the largest section, and the smallest', (t) => {

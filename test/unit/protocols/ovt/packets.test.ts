@@ -183,7 +183,7 @@ test('what breaks the protocol is refused', (t) => {
     [changed(0, 0xa0), 'packet version 2 is not 1'],
     [changed(1, 11), 'a packet has payload type 11'],
     [changed(16, 0x80), 'a packet has 32807 bytes of payload'],
-    [Buffer.concat([KEY_FRAME, second]), 'the packets of a frame are not of its size'],
+    [Buffer.concat([KEY_FRAME, second]), 'the packets of a frame do not add up to its size'],
   ] as const) {
     t.throws(() => receive(wire), { instanceOf: OvtError, message });
   }
@@ -199,7 +199,7 @@ test('what is not complete is bounded', (t) => {
   t.throws(() => receive(media), { instanceOf: OvtError });
   t.throws(() => receive(KEY_FRAME, 10, { ...LIMITS, frameBytes: 0 }), {
     instanceOf: OvtError,
-    message: 'media where none is taken',
+    message: 'media before it was requested',
   });
 });
 

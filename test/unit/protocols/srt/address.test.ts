@@ -19,7 +19,7 @@ test('socket addresses are those of Linux, both ways', (t) => {
 });
 
 test('what is no IP address is refused', (t) => {
-  t.throws(() => writeAddress('localhost', 1), { instanceOf: SrtError, message: '"localhost" is no IP address' });
+  t.throws(() => writeAddress('localhost', 1), { instanceOf: SrtError, message: '"localhost" is not an IP address' });
   t.is(readAddress(Buffer.alloc(16)), undefined);
   t.is(readAddress(Buffer.from('0a00270f0000000000000000', 'hex')), undefined);
   t.is(readAddress(Buffer.alloc(0)), undefined);

@@ -187,7 +187,7 @@ test('tracks that are not carried, and tracks that nobody told of, are left out'
   );
   await t.throwsAsync(playing(t, describing(subtitles)), {
     instanceOf: OvtError,
-    message: 'the stream has no track that can be taken',
+    message: 'the stream has no supported track',
   });
 });
 
@@ -235,7 +235,7 @@ test('it ends once, with a reason, and nothing is called after close()', async (
       (origin: Origin) => origin.say({ id: 0, application: 'stop', code: 200, message: 'bye' }),
       'the origin ended the stream: bye',
     ],
-    [(origin: Origin) => origin.stream.end(), 'the origin hung up'],
+    [(origin: Origin) => origin.stream.end(), 'the origin closed the connection'],
     [(origin: Origin) => origin.stream.write(Buffer.alloc(100, 0xff)), 'packet version 3 is not 1'],
     [(origin: Origin) => origin.say([]), 'an answer is not JSON with id, application and code'],
     [
@@ -278,7 +278,7 @@ test.serial('an answer that came while this process stood still is taken', async
 test('silence ends it where that is asked for', async (t) => {
   const origin = new Origin(describing(pictureOf(1, AVC_BASELINE)));
   const { recorder } = await playOvt(origin.connection, { silenceMs: 100 });
-  t.regex((await until('the end', () => recorder.ended)).reason, /nothing came for 100 ms/);
+  t.regex((await until('the end', () => recorder.ended)).reason, /no data for 100 ms/);
 });
 
 test('whatever an origin sends, it ends with a reason and harms nobody', async (t) => {

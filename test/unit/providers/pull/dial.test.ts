@@ -68,7 +68,7 @@ test.serial('no connection is made where one would be out of bounds', async (t) 
   t.teardown(own.close);
   answer(['127.0.0.1']);
   await t.throwsAsync(dial(guardOf(own.port), 'own.example', own.port), {
-    message: /a port of this server or its cluster/,
+    message: /the port belongs to this server or its cluster/,
   });
   t.is(own.accepted(), 0);
   await t.throwsAsync(dial(guardOf(), 'own.example', 1), {

@@ -24,7 +24,7 @@ const guard = new PullGuard({
     { host: 'localhost', port: 6380 },
   ],
 });
-const refused = { name: 'PullError', message: /nothing is pulled from/ };
+const refused = { name: 'PullError', message: /pulling from/ };
 
 test('link-local, unspecified and multicast addresses are never pulled from, in any form', async (t) => {
   for (const host of [
@@ -146,12 +146,15 @@ test('it is told what speaks against a host', async (t) => {
     ((await guard.addresses(host, port).catch((error: Error) => error)) as Error).message;
   t.is(
     await objection('127.0.0.1', 8081),
-    'nothing is pulled from 127.0.0.1:8081: that is a port of this server or its cluster',
+    'pulling from 127.0.0.1:8081 is not allowed: the port belongs to this server or its cluster',
   );
   t.is(
     await objection('169.254.0.9', 9000),
-    'nothing is pulled from 169.254.0.9:9000: 169.254.0.9 is a link-local, multicast, reserved or unspecified address',
+    'pulling from 169.254.0.9:9000 is not allowed: 169.254.0.9 is a link-local, multicast, reserved or unspecified address',
   );
   for (const port of [0, 65_536, Number.NaN, -1])
-    t.is(await objection('192.0.2.1', port), `nothing is pulled from 192.0.2.1:${port}: that is not a port number`);
+    t.is(
+      await objection('192.0.2.1', port),
+      `pulling from 192.0.2.1:${port} is not allowed: that is not a port number`,
+    );
 });

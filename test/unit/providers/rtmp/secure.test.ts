@@ -89,10 +89,10 @@ test('who speaks the wrong one of the two is told of in the log', async (t) => {
     plain.write(c1);
     await new Promise((resolve) => plain.once('close', resolve));
   }
-  t.true(messages().includes('RTMP publisher refused: it does not speak TLS'));
+  t.true(messages().includes('RTMP publisher refused: the client does not speak TLS'));
   await t.throwsAsync(openTls(t, port));
   await until('the log has it', () =>
-    messages().includes('RTMP session closed: the client speaks TLS, this port does not'),
+    messages().includes('RTMP session closed: the client speaks TLS on a port without TLS'),
   );
   await until('all are gone', () => server.sessions === 0);
 });
@@ -100,7 +100,7 @@ test('who speaks the wrong one of the two is told of in the log', async (t) => {
 test('without a certificate connections are refused, until there is one', async (t) => {
   const { tlsPort, load, messages, server } = await start(t, []);
   await t.throwsAsync(openTls(t, tlsPort), { code: 'ECONNRESET' });
-  t.true(messages().includes('RTMP publisher refused: there is no certificate'));
+  t.true(messages().includes('RTMP publisher refused: no certificate is loaded'));
   t.is(server.sessions, 0);
   await load('late');
   t.is(shownName(await openTls(t, tlsPort)), 'late');

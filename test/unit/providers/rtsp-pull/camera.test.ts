@@ -130,12 +130,12 @@ test('who sends its clients elsewhere is followed, not for ever, and not with th
   await playRtsp(t, camera.url('live'));
   t.is(target.requests.at(-1)?.uri, `${target.url('other')}/`);
   location = camera.url('again');
-  await t.throwsAsync(playRtsp(t, camera.url('live')), { message: /elsewhere, again and again/ });
+  await t.throwsAsync(playRtsp(t, camera.url('live')), { message: /redirects its clients too often/ });
   location = 'http://127.0.0.1/';
   await t.throwsAsync(playRtsp(t, camera.url('live')), { message: /not an RTSP URL/ });
   // a target passes the same guard
   location = 'rtsp://169.254.1.1/live';
-  await t.throwsAsync(playRtsp(t, camera.url('live')), { message: /nothing is pulled from/ });
+  await t.throwsAsync(playRtsp(t, camera.url('live')), { message: /pulling from/ });
 });
 
 test('who sends its clients elsewhere later is followed, too', async (t) => {
@@ -156,7 +156,7 @@ test('who sends its clients elsewhere later is followed, too', async (t) => {
       answer: ({ method }, { port }) =>
         method === late ? `302 Moved\r\nLocation: rtsp://127.0.0.1:${port}/\r\n\r\n` : undefined,
     });
-    await t.throwsAsync(playRtsp(t, round.url()), { message: /elsewhere, again and again/ });
+    await t.throwsAsync(playRtsp(t, round.url()), { message: /redirects its clients too often/ });
   }
 });
 
@@ -195,7 +195,7 @@ test('a server without media in the connection gets UDP ports, and is heard alon
   await until('the next picture', () => played.of('video').length >= 4);
   t.is(played.of('video').length, 4);
   // where the server says that its ports are those of a node, nothing is sent there
-  await t.throwsAsync(playRtsp(t, camera.url(), {}, openGuard([port])), { message: /nothing is pulled from/ });
+  await t.throwsAsync(playRtsp(t, camera.url(), {}, openGuard([port])), { message: /pulling from/ });
   t.is(heard.length, 2);
 });
 
@@ -307,7 +307,12 @@ test('it ends when the server hangs up, sends anything but RTSP, leaves, or is s
   await until('the end', () => four.ends.length > 0);
   t.deepEqual(
     [one, two, three, four].map(({ ends }) => ends),
-    [['the server hung up'], ['what comes is no RTSP'], ['the source has left'], ['no packet for 300 ms']],
+    [
+      ['the server closed the connection'],
+      ['the server sent data that is not RTSP'],
+      ['the source has gone'],
+      ['no packet for 300 ms'],
+    ],
   );
 });
 
@@ -362,7 +367,7 @@ test('a server that does not answer, or describes nothing, is a failure', async 
   await Promise.all([
     t.throwsAsync(playRtsp(t, mute.url()), { message: /no answer to DESCRIBE/ }),
     t.throwsAsync(playRtsp(t, nothing.url()), {
-      message: /no track in a codec that can be taken, only application of payload type 107$/,
+      message: /no track in a supported codec, only application of payload type 107$/,
     }),
     t.throwsAsync(playRtsp(t, refusing.url()), { message: /455/ }),
     t.throwsAsync(playRtsp(t, 'rtsp://127.0.0.1:1/live'), { message: /refused the connection/ }),

@@ -705,7 +705,7 @@ test('a codec without a place in HLS is left out with one warning', async (t) =>
   const { output } = goLive([videoTrack({ codec: 'VP8', config: undefined }), AUDIO]);
   for (const packet of audioPackets(AUDIO, { to: 3 })) output.write(packet);
   t.regex((await get(MASTER)).body, /CODECS="mp4a\.40\.2"/);
-  t.is(lines.filter(({ msg }) => String(msg).includes('left out of HLS')).length, 1);
+  t.is(lines.filter(({ msg }) => String(msg).includes('not included in HLS')).length, 1);
 });
 
 test('a track that comes later joins, one that leaves is gone', async (t) => {
