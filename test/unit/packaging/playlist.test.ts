@@ -14,7 +14,7 @@ import { videoTrack } from '../../support/packets.ts';
 
 const OPTIONS: ChunklistOptions = {
   targetDuration: 2,
-  partTarget: 0.5,
+  partTarget: 0.501,
   partHoldBack: 1.5,
   preloadHint: true,
   skippable: true,
@@ -69,7 +69,7 @@ test('a playlist, line for line', (t) => {
 #EXT-X-VERSION:9
 #EXT-X-TARGETDURATION:2
 #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12
-#EXT-X-PART-INF:PART-TARGET=0.5
+#EXT-X-PART-INF:PART-TARGET=0.501
 #EXT-X-MEDIA-SEQUENCE:1
 #EXT-X-MAP:URI="init_0_video_Key45678_llhls.m4s"
 #EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:04:07.678Z
@@ -97,7 +97,7 @@ test('hls-parser reads what was meant', (t) => {
   const playlist = parse(t, build(window));
   t.is(playlist.version, 9);
   t.is(playlist.targetDuration, 2);
-  t.is(playlist.partTargetDuration, 0.5);
+  t.is(playlist.partTargetDuration, 0.501);
   t.is(playlist.mediaSequenceBase, 0);
   t.like(playlist.lowLatencyCompatibility, { canBlockReload: true, canSkipUntil: 12, partHoldBack: 1.5 });
   const complete = playlist.segments.filter(({ uri }) => uri !== '');
