@@ -117,7 +117,7 @@ export class ChunklistBuilder {
     let text = '';
     for (const { index, duration, independent } of parts) {
       const flag = independent ? ',INDEPENDENT=YES' : '';
-      text += `#EXT-X-PART:DURATION=${decimal(duration)},URI="${this.#names.part(msn, index)}"${flag}\n`;
+      text += `#EXT-X-PART:DURATION=${decimal(partDuration(duration))},URI="${this.#names.part(msn, index)}"${flag}\n`;
     }
     return text;
   }
@@ -132,6 +132,18 @@ export class ChunklistBuilder {
     if (before === undefined || before.init === open.init) return part;
     return `#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="${this.#names.init(open.init.version)}"\n${part}`;
   }
+}
+
+/**
+ * What a part is said to last: one or two microseconds more than it does. Shaka Player 5.2 drops parts that do not begin
+ * with a key frame where it must not. In a live stream its timestamp offset is negative, and those it sets 1 ms later
+ * than it computed them. It sets a new one, and resets the decoder's input, when a part's offset is 1 ms or more from the
+ * one that is set: by chance for each part whose start by the playlist agrees with its media time, never when it grows
+ * ahead of it a little.
+ * @param seconds how long it lasts
+ */
+export function partDuration(seconds: number): number {
+  return (Math.ceil(seconds * 1e6 - 1e-3) + 1) / 1e6;
 }
 
 /** Segments that end before the skip boundary. */

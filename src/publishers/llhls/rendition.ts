@@ -4,6 +4,7 @@ import {
   type ChunklistOptions,
   type FileNames,
   type RenditionReport,
+  partDuration,
 } from '../../packaging/playlist.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import type { MediaTrack } from '../../core/track.ts';
@@ -111,7 +112,7 @@ export class Rendition implements PackagedList, Startable {
   }
 }
 
-/** Seconds, up to the next millisecond: playlists must not promise less than there is. */
+/** Seconds, up to the next millisecond: no part may be said to last longer than PART-TARGET. */
 export function ceiling(seconds: number): number {
-  return Math.ceil(seconds * 1000 - 1e-6) / 1000;
+  return Math.ceil(partDuration(seconds) * 1000) / 1000;
 }

@@ -3,6 +3,7 @@ import HLS from 'hls-parser';
 import {
   ChunklistBuilder,
   isSkippable,
+  partDuration,
   type ChunklistForm,
   type ChunklistOptions,
 } from '../../../src/packaging/playlist.ts';
@@ -13,7 +14,7 @@ import { videoTrack } from '../../support/packets.ts';
 
 const OPTIONS: ChunklistOptions = {
   targetDuration: 2,
-  partTarget: 0.5,
+  partTarget: 0.501,
   partHoldBack: 1.5,
   preloadHint: true,
   skippable: true,
@@ -67,23 +68,23 @@ test('a playlist, line for line', (t) => {
 #EXT-X-VERSION:9
 #EXT-X-TARGETDURATION:2
 #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12
-#EXT-X-PART-INF:PART-TARGET=0.5
+#EXT-X-PART-INF:PART-TARGET=0.501
 #EXT-X-MEDIA-SEQUENCE:1
 #EXT-X-MAP:URI="init_0_video_Key45678_llhls.m4s"
 #EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:04:07.678Z
-#EXT-X-PART:DURATION=0.5,URI="part_0_1_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
-#EXT-X-PART:DURATION=0.5,URI="part_0_1_1_video_Key45678_llhls.m4s"
-#EXT-X-PART:DURATION=0.5,URI="part_0_1_2_video_Key45678_llhls.m4s"
-#EXT-X-PART:DURATION=0.5,URI="part_0_1_3_video_Key45678_llhls.m4s"
+#EXT-X-PART:DURATION=0.500001,URI="part_0_1_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.500001,URI="part_0_1_1_video_Key45678_llhls.m4s"
+#EXT-X-PART:DURATION=0.500001,URI="part_0_1_2_video_Key45678_llhls.m4s"
+#EXT-X-PART:DURATION=0.500001,URI="part_0_1_3_video_Key45678_llhls.m4s"
 #EXTINF:2.000000,
 seg_0_1_video_Key45678_llhls.m4s
 #EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:04:09.678Z
-#EXT-X-PART:DURATION=0.5,URI="part_0_2_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
-#EXT-X-PART:DURATION=0.5,URI="part_0_2_1_video_Key45678_llhls.m4s"
+#EXT-X-PART:DURATION=0.500001,URI="part_0_2_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.500001,URI="part_0_2_1_video_Key45678_llhls.m4s"
 #EXTINF:1.000000,
 seg_0_2_video_Key45678_llhls.m4s
 #EXT-X-PROGRAM-DATE-TIME:2026-01-02T03:04:11.678Z
-#EXT-X-PART:DURATION=0.5,URI="part_0_3_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.500001,URI="part_0_3_0_video_Key45678_llhls.m4s",INDEPENDENT=YES
 #EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_3_1_video_Key45678_llhls.m4s"
 #EXT-X-RENDITION-REPORT:URI="chunklist_1_audio_Key45678_llhls.m3u8",LAST-MSN=4,LAST-PART=1
 `,
@@ -95,7 +96,7 @@ test('hls-parser reads what was meant', (t) => {
   const playlist = parse(t, build(window));
   t.is(playlist.version, 9);
   t.is(playlist.targetDuration, 2);
-  t.is(playlist.partTargetDuration, 0.5);
+  t.is(playlist.partTargetDuration, 0.501);
   t.is(playlist.mediaSequenceBase, 0);
   t.like(playlist.lowLatencyCompatibility, { canBlockReload: true, canSkipUntil: 12, partHoldBack: 1.5 });
   const complete = playlist.segments.filter(({ uri }) => uri !== '');
@@ -187,6 +188,11 @@ test('behind a part that is likely to be the last, the hint is at the next segme
   t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_2_0_video_Key45678_llhls.m4s"\n/);
   window.add({ index: 4, duration: 0.5, independent: false, bytes: 0, data: Buffer.alloc(10) });
   t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_1_5_video_Key45678_llhls.m4s"\n/);
+});
+
+test('a part is said to last one to two microseconds longer than it does', (t) => {
+  for (const seconds of [0.5, 1 / 3, 0.4904761904, 0.5005, 2])
+    t.true(partDuration(seconds) - seconds > 0.99e-6 && partDuration(seconds) - seconds < 2.01e-6, `${seconds}`);
 });
 
 test('no hint when none is wanted', (t) => {
