@@ -79,7 +79,9 @@ test('certificates are loaded again on every node; one that cannot is told of', 
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 500, path);
   await until(
     'both logs say so',
-    () => b.log.includes('the certificate was not reloaded: ') && a.log.includes('the certificate was not reloaded on a node'),
+    () =>
+      b.log.includes('the certificate was not reloaded: ') &&
+      a.log.includes('the certificate was not reloaded on a node'),
   );
   folders[1].write('own', issue('after'));
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 200, path);
