@@ -7,7 +7,6 @@ export interface TlsFrontOptions {
   readonly certificates: CertificateStore;
   /** What is agreed on by ALPN (RFC 7301), the best first; without it nothing is. */
   readonly protocols?: string[];
-  readonly handshakeMs: number;
   /** Gets each connection when the handshake is done; `alpnProtocol` is what was agreed on. */
   readonly onSecure: (socket: TLSSocket, peer: Peer) => void;
   /** Hears why a connection was dropped. @param peer undefined when it was gone by then */
@@ -21,23 +20,20 @@ export interface TlsFront {
   close(): void;
 }
 
+/** How long a client may take for its part of the handshake. */
+export const HANDSHAKE = { longestMs: 10_000 };
+
 /** What OpenSSL says of clients that do not speak TLS at all. */
 const NO_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_HTTP_REQUEST', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
 /** TLS for the connections of a port that is not its own, with the certificate that is in use when they come. */
-export function createTlsFront({
-  certificates,
-  protocols,
-  handshakeMs,
-  onSecure,
-  onFailure,
-}: TlsFrontOptions): TlsFront {
+export function createTlsFront({ certificates, protocols, onSecure, onFailure }: TlsFrontOptions): TlsFront {
   /** By both ends of the TCP connection, which the socket of TLS shows as well. */
   const handshaking = new Map<string, { readonly socket: Socket; readonly peer: Peer }>();
   let initial: CertificateStore['initial'];
   const server = createServer({
     ...(protocols && { ALPNProtocols: protocols }),
-    handshakeTimeout: handshakeMs,
+    handshakeTimeout: HANDSHAKE.longestMs,
     SNICallback: (name, done) => done(null, certificates.select(name)),
   });
   server.on('secureConnection', (secure: TLSSocket) => {

@@ -130,7 +130,6 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     const front = createTlsFront({
       certificates: given.certificates,
       protocols: given.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
-      handshakeMs: LIMITS.handshakeMs,
       onSecure: (socket, peer) => {
         if (socket.alpnProtocol !== 'h2') return start(socket, peer);
         setPeer(socket, peer);

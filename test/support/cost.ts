@@ -1,5 +1,5 @@
-/** The clock of a thread's work may go on by several milliseconds at a time. */
-const LEAST_MS = 60;
+/** The clock of a thread's work may go on by several milliseconds at a time: what is compared differs by far more. */
+const LEAST_MS = 20;
 
 /**
  * Milliseconds of work that something takes on this thread alone, whatever else the machine does: as often as it takes to

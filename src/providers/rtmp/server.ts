@@ -21,7 +21,6 @@ export interface RtmpServerOptions {
 }
 
 const LIMITS = { sessions: 4096, waiting: 512, purpose: 'publish' };
-const TLS_HANDSHAKE_MS = 10_000;
 
 /** Takes RTMP publishers of one address: in the clear, over TLS, or both. */
 export class RtmpServer {
@@ -112,7 +111,6 @@ export class RtmpServer {
     };
     const front = createTlsFront({
       certificates,
-      handshakeMs: TLS_HANDSHAKE_MS,
       onSecure: (socket, peer) => {
         this.#shookHands(peer);
         this.#begin(socket, peer, true);

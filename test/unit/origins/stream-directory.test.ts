@@ -41,14 +41,14 @@ test.serial('what another node has is found, listed and forgotten with it', asyn
     'both are told',
     async () => (await located(a)) !== undefined && (await located(a, 'two-out')) !== undefined,
   );
-  t.deepEqual((await a.directory.elsewhere(a.application)).toSorted(), ['one', 'two']);
+  t.deepEqual((a.directory.elsewhere(a.application)).toSorted(), ['one', 'two']);
   t.like(await located(a), { owner: { id: 'b' }, input: 'one' });
-  t.deepEqual(await b.directory.elsewhere(b.application), []);
+  t.deepEqual(b.directory.elsewhere(b.application), []);
   t.is(await located(b), undefined, 'its own is not elsewhere');
   t.deepEqual([...a.directory.remoteOutputs('default')].map(({ output }) => output).toSorted(), ['one-out', 'two-out']);
   one.close('over');
   await until('its name is free', async () => (await b.cluster.ownerOf('stream/default/app/one')) === undefined);
-  t.deepEqual(await a.directory.elsewhere(a.application), ['two']);
+  t.deepEqual(a.directory.elsewhere(a.application), ['two']);
   t.is(await located(a), undefined);
 });
 

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { BlockList, connect, type Socket } from 'node:net';
+import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { createHttpPort, type HttpPortOptions } from '../../../src/web/http-port.ts';
+import { LIMITS } from '../../../src/web/limits.ts';
 
 const log = pino({ level: 'silent' });
 const loopback = networks('127.0.0.0/8');
@@ -177,11 +179,13 @@ test('a body beyond 1 MiB is answered 413', async (t) => {
   t.is((await send(1_048_577)).status, 413);
 });
 
-test('headers that come too slowly end in 408', async (t) => {
+test.serial('headers that come too slowly end in 408', async (t) => {
+  const limits = [mock.property(LIMITS, 'headersMs', 200), mock.property(LIMITS, 'checkMs', 50)];
+  t.teardown(() => limits.forEach(({ mock: limit }) => limit.restore()));
   const { number } = await open(t);
   const socket = await openSocket(t, number);
   socket.write('GET /who HTTP/1.1\r\nHost: a\r\n');
-  const drip = setInterval(() => socket.write('X-A: b\r\n'), 500);
+  const drip = setInterval(() => socket.write('X-A: b\r\n'), 50);
   const answer = await untilEnd(socket);
   clearInterval(drip);
   t.regex(answer, /^HTTP\/1.1 408 /);

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { BlockList, connect } from 'node:net';
 import { duplexPair } from 'node:stream';
+import { mock } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../src/access/certificates.ts';
+import { HANDSHAKE } from '../../../src/access/tls-front.ts';
 import { createHttpPort, type HttpPortOptions } from '../../../src/web/http-port.ts';
+import { LIMITS } from '../../../src/web/limits.ts';
 import { openClient, openSession, openTls, PROTOCOLS, shownName, type Client } from '../../support/http-client.ts';
 import { until } from '../../support/until.ts';
 import { CertificateFolder, issue } from '../../support/x509.ts';
@@ -214,17 +217,26 @@ test('what is no TLS, or ends in mid-handshake, costs its own connection', async
   t.is((await who(await openClient(t, 'h2', number))).version, '2.0');
 });
 
-test('a handshake that does not come to its end is cut off, and a silent HTTP/1.1 client after it', async (t) => {
-  const { number } = await open(t);
-  const silent = connect(number, '127.0.0.1');
-  t.teardown(() => silent.destroy());
-  silent.on('error', () => {}).resume();
-  const slow = await openTls(t, number);
-  slow.write('GET /who HTTP/1.1\r\nHost: a\r\n');
-  const answer = once(slow, 'data');
-  await once(silent, 'close');
-  t.regex(String((await answer)[0]), /^HTTP\/1.1 408 /);
-});
+test.serial(
+  'a handshake that does not come to its end is cut off, and a silent HTTP/1.1 client after it',
+  async (t) => {
+    const limits = [
+      mock.property(HANDSHAKE, 'longestMs', 2000),
+      mock.property(LIMITS, 'headersMs', 200),
+      mock.property(LIMITS, 'checkMs', 50),
+    ];
+    t.teardown(() => limits.forEach(({ mock: limit }) => limit.restore()));
+    const { number } = await open(t);
+    const silent = connect(number, '127.0.0.1');
+    t.teardown(() => silent.destroy());
+    silent.on('error', () => {}).resume();
+    const slow = await openTls(t, number);
+    slow.write('GET /who HTTP/1.1\r\nHost: a\r\n');
+    const answer = once(slow, 'data');
+    await once(silent, 'close');
+    t.regex(String((await answer)[0]), /^HTTP\/1.1 408 /);
+  },
+);
 
 test('methods that no route has', async (t) => {
   const { number } = await open(t);

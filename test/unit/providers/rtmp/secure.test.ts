@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { BlockList, connect } from 'node:net';
+import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../../src/access/certificates.ts';
+import { HANDSHAKE } from '../../../../src/access/tls-front.ts';
 import { h264 } from '../../../support/flv-media.ts';
 import { openTls, shownName } from '../../../support/http-client.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
@@ -138,7 +140,9 @@ test('too many that do not shake hands make the oldest give way, and publishers 
   await until('all are gone', () => server.sessions === 0);
 });
 
-test('a handshake that does not come to its end is cut off', async (t) => {
+test.serial('a handshake that does not come to its end is cut off', async (t) => {
+  const limit = mock.property(HANDSHAKE, 'longestMs', 200);
+  t.teardown(() => limit.mock.restore());
   const { tlsPort, server, messages } = await start(t, ['localhost']);
   const silent = connect(tlsPort, '127.0.0.1')
     .on('error', () => {})
