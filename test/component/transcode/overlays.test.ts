@@ -314,7 +314,7 @@ test('what is no image that is drawn', async (t) => {
   );
   t.deepEqual(overlays.of('live', 'v', PICTURE), []);
   t.is(lines.length, names.length);
-  const told = lines.map((line) => line.replace('an overlay is not drawn: ', '')).join('\n');
+  const told = lines.map((line) => line.replace('an overlay image is not drawn: ', '')).join('\n');
   for (const part of [/neither PNG nor JPEG/, /65536x1 is not within/, /not a regular file/, /ENOENT/])
     t.regex(told, part);
 });

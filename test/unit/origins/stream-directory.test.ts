@@ -41,7 +41,7 @@ test.serial('what another node has is found, listed and forgotten with it', asyn
     'both are told',
     async () => (await located(a)) !== undefined && (await located(a, 'two-out')) !== undefined,
   );
-  t.deepEqual((a.directory.elsewhere(a.application)).toSorted(), ['one', 'two']);
+  t.deepEqual(a.directory.elsewhere(a.application).toSorted(), ['one', 'two']);
   t.like(await located(a), { owner: { id: 'b' }, input: 'one' });
   t.deepEqual(b.directory.elsewhere(b.application), []);
   t.is(await located(b), undefined, 'its own is not elsewhere');
