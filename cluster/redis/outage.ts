@@ -1,7 +1,7 @@
 import { ReplyError } from 'ioredis';
 import type { UnavailableError } from '../errors.ts';
 
-/** That Redis cannot be reached any more, or that it can be again. */
+/** Redis has become unreachable, or reachable again. */
 export type StoreReport =
   | {
       readonly reachable: false;
@@ -18,13 +18,13 @@ export interface OutageOptions {
   readonly onReport: (report: StoreReport) => void;
 }
 
-/** Refusals that last until an operator does something, and that may come only after the connection was lost. */
+/** Errors that last until an operator acts, and that may appear only after the connection was lost. */
 const LASTING = /^(WRONGPASS|NOAUTH|NOPERM)/;
 const NEVER_CONNECTED = 'no connection could be made';
 
 /**
- * What is reported while Redis cannot be reached: one report when it goes, with the first reason that is known, and one
- * when it is back, whatever fails in between. A refusal that an operator has to mend is reported besides.
+ * Reports that Redis cannot be reached: once when it goes, with the first known reason, and once
+ * when it is back, whatever fails in between. An error that an operator has to fix is reported in addition.
  */
 export class Outage {
   readonly #options: OutageOptions;
@@ -49,7 +49,7 @@ export class Outage {
     this.#report(reason);
   }
 
-  /** Something failed for want of Redis. @returns false when that is not known to be away: it is a fault of its own */
+  /** A call of Redis failed. @returns false when Redis is not known to be away: then the caller reports it */
   takes({ message, cause }: UnavailableError): boolean {
     if (this.#isOver) return false;
     const isLasting = cause instanceof ReplyError && LASTING.test((cause as Error).message);

@@ -29,7 +29,7 @@ const GUARDS: readonly Guard[] = [shutGate];
 /** Of what a client asks for, that much is logged, in characters. */
 const MAX_ASKED = 300;
 
-/** Where a client is let in. */
+/** How a client is admitted. */
 interface Place extends Omit<Target, 'hostName'> {
   readonly vhost: VirtualHost;
 }
@@ -51,10 +51,10 @@ export interface AccessOptions {
   readonly log: Logger;
 }
 
-/** A viewer that is let in. Who has it ends it when the viewer leaves. */
+/** An admitted viewer. The holder ends it when the viewer leaves. */
 export interface ViewerGrant<Found> extends Pick<Grant, 'until' | 'limit' | 'end'> {
   readonly application: Application;
-  /** Names that it plays: others than it asked for, where a guard said so. */
+  /** Names that it plays: a guard may have replaced the requested ones. */
   readonly stream: string;
   readonly playlist: string | undefined;
   readonly found: Found;
@@ -84,8 +84,8 @@ export type Lookup<Found> = (
 ) => Promise<Found | undefined> | Found | undefined;
 
 /**
- * The one way in and the one way out: every publisher and every viewer passes here, whatever its protocol. What comes
- * from elsewhere by this server's own doing (pulled streams, relays of other nodes' streams) is nobody's request.
+ * Admits every publisher and every viewer, whatever its protocol. What this server fetches itself
+ * (pulled streams, relays of other nodes' streams) does not pass here.
  */
 export class Access {
   readonly #options: AccessOptions;
@@ -105,14 +105,14 @@ export class Access {
     return this.#starting.waiting;
   }
 
-  /** Sends away who waits for a stream. Idempotent. */
+  /** Ends the waits for streams. Idempotent. */
   close(): void {
     this.#starting.close();
     this.#refusals.close();
   }
 
   /**
-   * Lets a publisher in, before it takes the name of its stream.
+   * Admits a publisher, before it claims the name of its stream.
    * @throws vhostNotFound, nodeDraining, applicationNotFound, providerDisabled, streamNameInvalid, and what guards throw
    */
   admitPublisher<P extends IncomingProtocol>(request: PublishRequest<P>): Promise<PublisherGrant<P>> {
@@ -151,7 +151,7 @@ export class Access {
   }
 
   /**
-   * Lets a viewer in. One who comes while the stream is starting is held until it has started.
+   * Admits a viewer. One that comes while the stream is starting waits until it has started.
    * @throws vhostNotFound, applicationNotFound, streamNotFound, tooManyConnections, tooManyWaiting, clientGone, and what
    * guards and `look` throw
    */
@@ -177,7 +177,7 @@ export class Access {
   }
 
   /**
-   * Lets a viewer of an output stream in, under the session that its URL names, or another.
+   * Admits a viewer of an output stream, under the session that its URL names, or a new one.
    * @param accept looks closer at what was found, before the session's name is taken; undefined where it is none after
    * all. @throws KilnError
    * @throws what `admitViewer` does, sessionExists, sessionRefused
@@ -229,7 +229,7 @@ export class Access {
     });
   }
 
-  /** Logs a client that was refused before it could ask, or after it was let in. */
+  /** Logs a client that was rejected before its request was known, or after it was admitted. */
   refused(refused: Refused, reason: string): void {
     this.#refusals.add(refused, reason);
   }

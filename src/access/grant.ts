@@ -1,10 +1,10 @@
 import type { Verdict } from './guard.ts';
 
-/** Longest step of the clock that is waited for: it may be set meanwhile, and timers know no much longer ones. */
+/** Longest single wait: the wall clock may be set in the meantime, and timers allow no much longer ones. */
 const MAX_STEP_MS = 3_600_000;
 const EXPIRED = 'its allowed time is over';
 
-/** What guards said of one session, from being let in until it ends. */
+/** The decisions of the guards about one session, from its admission to its end. */
 export class Grant {
   /** When the session ends at the latest, in milliseconds since the epoch; undefined: never. */
   readonly until: number | undefined;
@@ -18,7 +18,7 @@ export class Grant {
     this.until = ends.length > 0 ? Math.min(...ends) : undefined;
   }
 
-  /** Has a session closed when its time is over. @param close ends the session, which calls `end` in turn */
+  /** Closes a session when its time is over. @param close ends the session, which then calls `end` */
   limit(close: (reason: string) => void): void {
     if (this.#ended || this.until === undefined) return;
     const left = this.until - Date.now();

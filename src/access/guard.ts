@@ -2,33 +2,33 @@ import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
 import type { AccessRequest, Target } from './request.ts';
 
-/** What a guard says of a client that it lets in. */
+/** The decision of a guard that admits a client. */
 export interface Verdict {
-  /** Names to go on with in place of those that were asked for; the last guard that gives one is followed. */
+  /** Names that replace the requested ones; the last guard that gives one wins. */
   readonly target?: Partial<Target>;
-  /** When the session ends, in milliseconds since the epoch; the earliest of all guards counts. */
+  /** When the session has to end, in milliseconds since the epoch; the earliest of all guards counts. */
   readonly until?: number;
-  /** Called exactly once: when the session ends, or when the client is refused after all. It throws nothing. */
+  /** Called exactly once: when the session ends, or when a later check rejects the client. It throws nothing. */
   readonly end?: (reason: string) => void;
 }
 
-/** Asks somebody else, and answers as a guard does. It has a time limit of its own. @param signal the client goes away */
+/** Asks another server, within its own time limit, and answers as a guard does. @param signal aborted when the client leaves */
 export type Question = (signal: AbortSignal | undefined) => Promise<Verdict | undefined>;
 
-/** What a guard says without asking anybody. */
+/** What a guard answers at once. */
 export type LocalVerdict = Pick<Verdict, 'until'>;
 
 /**
- * Decides about a client, before it is known whether there is what it asks for. It answers at once where this node can
- * tell, and else with a question, which is put when there is time for it: undefined where it has nothing to say.
- * @throws KilnError when the client is refused; whatever else it throws refuses the client, too
+ * Decides about a client, before its stream is looked up. It answers at once where this node can
+ * decide, and otherwise with a question that takes time; undefined where it has no say.
+ * @throws KilnError when the client is rejected; any other error rejects the client, too
  */
 export type Guard = (request: AccessRequest, vhost: VirtualHost) => LocalVerdict | Question | undefined;
 
 /**
  * Lets the guards decide, one after the other.
- * @returns what they say, in their order
- * @throws what a guard throws, clientGone; those before it are told by their `end`
+ * @returns their decisions, in their order
+ * @throws what a guard throws, clientGone; then `end` of the guards before it is called
  */
 export async function askGuards(
   guards: readonly Guard[],
@@ -50,15 +50,15 @@ export async function askGuards(
 }
 
 /**
- * Lets the guards decide as far as none has to ask anybody. They are asked again when there is time for questions.
- * @returns false where one has to ask
+ * Lets the guards decide where all of them can answer at once. They are called again when questions can be asked.
+ * @returns false where one has a question
  * @throws what a guard throws
  */
 export function askGuardsNow(guards: readonly Guard[], request: AccessRequest, vhost: VirtualHost): boolean {
   return guards.every((guard) => typeof guard(request, vhost) !== 'function');
 }
 
-/** @throws what the question does; clientGone as soon as the client goes, and a verdict that comes later ends at once */
+/** @throws what the question throws; clientGone as soon as the client leaves, and `end` of a later decision is called at once */
 function unlessGone(question: Question, signal: AbortSignal | undefined): Promise<Verdict | undefined> {
   if (signal === undefined) return question(undefined);
   if (signal.aborted) throw kilnError('clientGone');

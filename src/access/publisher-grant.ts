@@ -29,10 +29,10 @@ export interface PublisherGrantOptions<P extends IncomingProtocol> {
   readonly onRefused: (error: unknown) => void;
 }
 
-/** A publisher that is let in. It ends with `end`, or with the stream that it publishes. */
+/** An admitted publisher. It ends with `end`, or with the stream that it publishes. */
 export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
   readonly vhost: VirtualHost;
-  /** Names that it publishes under: others than it asked for, where a guard said so. */
+  /** Names that it publishes under: a guard may have replaced the requested ones. */
   readonly app: string;
   readonly stream: string;
   readonly config: ProviderConfig<P>;
@@ -84,7 +84,7 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
   }
 }
 
-/** How the name of a stream is taken. */
+/** How the name of a stream is claimed. */
 export function publishOptions(
   config: ProviderConfig<IncomingProtocol>,
 ): Pick<PublishOptions, 'replace' | 'maxConnections'> {

@@ -2,15 +2,15 @@ import { hostInUrl } from '../config/values.ts';
 import type { Logger } from '../log.ts';
 import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
-/** Who is refused, as far as it is known. */
+/** The rejected client, as far as it is known. */
 export type Refused = Pick<AccessRequest, 'direction' | 'protocol'> & {
   readonly address: string;
   readonly port?: number;
-  /** What it asked for; undefined where that cannot be read. */
+  /** What it requested; undefined where that cannot be read. */
   readonly asked?: string;
 };
 
-/** For so long a refusal is not logged again, but counted. */
+/** For this long a repeated rejection is counted instead of logged. */
 const WINDOW_MS = 60_000;
 /** Lines within that time, of one address and of all; of no more addresses anything is remembered. */
 const MAX_LINES_OF_ONE = 5;
@@ -25,7 +25,7 @@ interface Entry {
   more: number;
 }
 
-/** Logs who is refused and why: each address once for a reason, and then how many more there were, once a minute. */
+/** Logs rejected clients: once per address and reason, and after that how many more, once a minute. */
 export class RefusalLog {
   readonly #log: Logger;
   readonly #entries = new Map<string, Entry>();

@@ -1,18 +1,18 @@
 import type { ApplicationConfig } from '../config/model.ts';
 
-/** Who asks. */
+/** The client of a request. */
 export interface Client {
-  /** Of the connection: a proxy's where one forwards HTTP, the client's own behind PROXY protocol. */
+  /** Of the connection: that of an HTTP proxy, or the client's own with PROXY protocol. */
   readonly address: string;
   readonly port: number;
-  /** The client's own, as far as proxies that are believed tell it. */
+  /** The client's own, as reported by trusted proxies. */
   readonly realAddress: string;
   readonly userAgent?: string | undefined;
-  /** Port of this server that was asked. */
+  /** Port of this server that the client connected to. */
   readonly localPort: number;
 }
 
-/** Names that a client asks for, and that a guard may replace. */
+/** Names that a client requests, and that a guard may replace. */
 export interface Target {
   /** Without port. */
   readonly hostName: string;
@@ -21,7 +21,7 @@ export interface Target {
   readonly playlist?: string | undefined;
 }
 
-/** What a client asks for, whatever protocol it speaks. */
+/** What a client requests, by any protocol. */
 export interface AccessRequest extends Target {
   readonly direction: 'incoming' | 'outgoing';
   /** As `Enables` of access control names it, in lower case (facts/03-access-control.md). */
@@ -29,10 +29,10 @@ export interface AccessRequest extends Target {
   /** A virtual host by its own name, where the client or the configuration gives that: looked for before `hostName`. */
   readonly vhostName?: string;
   readonly query: URLSearchParams;
-  /** As asked, with an explicit port: what is signed, and what a control server is told. */
+  /** As requested, with an explicit port: it is signed, and sent to control servers. */
   readonly url: string;
   readonly client: Client;
-  /** Aborted when the client goes away. */
+  /** Aborted when the client leaves. */
   readonly signal?: AbortSignal;
 }
 
@@ -61,7 +61,7 @@ export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>>
   ovt: 'OVT',
 };
 
-/** What an application says of a publisher; undefined when it is off. */
+/** The configuration of a publisher module in an application; undefined when it is off. */
 export function publisherConfig(
   { publishers }: ApplicationConfig,
   protocol: OutgoingProtocol,
@@ -72,7 +72,7 @@ export function publisherConfig(
 const AUTHORITY = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)/i;
 const HAS_PORT = /:\d+$/;
 
-/** A URL with the port that it was asked at, where it names none. */
+/** Adds the port of the server to a URL that has none. */
 export function withPort(url: string, port: number): string {
   return url.replace(AUTHORITY, (whole, scheme: string, authority: string) =>
     HAS_PORT.test(authority) ? whole : `${scheme}${authority.replace(/:$/, '')}:${port}`,

@@ -3,30 +3,30 @@ import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import type { PlayRequest } from './request.ts';
 
-/** What other nodes are about to put out. */
+/** Output streams that are to come on other nodes. */
 export interface StartingElsewhere {
-  /** Whether an output stream is to come of an input that another node has, as far as this node has heard. */
+  /** Whether an output stream of another node is to come, as far as this node knows. */
   isStarting(application: Application, name: string): boolean;
-  /** Where another node has an output stream, as far as this node has heard. */
+  /** Where another node has an output stream, as far as this node knows. */
   known(application: Application, name: string): object | undefined;
-  /** Tells that either may be another. Returns its undo. */
+  /** Calls the listener when either may have changed. Returns its undo. */
   listen(listener: (name: { readonly vhost: string; readonly app: string }) => void): () => void;
 }
 
-/** How long a viewer waits. */
+/** How long a viewer waits at most. */
 const HOLD_MS = 10_000;
-/** How many wait, in all and of one address: what is asked for may be asked for by many at once. */
+/** How many may wait at once, in all and per address. */
 const MAX_WAITING = 10_000;
 const MAX_WAITING_OF_ONE = 256;
 
-/** One viewer who waits. */
+/** One waiting viewer. */
 interface Waiter {
   readonly application: Application;
   readonly name: string;
   readonly settle: (isThere: boolean) => void;
 }
 
-/** Holds viewers of output streams that are to come, until they have come. */
+/** Holds the viewers of an output stream that is starting, until it has started. */
 export class Starting {
   readonly #elsewhere: StartingElsewhere;
   readonly #waiters = new Set<Waiter>();
@@ -54,7 +54,7 @@ export class Starting {
 
   /**
    * Waits for an output stream that was not found.
-   * @returns whether it is worth looking for it again; false at once where it is not to come
+   * @returns true when it can be looked up again; false, at once, when it is not to come
    * @throws tooManyWaiting, clientGone
    */
   wait(application: Application, name: string, { signal, client }: PlayRequest): Promise<boolean> | boolean {
@@ -89,7 +89,7 @@ export class Starting {
     });
   }
 
-  /** Sends everybody away. Idempotent. */
+  /** Ends every wait. Idempotent. */
   close(): void {
     for (const undo of this.#undo) undo();
     for (const { settle } of [...this.#waiters]) settle(false);

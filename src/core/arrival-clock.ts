@@ -2,7 +2,7 @@ import type { Packet } from './packet.ts';
 import { toSeconds } from './timebase.ts';
 import { isMedia } from './track.ts';
 
-/** A packet may arrive this much earlier than the offset tells before the offset follows: labels are to be steady. */
+/** A packet may arrive this much earlier than the offset says before the offset follows, so that labels stay steady. */
 const EARLIER_MS = 20;
 /** When every packet arrives more than this too late, for this long, the offset follows at once. */
 const LATE_MS = 300;
@@ -10,7 +10,7 @@ const LATE_FOR_MS = 1500;
 /** When every packet arrives more than this too late in a whole window, the source's clock is slow, and the offset follows. */
 const DRIFT_MS = 30;
 const DRIFT_WINDOW_MS = 10_000;
-/** A source that begins with a burst, or catches up after a slow start, is waited for until it has gained nothing for so long. */
+/** How long a source must gain nothing until its initial burst or slow start counts as over. */
 const SETTLED_MS = 100;
 /** But only while the stream is this young. */
 const SETTLING_MS = 1000;
@@ -19,10 +19,10 @@ const BACK_SECONDS = 1;
 const FORWARD_SECONDS = 10;
 /** Tracks of one timeline are no further apart. */
 const APART_MS = 4000;
-/** Pictures are reordered by no more. A timestamp that says otherwise is wrong. */
+/** Longest reordering of frames. A timestamp beyond it is wrong. */
 const MAX_REORDERING_SECONDS = 2;
 
-/** Where a track is. */
+/** The position of a track. */
 interface Place {
   /** Decoding time of its newest packet, in seconds. */
   last: number;
@@ -62,7 +62,7 @@ export class ArrivalClock {
     return Math.min(SETTLED_MS, Math.max(0, this.#gainedAt + SETTLED_MS - now));
   }
 
-  /** Takes note of a packet that arrives. @param now milliseconds since the epoch */
+  /** Records the arrival of a packet. @param now milliseconds since the epoch */
   note({ track, dts, pts }: Packet, now = Date.now()): void {
     if (!isMedia(track)) return;
     const decoded = toSeconds(dts, track.timebase);

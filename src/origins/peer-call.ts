@@ -4,9 +4,9 @@ import { KilnError, kilnError, type ErrorCode } from '../errors.ts';
 import { readJson } from './json.ts';
 
 /**
- * A call that nodes of a cluster make to each other. Both ways JSON is sent that fits a schema, and bytes besides it in
- * answers that have some (`WithBytes`). A call keeps its name as long as nodes of both versions understand each other:
- * what a later version adds is optional, and another meaning gets another name.
+ * A call between nodes of a cluster. Request and answer are JSON with a schema, and some answers carry bytes besides
+ * (`WithBytes`). A call keeps its name as long as nodes of both versions understand each other:
+ * new fields are optional, and a new meaning gets a new name.
  */
 export interface PeerCall<Q extends TSchema = TSchema, A extends TSchema = TSchema> {
   /** As in `live/list`. */
@@ -15,7 +15,7 @@ export interface PeerCall<Q extends TSchema = TSchema, A extends TSchema = TSche
   readonly answer: A;
 }
 
-/** What has bytes besides what its schema tells, such as a picture. */
+/** An answer with bytes besides its JSON, such as a thumbnail. */
 export interface WithBytes<T> {
   readonly answer: T;
   readonly bytes: Buffer;

@@ -28,7 +28,7 @@ import {
 /** Answers a call. A KilnError that it throws is thrown where the call came from. */
 type CallHandler<Q extends TSchema, T> = (request: Static<Q>, from: NodeIdentity) => T | Promise<T>;
 
-/** The calls between the nodes: what others may call this one for, and the calls of this one. */
+/** Calls between nodes: those that this node answers, and those that it makes. */
 export class PeerCalls {
   readonly #cluster: Pick<Cluster, 'serve' | 'forward'>;
   /** By path. */

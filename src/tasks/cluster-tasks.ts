@@ -31,7 +31,7 @@ const Order = Type.Object({
   persistent: Type.Boolean(),
   withinMs: Type.Number({ minimum: 0, maximum: 3_600_000 }),
 });
-/** What became of an order, beside the errors of the table; null: it has started. */
+/** Result of a creation, besides the errors of the table; null: the task has started. */
 const Outcome = Type.Union([
   Type.Null(),
   Type.Object({ end: Type.Object({ reason: Type.String(), message: Type.String() }) }),
@@ -41,7 +41,7 @@ const Outcome = Type.Union([
 type Outcome = Static<typeof Outcome>;
 /** Begins a task on the node that is called. */
 const CREATE = definePeerCall('tasks/create', Order, Outcome);
-/** What the tasks of a kind in an application, that the node which is called runs, say of themselves: by id. */
+/** State of the tasks of a kind in an application that the called node runs, by id. */
 const REPORTS = definePeerCall(
   'tasks/reports',
   Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String() }),
@@ -56,7 +56,7 @@ export interface ClusterTasksOptions {
   readonly log: Logger;
 }
 
-/** A task as it is anywhere in the cluster. */
+/** A task of the cluster. */
 export interface TaskRow {
   readonly name: TaskName;
   readonly definition: TaskDefinition;
@@ -65,11 +65,11 @@ export interface TaskRow {
    * has it does not answer.
    */
   readonly state: 'running' | 'waiting' | 'unknown';
-  /** What the task says of itself while it runs. */
+  /** State that the task reports while it runs. */
   readonly report: Json | undefined;
 }
 
-/** Calls about tasks, which any node takes: they come to the node that has the task, or is to have it. */
+/** Creates, deletes and lists tasks from any node: calls are forwarded to the node that runs the task, or is to run it. */
 export class ClusterTasks {
   readonly #options: ClusterTasksOptions;
   readonly #log: Logger;
@@ -98,7 +98,7 @@ export class ClusterTasks {
   }
 
   /**
-   * Begins a task on this node.
+   * Starts a task on this node.
    * @throws TaskExistsError, TaskEnd when it was ended or did not start in time, clusterUnavailable, changeUnknown,
    * storageFailed, what it failed for
    */

@@ -27,7 +27,7 @@ const Stored = Type.Object({
 
 /** What is to be done, whoever does it. */
 export interface TaskDefinition extends Omit<Static<typeof Stored>, 'spec' | 'progress'> {
-  /** What the kind of tasks makes of it. */
+  /** The data of the kind of task. */
   readonly spec: Json;
   /** It outlives its application's restarts. */
   readonly persistent: boolean;

@@ -62,7 +62,7 @@ export class TaskDefinitions {
   /**
    * Deletes a definition.
    * @returns false when there is none
-   * @throws UnavailableError, StorageError; ConflictError when it is changed all the time
+   * @throws UnavailableError, StorageError; ConflictError when others keep changing it
    */
   async remove(name: TaskName): Promise<boolean> {
     const key = definitionKey(name);

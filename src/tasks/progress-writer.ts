@@ -2,9 +2,9 @@ import { ConflictError, type Change, type Cluster } from '#cluster';
 import { definitionKey, readDefinition, type TaskName } from './definition.ts';
 import { isNewer, type Progress } from './progress.ts';
 
-/** Entries of one write: other writers wait meanwhile. */
+/** Entries per write: other writers wait during it. */
 const BATCH = 200;
-/** An entry that is changed all the time is left to a later attempt. */
+/** Attempts at an entry that others keep changing. */
 const ATTEMPTS = 5;
 
 interface Waiting {
@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Writes progress into the definitions of tasks, where it lasts as long as they do. Of what comes while a write is under
- * way one more is made: thousands of tasks end at once when a node stops.
+ * Saves progress in the definitions of tasks. What comes during a write is collected for the next one:
+ * thousands of tasks end at once when a node stops.
  */
 export class ProgressWriter {
   readonly #config: Cluster['config'];
@@ -29,8 +29,8 @@ export class ProgressWriter {
   }
 
   /**
-   * Resolves when the definition has this progress, or newer, or there is no such definition any more.
-   * @throws UnavailableError, StorageError; ConflictError when it is changed all the time
+   * Resolves when the definition has this progress or newer, or no longer exists.
+   * @throws UnavailableError, StorageError; ConflictError when others keep changing it
    */
   save(name: TaskName, progress: Progress): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -67,7 +67,7 @@ export class ProgressWriter {
     }
   }
 
-  /** Somebody else has changed one of them: each is judged anew, and one that is changed all the time keeps up no other. */
+  /** After a conflict: each entry is written by itself, so that one that keeps changing holds up no other. */
   async #again(batch: readonly Waiting[], conflict: ConflictError): Promise<void> {
     await this.#config.sync();
     for (const waiting of batch) {

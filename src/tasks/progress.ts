@@ -3,22 +3,22 @@ import Value from 'typebox/value';
 import type { Json } from '#cluster';
 
 export const ProgressSchema = Type.Object({
-  /** Of the definition: a task that is made anew under the same id starts from nothing. */
+  /** Of the definition: a task that is created again under the same id starts without progress. */
   uid: Type.String(),
-  /** Of the owner that kept it. */
+  /** Of the owner that wrote it. */
   fence: Type.Number(),
-  /** Counts what one owner keeps. */
+  /** Counts the writes of one owner. */
   step: Type.Number(),
   value: Type.Unknown(),
 });
 
-/** What the next run of a task continues from. Of two the one of the later owner counts, and of one owner the last. */
+/** Where the next run of a task continues. The highest fence wins, then the highest step. */
 export interface Progress extends Omit<Static<typeof ProgressSchema>, 'value'> {
-  /** What the kind of tasks makes of it. */
+  /** The data of the kind of task. */
   readonly value: Json;
 }
 
-/** undefined for what is not there, is of another definition, or was left by a node of another version. */
+/** undefined when it is missing, of another definition, or written by a node of another version. */
 export function readProgress(json: Json | undefined, uid: string): Progress | undefined {
   const isProgress = Value.Check(ProgressSchema, json) && json.uid === uid;
   return isProgress ? (json as Progress) : undefined;
@@ -29,7 +29,7 @@ export function isNewer(one: Progress, other: Progress | undefined): boolean {
   return one.fence > other.fence || (one.fence === other.fence && one.step > other.step);
 }
 
-/** The newest of those that are there. */
+/** The newest of those that exist. */
 export function newest(...all: readonly (Progress | undefined)[]): Progress | undefined {
   let best: Progress | undefined;
   for (const progress of all) if (progress !== undefined && isNewer(progress, best)) best = progress;

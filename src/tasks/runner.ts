@@ -14,9 +14,9 @@ import { liveOutput } from './live-output.ts';
 import { isNewer, newest, readProgress, type Progress } from './progress.ts';
 
 const LONGEST_PAUSE_MS = 5000;
-/** A run that has lasted so long did not fail for what it began with. */
+/** After a run of this length, the pauses between attempts start anew. */
 const LASTING_MS = 10_000;
-/** After progress could not be written down. */
+/** Pause after progress could not be saved. */
 const SAVE_AGAIN_MS = 2000;
 /** How often a node that is alone writes down progress: there is no other that inherits it. */
 const ALONE_MS = 5000;
@@ -29,7 +29,7 @@ export interface TaskRunnerOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'nodes'>;
   readonly lease: Lease;
-  /** There is no definition yet: it becomes one when the task has started. */
+  /** Not defined yet: the definition is written when the task has started. */
   readonly isNew: boolean;
   /** What an earlier owner on this node could not write down. */
   readonly unsaved: Progress | undefined;
@@ -41,9 +41,9 @@ export interface TaskRunnerOptions {
  * not here any more, or it is somebody else's.
  */
 export class TaskRunner {
-  /** Resolves when the lease is given back. Never rejects. */
+  /** Resolves when the lease is released. Never rejects. */
   readonly over: Promise<void>;
-  /** Resolves when the task works; rejects with what a new one failed for. */
+  /** Resolves when the task works; rejects with the reason when a new one failed. */
   readonly started: Promise<void>;
   readonly #options: TaskRunnerOptions;
   readonly #lease: ToldLease;
@@ -247,7 +247,7 @@ export class TaskRunner {
     return end.reason === 'applicationClosed' && (this.#isNew || !definition.persistent);
   }
 
-  /** Nobody has the task until its stream is somewhere again: its definition has its progress until then. */
+  /** No node owns the task until its stream exists again: its progress is in the definition until then. */
   async #leave(): Promise<void> {
     const { log, name } = this.#options;
     this.#sign();

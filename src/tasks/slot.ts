@@ -12,9 +12,9 @@ import { successors, ranked } from './rank.ts';
 import { TaskRunner } from './runner.ts';
 import type { Turns } from './turns.ts';
 
-/** How much later than the one before it each node of the ranking claims a task that nobody has. */
+/** How much later than the one before it each node of the ranking claims a task without an owner. */
 const STEP_MS = 300;
-/** After a claim that could not be made. */
+/** Pause after a claim that failed. */
 const AGAIN_MS = 1000;
 /** The longest pause after claims that could not be made use of. */
 const LONGEST_PAUSE_MS = 30_000;
@@ -37,7 +37,7 @@ export interface TaskSlotOptions {
   readonly onEmpty: () => void;
 }
 
-/** One task as this node sees it: whether anybody has it, and whether this node is to take it or to give it up. */
+/** One task as this node sees it: who owns it, and whether this node should claim or release it. */
 export class TaskSlot {
   readonly name: TaskName;
   readonly #options: TaskSlotOptions;
@@ -68,7 +68,7 @@ export class TaskSlot {
     return this.#runner?.over;
   }
 
-  /** Who has it, as far as this node has heard. */
+  /** The owner, as far as this node knows. */
   get owner(): Owner | undefined {
     return this.#owner;
   }
@@ -127,7 +127,7 @@ export class TaskSlot {
     if (this.#unsaved !== undefined && this.#unsaved.fence < fence) this.#unsaved = undefined;
   }
 
-  /** Gives up what this node has of it. */
+  /** Ends the run on this node, if there is one. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -145,7 +145,7 @@ export class TaskSlot {
       void runner.stop(new TaskEnd('handedOver', 'the node is draining'));
   }
 
-  /** Nobody has it: this node claims it when its turn has come. */
+  /** It has no owner: this node claims it when its turn has come. */
   #claimWhenDue(definition: TaskDefinition): void {
     clearTimeout(this.#timer);
     if (!this.#isWanted(definition)) return this.#cancelClaim(definition);

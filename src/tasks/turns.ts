@@ -1,4 +1,4 @@
-/** Lets a few steps run at a time; the others wait, in the order in which they came. */
+/** Runs a few steps at a time; the others wait in order. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
   #free: number;

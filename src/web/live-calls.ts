@@ -5,16 +5,16 @@ import { StreamsTold } from './streams.ts';
 /** Names in one call. */
 export const MAX_NAMES = 500;
 
-/** For those who play by `serves`. */
+/** Of streams that can be played by `serves`. */
 const Vhost = {
   vhost: Type.String(),
   serves: Type.Array(Type.Union([Type.Literal('llhls'), Type.Literal('webrtc')]), { maxItems: 2 }),
 };
 
-/** What a node has of the live streams of a virtual host. */
+/** The live streams of a virtual host on one node. */
 export const LIVE_STREAMS = definePeerCall('live/list', Type.Object(Vhost), StreamsTold);
 
-/** The same, of some names. */
+/** The same, for some stream names. */
 export const NAMED_STREAMS = definePeerCall(
   'live/named',
   Type.Object({
