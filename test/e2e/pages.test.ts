@@ -279,7 +279,7 @@ test('a refusal is told in words and not tried again', async (t) => {
   const again = page.waitForResponse(/streams\.json/);
   await page.goto(`${origin}/app/secret?mode=both&policy=p&signature=s`);
   await again;
-  await page.locator('.cover strong', { hasText: 'permission' }).nth(1).waitFor();
+  await page.locator('.cover strong', { hasText: 'not allowed' }).nth(1).waitFor();
   const polled = page.waitForResponse(/streams\.json/);
   await polled;
   t.is(asked.filter((line) => line === 'GET /app/secret/llhls.m3u8').length, 1);
