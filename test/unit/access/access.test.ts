@@ -58,7 +58,7 @@ test('a publisher whose time is over when it has got its name is refused, and no
   const { access, registry, lines } = await open(t, { guards: [late] });
   const grant = await access.admitPublisher(publishRequest());
   await t.throwsAsync(grant.publish(SOURCE), { code: 'streamEnded' });
-  t.deepEqual(ends, ['its time is over']);
+  t.deepEqual(ends, ['its allowed time is over']);
   t.false(registry.vhost('default').application('app').inUse);
   t.is(lines.at(-1)?.msg, 'RTMP publisher refused: The stream was ended before it began');
 });
