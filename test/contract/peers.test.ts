@@ -279,7 +279,10 @@ test('a node opens a stream of bytes to another, who knows whose it is', async (
     const {
       nodes: [a, b],
     } = await open(t, [options, options]);
-    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), { instanceOf: UnreachableError, message: /does not accept streams/ });
+    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), {
+      instanceOf: UnreachableError,
+      message: /does not accept streams/,
+    });
     const ended: string[] = [];
     b.serve(
       async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }),
