@@ -109,7 +109,7 @@ test('garbage is limited by time, whatever comes between it', (t) => {
   );
 });
 
-/** Microseconds of this process for what is done once, at best of three. */
+/** Microseconds of this thread for what is done once, at best of three. */
 function cost(action: () => void): number {
   return Math.min(
     ...[1, 2, 3].map(() => {
