@@ -57,7 +57,8 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
     tokenKey: Buffer.alloc(32, 7),
   };
   const publisher = new PlaylistPublisher(LLHLS, options);
-  const app: FastifyInstance = Fastify();
+  // files are read in real time, whatever the time of the test is
+  const app: FastifyInstance = Fastify({ pluginTimeout: 0 });
   await app.register(publisher.routes);
   const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
   for (const other of others) await app.register(other.routes);

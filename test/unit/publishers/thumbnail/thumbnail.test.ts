@@ -47,7 +47,8 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     log: pino({ level: 'silent' }),
     tokenKey: Buffer.alloc(32),
   });
-  const app = Fastify();
+  // files are read in real time, whatever the time of the test is
+  const app = Fastify({ pluginTimeout: 0 });
   for (const routes of [llhls.routes, publisher.routes, pagesRoutes({ registry, live, serves: ['llhls'] })])
     await app.register(routes);
   t.teardown(async () => {
