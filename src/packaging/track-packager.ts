@@ -273,7 +273,7 @@ export class TrackPackager<Data = Buffer> {
     this.#append(packet);
   }
 
-  /** Audio may end its segment at any frame: one more makes the part that players were told of. */
+  /** Audio may end its segment at any frame: one more makes the part that the preload hint named. */
   get #owesPart(): boolean {
     const { open, ending } = this.window;
     const [cut] = this.#pending;

@@ -224,7 +224,7 @@ export class ClusterTasks {
   }
 }
 
-/** @throws errors of the table, and what is a fault and no failure that others are told of */
+/** @throws errors of the table, and faults, which are not carried to the calling node */
 function outcomeOf(kind: PlacedKind, error: unknown): Outcome {
   if (error instanceof TaskExistsError) return { exists: error.message };
   if (error instanceof TaskEnd) return { end: { reason: error.reason, message: error.message } };

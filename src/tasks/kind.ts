@@ -34,7 +34,7 @@ export interface Task {
   readonly spec: Json;
   readonly persistent: boolean;
   readonly application: Application;
-  /** It is being created: what is not there from the beginning is a failure. Never for a task that follows a stream. */
+  /** It is being created: if it cannot start at once, it fails for good. Never set for a task that follows a stream. */
   readonly isNew: boolean;
   /** Aborts when the run must end at once, with a TaskEnd. */
   readonly signal: AbortSignal;
@@ -73,7 +73,7 @@ export interface PlacedKind extends AnyKind {
    * It settles as soon as it can when the signal aborts.
    */
   run(task: Task): Promise<void>;
-  /** What another node is told of a failure of a new task; undefined for what is a fault. */
+  /** The failure of a new task, as it is carried to the calling node; undefined if the error is a fault. */
   writeFailure(error: unknown): Json | undefined;
   /** The failure of which another node tells. */
   readFailure(failure: Json): Error;

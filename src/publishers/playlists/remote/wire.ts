@@ -86,7 +86,7 @@ const File = {
   holdMs: Type.Optional(Type.Number({ minimum: 0, maximum: HELD_MS })),
 };
 
-/** What other nodes ask the owner of a stream for. `null` answers for what is not there yet. */
+/** Requests of other nodes to the owner of a stream. `null` is the answer while the playlist has not begun. */
 export interface PlaylistCalls {
   /** A master playlist, and the token of a session that is named. */
   readonly master: typeof MASTER;
