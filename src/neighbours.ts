@@ -1,5 +1,6 @@
 import type { Cluster } from '#cluster';
 import { Access } from './access/access.ts';
+import { NO_OPENINGS } from './access/opening.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -52,7 +53,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const access = new Access({ registry, names, sessionNames, find, elsewhere: directory, log });
+  const access = new Access({ registry, names, sessionNames, find, elsewhere: directory, openings: NO_OPENINGS, log });
   return {
     cluster,
     access,

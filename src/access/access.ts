@@ -8,8 +8,9 @@ import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { shutGate } from './gate.ts';
-import { Grant } from './grant.ts';
+import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
+import type { Openings } from './opening.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
 import {
@@ -48,11 +49,12 @@ export interface AccessOptions {
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
   readonly guards?: readonly Guard[];
+  readonly openings: Openings;
   readonly log: Logger;
 }
 
 /** An admitted viewer. The holder ends it when the viewer leaves. */
-export interface ViewerGrant<Found> extends Pick<Grant, 'until' | 'limit' | 'end'> {
+export interface ViewerGrant<Found> extends Pick<Grant, 'until' | 'limit' | 'end' | 'handOver'> {
   readonly application: Application;
   /** Names that it plays: a guard may have replaced the requested ones. */
   readonly stream: string;
@@ -172,6 +174,7 @@ export class Access {
         until: grant.until,
         limit: (close) => grant.limit(close),
         end: (reason) => grant.end(reason),
+        handOver: () => grant.handOver(),
       };
     });
   }
@@ -229,6 +232,13 @@ export class Access {
     });
   }
 
+  /** Goes on with a session that another node has admitted. The caller ends the grant when the session ends. */
+  adopt(state: GrantState): Grant {
+    const { openings } = this.#options;
+    for (const opening of state.openings) openings.adopt(opening);
+    return new Grant(state, openings);
+  }
+
   /** Logs a client that was rejected before its request was known, or after it was admitted. */
   refused(refused: Refused, reason: string): void {
     this.#refusals.add(refused, reason);
@@ -239,8 +249,8 @@ export class Access {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
-      const verdicts = await askGuards(this.#guards, request, vhost);
-      const grant = new Grant(verdicts);
+      const verdicts = await askGuards(this.#guards, request, vhost, this.#options.openings);
+      const grant = new Grant(combined(verdicts), this.#options.openings);
       try {
         return await find(this.#place(vhost, request, verdicts), grant);
       } catch (error) {

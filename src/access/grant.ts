@@ -1,4 +1,15 @@
+import { Type, type Static } from 'typebox';
 import type { Verdict } from './guard.ts';
+import { OPENING, type Openings } from './opening.ts';
+
+/** What another node needs to go on with a granted session. */
+export const GRANT_STATE = Type.Object({
+  /** When the session ends at the latest, in milliseconds since the epoch; absent: never. */
+  until: Type.Optional(Type.Number()),
+  openings: Type.Array(OPENING),
+});
+
+export type GrantState = Static<typeof GRANT_STATE>;
 
 /** Longest single wait: the wall clock may be set in the meantime, and timers allow no much longer ones. */
 const MAX_STEP_MS = 3_600_000;
@@ -6,16 +17,19 @@ const EXPIRED = 'its allowed time is over';
 
 /** The decisions of the guards about one session, from its admission to its end. */
 export class Grant {
-  /** When the session ends at the latest, in milliseconds since the epoch; undefined: never. */
-  readonly until: number | undefined;
-  readonly #verdicts: readonly Verdict[];
+  readonly #state: GrantState;
+  readonly #openings: Openings;
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
-  constructor(verdicts: readonly Verdict[]) {
-    this.#verdicts = verdicts;
-    const ends = verdicts.flatMap(({ until }) => until ?? []);
-    this.until = ends.length > 0 ? Math.min(...ends) : undefined;
+  constructor(state: GrantState, openings: Openings) {
+    this.#state = state;
+    this.#openings = openings;
+  }
+
+  /** When the session ends at the latest, in milliseconds since the epoch; undefined: never. */
+  get until(): number | undefined {
+    return this.#state.until;
   }
 
   /** Closes a session when its time is over. @param close ends the session, which then calls `end` */
@@ -28,9 +42,23 @@ export class Grant {
 
   /** The session has ended, or never began. Idempotent. */
   end(reason: string): void {
-    if (this.#ended) return;
+    for (const opening of this.handOver().openings) this.#openings.close(opening, reason);
+  }
+
+  /** Somebody else ends the session: this grant has nothing left to end, and another one is made of what it returns. */
+  handOver(): GrantState {
+    if (this.#ended) return { openings: [] };
     this.#ended = true;
     clearTimeout(this.#timer);
-    for (const { end } of this.#verdicts) end?.(reason);
+    return this.#state;
   }
+}
+
+/** The earliest end and all openings of the guards' decisions. */
+export function combined(verdicts: readonly Verdict[]): GrantState {
+  const ends = verdicts.flatMap(({ until }) => until ?? []);
+  return {
+    ...(ends.length > 0 && { until: Math.min(...ends) }),
+    openings: verdicts.flatMap(({ opening }) => opening ?? []),
+  };
 }

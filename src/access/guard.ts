@@ -1,5 +1,6 @@
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
+import type { Opening, Openings } from './opening.ts';
 import type { AccessRequest, Target } from './request.ts';
 
 /** The decision of a guard that admits a client. */
@@ -8,8 +9,8 @@ export interface Verdict {
   readonly target?: Partial<Target>;
   /** When the session has to end, in milliseconds since the epoch; the earliest of all guards counts. */
   readonly until?: number;
-  /** Called exactly once: when the session ends, or when a later check rejects the client. It throws nothing. */
-  readonly end?: (reason: string) => void;
+  /** Is closed once: when the session ends, or when a later check rejects the client. */
+  readonly opening?: Opening;
 }
 
 /** Asks another server, within its own time limit, and answers as a guard does. @param signal aborted when the client leaves */
@@ -28,23 +29,25 @@ export type Guard = (request: AccessRequest, vhost: VirtualHost) => LocalVerdict
 /**
  * Lets the guards decide, one after the other.
  * @returns their decisions, in their order
- * @throws what a guard throws, clientGone; then `end` of the guards before it is called
+ * @param openings closes what the guards before one have opened, when that one rejects the client
+ * @throws what a guard throws, clientGone
  */
 export async function askGuards(
   guards: readonly Guard[],
   request: AccessRequest,
   vhost: VirtualHost,
+  openings: Openings,
 ): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = [];
   try {
     for (const guard of guards) {
       const answer = guard(request, vhost);
-      const verdict = typeof answer === 'function' ? await unlessGone(answer, request.signal) : answer;
+      const verdict = typeof answer === 'function' ? await unlessGone(answer, request.signal, openings) : answer;
       if (verdict !== undefined) verdicts.push(verdict);
     }
     return verdicts;
   } catch (error) {
-    for (const { end } of verdicts) end?.((error as Error).message);
+    for (const { opening } of verdicts) if (opening) openings.close(opening, (error as Error).message);
     throw error;
   }
 }
@@ -58,8 +61,12 @@ export function askGuardsNow(guards: readonly Guard[], request: AccessRequest, v
   return guards.every((guard) => typeof guard(request, vhost) !== 'function');
 }
 
-/** @throws what the question throws; clientGone as soon as the client leaves, and `end` of a later decision is called at once */
-function unlessGone(question: Question, signal: AbortSignal | undefined): Promise<Verdict | undefined> {
+/** @throws what the question throws; clientGone as soon as the client leaves: what is opened later is closed at once */
+function unlessGone(
+  question: Question,
+  signal: AbortSignal | undefined,
+  openings: Openings,
+): Promise<Verdict | undefined> {
   if (signal === undefined) return question(undefined);
   if (signal.aborted) throw kilnError('clientGone');
   return new Promise((resolve, reject) => {
@@ -67,7 +74,7 @@ function unlessGone(question: Question, signal: AbortSignal | undefined): Promis
     const onGone = (): void => {
       const gone = kilnError('clientGone');
       answered.then(
-        (verdict) => verdict?.end?.(gone.message),
+        (verdict) => verdict?.opening && openings.close(verdict.opening, gone.message),
         () => {},
       );
       reject(gone);

@@ -8,6 +8,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { seeded } from '../unit/codecs/vectors.ts';
+import { notedOpenings, OPENING } from '../support/access.ts';
 import { goLive } from '../support/live.ts';
 import { networks, playOvt, silent, startOvt, type OvtSetup } from '../support/ovt.ts';
 import { audioTrack, videoPackets, videoTrack } from '../support/packets.ts';
@@ -247,8 +248,8 @@ test.serial('DelayBufferTimeMs: everything is sent later', async (t) => {
 
 test('a player whose time is over is told, and the guard hears of each end once', async (t) => {
   const ends: string[] = [];
-  const guard: Guard = () => async () => ({ until: Date.now() + 1500, end: (reason) => void ends.push(reason) });
-  const ovt = await start(t, { guards: [guard] });
+  const guard: Guard = () => async () => ({ until: Date.now() + 1500, opening: OPENING });
+  const ovt = await start(t, { access: { guards: [guard], openings: notedOpenings(ends) } });
   const output = goLive(ovt.registry, 'app', 'talk');
   const { recorder } = await playOvt(ovt.url('app/talk'));
   t.deepEqual(ends, ['the stream is described']);

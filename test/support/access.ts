@@ -1,3 +1,4 @@
+import type { Opening, Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
 /** Somebody who asks. */
@@ -31,4 +32,12 @@ export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
     client: CLIENT,
     ...more,
   };
+}
+
+/** What a guard opens in tests. */
+export const OPENING: Opening = { id: 'one', vhost: 'default' };
+
+/** Notes why openings were closed. */
+export function notedOpenings(ends: string[]): Openings {
+  return { close: (_, reason) => void ends.push(reason), adopt: () => {} };
 }

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { Access, type AccessOptions } from '../../src/access/access.ts';
+import { NO_OPENINGS } from '../../src/access/opening.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
@@ -31,6 +32,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
       sessionNames,
       find: async () => undefined,
       elsewhere: directory,
+      openings: NO_OPENINGS,
       log,
       ...access,
     }),

@@ -2,6 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
 import { Access } from '../../src/access/access.ts';
+import { NO_OPENINGS } from '../../src/access/opening.ts';
 import type { Application } from '../../src/core/application.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
@@ -44,6 +45,14 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
     until(`${id} knows of ${stream}`, () => directory.known(application, stream) !== undefined);
   const others = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
+  const access = new Access({
+    registry,
+    names,
+    sessionNames,
+    find: async () => undefined,
+    elsewhere: directory,
+    openings: NO_OPENINGS,
+    log,
+  });
   return { cluster, access, directory, names, calls, others, asked, goLive, knows };
 }

@@ -3,6 +3,7 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
 import { Access } from '../../src/access/access.ts';
+import { NO_OPENINGS } from '../../src/access/opening.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -47,7 +48,15 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
   const calls = new PeerCalls(cluster, log);
   const peers = new OtherNodes(cluster, calls);
   const sessionNames = new SessionNames({ registry, cluster, directory, others: peers, calls, log });
-  const access = new Access({ registry, names, sessionNames, find: async () => undefined, elsewhere: directory, log });
+  const access = new Access({
+    registry,
+    names,
+    sessionNames,
+    find: async () => undefined,
+    elsewhere: directory,
+    openings: NO_OPENINGS,
+    log,
+  });
   const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
   const app = Fastify();

@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
 import { pino } from 'pino';
-import type { Guard } from '../../src/access/guard.ts';
+import type { AccessOptions } from '../../src/access/access.ts';
 import type { FindOutput } from '../../src/core/find-output.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { Playlist } from '../../src/core/playlist.ts';
@@ -27,7 +27,7 @@ export interface OvtSetup {
   readonly outputProfile?: VhostShape['outputProfile'];
   readonly networks?: BlockList;
   readonly find?: FindOutput;
-  readonly guards?: readonly Guard[];
+  readonly access?: Partial<AccessOptions>;
 }
 
 /** A registry with `app`, and an OVT server of it on a free port. */
@@ -45,7 +45,7 @@ export async function startOvt(setup: OvtSetup = {}) {
   const { access } = await aloneWith(registry, {
     log,
     ...(setup.find && { find: setup.find }),
-    ...(setup.guards && { guards: setup.guards }),
+    ...setup.access,
   });
   const server = await OvtServer.listen({
     registry,

@@ -1,5 +1,7 @@
 import test from 'ava';
+import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
+import { NO_OPENINGS, type Opening } from '../../../src/access/opening.ts';
 import { VIDEO } from '../../support/live.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../../support/offers.ts';
 import { SignallingClient } from '../../support/signalling-client.ts';
@@ -9,19 +11,20 @@ import { startWebrtc } from '../../support/webrtc-server.ts';
 const SDP = { 'content-type': 'application/sdp' };
 const SENDING = { ...H264_VIDEO, direction: 'sendonly' };
 
-/** A guard that lets everybody in until `until`, and notes whose session has ended, and why. */
-function limited(ends: string[], until: () => number): Guard {
-  return ({ direction, query }) =>
-    async () => ({
-      until: until(),
-      end: (reason) => void ends.push(`${direction} ${query.get('who')}: ${reason}`),
-    });
+/** Lets everybody in until `until`, and notes whose session has ended, and why. */
+function limited(ends: string[], until: () => number): Pick<AccessOptions, 'guards' | 'openings'> {
+  const guard: Guard = ({ direction, query }) => {
+    const opening = { id: `${direction} ${query.get('who')}`, vhost: 'default' };
+    return async () => ({ until: until(), opening });
+  };
+  const close = ({ id }: Opening, reason: string) => void ends.push(`${id}: ${reason}`);
+  return { guards: [guard], openings: { ...NO_OPENINGS, close } };
 }
 
 test('sessions over WebRTC end when their time is over, and the guard hears of it once', async (t) => {
   const ends: string[] = [];
   let lifetime = 1500;
-  const server = await startWebrtc(t, { access: { guards: [limited(ends, () => Date.now() + lifetime)] } });
+  const server = await startWebrtc(t, { access: limited(ends, () => Date.now() + lifetime) });
   const application = server.registry.vhost('default').application('app');
   const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
   input.setTracks([VIDEO]);

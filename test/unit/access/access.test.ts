@@ -6,7 +6,7 @@ import type { PlayRequest } from '../../../src/access/request.ts';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import { kilnError } from '../../../src/errors.ts';
-import { CLIENT, playRequest, publishRequest } from '../../support/access.ts';
+import { CLIENT, notedOpenings, OPENING, playRequest, publishRequest } from '../../support/access.ts';
 import { aloneWith } from '../../support/alone.ts';
 import { addVhost, goLive, VIDEO } from '../../support/live.ts';
 import { until } from '../../support/until.ts';
@@ -33,14 +33,14 @@ async function open(t: ExecutionContext, options: Partial<AccessOptions> = {}) {
   return { registry, access, watch, lines };
 }
 
-/** A guard that asks, and notes what it is told of the end. */
-function told(ends: string[], target = {}): Guard {
-  return () => async () => ({ target, end: (reason) => void ends.push(reason) });
+/** A guard that opens something, and notes why it is closed. */
+function told(ends: string[], target = {}): Pick<AccessOptions, 'guards' | 'openings'> {
+  return { guards: [() => async () => ({ target, opening: OPENING })], openings: notedOpenings(ends) };
 }
 
 test('a publisher is let in, and its grant ends once, with its stream', async (t) => {
   const ends: string[] = [];
-  const { access, lines } = await open(t, { guards: [told(ends)] });
+  const { access, lines } = await open(t, told(ends));
   const grant = await access.admitPublisher(publishRequest());
   t.like(grant, { app: 'app', stream: 'stream', config: RTMP });
   const input = await grant.publish(SOURCE);
@@ -54,8 +54,8 @@ test('a publisher is let in, and its grant ends once, with its stream', async (t
 
 test('a publisher whose time is over when it has got its name is refused, and no stream is left', async (t) => {
   const ends: string[] = [];
-  const late: Guard = () => async () => ({ until: Date.now() - 1, end: (reason) => void ends.push(reason) });
-  const { access, registry, lines } = await open(t, { guards: [late] });
+  const late: Guard = () => async () => ({ until: Date.now() - 1, opening: OPENING });
+  const { access, registry, lines } = await open(t, { guards: [late], openings: notedOpenings(ends) });
   const grant = await access.admitPublisher(publishRequest());
   await t.throwsAsync(grant.publish(SOURCE), { code: 'streamEnded' });
   t.deepEqual(ends, ['its allowed time is over']);
@@ -65,7 +65,7 @@ test('a publisher whose time is over when it has got its name is refused, and no
 
 test('a publisher is refused for each reason; guards that let it in are told, and it is logged', async (t) => {
   const ends: string[] = [];
-  const { access, registry, lines } = await open(t, { guards: [told(ends)] });
+  const { access, registry, lines } = await open(t, told(ends));
   const refuse = async (code: string, more: Partial<ReturnType<typeof publishRequest>>, isAsked = true) => {
     const before = ends.length;
     const publish = async () => await (await access.admitPublisher(publishRequest(more))).publish(SOURCE);
@@ -105,7 +105,7 @@ test('in a handshake a publisher is told what this node knows, and nothing is ma
 
 test('a guard that has to be asked may send the client elsewhere: a handshake does not refuse it before', async (t) => {
   const target = { hostName: 'other.example', stream: 'moved' };
-  const { access, registry } = await open(t, { guards: [told([], target)] });
+  const { access, registry } = await open(t, told([], target));
   t.notThrows(() => access.checkPublisher(publishRequest({ app: 'app', stream: 'a/b' })));
   t.notThrows(() => access.checkViewer(playRequest({ app: 'nothing' }), () => t.fail()));
   const grant = await access.admitPublisher(publishRequest({ stream: 'a/b' }));
@@ -119,7 +119,7 @@ test('a guard that has to be asked may send the client elsewhere: a handshake do
 
 test('a redirect of a viewer: host, application, stream and playlist', async (t) => {
   const target = { hostName: 'other.example', app: 'app', stream: 'b', playlist: 'low' };
-  const { registry, access } = await open(t, { guards: [told([], target)] });
+  const { registry, access } = await open(t, told([], target));
   const input = registry.vhost('other').application('app').publish('b', SOURCE, { replace: false, maxConnections: 0 });
   input.setTracks([VIDEO]);
   const output = registry.vhost('other').application('app').addOutput(input, 'b');
@@ -130,13 +130,13 @@ test('a redirect of a viewer: host, application, stream and playlist', async (t)
   );
   t.is(grant.found, output);
   t.like(grant, { stream: 'b', playlist: 'low' });
-  const nowhere = await open(t, { guards: [told([], { hostName: 'nowhere.example' })] });
+  const nowhere = await open(t, told([], { hostName: 'nowhere.example' }));
   await t.throwsAsync(nowhere.watch(), { code: 'vhostNotFound' });
 });
 
 test('a viewer is refused for each reason; guards that let it in are told', async (t) => {
   const ends: string[] = [];
-  const { registry, watch, lines } = await open(t, { guards: [told(ends)] });
+  const { registry, watch, lines } = await open(t, told(ends));
   const output = goLive(registry, 'app', 'stream');
   const cases: [string, Partial<PlayRequest>][] = [
     ['applicationNotFound', { app: 'nothing' }],
@@ -179,7 +179,7 @@ test('in a handshake a viewer is told what this node knows', async (t) => {
 
 test('who comes in while another is let in is refused when its session is listed', async (t) => {
   const ends: string[] = [];
-  const { registry, watch } = await open(t, { guards: [told(ends)] });
+  const { registry, watch } = await open(t, told(ends));
   const output = goLive(registry, 'app', 'stream');
   const [one, two] = await Promise.all([watch(), watch()]);
   t.notThrows(() => one.enter());
@@ -193,8 +193,8 @@ test('who comes in while another is let in is refused when its session is listed
 test("a publisher's stream ends when its time is over", async (t) => {
   const ends: string[] = [];
   const end = Date.now() + 500;
-  const guard: Guard = () => async () => ({ until: end, end: (reason) => void ends.push(reason) });
-  const { access } = await open(t, { guards: [guard] });
+  const guard: Guard = () => async () => ({ until: end, opening: OPENING });
+  const { access } = await open(t, { guards: [guard], openings: notedOpenings(ends) });
   const input = await (await access.admitPublisher(publishRequest())).publish(SOURCE);
   t.false(input.closed);
   await until('it is over', () => input.closed);

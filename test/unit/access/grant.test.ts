@@ -1,6 +1,8 @@
 import { mock } from 'node:test';
 import test from 'ava';
-import { Grant } from '../../../src/access/grant.ts';
+import { combined, Grant } from '../../../src/access/grant.ts';
+import { NO_OPENINGS, type Opening } from '../../../src/access/opening.ts';
+import { OPENING } from '../../support/access.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -8,25 +10,36 @@ test.beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 1_
 test.afterEach.always(() => mock.timers.reset());
 
 test.serial('the earliest end of all guards counts; without any there is none', (t) => {
-  t.is(new Grant([]).until, undefined);
-  t.is(new Grant([{ until: 70 }, {}, { until: 50 }, { until: 60 }]).until, 50);
+  t.deepEqual(combined([]), { openings: [] });
+  t.deepEqual(combined([{ until: 70 }, {}, { until: 50 }, { until: 60 }]), { until: 50, openings: [] });
 });
 
-test.serial('every guard is told of the end, exactly once', (t) => {
+/** A grant of two openings, and what of them is closed. */
+function opened() {
   const ends: string[] = [];
-  const grant = new Grant([
-    { end: (reason) => void ends.push(`one: ${reason}`) },
-    {},
-    { end: (reason) => void ends.push(`two: ${reason}`) },
-  ]);
+  const verdicts = [{ opening: OPENING }, {}, { opening: { ...OPENING, id: 'two' } }];
+  const close = ({ id }: Opening, reason: string) => void ends.push(`${id}: ${reason}`);
+  return { ends, grant: new Grant(combined(verdicts), { ...NO_OPENINGS, close }) };
+}
+
+test.serial('everything that guards have opened is closed, exactly once', (t) => {
+  const { ends, grant } = opened();
   grant.end('it left');
   grant.end('it left again');
   t.deepEqual(ends, ['one: it left', 'two: it left']);
 });
 
+test.serial('what is handed over is not closed here', (t) => {
+  const { ends, grant } = opened();
+  t.deepEqual(grant.handOver().openings, [OPENING, { ...OPENING, id: 'two' }]);
+  grant.end('it left');
+  t.deepEqual(ends, []);
+  t.deepEqual(grant.handOver(), { openings: [] });
+});
+
 test.serial('a session is closed when its time is over, and not before, however long that is', (t) => {
   const closed: string[] = [];
-  new Grant([{ until: Date.now() + 40 * DAY }]).limit((reason) => void closed.push(reason));
+  new Grant({ until: Date.now() + 40 * DAY, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));
   for (let hour = 0; hour < 40 * 24 - 1; hour++) mock.timers.tick(3_600_000);
   t.deepEqual(closed, []);
   mock.timers.tick(3_600_000);
@@ -35,13 +48,13 @@ test.serial('a session is closed when its time is over, and not before, however 
 
 test.serial('one whose time is over already is closed at once', (t) => {
   const closed: string[] = [];
-  new Grant([{ until: Date.now() - 1 }]).limit((reason) => void closed.push(reason));
+  new Grant({ until: Date.now() - 1, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));
   t.deepEqual(closed, ['its allowed time is over']);
 });
 
 test.serial('a session that has ended is not closed later', (t) => {
   const closed: string[] = [];
-  const grant = new Grant([{ until: Date.now() + 1000 }]);
+  const grant = new Grant({ until: Date.now() + 1000, openings: [] }, NO_OPENINGS);
   grant.limit((reason) => void closed.push(reason));
   grant.end('it left');
   mock.timers.tick(2000);

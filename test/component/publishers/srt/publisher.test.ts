@@ -1,11 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import type { AccessOptions } from '../../../../src/access/access.ts';
 import type { Guard } from '../../../../src/access/guard.ts';
 import type { ApplicationConfig } from '../../../../src/config/model.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import type { Playlist } from '../../../../src/core/playlist.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { SrtPublisher } from '../../../../src/publishers/srt/index.ts';
+import { notedOpenings, OPENING } from '../../../support/access.ts';
 import { aloneWith } from '../../../support/alone.ts';
 import { codedPackets, tracksOf } from '../../../support/coded-packets.ts';
 import { addVhost, goLive } from '../../../support/live.ts';
@@ -26,9 +28,9 @@ async function start(
   {
     options = [],
     playlists = [],
-    guards,
+    access: admitting,
   }: {
-    guards?: readonly Guard[];
+    access?: Partial<AccessOptions>;
     options?: readonly { key: string; value: string }[];
     playlists?: readonly Playlist[];
   } = {},
@@ -38,7 +40,7 @@ async function start(
   const [port = 0] = await freePorts(1);
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const { cluster, access } = await aloneWith(registry, { log, ...(guards && { guards }) });
+  const { cluster, access } = await aloneWith(registry, { log, ...admitting });
   const publisher = await SrtPublisher.listen({
     registry,
     access,
@@ -136,8 +138,8 @@ test.serial('sound comes when the picture that was waited for is gone', async (t
 
 test.serial('a viewer whose time is over is disconnected, and its guard hears of that once', async (t) => {
   const ends: string[] = [];
-  const guard: Guard = () => async () => ({ until: Date.now() + 1500, end: (reason) => void ends.push(reason) });
-  const { output, watch } = await start(t, { guards: [guard] });
+  const guard: Guard = () => async () => ({ until: Date.now() + 1500, opening: OPENING });
+  const { output, watch } = await start(t, { access: { guards: [guard], openings: notedOpenings(ends) } });
   const call = await watch();
   await until('it is disconnected', async () => !(await call.connected()));
   t.is(output.sessions.size, 0);

@@ -1,0 +1,25 @@
+import { Type, type Static } from 'typebox';
+
+/**
+ * A session that a control server has allowed, and whose end it hears of: plain data, so that another node can go on
+ * with the session, or close it when this one has died.
+ */
+export const OPENING = Type.Object({
+  /** Unique in the cluster. */
+  id: Type.String({ minLength: 1, maxLength: 64 }),
+  /** The virtual host whose control server allowed it. */
+  vhost: Type.String(),
+});
+
+export type Opening = Static<typeof OPENING>;
+
+/** The openings of this node whose sessions have not ended. No method throws. */
+export interface Openings {
+  /** The session has ended, or never began: the control server is told once. */
+  close(opening: Opening, reason: string): void;
+  /** This node goes on with a session that another one has opened. */
+  adopt(opening: Opening): void;
+}
+
+/** Where no guard opens anything. */
+export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {} };
