@@ -29,9 +29,9 @@ export interface NodesOptions {
   readonly onFault: (error: Error) => void;
 }
 
-/** Another node, to be asked what Redis does not tell. Without an incarnation it is whichever life of it is there. */
-export interface Peer extends NodeIdentity {
-  /** It was not heard of any more when Redis was there last. */
+/** Another node, as it was known when Redis was there last. It may have been restarted since. */
+export interface Peer {
+  readonly id: string;
   readonly lost: boolean;
 }
 
@@ -69,9 +69,8 @@ export class Nodes {
 
   /** Whom to ask when Redis is away: the others as it told of them last. Undefined when this node has never heard of any. */
   peers(): readonly Peer[] | undefined {
-    if (this.#joined)
-      return this.#others().map(({ id, incarnation, state }) => ({ id, incarnation, lost: state === 'lost' }));
-    return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '', lost: false }));
+    if (this.#joined) return this.#others().map(({ id, state }) => ({ id, lost: state === 'lost' }));
+    return this.#options.known.initial?.map(({ id }) => ({ id, lost: false }));
   }
 
   /** Where a node's cluster port is reached. */
