@@ -1,5 +1,6 @@
 import { NoNodeError } from '../errors.ts';
 import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
@@ -25,6 +26,7 @@ export interface NodesOptions {
   readonly connection: Connection;
   readonly timing: Timing;
   readonly known: KnownPeers;
+  readonly clock: ClockWatch;
   /** Hears of a node whose row is malformed: it is not shown. */
   readonly onFault: (error: Error) => void;
 }
@@ -105,8 +107,8 @@ export class Nodes {
 
   /** @param copy which state of the configuration this node has. @throws UnavailableError */
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
-    const { self, connection, timing, onFault } = this.#options;
-    const sent = Date.now();
+    const { self, connection, timing, clock, onFault } = this.#options;
+    const [sent, sentAt] = [Date.now(), performance.now()];
     const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
@@ -122,6 +124,7 @@ export class Nodes {
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
+    clock.observe(this.#clockOffset, performance.now() - sentAt);
     const heard = rows.flatMap((row) => {
       const parsed = parseRow(row, Number(now), timing.ttl);
       if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));

@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { until } from '../support/until.ts';
 
@@ -25,7 +26,7 @@ function start(t: ExecutionContext, format: 'text' | 'json') {
   const pipe = new Socket({ fd: reading, readable: true, writable: false });
   t.teardown(() => pipe.destroy());
   const answers: number[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => answers.push(Number(line)));
+  createInterface({ input: child.stdout as Readable }).on('line', (line) => answers.push(Number(line)));
   const lines: string[] = [];
   return {
     lines,
