@@ -23,6 +23,7 @@ export const EVENTS = {
   'node.left': 'another node has left the cluster, or is lost',
   'store.lost': 'the store of the cluster cannot be reached',
   'store.back': 'the store of the cluster can be reached again',
+  'clock.compared': 'the clock of this node begins or ceases to differ from that of Redis',
   'worker.started': 'a media worker of WebRTC runs',
   'worker.died': 'a media worker of WebRTC has died; another one is started',
   'encoder.died': 'an encoder process has died and will be started again',

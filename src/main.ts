@@ -86,17 +86,26 @@ server = await Server.start(config, { version, log, folder, storageFile, onRepla
   else process.stderr.write(`Kiln could not start: ${failure}\n`);
   process.exit(EXIT_FAILED);
 });
-if (planned !== undefined) demo = await startDemo({ ...planned, log });
 phase = 'running';
 log.debug({ event: 'server.started' }, 'started');
-print(
-  summary(config, server.addresses, {
-    version: version.version,
-    token: generatedAccessToken,
-    demo: planned,
-    color: wantsColor(process.stdout, process.env),
-  }),
-);
+if (planned !== undefined) demo = await startDemo({ ...planned, log });
+if (isRunning()) {
+  print(
+    summary(config, server.addresses, {
+      version: version.version,
+      token: generatedAccessToken,
+      demo: planned,
+      color: wantsColor(process.stdout, process.env),
+    }),
+  );
+} else {
+  await demo?.close();
+}
+
+/** A signal may come while the demo is being started. */
+function isRunning(): boolean {
+  return phase === 'running';
+}
 
 /** `, 2 warnings` */
 function counted(count: number): string {

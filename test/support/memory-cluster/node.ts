@@ -52,6 +52,8 @@ export interface Surroundings {
   readonly onFault: (error: Error) => void;
 }
 
+/** Whichever incarnation of a node is there. */
+const ANY = '';
 /** How often one asks again for a lock that another has. */
 const LOCK_EVERY_MS = 5;
 const LOCK_WAIT_MS = 30_000;
@@ -362,7 +364,9 @@ export class MemoryNode implements Cluster {
     }
     const sent = performance.now();
     const asked = await Promise.allSettled(
-      this.#livePeers().map((peer) => this.#call(peer, (other) => other.#ownerWithoutStore(key), timing.command)),
+      this.#livePeers().map(({ id }) =>
+        this.#call({ id, incarnation: ANY }, (other) => other.#ownerWithoutStore(key), timing.command),
+      ),
     );
     const answers = asked.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     const owner = answers.find((answer) => answer !== 'connected' && answer !== 'free');
@@ -424,7 +428,11 @@ export class MemoryNode implements Cluster {
     const live = new Set(this.#livePeers());
     const others = [...this.#view.nodes.values()].filter(({ id }) => id !== this.self.id);
     const answers = await Promise.all(
-      others.map((peer) => this.#call(peer, (other) => other.promise(), timing.command).catch(() => !live.has(peer))),
+      others.map((peer) =>
+        this.#call({ id: peer.id, incarnation: ANY }, (other) => other.promise(), timing.command).catch(
+          () => !live.has(peer),
+        ),
+      ),
     );
     if (!answers.every(Boolean) || this.#state === 'connected') return;
     for (const lease of this.#leases) {
@@ -476,7 +484,7 @@ export class MemoryNode implements Cluster {
         to.id,
         () => {
           const peer = peers.get(to.id);
-          if (peer === undefined || peer.#closed || peer.self.incarnation !== to.incarnation) {
+          if (peer === undefined || peer.#closed || ![peer.self.incarnation, ANY].includes(to.incarnation)) {
             throw new UnreachableError(`there is no such life of a node ${to.id}`);
           }
           return answer(peer);
