@@ -7,6 +7,7 @@ import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { isEnabled } from './enables.ts';
 import { shutGate } from './gate.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
@@ -140,12 +141,14 @@ export class Access {
   }
 
   /**
-   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one.
+   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one, and where
+   * admission webhooks are asked, they may send it to another application.
    * @throws vhostNotFound, applicationNotFound, providerDisabled
    */
   checkProvider(request: PublishRequest): void {
     try {
-      this.#provider(request.protocol, { ...request, vhost: this.#vhost(request) });
+      const vhost = this.#vhost(request);
+      if (!isEnabled(vhost.config.admissionWebhooks, request)) this.#provider(request.protocol, { ...request, vhost });
     } catch (error) {
       this.#log(request, error);
       throw error;
