@@ -148,7 +148,7 @@ export class Access {
   checkProvider(request: PublishRequest): void {
     try {
       const vhost = this.#vhost(request);
-      if (!isEnabled(vhost.config.admissionWebhooks, request)) this.#provider(request.protocol, { ...request, vhost });
+      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request)) this.#provider(request.protocol, { ...request, vhost });
     } catch (error) {
       this.#log(request, error);
       throw error;

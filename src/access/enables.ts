@@ -1,14 +1,13 @@
 import type { VirtualHostConfig } from '../config/model.ts';
 import type { AccessRequest } from './request.ts';
 
-/** A virtual host's access control of either kind. */
-type Control = VirtualHostConfig['signedPolicy'] | VirtualHostConfig['admissionWebhooks'];
+type Enables = NonNullable<VirtualHostConfig['signedPolicy']>['enables'];
 
-/** Whether access control is switched on for clients of a protocol: its name is in `Enables` (facts/03-access-control.md). */
+/** Whether the `Enables` of an access control name the module of a client (facts/03-access-control.md). */
 export function isEnabled(
-  control: Control,
+  enables: Enables,
   { direction, protocol }: Pick<AccessRequest, 'direction' | 'protocol'>,
 ): boolean {
-  const enabled = control?.enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
-  return enabled?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
+  const names = enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
+  return names?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
 }

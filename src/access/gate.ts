@@ -9,7 +9,7 @@ export function isGuarded(
   { config: { signedPolicy, admissionWebhooks } }: VirtualHost,
   request: Pick<AccessRequest, 'direction' | 'protocol'>,
 ): boolean {
-  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control, request));
+  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control?.enables, request));
 }
 
 /**
