@@ -150,7 +150,8 @@ export class Access {
   checkProvider(request: PublishRequest): void {
     try {
       const vhost = this.#vhost(request);
-      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request)) this.#provider(request.protocol, { ...request, vhost });
+      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request))
+        this.#provider(request.protocol, { ...request, vhost });
     } catch (error) {
       this.#log(request, error);
       throw error;
@@ -235,6 +236,11 @@ export class Access {
       const name = sessionName(request.query);
       if (name !== undefined) application.checkSession(output.input.name, name);
     });
+  }
+
+  /** Logs a client that was rejected before it was to be admitted: for an error of the table. */
+  rejected(request: AccessRequest, error: KilnError): void {
+    this.#log(request, error);
   }
 
   /** Goes on with a session that another node has admitted. The caller ends the grant when the session ends. */

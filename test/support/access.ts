@@ -1,3 +1,4 @@
+import { kilnError, type KilnError } from '../../src/errors.ts';
 import type { Opening, Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
@@ -32,6 +33,11 @@ export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
     client: CLIENT,
     ...more,
   };
+}
+
+/** What a guard throws that refuses. */
+export function denied(): KilnError {
+  return kilnError('accessDenied', 'this');
 }
 
 /** What a guard opens in tests. */

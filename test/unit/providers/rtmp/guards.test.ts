@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Guard, Verdict } from '../../../../src/access/guard.ts';
-import { kilnError } from '../../../../src/errors.ts';
-import { notedOpenings, OPENING } from '../../../support/access.ts';
+import { denied, notedOpenings, OPENING } from '../../../support/access.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
 import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
 import { until } from '../../../support/until.ts';
@@ -19,7 +18,7 @@ function byHand() {
       questions.push({
         signal,
         answer: (verdict) => resolve({ ...verdict, opening: OPENING }),
-        refuse: () => reject(kilnError('accessDenied', 'RTMP')),
+        refuse: () => reject(denied()),
       });
     });
   return { guard, questions };
@@ -39,7 +38,7 @@ async function setUp(t: ExecutionContext, guard: Guard, setup: RtmpSetup = {}) {
 
 test('a publisher whom a guard refuses is told so, and no more', async (t) => {
   const { connect, server, ends, lines } = await setUp(t, () => {
-    throw kilnError('accessDenied', 'RTMP');
+    throw denied();
   });
   const client = await connect();
   await t.throwsAsync(client.publish('live'), { message: /^NetStream.Publish.Rejected: / });
