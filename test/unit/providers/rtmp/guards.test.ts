@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Guard, Verdict } from '../../../../src/access/guard.ts';
-import { denied, notedOpenings, OPENING } from '../../../support/access.ts';
+import type { Guard } from '../../../../src/access/guard.ts';
+import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
 import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
 import { until } from '../../../support/until.ts';
@@ -9,20 +9,6 @@ import { until } from '../../../support/until.ts';
 const WEBHOOKS = {
   enables: { providers: 'rtmp', publishers: '' },
 } as unknown as RtmpSetup['admissionWebhooks'];
-
-/** A guard whose answers are given by hand, in the order of the questions. */
-function byHand() {
-  const questions: { readonly signal: AbortSignal | undefined; answer(verdict: Verdict): void; refuse(): void }[] = [];
-  const guard: Guard = () => (signal) =>
-    new Promise((resolve, reject) => {
-      questions.push({
-        signal,
-        answer: (verdict) => resolve({ ...verdict, opening: OPENING }),
-        refuse: () => reject(denied()),
-      });
-    });
-  return { guard, questions };
-}
 
 async function setUp(t: ExecutionContext, guard: Guard, setup: RtmpSetup = {}) {
   const ends: string[] = [];
@@ -76,7 +62,7 @@ test('a publisher may be sent to another application where a control server is a
 });
 
 test('a publisher that leaves before the answer is noticed: its question ends, and what is opened later is closed', async (t) => {
-  const { guard, questions } = byHand();
+  const { guard, questions } = askedByHand();
   const { connect, server, ends, registry } = await setUp(t, guard);
   const client = await connect();
   const published = t.throwsAsync(client.publish('live'));
@@ -88,13 +74,13 @@ test('a publisher that leaves before the answer is noticed: its question ends, a
   await until('its question ends', () => question.signal?.aborted);
   await until('the session is gone', () => server.sessions === 0);
   t.deepEqual(ends, []);
-  question.answer({});
+  question.admit();
   await until('what it opened is closed', () => ends.length === 1);
   t.false(registry.vhost('default').application('app').inUse);
 });
 
 test('what a publisher sends before the answer is held, so much of it, and counts after it', async (t) => {
-  const { guard, questions } = byHand();
+  const { guard, questions } = askedByHand();
   const { connect, server, lines } = await setUp(t, guard);
   const client = await connect();
   const published = client.publish('live');
@@ -109,7 +95,7 @@ test('what a publisher sends before the answer is held, so much of it, and count
     return waiting > 0 && waiting === before;
   });
   t.is(server.sessions, 1);
-  question.answer({});
+  question.admit();
   await published;
   await until('all of it was read', () => client.socket.writableLength === 0);
   client.command('FCUnpublish', 0, null, 'live');
@@ -123,7 +109,7 @@ test('what a publisher sends before the answer is held, so much of it, and count
 });
 
 test('who is refused while it sends is told, too', async (t) => {
-  const { guard, questions } = byHand();
+  const { guard, questions } = askedByHand();
   const { connect, server } = await setUp(t, guard);
   const client = await connect();
   const published = t.throwsAsync(client.publish('live'), { message: /^NetStream.Publish.Rejected: / });
