@@ -7,6 +7,7 @@ import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { isEnabled } from './enables.ts';
 import { shutGate } from './gate.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
@@ -142,12 +143,15 @@ export class Access {
   }
 
   /**
-   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one.
+   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one, and where
+   * admission webhooks are asked, they may send it to another application.
    * @throws vhostNotFound, applicationNotFound, providerDisabled
    */
   checkProvider(request: PublishRequest): void {
     try {
-      this.#provider(request.protocol, { ...request, vhost: this.#vhost(request) });
+      const vhost = this.#vhost(request);
+      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request))
+        this.#provider(request.protocol, { ...request, vhost });
     } catch (error) {
       this.#log(request, error);
       throw error;
@@ -232,6 +236,11 @@ export class Access {
       const name = sessionName(request.query);
       if (name !== undefined) application.checkSession(output.input.name, name);
     });
+  }
+
+  /** Logs a client that was rejected before it was to be admitted: for an error of the table. */
+  rejected(request: AccessRequest, error: KilnError): void {
+    this.#log(request, error);
   }
 
   /** Goes on with a session that another node has admitted. The caller ends the grant when the session ends. */

@@ -1,17 +1,15 @@
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
+import { isEnabled } from './enables.ts';
 import type { Guard } from './guard.ts';
 import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
 /** Whether signed policies or admission webhooks are configured for clients of a protocol (facts/03-access-control.md). */
 export function isGuarded(
   { config: { signedPolicy, admissionWebhooks } }: VirtualHost,
-  { direction, protocol }: Pick<AccessRequest, 'direction' | 'protocol'>,
+  request: Pick<AccessRequest, 'direction' | 'protocol'>,
 ): boolean {
-  return [signedPolicy, admissionWebhooks].some((control) => {
-    const enabled = control?.enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
-    return enabled?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
-  });
+  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control?.enables, request));
 }
 
 /**
