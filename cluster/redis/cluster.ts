@@ -38,6 +38,7 @@ import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
+import { RedisRecords } from './records.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
 
@@ -81,6 +82,7 @@ class RedisCluster implements Cluster {
   readonly self: NodeIdentity;
   readonly events = new EventEmitter<ClusterEvents>();
   readonly config: RedisConfig;
+  readonly records: RedisRecords;
   readonly #timing: Timing;
   readonly #copy: ConfigCopy;
   readonly #known: KnownPeers;
@@ -128,6 +130,7 @@ class RedisCluster implements Cluster {
     this.#nodes = new Nodes({ ...common, known });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
+    this.records = new RedisRecords(this.self.incarnation, connection, onFault);
     this.config = new RedisConfig({
       connection,
       copy,
