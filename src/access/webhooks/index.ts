@@ -47,7 +47,8 @@ export class AdmissionWebhooks {
     const tell = (opening: Opened): void => this.#tell(opening);
     const onFault = (err: Error): void => this.#log.error({ err }, 'looking after open sessions failed');
     this.#sessions = new OpenSessions({ cluster, tell, onFault, onAway: () => this.#left.lookIn() });
-    const isUsed = (): boolean => [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
+    const isUsed = (): boolean =>
+      [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
     this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, onFault });
   }
 
