@@ -81,13 +81,15 @@ process.on('SIGINT', stop);
 const planned = options.demo ? await planDemo() : undefined;
 log.debug({ version: version.version, config: options.config }, 'starting');
 // what only answers or finds a fault does not wait for all of this to be loaded
-const { Server } = await import('./server.ts');
-server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: unknown) => {
-  const failure = startFailure(error, config);
-  if (failure === undefined) log.fatal({ err: error }, 'could not start');
-  else process.stderr.write(`Kiln could not start: ${failure}\n`);
-  process.exit(EXIT_FAILED);
-});
+const loaded = await import('./server.ts');
+server = await loaded.Server.start(config, { version, log, folder, storageFile, onReplaced }).catch(
+  (error: unknown) => {
+    const failure = startFailure(error, config);
+    if (failure === undefined) log.fatal({ err: error }, 'could not start');
+    else process.stderr.write(`Kiln could not start: ${failure}\n`);
+    process.exit(EXIT_FAILED);
+  },
+);
 phase = 'running';
 log.debug({ event: 'server.started' }, 'started');
 if (planned !== undefined) demo = await startDemo({ ...planned, log });

@@ -8,6 +8,7 @@ import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { isEnabled } from './enables.ts';
+import { Denial } from './denial.ts';
 import { shutGate } from './gate.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
@@ -26,8 +27,8 @@ import {
 } from './request.ts';
 import { Starting, type StartingElsewhere } from './starting.ts';
 
-/** Who decides about clients, in this order. */
-const GUARDS: readonly Guard[] = [shutGate];
+/** Who decides about clients without asking anybody, in this order. */
+export const GUARDS: readonly Guard[] = [shutGate];
 
 /** Of what a client asks for, that much is logged, in characters. */
 const MAX_ASKED = 300;
@@ -50,6 +51,7 @@ export interface AccessOptions {
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
+  /** Who decides about clients, in this order. */
   readonly guards?: readonly Guard[];
   readonly openings: Openings;
   readonly log: Logger;
@@ -334,7 +336,8 @@ export class Access {
     const asked = [vhostName ?? hostName, app, stream, ...(playlist === undefined ? [] : [playlist])].join('/');
     const { realAddress: address, address: direct, port } = client;
     const refused = { direction, protocol, address, asked: asked.slice(0, MAX_ASKED) };
-    this.refused(address === direct ? { ...refused, port } : refused, error.message);
+    const reason = error.cause instanceof Denial ? error.cause.message : error.message;
+    this.refused(address === direct ? { ...refused, port } : refused, reason);
   }
 }
 
