@@ -1,6 +1,7 @@
 import type { Cluster } from '#cluster';
-import { Access } from './access/access.ts';
+import { Access, guardsWith } from './access/access.ts';
 import { NO_OPENINGS } from './access/opening.ts';
+import { configuredPorts } from './access/policy/ports.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -53,7 +54,16 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const access = new Access({ registry, names, sessionNames, find, elsewhere: directory, openings: NO_OPENINGS, log });
+  const access = new Access({
+    registry,
+    names,
+    sessionNames,
+    find,
+    elsewhere: directory,
+    openings: NO_OPENINGS,
+    guards: guardsWith(configuredPorts(config.bind)),
+    log,
+  });
   return {
     cluster,
     access,

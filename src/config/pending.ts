@@ -42,7 +42,6 @@ const CLOSED = 'is not available: the providers and publishers that it enables r
 
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
-  ['SignedPolicy', { vhost: ({ signedPolicy }) => signedPolicy }, CLOSED],
   ['AdmissionWebhooks', { vhost: ({ admissionWebhooks }) => admissionWebhooks }, CLOSED],
   ['RTSP provider', provider('rtsp')],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],

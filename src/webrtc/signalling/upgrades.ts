@@ -3,7 +3,7 @@ import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { httpAccess } from '../../access/http-request.ts';
-import { forwardedClient } from './forwarded.ts';
+import { forwarded } from './forwarded.ts';
 import type { PeerRequest } from './request.ts';
 
 const MAX_MESSAGE = 128 * 1024;
@@ -89,7 +89,7 @@ function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): 
   const [app, stream, playlist] = names as [string, string, string?];
   const { host = '' } = headers;
   return {
-    ...httpAccess(request, forwardedClient(request, proxies), 'ws'),
+    ...httpAccess(request, forwarded(request, proxies), 'ws'),
     hostName: hostName(host),
     origin: `${'encrypted' in socket ? 'wss' : 'ws'}://${host}`,
     app,
