@@ -19,20 +19,20 @@ test('without access control everybody may come in', (t) => {
   t.is(shutGate(playRequest(), vhost({})), undefined);
 });
 
-test('a module that a signed policy guards refuses, whatever its case; others do not', (t) => {
+test('modules are guarded that a signed policy enables, whatever their case; others are not', (t) => {
   const guarded = vhost({ signedPolicy: { ...POLICY, enables: { providers: ' RTMP, srt', publishers: 'llhls' } } });
   t.true(isGuarded(guarded, incoming('rtmp')));
   t.true(isGuarded(guarded, outgoing('llhls')));
   t.false(isGuarded(guarded, outgoing('webrtc')));
   t.false(isGuarded(guarded, incoming('webrtc')));
-  t.throws(() => shutGate(playRequest({ protocol: 'llhls' }), guarded), { code: 'accessDenied' });
-  t.is(shutGate(playRequest(), guarded), undefined);
 });
 
-test('admission webhooks guard in the same way', (t) => {
+test('admission webhooks guard in the same way, and refuse', (t) => {
   const guarded = vhost({
-    admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', enables: { providers: 'rtmp' } },
+    admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', enables: { providers: 'rtmp', publishers: 'webrtc' } },
   });
   t.true(isGuarded(guarded, incoming('rtmp')));
   t.false(isGuarded(guarded, outgoing('llhls')));
+  t.throws(() => shutGate(playRequest(), guarded), { code: 'accessDenied' });
+  t.is(shutGate(playRequest({ protocol: 'llhls' }), guarded), undefined);
 });

@@ -38,7 +38,7 @@ test('where one refuses, or fails, none behind it is asked, and those before it 
       () => {
         throw kilnError('accessDenied');
       },
-      /Access control/,
+      /Access denied/,
     ],
     [() => () => Promise.reject(new Error('it is broken')), /it is broken/],
     [
