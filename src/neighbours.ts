@@ -1,5 +1,7 @@
 import type { Cluster } from '#cluster';
-import { Access, GUARDS } from './access/access.ts';
+import { Access } from './access/access.ts';
+import { signedPolicy } from './access/policy/guard.ts';
+import { configuredPorts } from './access/policy/ports.ts';
 import { AdmissionWebhooks } from './access/webhooks/index.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
@@ -60,7 +62,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     sessionNames,
     find,
     elsewhere: directory,
-    guards: [...GUARDS, webhooks.guard],
+    guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
     openings: webhooks.openings,
     log,
   });

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { Access, GUARDS, type AccessOptions } from '../../src/access/access.ts';
+import { Access, type AccessOptions } from '../../src/access/access.ts';
+import { signedPolicy } from '../../src/access/policy/guard.ts';
 import { AdmissionWebhooks } from '../../src/access/webhooks/index.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -34,7 +35,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
       sessionNames,
       find: async () => undefined,
       elsewhere: directory,
-      guards: [...GUARDS, webhooks.guard],
+      guards: [signedPolicy(() => []), webhooks.guard],
       openings: webhooks.openings,
       log,
       ...access,

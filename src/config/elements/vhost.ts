@@ -21,6 +21,8 @@ const SignedPolicy = optional({
   policyQueryKeyName: text(),
   signatureQueryKeyName: text(),
   secretKey: text(),
+  /** What the signatures are made with: OvenMediaEngine knows SHA-1 only. */
+  algorithm: choice(['sha1', 'sha256'], 'sha1'),
   enables: enables(),
 });
 

@@ -128,7 +128,7 @@ async function serveMaster(
     stream: asked,
     playlist: name,
     query,
-    ...httpAccess(request.raw, request.ip),
+    ...httpAccess(request.raw, request),
     signal: goneSignal(reply.raw),
   } as const;
   const { found } = await access.admitViewer(viewer, async (application, streamName, playlist = name) => {
