@@ -13,13 +13,21 @@ export const OPENING = Type.Object({
 
 export type Opening = Static<typeof OPENING>;
 
+/** What tells an opening from all others, and whose it is. */
+export type OpeningId = Pick<Opening, 'id' | 'vhost'>;
+
 /** The openings of this node whose sessions have not ended. No method throws. */
 export interface Openings {
-  /** The session has ended, or never began: the control server is told once. */
-  close(opening: Opening, reason: string): void;
+  /**
+   * The session has ended, or never began. The control server is told once, also when nodes that each believed that they
+   * had the session close it.
+   */
+  close(opening: OpeningId, reason: string): void;
   /** This node goes on with a session that another one has opened. */
   adopt(opening: Opening): void;
+  /** The same, where the other node, which may have died, told no more than this. Nothing happens if it is closed. */
+  resume(id: string, vhost: string): void;
 }
 
 /** Where no guard opens anything. */
-export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {} };
+export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {}, resume: () => {} };

@@ -1,4 +1,4 @@
-import type { Opening, Openings } from '../../src/access/opening.ts';
+import { NO_OPENINGS, type Opening, type Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
 /** Somebody who asks. */
@@ -39,5 +39,5 @@ export const OPENING: Opening = { id: 'one', vhost: 'default' };
 
 /** Notes why openings were closed. */
 export function notedOpenings(ends: string[]): Openings {
-  return { close: (_, reason) => void ends.push(reason), adopt: () => {} };
+  return { ...NO_OPENINGS, close: (_, reason) => void ends.push(reason) };
 }

@@ -56,6 +56,7 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     elsewhere: directory,
     openings: NO_OPENINGS,
     log,
+    ...setup.access,
   });
   const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
@@ -91,7 +92,8 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
       const { body } = await app.inject(master);
       return [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
     },
-    goLive: async (tracks: readonly Track[], name = 'stream', replace = false) => {
+    goLive: async (tracks: readonly Track[], name = 'stream', replace = false, { name: host } = vhost) => {
+      const application = registry.vhost(host).application('app');
       const source = { type: 'Rtmp', kind: 'rtmp' } as const;
       const input = await names.publish(application, name, source, { replace, maxConnections: 0, silence: 'continue' });
       input.setTracks(tracks);

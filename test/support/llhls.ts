@@ -23,26 +23,26 @@ export interface LlhlsSetup {
   /** The same of HLS with MPEG-TS; absent: it is off. */
   readonly hls?: object;
   readonly vhost?: object;
+  /** More virtual hosts with an application `app`, by name. */
+  readonly vhosts?: Readonly<Record<string, object>>;
   readonly playlists?: readonly Playlist[];
 }
 
 /** One virtual host, with one application `app` that has LL-HLS. */
 export function llhlsRegistry(setup: LlhlsSetup) {
-  const reading = readConfig(VirtualHost, {
-    name: 'default',
-    host: { names: ['*'] },
-    applications: [
-      {
-        name: 'app',
-        type: 'live',
-        publishers: { llhls: setup.llhls ?? {}, ...(setup.hls !== undefined && { hls: setup.hls }) },
-      },
-    ],
-    ...setup.vhost,
-  });
-  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const registry = new Registry();
-  return { registry, vhost: registry.createVhost(reading.config as VirtualHostConfig, true) };
+  const vhost = registry.createVhost(vhostConfig('default', ['*'], setup, setup.vhost), true);
+  for (const [name, more] of Object.entries(setup.vhosts ?? {}))
+    registry.createVhost(vhostConfig(name, [`${name}.example`], setup, more), true);
+  return { registry, vhost };
+}
+
+function vhostConfig(name: string, names: readonly string[], { llhls = {}, hls }: LlhlsSetup, more: object = {}) {
+  const publishers = { llhls, ...(hls !== undefined && { hls }) };
+  const applications = [{ name: 'app', type: 'live', publishers }];
+  const reading = readConfig(VirtualHost, { name, host: { names }, applications, ...more });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  return reading.config as VirtualHostConfig;
 }
 
 /** One application `app` with LL-HLS, and HLS with MPEG-TS where that is on, behind HTTP that does not listen yet. */
