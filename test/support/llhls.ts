@@ -13,7 +13,11 @@ import type { Track } from '../../src/core/track.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
+import { LIMITS } from '../../src/web/limits.ts';
 import { aloneWith } from './alone.ts';
+
+/** As on the ports of a server. */
+export const ROUTER = { maxParamLength: LIMITS.pathNameLength };
 
 export interface LlhlsSetup {
   /** What it lets clients in with. */
@@ -58,7 +62,7 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   };
   const publisher = new PlaylistPublisher(LLHLS, options);
   // files are read in real time, whatever the time of the test is
-  const app: FastifyInstance = Fastify({ pluginTimeout: 0 });
+  const app: FastifyInstance = Fastify({ pluginTimeout: 0, routerOptions: ROUTER });
   await app.register(publisher.routes);
   const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
   for (const other of others) await app.register(other.routes);

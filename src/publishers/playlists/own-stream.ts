@@ -149,7 +149,8 @@ export class OwnStream implements PlayedStream {
   master({ file, query, plays, base, terms, grant }: MasterRequest): Master | undefined {
     const template = this.template(file);
     if (template === undefined) return undefined;
-    if (this.config.originMode) return { text: new Text(template.fill(this.#route(terms), handedOn(query), base)), viewer: undefined };
+    if (this.config.originMode)
+      return { text: new Text(template.fill(this.#route(terms), handedOn(query), base)), viewer: undefined };
     const token = this.issue(sessionId(new URLSearchParams(query)), terms);
     const viewer = plays ? this.begin(token, grant) : undefined;
     return { text: new Text(template.fill(token, handedOn(query), base)), viewer };

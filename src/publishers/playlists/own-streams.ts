@@ -89,7 +89,10 @@ export class OwnStreams {
 
   #interrupt(application: Application, name: string, stream: OwnStream): void {
     stream.interrupt();
-    this.#ends.set(stream, setTimeout(() => this.#drop(application, name, stream, 'its publisher did not return'), CONTINUED_MS).unref());
+    this.#ends.set(
+      stream,
+      setTimeout(() => this.#drop(application, name, stream, 'its publisher did not return'), CONTINUED_MS).unref(),
+    );
   }
 
   #unschedule(stream: OwnStream): void {
@@ -128,7 +131,8 @@ export class OwnStreams {
   }
 
   #dropAll(application: Application): void {
-    for (const [name, stream] of this.#streams.get(application) ?? []) this.#drop(application, name, stream, 'the application or the server has closed');
+    for (const [name, stream] of this.#streams.get(application) ?? [])
+      this.#drop(application, name, stream, 'the application or the server has closed');
     this.#streams.delete(application);
   }
 }

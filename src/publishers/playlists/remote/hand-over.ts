@@ -28,7 +28,10 @@ export function handOverBy(form: HlsForm, calls: PeerCalls, log: Logger): HandOv
         await calls.call(owner, call, { ...names, sessions: handed }, TIMEOUT_MS);
       } catch (error) {
         const reason = error instanceof KilnError ? error.message : (error as Error);
-        log.error({ err: reason }, `node ${owner.id} did not take over sessions of ${application.internalName}/${stream}`);
+        log.error(
+          { err: reason },
+          `node ${owner.id} did not take over sessions of ${application.internalName}/${stream}`,
+        );
         return sessions.slice(at);
       }
     }

@@ -125,7 +125,9 @@ export class RemoteStream implements PlayedStream {
     const id = sessionId(params);
     // those the owner has to know at once
     const introduced = params.has('session') || (plays && grant.openings.length > 0);
-    const state = await (introduced ? this.#introduce(file, id, { plays, terms, grant }) : this.#masters.get(file, undefined));
+    const state = await (introduced
+      ? this.#introduce(file, id, { plays, terms, grant })
+      : this.#masters.get(file, undefined));
     if (state === undefined) return undefined;
     const token = state.token ?? tokens.issue(id, terms);
     const viewer = introduced || !plays ? undefined : await this.#players.admit(token);
@@ -160,7 +162,8 @@ export class RemoteStream implements PlayedStream {
     id: string,
     { plays, terms: { guarded, vhost }, grant }: Pick<MasterRequest, 'plays' | 'terms' | 'grant'>,
   ): Promise<MasterState | undefined> {
-    if (!plays) return this.#masters.get(file, { id, plays, guarded, vhost, grant: { until: grant.until, openings: [] } });
+    if (!plays)
+      return this.#masters.get(file, { id, plays, guarded, vhost, grant: { until: grant.until, openings: [] } });
     const handed = grant.handOver();
     const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);
     try {

@@ -39,13 +39,18 @@ test('every combination of terms is read as it was written', (t) => {
 
 test('the bytes of a token: flags, times, virtual host, openings, id', (t) => {
   const claims = (terms: SessionTerms) =>
-    Buffer.from(new SessionTokens(KEY, 's').issue('me', terms, 0x0102), 'base64url').subarray(0, -MAC_BYTES).toString('hex');
+    Buffer.from(new SessionTokens(KEY, 's').issue('me', terms, 0x0102), 'base64url')
+      .subarray(0, -MAC_BYTES)
+      .toString('hex');
   const hex = (text: string) => Buffer.from(text).toString('hex');
   t.is(claims(FREE), `00${'000000000102'}${hex('me')}`);
   t.is(claims({ ...FREE, guarded: true, until: 0x0304 }), `03${'000000000102'}${'000000000304'}${hex('me')}`);
   t.is(claims({ ...FREE, vhost: 'v' }), `80${'000000000102'}${'01'}${hex('v')}${hex('me')}`);
   const openings = [{ id: 'o', vhost: 'w' }];
-  t.is(claims({ guarded: true, openings }), `05${'000000000102'}${'01'}${'01'}${hex('o')}${'01'}${hex('w')}${hex('me')}`);
+  t.is(
+    claims({ guarded: true, openings }),
+    `05${'000000000102'}${'01'}${'01'}${hex('o')}${'01'}${hex('w')}${hex('me')}`,
+  );
 });
 
 test('an end that no clock shows is the nearest that can be written', (t) => {
