@@ -1,7 +1,7 @@
 import type { ServerConfig } from './config/model.ts';
 import type { Logger } from './log.ts';
 import type { Neighbours } from './neighbours.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { LiveProducers } from './webrtc/live-producers.ts';
 import { ResourceNeighbours } from './webrtc/signalling/resource-neighbours.ts';
 import { Signalling } from './webrtc/signalling/signalling.ts';

@@ -10,6 +10,7 @@ import type { Logger } from '../log.ts';
 import { shutGate } from './gate.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
+import { Limits } from './limits.ts';
 import type { OpeningId, Openings } from './opening.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
@@ -97,6 +98,7 @@ export type Lookup<Found> = (
 export class Access {
   readonly #options: AccessOptions;
   readonly #guards: readonly Guard[];
+  readonly #limits = new Limits();
   readonly #starting: Starting;
   readonly #refusals: RefusalLog;
 
@@ -264,10 +266,13 @@ export class Access {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
+      this.#limit(request, vhost, request.app);
       const verdicts = await askGuards(this.#guards, request, vhost, this.#options.openings);
       const grant = new Grant(combined(verdicts), this.#options.openings);
       try {
-        return await find(this.#place(vhost, request, verdicts), grant);
+        const place = this.#place(vhost, request, verdicts);
+        if (place.vhost !== vhost || place.app !== request.app) this.#limit(request, place.vhost, place.app);
+        return await find(place, grant);
       } catch (error) {
         grant.end((error as Error).message);
         throw error;
@@ -278,11 +283,17 @@ export class Access {
     }
   }
 
+  #limit(request: AccessRequest, vhost: VirtualHost, app: string): void {
+    this.#limits.check(request, vhost, app);
+    this.#limits.count(request, vhost, app);
+  }
+
   /** @param look is called unless a guard has to be waited for, which may send the client elsewhere */
   #check(request: AccessRequest, look: (place: Place) => void): void {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
+      this.#limits.check(request, vhost, request.app);
       if (askGuardsNow(this.#guards, request, vhost)) look(this.#place(vhost, request, []));
     } catch (error) {
       this.#log(request, error);

@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net';
-import type { ServerConfig } from './config/model.ts';
+import type { ServerConfig } from './model.ts';
 
 type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
 
