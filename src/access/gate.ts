@@ -1,3 +1,4 @@
+import { isEnabled } from '../config/guarded.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
 import type { Guard } from './guard.ts';
@@ -5,13 +6,10 @@ import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
 /** Whether signed policies or admission webhooks are configured for clients of a protocol (facts/03-access-control.md). */
 export function isGuarded(
-  { config: { signedPolicy, admissionWebhooks } }: VirtualHost,
+  { config }: VirtualHost,
   { direction, protocol }: Pick<AccessRequest, 'direction' | 'protocol'>,
 ): boolean {
-  return [signedPolicy, admissionWebhooks].some((control) => {
-    const enabled = control?.enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
-    return enabled?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
-  });
+  return isEnabled(config, direction === 'incoming' ? 'providers' : 'publishers', protocol);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isEnabled } from './guarded.ts';
 import { explicit } from './resolve.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
@@ -40,10 +41,23 @@ const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
 const NO_EFFECT = 'is not available: its configuration has no effect';
 const CLOSED = 'is not available: the providers and publishers that it enables refuse every client';
 
+/** There are no sessions whose children could be told from those of strangers. */
+const opensChildren = (vhost: VirtualHostConfig): boolean =>
+  vhost.applications.some(
+    ({ publishers: { llhls, hls } }) =>
+      (llhls?.originMode === true && isEnabled(vhost, 'publishers', 'llhls')) ||
+      (hls?.originMode === true && isEnabled(vhost, 'publishers', 'hlsv3')),
+  );
+
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
   ['SignedPolicy', { vhost: ({ signedPolicy }) => signedPolicy }, CLOSED],
   ['AdmissionWebhooks', { vhost: ({ admissionWebhooks }) => admissionWebhooks }, CLOSED],
+  [
+    'OriginMode',
+    { vhost: opensChildren },
+    'limits access control to master playlists: everybody can load the chunklists and the media that they name',
+  ],
   ['RTSP provider', provider('rtsp')],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
