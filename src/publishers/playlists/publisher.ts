@@ -14,6 +14,7 @@ import type { PlayedStream } from './answer.ts';
 import type { HlsForm } from './form.ts';
 import type { OwnStream } from './own-stream.ts';
 import { OwnStreams } from './own-streams.ts';
+import { Redirected } from './redirected.ts';
 import { answerNodes } from './remote/answers.ts';
 import { handOverBy } from './remote/hand-over.ts';
 import { RemoteStreams } from './remote/streams.ts';
@@ -63,6 +64,7 @@ export class PlaylistPublisher {
       registry,
       access,
       tokens,
+      redirected: new Redirected(registry, tokens),
       stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
     });

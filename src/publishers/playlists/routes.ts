@@ -14,8 +14,9 @@ import type { HlsForm } from './form.ts';
 import { holdOn } from './hold.ts';
 import { KIND, kindConstraint } from './kind-constraint.ts';
 import { childPrefix } from './names.ts';
+import type { Redirected } from './redirected.ts';
 import { sendMedia, sendNothing, sendText } from './send.ts';
-import { vhostOf, type SessionTokens } from './token.ts';
+import type { SessionTokens } from './token.ts';
 
 type Found = PlayedStream | undefined;
 
@@ -30,6 +31,7 @@ export interface Directory {
   stream(application: Application, name: string, query: URLSearchParams | undefined): Found | Promise<Found>;
   /** Of a stream. */
   tokens(application: Application, name: string): SessionTokens;
+  readonly redirected: Redirected;
   readonly crossDomains: CrossDomainRules;
 }
 
@@ -102,19 +104,11 @@ function notThere(form: HlsForm, { tokens }: Directory, application: Application
   return kilnError('playlistSessionRefused');
 }
 
-function find(form: HlsForm, directory: Directory, request: Request): Application | undefined {
-  const { registry } = directory;
-  const application =
-    sentTo(directory, request.params) ?? registry.resolve(request.hostname)?.applications.get(request.params.app);
+function find(form: HlsForm, { registry, redirected }: Directory, request: Request): Application | undefined {
+  const { app, stream, token } = request.params;
+  const sentTo = token === undefined ? undefined : redirected.find(app, stream, token);
+  const application = sentTo ?? registry.resolve(request.hostname)?.applications.get(app);
   return application === undefined || form.config(application) === undefined ? undefined : application;
-}
-
-/** The application of another virtual host that a guard has sent a player to: its token says so. */
-function sentTo({ registry, tokens }: Directory, { app, stream, token }: Params): Application | undefined {
-  const named = token === undefined ? undefined : vhostOf(token);
-  if (token === undefined || named === undefined) return undefined;
-  const application = registry.vhosts.get(named)?.applications.get(app);
-  return application && tokens(application, stream).verify(token) && application;
 }
 
 /** @throws as PlayedStream.admit; fileNotFound */

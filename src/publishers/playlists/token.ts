@@ -102,19 +102,23 @@ export class SessionTokens {
   }
 }
 
+/** Whether a text would be a token that names a virtual host. */
+export function namesVhost(text: string): boolean {
+  return NAMES_VHOST.test(text);
+}
+
 /**
  * The virtual host that a text would be a token for, if it is not the one that it is asked under: tokens are verified with
  * the key of a stream, which that name belongs to.
  */
-export function vhostOf(token: string): string | undefined {
-  if (!NAMES_VHOST.test(token)) return undefined;
-  const bytes = decode(token);
+export function vhostOf(text: string): string | undefined {
+  const bytes = namesVhost(text) ? decode(text) : undefined;
   return bytes && read(bytes.subarray(0, -MAC_BYTES))?.vhost;
 }
 
-/** Whether the time of a session is over. @param now milliseconds since the epoch */
-export function isOver({ until = Infinity }: Pick<SessionTerms, 'until'>, now?: number): boolean {
-  return until !== Infinity && until <= (now ?? Date.now());
+/** Whether the time of a session is over. */
+export function isOver({ until }: Pick<SessionTerms, 'until'>): boolean {
+  return until !== undefined && until <= Date.now();
 }
 
 function decode(token: string): Buffer | undefined {

@@ -19,7 +19,7 @@ const FORGET_MS = 30_000;
 class RemotePlayer implements Viewer {
   readonly token: string;
   /** In milliseconds since the epoch. */
-  readonly until: number;
+  readonly until: number | undefined;
   /** Since the last report. */
   bytes = 0;
   /** By the monotonic clock. */
@@ -29,7 +29,7 @@ class RemotePlayer implements Viewer {
   /** The owner knows of it. */
   known = false;
 
-  constructor(token: string, until = Infinity) {
+  constructor(token: string, until: number | undefined) {
     this.token = token;
     this.until = until;
   }
