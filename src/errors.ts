@@ -70,6 +70,7 @@ const table = {
   mediaUnavailable: [503, () => 'No media worker is available for the session'],
   fileNotFound: [404, () => 'Could not find the file'],
   playlistSessionRefused: [401, () => 'The session in this URL is missing, invalid or has ended'],
+  playlistSessionOver: [403, () => 'The time of the session in this URL is over'],
   playlistDirective: [400, (detail: string) => `Invalid delivery directive: ${detail}`],
   playlistOverdue: [503, () => 'The requested part of the stream was not produced in time'],
   streamInterrupted: [503, () => 'The stream is interrupted'],

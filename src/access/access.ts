@@ -8,11 +8,11 @@ import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { Denial } from './denial.ts';
-import { isEnabled } from './enables.ts';
+import { isEnabled } from '../config/enables.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
 import { Limits } from './limits.ts';
-import type { Openings } from './opening.ts';
+import type { OpeningId, Openings } from './opening.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
 import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
@@ -80,11 +80,16 @@ export type Accept<Found> = (
   playlist: string | undefined,
 ) => Found | undefined;
 
-/** Looks for what a viewer asks for. Undefined: there is none, or it is only starting. @throws KilnError */
+/**
+ * Looks for what a viewer asks for. Undefined: there is none, or it is only starting.
+ * @param grant ends when the viewer is not admitted after all
+ * @throws KilnError
+ */
 export type Lookup<Found> = (
   application: Application,
   stream: string,
   playlist: string | undefined,
+  grant: Grant,
 ) => Promise<Found | undefined> | Found | undefined;
 
 /**
@@ -169,9 +174,9 @@ export class Access {
     return this.#admit(request, async ({ vhost, app, stream, playlist }, grant) => {
       const application = (await vhost.viewed(app, stream)) ?? vhost.application(app);
       this.#checkRoom(application, request);
-      let found = await look(application, stream, playlist);
+      let found = await look(application, stream, playlist, grant);
       if (found === undefined && (await this.#starting.wait(application, stream, request)))
-        found = await look(application, stream, playlist);
+        found = await look(application, stream, playlist, grant);
       if (request.signal?.aborted === true) throw kilnError('clientGone');
       if (found === undefined) throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
       return {
@@ -250,6 +255,16 @@ export class Access {
     const { openings } = this.#options;
     for (const opening of state.openings) openings.adopt(opening);
     return new Grant(state, openings);
+  }
+
+  /**
+   * The same where no more is known of the session than this, as after the node that had it has died.
+   * @param until milliseconds since the epoch
+   */
+  resume(until: number | undefined, ids: readonly OpeningId[]): Grant<OpeningId> {
+    const { openings } = this.#options;
+    for (const { id, vhost } of ids) openings.resume(id, vhost);
+    return new Grant<OpeningId>({ ...(until !== undefined && { until }), openings: [...ids] }, openings);
   }
 
   /** Logs a client that was rejected before its request was known, or after it was admitted. */

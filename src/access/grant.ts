@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import type { Verdict } from './guard.ts';
-import { OPENING, type Openings } from './opening.ts';
+import { OPENING, type Opening, type OpeningId, type Openings } from './opening.ts';
 
 /** What another node needs to go on with a granted session. */
 export const GRANT_STATE = Type.Object({
@@ -11,21 +11,35 @@ export const GRANT_STATE = Type.Object({
 
 export type GrantState = Static<typeof GRANT_STATE>;
 
+/** A GrantState of which less may be known. */
+interface State<O> extends Pick<GrantState, 'until'> {
+  openings: O[];
+}
+
 /** Longest single wait: the wall clock may be set in the meantime, and timers allow no much longer ones. */
 const MAX_STEP_MS = 3_600_000;
-const EXPIRED = 'its allowed time is over';
+/** Why sessions end whose time is over. */
+export const EXPIRED = 'its allowed time is over';
 
-/** The decisions of the guards about one session, from its admission to its end. */
-export class Grant {
-  readonly #state: GrantState;
+/**
+ * The decisions of the guards about one session, from its admission to its end.
+ * @template O what is known of its openings: of a resumed session no more than the ids
+ */
+export class Grant<O extends OpeningId = Opening> {
+  readonly #state: State<O>;
   readonly #openings: Openings;
   #timer: NodeJS.Timeout | undefined;
   #expired = false;
   #ended = false;
 
-  constructor(state: GrantState, openings: Openings) {
+  constructor(state: State<O>, openings: Openings) {
     this.#state = state;
     this.#openings = openings;
+  }
+
+  /** What is closed when the session ends; nothing when it has ended, or was handed over. */
+  get openings(): readonly O[] {
+    return this.#ended ? [] : this.#state.openings;
   }
 
   /** When the session ends at the latest, in milliseconds since the epoch; undefined: never. */

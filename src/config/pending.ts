@@ -1,3 +1,4 @@
+import { isGuarded } from './enables.ts';
 import { explicit } from './resolve.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
@@ -39,8 +40,21 @@ const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
 
+/** There are no sessions whose children could be told from those of strangers. */
+const opensChildren = (vhost: VirtualHostConfig): boolean =>
+  vhost.applications.some(
+    ({ publishers: { llhls, hls } }) =>
+      (llhls?.originMode === true && isGuarded(vhost, { direction: 'outgoing', protocol: 'llhls' })) ||
+      (hls?.originMode === true && isGuarded(vhost, { direction: 'outgoing', protocol: 'hlsv3' })),
+  );
+
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
+  [
+    'OriginMode',
+    { vhost: opensChildren },
+    'limits access control to master playlists: everybody can load the chunklists and the media that they name',
+  ],
   ['RTSP provider', provider('rtsp')],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],

@@ -1,6 +1,6 @@
 import { percentDecoded } from '../../core/percent.ts';
 import { accessDenied, Denial } from '../denial.ts';
-import { isEnabled } from '../enables.ts';
+import { isEnabled } from '../../config/enables.ts';
 import type { Guard } from '../guard.ts';
 import type { AccessRequest } from '../request.ts';
 import { checkSignature, checkUse } from './check.ts';

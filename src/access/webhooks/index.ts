@@ -5,7 +5,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
 import { ControlServerError } from '../control-server.ts';
 import { accessDenied, Denial } from '../denial.ts';
-import { isEnabled } from '../enables.ts';
+import { isEnabled } from '../../config/enables.ts';
 import type { Guard, Verdict } from '../guard.ts';
 import type { Openings } from '../opening.ts';
 import type { AccessRequest } from '../request.ts';

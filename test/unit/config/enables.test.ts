@@ -1,13 +1,11 @@
 import test from 'ava';
-import { isGuarded } from '../../../src/access/gate.ts';
-import { Registry } from '../../../src/core/registry.ts';
+import { isGuarded } from '../../../src/config/enables.ts';
 import { vhostConfig } from '../core/support.ts';
 
 const POLICY = { policyQueryKeyName: 'policy', signatureQueryKeyName: 'signature', secretKey: 'secret' };
 
 function vhost(control: object) {
-  const config = vhostConfig({ name: 'guarded', host: { names: ['*'] }, applications: [], ...control });
-  return new Registry().createVhost(config, true);
+  return vhostConfig({ name: 'guarded', host: { names: ['*'] }, applications: [], ...control });
 }
 
 const incoming = (protocol: 'rtmp' | 'webrtc') => ({ direction: 'incoming', protocol }) as const;
