@@ -1,4 +1,4 @@
-import { NO_OPENINGS, type Opening, type Openings } from '../../src/access/opening.ts';
+import type { Opening, Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
 /** Somebody who asks. */
@@ -33,6 +33,9 @@ export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
     ...more,
   };
 }
+
+/** Where no guard opens anything. */
+export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {}, resume: () => {}, release: () => {} };
 
 /** What a guard opens in tests. */
 export const OPENING: Opening = { id: 'one', vhost: 'default' };
