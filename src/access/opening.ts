@@ -52,6 +52,3 @@ export interface Openings {
   /** Another node is to go on with the session. If none does within a minute, it is closed. */
   release(opening: OpeningId): void;
 }
-
-/** Where no guard opens anything. */
-export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {}, resume: () => {}, release: () => {} };

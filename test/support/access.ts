@@ -1,6 +1,6 @@
 import { kilnError, type KilnError } from '../../src/errors.ts';
 import type { Guard, Verdict } from '../../src/access/guard.ts';
-import { NO_OPENINGS, type Opening, type Openings } from '../../src/access/opening.ts';
+import type { Opening, Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
 /** Somebody who asks. */
@@ -40,6 +40,8 @@ export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
 export function denied(): KilnError {
   return kilnError('accessDenied');
 }
+/** Where no guard opens anything. */
+export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {}, resume: () => {}, release: () => {} };
 
 /** What a guard opens in tests. */
 export const OPENING: Opening = { id: 'one', vhost: 'default' };

@@ -18,6 +18,7 @@ export interface VhostShape {
   readonly providers?: Partial<ApplicationConfig['providers']>;
   readonly publishers?: Partial<ApplicationConfig['publishers']>;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+  readonly admissionWebhooks?: VirtualHostConfig['admissionWebhooks'];
   readonly limits?: ApplicationConfig['limits'];
   readonly outputProfile?: ApplicationConfig['outputProfiles']['outputProfile'];
 }
@@ -29,6 +30,7 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
     hostNames = ['*'],
     applications = ['app'],
     signedPolicy,
+    admissionWebhooks,
     limits,
     providers,
     outputProfile = [],
@@ -37,6 +39,7 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
   const config = {
     name,
     signedPolicy,
+    admissionWebhooks,
     host: { names: hostNames },
     applications: applications.map((application) => ({
       name: application,

@@ -3,7 +3,6 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
 import { Access } from '../../src/access/access.ts';
-import { NO_OPENINGS } from '../../src/access/opening.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -18,6 +17,7 @@ import { llhlsRegistry, ROUTER, type LlhlsSetup } from './llhls.ts';
 import type { MemoryCluster } from './memory-cluster/cluster.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
 import { until } from './until.ts';
+import { NO_OPENINGS } from './access.ts';
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 

@@ -112,7 +112,7 @@ export class OpenSessions implements Openings {
   }
 
   #write(): void {
-    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
@@ -129,6 +129,8 @@ export class OpenSessions implements Openings {
         this.#withoutStore(error as Error);
       }
     }
+    // in the same turn as the last look: who comes after it begins anew
+    this.#writing = undefined;
   }
 
   async #put(ids: readonly string[]): Promise<void> {

@@ -1,9 +1,8 @@
 import test from 'ava';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from '../../../src/access/guard.ts';
 import { kilnError } from '../../../src/errors.ts';
-import { NO_OPENINGS } from '../../../src/access/opening.ts';
 import type { VirtualHost } from '../../../src/core/vhost.ts';
-import { notedOpenings, OPENING, playRequest } from '../../support/access.ts';
+import { NO_OPENINGS, notedOpenings, OPENING, playRequest } from '../../support/access.ts';
 
 const VHOST = {} as VirtualHost;
 

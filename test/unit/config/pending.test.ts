@@ -19,22 +19,6 @@ test('modules that are not there warn once each, wherever and however often they
   );
 });
 
-test('access control says that it stays shut', async (t) => {
-  const { warnings } = await load(
-    t,
-    serverXml({
-      vhosts: vhost(
-        '<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName><SignatureQueryKeyName>s</SignatureQueryKeyName>' +
-          '<SecretKey>k</SecretKey></SignedPolicy>' +
-          '<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>',
-      ),
-    }),
-  );
-  t.deepEqual(warnings, [
-    'SignedPolicy is not available: the providers and publishers that it enables refuse every client',
-  ]);
-});
-
 test('OriginMode says what access control does not cover', async (t) => {
   const warningsFor = async (enables: string, llhls: string) => {
     const policy =

@@ -4,6 +4,7 @@ import type { Cluster } from '#cluster';
 import type { Opening } from '../../../../src/access/opening.ts';
 import { LeftSessions } from '../../../../src/access/webhooks/left-sessions.ts';
 import { OpenSessions } from '../../../../src/access/webhooks/open-sessions.ts';
+import { openAlone } from '../../../support/cluster.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../support/until.ts';
 import { virtualTime } from '../../../support/virtual-time.ts';
@@ -65,6 +66,20 @@ test.serial('the end of a session is told once, however often and soon it is clo
   ]);
   t.is(a.own.size, 0);
   await records({});
+});
+
+test.serial('a session that ends in any turn around the end of a write is told of', async (t) => {
+  const told: [id: string, node: string][] = [];
+  const { own } = sessionsOf(t, await openAlone(), told);
+  for (let turns = 0; turns < 30; turns++) {
+    const id = `s${turns}`;
+    own.adopt(opening(id));
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    own.close(opening(id));
+    await new Promise(setImmediate);
+    t.is(told.at(-1)?.[0], id, `after ${turns} turns`);
+  }
+  t.is(told.length, 30);
 });
 
 test.serial('sessions of a node that has died are closed by the others, each once', async (t) => {
