@@ -222,15 +222,15 @@ export class Leases {
         else if (reply === 1 && !lease.isRemade) {
           if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
         } else await this.#claimAnew(lease);
-        if (reply === 1 && !lease.ended) await this.#tellAgain(lease);
+        if (reply === 1 && !lease.ended) await this.#writePending(lease);
       }),
     );
   }
 
-  /** What could not be told before. */
-  async #tellAgain(lease: RedisLease): Promise<void> {
-    await lease.tellAgain().catch((error: Error) => {
-      // its signal has told of a loss
+  /** Writes what could not be written before. */
+  async #writePending(lease: RedisLease): Promise<void> {
+    await lease.writePending().catch((error: Error) => {
+      // a loss is signalled by the lease
       if (error instanceof UnavailableError) throw error;
     });
   }
