@@ -132,16 +132,16 @@ async function syncFolder(path: string): Promise<void> {
  */
 async function takeLock(path: string): Promise<string> {
   const { dir, base } = parse(path);
-  const past = (await readdir(dir))
+  const earlier = (await readdir(dir))
     .filter((name) => name === base || (name.startsWith(`${base}.`) && /^\d+$/.test(name.slice(base.length + 1))))
     .map((name) => ({ lock: join(dir, name), generation: Number(name.slice(base.length + 1)) || 1 }));
-  for (const { lock } of past) {
+  for (const { lock } of earlier) {
     const [pid = '', start] = ((await readIfThere(lock)) ?? '').split(' ');
     if (/^\d+$/.test(pid) && start !== undefined && (await startOf(Number(pid))) === start) {
       throw new StorageError(`another Kiln server is running with this file (process ${pid})`);
     }
   }
-  const next = Math.max(0, ...past.map(({ generation }) => generation)) + 1;
+  const next = Math.max(0, ...earlier.map(({ generation }) => generation)) + 1;
   const lock = next === 1 ? path : `${path}.${next}`;
   // Comes into being with its content: an empty one would look like that of a process which is gone.
   const own = temporaryName(path);
@@ -154,7 +154,7 @@ async function takeLock(path: string): Promise<string> {
   } finally {
     await rm(own, { force: true });
   }
-  for (const { lock: old } of past) await rm(old, { force: true });
+  for (const { lock: old } of earlier) await rm(old, { force: true });
   return lock;
 }
 

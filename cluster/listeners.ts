@@ -18,7 +18,7 @@ export class ConfigListeners {
     return () => this.#listeners.delete(own);
   }
 
-  tell(keys: readonly string[]): void {
+  notify(keys: readonly string[]): void {
     if (keys.length === 0 || this.#listeners.size === 0) return;
     this.#last = this.#last.then(() => this.#call(keys));
   }

@@ -25,7 +25,7 @@ export class Watchers {
     };
   }
 
-  tell(changes: ReadonlyMap<string, Owner | undefined>): void {
+  notify(changes: ReadonlyMap<string, Owner | undefined>): void {
     for (const watcher of this.#watchers) {
       const own = [...changes].filter(([key]) => isBelow(key, watcher.path));
       if (own.length > 0) this.#queue(watcher, new Map(own));

@@ -61,7 +61,7 @@ export class ClaimTable {
       else this.#put(key, text, changes);
     }
     this.revision = revision;
-    if (changes.size > 0) this.#watchers.tell(changes);
+    if (changes.size > 0) this.#watchers.notify(changes);
   }
 
   close(): void {

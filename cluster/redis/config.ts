@@ -104,7 +104,7 @@ export class RedisConfig implements ConfigStore {
     const changed = full ? differences(present.entries, next) : entries.map(([key]) => key);
     this.#state = { entries: next, revision, epoch };
     if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
-    this.#listeners.tell(changed);
+    this.#listeners.notify(changed);
   }
 
   /** Resolves when this disk has what was applied; nothing is applied after. */

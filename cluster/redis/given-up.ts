@@ -18,7 +18,7 @@ export class GivenUp {
   }
 
   /** @throws UnavailableError: it is to be called again */
-  async tell(): Promise<void> {
+  async report(): Promise<void> {
     const claims = this.#claims;
     if (claims.length === 0) return;
     this.#claims = [];

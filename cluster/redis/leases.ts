@@ -101,7 +101,7 @@ export class Leases {
   async renew(): Promise<void> {
     this.#expire();
     // first, so that nothing that is held meets what is left of an attempt to claim it
-    await this.#givenUp.tell();
+    await this.#givenUp.report();
     const leases = [...this.#leases];
     for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
   }
@@ -274,7 +274,7 @@ export class Leases {
     this.#leases.delete(lease);
     this.#givenUp.add(lease);
     // what cannot be told now is told with the next renewal, or runs out
-    await this.#givenUp.tell().catch(() => undefined);
+    await this.#givenUp.report().catch(() => undefined);
   }
 
   /**
@@ -294,7 +294,7 @@ export class Leases {
   /** Tells who may wait for it that a lease has stopped. */
   #yield(lease: RedisLease): void {
     this.#givenUp.add(lease);
-    this.#givenUp.tell().catch(() => undefined);
+    this.#givenUp.report().catch(() => undefined);
   }
 
   #expire(): void {

@@ -37,8 +37,8 @@ export interface Peer {
   readonly lost: boolean;
 }
 
-/** What a node keeps in Redis of itself. */
-interface Told extends NodeDescription {
+/** A node as it describes itself in Redis. */
+interface OwnRow extends NodeDescription {
   readonly address: string | undefined;
   /** It is to end. */
   readonly retires?: boolean;
@@ -109,11 +109,11 @@ export class Nodes {
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
     const { self, connection, timing, clock, onFault } = this.#options;
     const [sent, sentAt] = [Date.now(), performance.now()];
-    const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
+    const row: OwnRow = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
-      JSON.stringify(told),
+      JSON.stringify(row),
       timing.ttl,
       timing.forget,
       this.#joined ? 0 : 1,
@@ -172,7 +172,7 @@ function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): No
   if (incarnation === undefined) return undefined;
   const silentMs = Number(silent);
   try {
-    const { address, load, full, info, retires = false } = JSON.parse(json) as Told;
+    const { address, load, full, info, retires = false } = JSON.parse(json) as OwnRow;
     if (typeof load !== 'number' || typeof info !== 'object' || info === null) return undefined;
     return {
       address,

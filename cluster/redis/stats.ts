@@ -88,7 +88,7 @@ export class RedisStats {
 
   /** @returns whether Redis has it */
   async #send({ sequence, rows, ended }: Batch): Promise<boolean> {
-    const told = [...rows.values()].map((row) => this.#told(row));
+    const encoded = [...rows.values()].map((row) => this.#encoded(row));
     const outcome = await this.#connection.run(SCRIPTS.report, [
       this.#node,
       this.#self.incarnation,
@@ -96,7 +96,7 @@ export class RedisStats {
       sequence,
       this.#full ? 1 : 0,
       JSON.stringify(ended),
-      JSON.stringify(told),
+      JSON.stringify(encoded),
     ]);
     if (outcome === 'counted') {
       this.#pending = undefined;
@@ -111,7 +111,7 @@ export class RedisStats {
   }
 
   /** A row as lua/report.lua takes it. */
-  #told(row: StatsRow) {
+  #encoded(row: StatsRow) {
     const before = this.#counted.get(row.key);
     const full = this.#full || before === undefined;
     const grown = list(
@@ -139,6 +139,6 @@ function sameRow(row: StatsRow, before: StatsRow | undefined): boolean {
 }
 
 /** Names and values in turn; only what has to be told, for each costs Redis time. */
-function list(values: Values, told: (name: string, value: number) => boolean): string[] {
-  return Object.entries(values).flatMap(([name, value]) => (told(name, value) ? [name, String(value)] : []));
+function list(values: Values, isNeeded: (name: string, value: number) => boolean): string[] {
+  return Object.entries(values).flatMap(([name, value]) => (isNeeded(name, value) ? [name, String(value)] : []));
 }

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type { VirtualHostConfig } from '../config/model.ts';
 import { parseEndpoint } from '../config/values.ts';
 import { FaultLog, type Logger } from '../log.ts';
-import { ToldKeys } from './told-keys.ts';
+import { AnnouncedKeys } from './announced-keys.ts';
 
 /** How often it is looked whether a key that another told of is free. */
 const TURN_MS = 500;
@@ -20,7 +20,7 @@ type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
 export class OriginMapStore {
   readonly #redis: Redis;
   readonly #faults: FaultLog;
-  readonly #keys: ToldKeys;
+  readonly #keys: AnnouncedKeys;
   readonly #asked = new Map<string, Promise<string | undefined>>();
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> | undefined;
@@ -38,7 +38,7 @@ export class OriginMapStore {
       maxRetriesPerRequest: 1,
       retryStrategy: (times) => Math.min(times * 200, LONGEST_PAUSE_MS),
     });
-    this.#keys = new ToldKeys(this.#redis);
+    this.#keys = new AnnouncedKeys(this.#redis);
     this.#redis.on('ready', () => {
       this.#keys.doubt();
       this.#refresh();
@@ -61,7 +61,7 @@ export class OriginMapStore {
   }
 
   /** Tells that a stream is here, as long as its undo is not called. Another origin that tells so first is left alone. */
-  tell(key: string, url: string): () => void {
+  announce(key: string, url: string): () => void {
     this.#keys.set(key, url);
     this.#timer ??= setInterval(() => this.#refresh(), TURN_MS).unref();
     this.#refresh();

@@ -46,7 +46,7 @@ export class OriginMaps {
     if (url === undefined || isRelay || config.publishers.ovt === undefined || this.#options.isFromStore(output.input))
       return;
     void this.#store(vhost)?.then((store) => {
-      if (!output.closed) output.once('close', store.tell(`${name}/${output.name}`, url));
+      if (!output.closed) output.once('close', store.announce(`${name}/${output.name}`, url));
     });
   }
 

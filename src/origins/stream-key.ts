@@ -39,7 +39,7 @@ export function streamOfKey(key: string): StreamName {
 }
 
 /** What modules keep for the stream that continues it, by key: nothing in what a node of another version may have left. */
-export function readKept(inherited: Json | undefined): Map<string, unknown> {
+export function readContinuity(inherited: Json | undefined): Map<string, unknown> {
   const isRecord = typeof inherited === 'object' && inherited !== null && !Array.isArray(inherited);
   return new Map(isRecord ? Object.entries(inherited) : []);
 }

@@ -6,8 +6,8 @@ import type { Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readKept, streamKey, type StreamMeta } from './stream-key.ts';
-import { ToldLease } from './told-lease.ts';
+import { readContinuity, streamKey, type StreamMeta } from './stream-key.ts';
+import { SyncedLease } from './synced-lease.ts';
 
 /** How long a stream can be continued after its end. */
 export const CONTINUED_MS = 30_000;
@@ -42,11 +42,11 @@ export class StreamNames {
     const onOutput = (output: OutputStream): void => {
       const claim = this.#claims.get(output.input);
       if (claim === undefined) return;
-      claim.tell();
-      output.once('close', () => claim.tell());
+      claim.update();
+      output.once('close', () => claim.update());
     };
     const onStarting = (_application: Application, input: InputStream): void => {
-      if (input.hasOutputs) this.#claims.get(input)?.tell();
+      if (input.hasOutputs) this.#claims.get(input)?.update();
     };
     registry.on('output', onOutput).on('starting', onStarting);
     this.#unlisten = () => registry.off('output', onOutput).off('starting', onStarting);
@@ -70,7 +70,7 @@ export class StreamNames {
     const live = options.isListed === true;
     const lease = await this.#claim(key, { live, created, generation, outputs: [], starting: true }, options);
     let claim: NameClaim | undefined;
-    const continuity = new Continuity(readKept(lease.inherited), () => claim?.keep());
+    const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
       const input = application.publish(name, source, { ...options, continuity });
       claim = new NameClaim(input, lease, { created, generation }, this.#log);
@@ -109,19 +109,19 @@ export class StreamNames {
 /** The claim of one stream's name, kept up to date with it. */
 class NameClaim {
   readonly #input: InputStream;
-  readonly #lease: ToldLease;
+  readonly #lease: SyncedLease;
   readonly #facts: Pick<StreamMeta, 'created' | 'generation'>;
 
   constructor(input: InputStream, lease: Lease, facts: Pick<StreamMeta, 'created' | 'generation'>, log: Logger) {
     this.#input = input;
     const kept = (): Json => Object.fromEntries(input.continuity.kept) as Json;
-    this.#lease = new ToldLease(lease, { meta: () => this.#meta as Json, kept }, log);
+    this.#lease = new SyncedLease(lease, { meta: () => this.#meta as Json, kept }, log);
     this.#facts = facts;
     const onLost = (): void =>
       input.end(`the stream name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
-    input.once('tracks', () => this.tell());
+    input.once('tracks', () => this.update());
     input.once('close', () => void this.#lease.release());
     if (input.closed) void this.#lease.release();
   }
@@ -130,9 +130,9 @@ class NameClaim {
     return this.#lease.valid;
   }
 
-  /** Tells the cluster how the stream is now. */
-  tell(): void {
-    this.#lease.tell();
+  /** Shows other nodes how the stream is now. */
+  update(): void {
+    this.#lease.update();
   }
 
   /** Keeps what the stream that continues it is to have. */

@@ -5,7 +5,7 @@ import type { Registry } from '../core/registry.ts';
 import type { OutputStream } from '../core/stream.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { ToldLease } from '../origins/told-lease.ts';
+import { SyncedLease } from '../origins/synced-lease.ts';
 import { isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
@@ -48,7 +48,7 @@ export class TaskRunner {
   /** Resolves when the task works; rejects with the reason when a new one failed. */
   readonly started: Promise<void>;
   readonly #options: TaskRunnerOptions;
-  readonly #lease: ToldLease;
+  readonly #lease: SyncedLease;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   readonly #start = Promise.withResolvers<void>();
   #definition: TaskDefinition;
@@ -73,7 +73,7 @@ export class TaskRunner {
     this.#isNew = isNew;
     const own = unsaved?.uid === this.#uid ? unsaved : undefined;
     this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, own);
-    this.#lease = new ToldLease(lease, { kept: () => (this.#progress ?? null) as Json, keepEveryMs: KEEP_MS }, log);
+    this.#lease = new SyncedLease(lease, { kept: () => (this.#progress ?? null) as Json, keepEveryMs: KEEP_MS }, log);
     this.started = this.#start.promise;
     this.started.catch(() => undefined);
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
@@ -401,7 +401,7 @@ function endOf({ closed }: Application): TaskEnd {
     : new TaskEnd('streamGone', 'its stream has ended');
 }
 
-/** What a client would be told needs no stack. */
+/** Errors that are meant for clients are logged without a stack. */
 function reasonOf(error: unknown): object {
   return error instanceof KilnError || error instanceof UnavailableError ? { reason: error.message } : { err: error };
 }

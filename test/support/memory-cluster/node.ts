@@ -294,7 +294,7 @@ export class MemoryNode implements Cluster {
     if (this.#closed || view.epoch < before.epoch || (view.epoch === before.epoch && view.version < before.version))
       return;
     this.#view = view;
-    this.#watchers.tell(changes(before.claims, view.claims));
+    this.#watchers.notify(changes(before.claims, view.claims));
     for (const lease of this.#leases) {
       const held = view.claims.get(lease.key);
       if (held !== undefined && held.token !== lease.token) this.#lose(lease, held);
