@@ -9,7 +9,7 @@ type JsonObject = { readonly [key: string]: Json };
 
 const MODE = 0o600;
 
-/** What is in the file, or why it was put aside. */
+/** The content of the file, or why it was renamed. */
 export interface Opened {
   readonly file: DurableFile;
   /** undefined when there was no file, or none that could be read. */
@@ -33,8 +33,8 @@ export class DurableFile {
 
   /**
    * Locks and reads the file; makes its folder when missing.
-   * @param accepts tells what is wrong with the content, undefined when it can be used
-   * @throws StorageError when another process has it, or it can be neither read nor put aside
+   * @param accepts returns what is wrong with the content; undefined if it can be used
+   * @throws StorageError when another process uses it, or it can be neither read nor renamed
    */
   static async open(path: string, accepts: (content: JsonObject) => string | undefined): Promise<Opened> {
     const file = new DurableFile(path);
@@ -72,7 +72,7 @@ export class DurableFile {
       await rename(temporary, this.path);
       await syncFolder(dirname(this.path));
     } catch (error) {
-      // where this fails too the next start removes it: what is told is why the write failed
+      // if this fails, too, the next start removes it: the error to report is that of the write
       await rm(temporary, { force: true }).catch(() => undefined);
       throw storageError(this.path, error);
     }
@@ -126,8 +126,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * A lock names its process by number and start, so that one that died holds nothing. Who comes after such a one makes
- * the lock's next generation, which only one can, and which nobody mistakes for the one that is to be removed.
+ * A lock names its process by id and start time, so a dead process holds nothing. The next process creates the next
+ * generation of the lock, which only one can do, and which cannot be confused with the one to be removed.
  * @returns the path of the lock
  */
 async function takeLock(path: string): Promise<string> {

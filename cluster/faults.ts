@@ -1,6 +1,6 @@
 const EVERY_MS = 1000;
 
-/** Tells of faults at most once a second; of one message at most once a minute. */
+/** Reports faults at most once a second, and the same message at most once a minute. */
 export class Faults {
   readonly #onFault: (error: Error) => void;
   #last = -Infinity;

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** What origins say is forgotten when they have not said it for so long. */
+/** Keys that their origin does not refresh expire after this time. */
 const EXPIRY_SECONDS = 10;
 const REFRESH_MS = 3000;
 /** Keys in one command: others wait for Redis meanwhile. */
@@ -24,18 +24,18 @@ type Pair = readonly [key: string, value: string];
 
 interface Announced {
   readonly value: string;
-  /** Redis had it when it was last looked for; else another tells of the key, or nobody yet. */
+  /** Redis had this value when it was last read; otherwise another origin announces the key, or nobody yet. */
   isOwn: boolean;
 }
 
 /**
- * The keys that one origin tells of, each as long as no other told it first. What is in Redis is kept from expiring now
- * and then; what is not is looked for at every turn.
+ * The keys that this origin announces in Redis, unless another origin was first. Keys that are in Redis are refreshed now
+ * and then; for the others each turn checks whether they are free.
  */
 export class AnnouncedKeys {
   readonly #redis: Redis;
   readonly #announced = new Map<string, Announced>();
-  /** What is to be deleted when Redis can be reached, by when it has expired anyway. */
+  /** Keys to be deleted when Redis is reachable, with the time when they have expired anyway. */
   readonly #withdrawn = new Map<string, { readonly value: string; readonly until: number }>();
   #refreshedAt = -Infinity;
 
@@ -47,14 +47,14 @@ export class AnnouncedKeys {
     this.#announced.set(key, { value, isOwn: false });
   }
 
-  /** Tells of a key no more, unless it has another value by now. */
+  /** Withdraws a key, unless it has another value by now. */
   delete(key: string, value: string): void {
     if (this.#announced.get(key)?.value !== value) return;
     this.#announced.delete(key);
     this.#withdrawn.set(key, { value, until: performance.now() + EXPIRY_SECONDS * 1000 });
   }
 
-  /** Tells of nothing any more. */
+  /** Withdraws all keys. */
   clear(): void {
     for (const [key, { value }] of [...this.#announced]) this.delete(key, value);
   }
@@ -64,14 +64,14 @@ export class AnnouncedKeys {
     this.#refreshedAt = -Infinity;
   }
 
-  /** Brings to Redis what changed, and what has its time. @throws Error when that fails */
+  /** Writes changes to Redis, and refreshes what is due. @throws Error when that fails */
   async turn(): Promise<void> {
     await this.#withdraw();
     await this.#refresh();
     await this.#candidates();
   }
 
-  /** What ended here is deleted, unless another origin tells of it by now. */
+  /** Deletes withdrawn keys, unless another origin announces them by now. */
   async #withdraw(): Promise<void> {
     const now = performance.now();
     for (const [key, { until }] of this.#withdrawn)
@@ -98,7 +98,7 @@ export class AnnouncedKeys {
     this.#refreshedAt = now;
   }
 
-  /** Who told it first is left alone; whoever is next takes the place. */
+  /** Keys of other origins are left alone; free ones are written. */
   async #candidates(): Promise<void> {
     for (const batch of batches(this.#pairs(false))) {
       const present = await this.#redis.mget(keysOf(batch));

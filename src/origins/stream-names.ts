@@ -20,15 +20,15 @@ export interface StreamNamesOptions {
 
 export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'> {
   /**
-   * What becomes of the stream when the cluster's store cannot be reached for long: `continue` for one that was pushed
-   * here, `stop` for one that another node pulls then.
+   * What happens to the stream when the cluster's store is unreachable for long: `continue` for one that was published
+   * here, `stop` for one that another node will pull.
    */
   readonly silence: 'continue' | 'stop';
 }
 
 /**
- * Gives names to input streams, each once in the whole cluster. The claim of a name lives as long as its stream does,
- * and tells the other nodes of it.
+ * Assigns names to input streams, each once in the whole cluster. The claim of a name lasts as long as its stream, and
+ * shows the stream to the other nodes.
  */
 export class StreamNames {
   readonly #cluster: Pick<Cluster, 'claim'>;
@@ -83,12 +83,12 @@ export class StreamNames {
     }
   }
 
-  /** False when another node may have the name of a stream by now, as after this one stood still. */
+  /** False when another node may own the name by now, such as after this process stood still. */
   isCertain(input: InputStream): boolean {
     return this.#claims.get(input)?.isValid ?? true;
   }
 
-  /** Follows the registry no more; claims end with their streams. */
+  /** Stops following the registry; claims end with their streams. */
   close(): void {
     this.#unlisten();
   }
@@ -135,7 +135,7 @@ class NameClaim {
     this.#lease.update();
   }
 
-  /** Keeps what the stream that continues it is to have. */
+  /** Keeps what the stream that continues it inherits. */
   keep(): void {
     this.#lease.keep();
   }

@@ -33,7 +33,7 @@ const MAX_GAPS = 100;
 const MAX_KICKED = 50;
 
 /** undefined for what another version may have left. */
-export function readContinuity(value: unknown): Kept | undefined {
+export function readKept(value: unknown): Kept | undefined {
   return Value.Check(Kept, value) ? value : undefined;
 }
 

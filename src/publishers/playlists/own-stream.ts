@@ -11,7 +11,7 @@ import type { FileAnswer, Hold, Master, Media, PlayedStream, Viewer } from './an
 import { answerChunklist } from './chunklist.ts';
 import { handedOn, type Directives } from './directives.ts';
 import type { HlsForm } from './form.ts';
-import { isNews, nextOf, readContinuity, toKept, type Kept } from './kept.ts';
+import { isNews, nextOf, readKept, toKept, type Kept } from './kept.ts';
 import { MasterTemplate } from './master-template.ts';
 import { childPrefix, nameHash, randomKey } from './names.ts';
 import type { Package, PackagedList, Resource } from './package.ts';
@@ -256,7 +256,7 @@ export class OwnStream implements PlayedStream {
 /** What was kept of the playlists that an output stream continues: of the stream before, or of an earlier output of its own. */
 function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): Kept | undefined {
   const key = keyOf(form, name);
-  return readContinuity(continuity.kept.get(key) ?? continuity.inherited(key));
+  return readKept(continuity.kept.get(key) ?? continuity.inherited(key));
 }
 
 /** @throws playlistSessionRefused */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isNews, nextOf, readContinuity, toKept } from '../../../../src/publishers/playlists/kept.ts';
+import { isNews, nextOf, readKept, toKept } from '../../../../src/publishers/playlists/kept.ts';
 
 const AT = 1_700_000_000_000;
 const COMPLETE = { complete: true, at: AT, segmentDuration: 2 };
@@ -15,7 +15,7 @@ const PROGRESS = {
 
 test('what is kept is small JSON, and read again says where to go on', (t) => {
   const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, ['x']);
-  const read = readContinuity(JSON.parse(JSON.stringify(kept)));
+  const read = readKept(JSON.parse(JSON.stringify(kept)));
   t.deepEqual(read, kept);
   if (read === undefined) return t.fail();
   t.deepEqual(nextOf(read, AT + 20_000), {
@@ -98,5 +98,5 @@ test('what another version may have left is not believed', (t) => {
     { ...kept, segmentDuration: 0 },
     { ...kept, segmentDuration: '2' },
   ])
-    t.is(readContinuity(wrong), undefined, JSON.stringify(wrong));
+    t.is(readKept(wrong), undefined, JSON.stringify(wrong));
 });
