@@ -24,6 +24,8 @@ export const EVENTS = {
   'store.lost': 'the store of the cluster cannot be reached',
   'store.back': 'the store of the cluster can be reached again',
   'clock.compared': 'the clock of this node begins or ceases to differ from that of Redis',
+  'webhook.unreachable': 'a control server does not answer, and clients that it has to allow are refused',
+  'webhook.reachable': 'a control server answers again',
   'worker.started': 'a media worker of WebRTC runs',
   'worker.died': 'a media worker of WebRTC has died; another one is started',
   'encoder.died': 'an encoder process has died and will be started again',

@@ -10,7 +10,7 @@ import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { openApi, type ApiContext } from './open-api.ts';
 import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';

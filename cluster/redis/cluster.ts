@@ -39,6 +39,7 @@ import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
+import { RedisRecords } from './records.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
 
@@ -84,6 +85,7 @@ class RedisCluster implements Cluster {
   readonly self: NodeIdentity;
   readonly events = new EventEmitter<ClusterEvents>();
   readonly config: RedisConfig;
+  readonly records: RedisRecords;
   readonly #timing: Timing;
   readonly #copy: ConfigCopy;
   readonly #known: KnownPeers;
@@ -131,6 +133,7 @@ class RedisCluster implements Cluster {
     this.#nodes = new Nodes({ ...common, known, clock: new ClockWatch(onClock) });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
+    this.records = new RedisRecords(this.self.incarnation, connection, onFault);
     this.config = new RedisConfig({
       connection,
       copy,

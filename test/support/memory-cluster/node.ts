@@ -21,6 +21,7 @@ import {
   type PeerRequest,
   type PeerResponse,
   type PeerStreamHandler,
+  type RecordStore,
   type StatsRow,
   type StatsSum,
 } from '#cluster';
@@ -63,6 +64,7 @@ export class MemoryNode implements Cluster {
   readonly self: NodeIdentity;
   readonly events = new EventEmitter<ClusterEvents>();
   readonly config: MemoryConfig;
+  readonly records: RecordStore;
   readonly #around: Surroundings;
   readonly #watchers = new Watchers();
   readonly #leases = new Set<MemoryLease>();
@@ -85,6 +87,15 @@ export class MemoryNode implements Cluster {
     this.#around = around;
     this.self = { id, incarnation: around.newToken() };
     const { store } = around;
+    const { incarnation } = this.self;
+    const ask = this.#ask.bind(this);
+    this.records = {
+      put: (records) => ask(() => store.records.put(incarnation, records)),
+      finish: (records) => ask(() => store.records.finish(incarnation, records)),
+      pages: async function* () {
+        yield await ask(() => store.records.list());
+      },
+    };
     this.config = new MemoryConfig(
       {
         pull: () => this.#ask(() => store.config),
@@ -294,6 +305,7 @@ export class MemoryNode implements Cluster {
     if (this.#closed || view.epoch < before.epoch || (view.epoch === before.epoch && view.version < before.version))
       return;
     this.#view = view;
+    if (before.epoch !== 0 && view.epoch !== before.epoch) this.events.emit('emptied');
     this.#watchers.notify(changes(before.claims, view.claims));
     for (const lease of this.#leases) {
       const held = view.claims.get(lease.key);
