@@ -104,7 +104,7 @@ class RedisCluster implements Cluster {
   #closed = false;
 
   constructor(
-    { name, id, redis, port, timing, onFault: tell, onStore = () => {}, onClock = () => {} }: RedisClusterOptions,
+    { name, id, redis, port, timing, onFault: report, onStore = () => {}, onClock = () => {} }: RedisClusterOptions,
     copy: ConfigCopy,
     known: KnownPeers,
   ) {
@@ -113,7 +113,7 @@ class RedisCluster implements Cluster {
     this.#copy = copy;
     this.#known = known;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
-    this.#faults = new Faults(tell);
+    this.#faults = new Faults(report);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {

@@ -17,9 +17,9 @@ import type { Turns } from './turns.ts';
 const STEP_MS = 300;
 /** Pause after a claim that failed. */
 const AGAIN_MS = 1000;
-/** The longest pause after claims that could not be made use of. */
+/** The longest pause after claims that were of no use. */
 const LONGEST_PAUSE_MS = 30_000;
-/** Who was only cut off from the store has newer progress, and so long to come back with it. */
+/** An owner that was only cut off from the store has newer progress, and this time to come back with it. */
 const RESCUE_MS = 5000;
 /** How long the store keeps progress for the next owner. */
 const KEPT_MS = 3_600_000;
@@ -29,12 +29,12 @@ export interface TaskSlotOptions {
   readonly registry: Registry;
   readonly definitions: TaskDefinitions;
   readonly kind: TaskKind;
-  /** Of the claims that a node makes of itself. */
+  /** Limits how many claims a node makes at the same time. */
   readonly turns: Turns;
   readonly log: Logger;
-  /** Hears after each look whether a change of nodes or of the store matters, and which stream the task follows. */
+  /** Called after each review with whether a change of nodes or of the store matters, and the stream that the task follows. */
   readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
-  /** Hears that there is nothing to decide about any more. */
+  /** Called when there is nothing left to decide. */
   readonly onEmpty: () => void;
 }
 
@@ -46,14 +46,14 @@ export class TaskSlot {
   #owner: Owner | undefined;
   #runner: TaskRunner | undefined;
   #claiming = false;
-  /** Since when nobody has it, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
+  /** Since when it has no owner, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
   #vacantSince: number | undefined;
   #notBefore = 0;
-  /** After a claim that this node could not make use of, others have a try. */
+  /** After a claim that was of no use here, other nodes get a try. */
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
-  /** Fence of an owner that went, perhaps without writing down the task's progress. */
+  /** Fence of an owner that is gone, perhaps without saving the task's progress. */
   #lastFence: number | undefined;
-  /** Progress that this node could not write down when it gave the task up. */
+  /** Progress that this node could not save when it stopped the task. */
   #unsaved: Progress | undefined;
   #isSaving = false;
   #timer: NodeJS.Timeout | undefined;
@@ -79,7 +79,7 @@ export class TaskSlot {
     return this.#runner;
   }
 
-  /** Somebody has it now, or nobody. */
+  /** The owner has changed. */
   setOwner(owner: Owner | undefined): void {
     const before = this.#owner;
     this.#owner = owner;
@@ -88,7 +88,7 @@ export class TaskSlot {
     this.consider();
   }
 
-  /** Looks at everything anew. */
+  /** Reviews what to do. */
   consider(): void {
     if (this.#closed) return;
     const { definitions, kind } = this.#options;
@@ -105,7 +105,7 @@ export class TaskSlot {
 
   /**
    * Begins a task here that is not defined yet.
-   * @returns undefined when somebody has it
+   * @returns undefined when it has an owner
    * @throws UnavailableError
    */
   async begin(definition: TaskDefinition): Promise<TaskRunner | undefined> {
@@ -123,8 +123,8 @@ export class TaskSlot {
   }
 
   /**
-   * What was before the owner does not count any more, but for what this node itself goes on with, and for a task that this
-   * node has completed: then its owner has to know.
+   * Earlier progress of this node is obsolete when another node owns the task. If this node has completed the task, the
+   * owner has to know.
    */
   #onOwner({ incarnation, fence }: Owner): void {
     this.#lastFence = undefined;
@@ -133,7 +133,7 @@ export class TaskSlot {
     else if (this.#unsaved.fence < fence) this.#unsaved = undefined;
   }
 
-  /** Another node runs a task that this one has completed: that node deletes it when it hears of that. */
+  /** Saves that the task is complete: its present owner ends it and deletes the definition. */
   async #saveOver(progress: Progress): Promise<void> {
     const { definitions, log } = this.#options;
     if (this.#isSaving) return;
@@ -194,7 +194,7 @@ export class TaskSlot {
     this.#timer = setTimeout(() => this.consider(), inMs).unref();
   }
 
-  /** Whether there is anything to do for somebody. A task whose stream is nowhere waits, and is nobody's. */
+  /** Whether the task needs an owner. One whose stream does not exist waits without one. */
   #isWanted(definition: TaskDefinition): boolean {
     const { kind, definitions } = this.#options;
     if (!isStreamKind(kind) || definitions.isLeftOver(this.name, definition) || this.#isStreamHere(definition))
@@ -213,7 +213,7 @@ export class TaskSlot {
     return stream !== undefined && liveOutput(registry, this.name, stream) !== undefined;
   }
 
-  /** How long it may be vacant before this node claims it, in milliseconds; undefined when this node is not to. */
+  /** How long it may be without an owner before this node claims it, in milliseconds; undefined if this node must not. */
   #delay(definition: TaskDefinition): number | undefined {
     const { cluster, kind, definitions } = this.#options;
     if (cluster.state === 'degraded') return undefined;
@@ -240,7 +240,7 @@ export class TaskSlot {
     } finally {
       this.#claiming = false;
     }
-    // whoever has it may be gone again before this node hears of it
+    // the owner may be gone again before this node knows of it
     if (this.#runner === undefined) this.#notBefore = Math.max(this.#notBefore, performance.now() + AGAIN_MS);
     this.consider();
   }
@@ -250,7 +250,7 @@ export class TaskSlot {
     const claim = await cluster.claim(this.#key, null, { silence: 'stop', keepMs: KEPT_MS });
     if ('owner' in claim) return undefined;
     const { lease } = claim;
-    // who deletes the definition looks for claims afterwards: one of both finds what the other did
+    // a deletion looks for claims after it: so one of both notices the other
     if (!isNew) await cluster.config.sync();
     const present = definitions.get(this.name);
     if (this.#closed || (present === undefined) !== isNew) {
@@ -273,7 +273,7 @@ export class TaskSlot {
     if (this.#unsaved !== undefined) this.#notBefore = performance.now() + AGAIN_MS;
     if (runner.isUseful) this.#backOff.reset();
     else this.#notBefore = performance.now() + STEP_MS + this.#backOff.next();
-    // the claims that are known here still tell of this one
+    // the known claims still include this one
     this.consider();
   }
 

@@ -306,7 +306,7 @@ export class MemoryNode implements Cluster {
       return;
     this.#view = view;
     if (before.epoch !== 0 && view.epoch !== before.epoch) this.events.emit('emptied');
-    this.#watchers.tell(changes(before.claims, view.claims));
+    this.#watchers.notify(changes(before.claims, view.claims));
     for (const lease of this.#leases) {
       const held = view.claims.get(lease.key);
       if (held !== undefined && held.token !== lease.token) this.#lose(lease, held);

@@ -2,46 +2,46 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LostError, UnavailableError, type Json, type Lease } from '#cluster';
 import type { Logger } from '../log.ts';
 
-/** What a lease follows; asked when it is told. */
-export interface ToldFacts {
-  /** What others are to know now. */
+/** What a lease says: each is called when it is written to the store. */
+export interface LeaseContent {
+  /** What other nodes see. */
   readonly meta?: () => Json;
-  /** What the next holder is to inherit. */
+  /** What the next holder inherits. */
   readonly kept?: () => Json;
   /** Time between two writes of it, in milliseconds: 0, which is the default, writes as fast as the store answers. */
   readonly keepEveryMs?: number;
 }
 
-/** A lease whose meta, and what it keeps, follow what they are made of. */
-export class ToldLease {
+/** A lease whose meta and kept value in the store are brought up to date after each change. */
+export class SyncedLease {
   readonly #lease: Lease;
   readonly #log: Logger;
   readonly #meta: Follower;
   readonly #kept: Follower;
   #released = false;
 
-  constructor(lease: Lease, { meta, kept, keepEveryMs = 0 }: ToldFacts, log: Logger) {
+  constructor(lease: Lease, { meta, kept, keepEveryMs = 0 }: LeaseContent, log: Logger) {
     this.#lease = lease;
     this.#log = log;
-    this.#meta = new Follower(() => this.#bring(async () => meta && lease.update(meta())), 0);
-    this.#kept = new Follower(() => this.#bring(async () => kept && lease.keep(kept())), keepEveryMs);
+    this.#meta = new Follower(() => this.#attempt(async () => meta && lease.update(meta())), 0);
+    this.#kept = new Follower(() => this.#attempt(async () => kept && lease.keep(kept())), keepEveryMs);
   }
 
   get valid(): boolean {
     return this.#lease.valid;
   }
 
-  /** Tells the cluster how it is now; of several changes at once the last counts. */
-  tell(): void {
+  /** Writes the meta as it is now. Several changes in a row may become one write. */
+  update(): void {
     this.#meta.follow();
   }
 
-  /** Keeps for the next holder what is to be kept now; of several changes at once the last counts. */
+  /** Writes what the next holder inherits. Several changes in a row may become one write. */
   keep(): void {
     this.#kept.follow();
   }
 
-  /** Neither waits for the other: who claims the key next finds it free, and what was kept last. Idempotent. */
+  /** Writes what was kept last and releases the lease, in this order and without a pause between. Idempotent. */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
@@ -49,11 +49,11 @@ export class ToldLease {
     await this.#lease.release();
   }
 
-  async #bring(step: () => Promise<void>): Promise<void> {
+  async #attempt(step: () => Promise<void>): Promise<void> {
     try {
       await step();
     } catch (error) {
-      // it is told with the next renewal; and who has the lease hears of a loss
+      // the next renewal writes it; a loss is signalled by the lease
       const isExpected = error instanceof UnavailableError || error instanceof LostError;
       this.#log[isExpected ? 'debug' : 'error'](
         { key: this.#lease.key, err: error },
