@@ -53,10 +53,7 @@ const table = {
   tooManyConnections: [503, (limit: number) => `Too many connections: at most ${limit} are allowed`],
   networkForbidden: [403, () => 'Clients of this network are not allowed'],
   tooOften: [429, (limit: number) => `Too many connections of this address: at most ${limit} a minute are allowed`],
-  accessDenied: [
-    401,
-    (module: string) => `Access control is configured for ${module} but is not available: every client is refused`,
-  ],
+  accessDenied: [401, () => 'Access denied'],
   clientGone: [499, () => 'The client has gone'],
   sdpMalformed: [400, (detail: string) => `Could not parse SDP: ${detail}`],
   streamNotLive: [409, (internalName: string) => `The stream is not live: [${internalName}]`],

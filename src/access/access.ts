@@ -7,13 +7,14 @@ import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { Denial } from './denial.ts';
 import { isEnabled } from './enables.ts';
-import { shutGate } from './gate.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
 import { Limits } from './limits.ts';
 import type { Openings } from './opening.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
+import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
 import {
   PROTOCOL_NAMES,
@@ -25,9 +26,6 @@ import {
   type Target,
 } from './request.ts';
 import { Starting, type StartingElsewhere } from './starting.ts';
-
-/** Who decides about clients, in this order. */
-const GUARDS: readonly Guard[] = [shutGate];
 
 /** Of what a client asks for, that much is logged, in characters. */
 const MAX_ASKED = 300;
@@ -50,7 +48,9 @@ export interface AccessOptions {
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
-  readonly guards?: readonly Guard[];
+  /** Who decides about clients, in this order. */
+  /** Who decides about clients, in this order. */
+  readonly guards: readonly Guard[];
   readonly openings: Openings;
   readonly log: Logger;
 }
@@ -96,13 +96,15 @@ export class Access {
   readonly #guards: readonly Guard[];
   readonly #limits = new Limits();
   readonly #starting: Starting;
-  readonly #refusals: RefusalLog;
+  readonly #refusalLog: RefusalLog;
+  /** Clients that were refused since the start. */
+  readonly refusals = new RefusalCounts();
 
   constructor(options: AccessOptions) {
     this.#options = options;
-    this.#guards = options.guards ?? GUARDS;
+    this.#guards = options.guards;
     this.#starting = new Starting(options.registry, options.elsewhere);
-    this.#refusals = new RefusalLog(options.log.child({ module: 'access' }));
+    this.#refusalLog = new RefusalLog(options.log.child({ module: 'access' }));
   }
 
   /** How many viewers wait for a stream that is starting. */
@@ -113,7 +115,7 @@ export class Access {
   /** Ends the waits for streams. Idempotent. */
   close(): void {
     this.#starting.close();
-    this.#refusals.close();
+    this.#refusalLog.close();
   }
 
   /**
@@ -252,7 +254,12 @@ export class Access {
 
   /** Logs a client that was rejected before its request was known, or after it was admitted. */
   refused(refused: Refused, reason: string): void {
-    this.#refusals.add(refused, reason);
+    this.#refuse(refused, 'unread', reason);
+  }
+
+  #refuse(refused: Refused, reason: RefusalReason, text: string): void {
+    this.refusals.add(refused, reason);
+    this.#refusalLog.add(refused, text);
   }
 
   /** Lets the guards decide, and then whether there is what the client asks for: who is refused then has ended for them. */
@@ -333,8 +340,17 @@ export class Access {
     const { direction, protocol, client, vhostName, hostName, app, stream, playlist } = request;
     const asked = [vhostName ?? hostName, app, stream, ...(playlist === undefined ? [] : [playlist])].join('/');
     const { realAddress: address, address: direct, port } = client;
-    const refused = { direction, protocol, address, asked: asked.slice(0, MAX_ASKED) };
-    this.refused(address === direct ? { ...refused, port } : refused, error.message);
+    const refused = {
+      direction,
+      protocol,
+      address,
+      asked: asked.slice(0, MAX_ASKED),
+      ...(address === direct && { port }),
+    };
+    const { cause } = error;
+    // of who is denied only the operator knows why
+    if (cause instanceof Denial) this.#refuse(refused, cause.kind, `${error.message}: ${cause.message}`);
+    else this.#refuse(refused, error.code, error.message);
   }
 }
 

@@ -1,22 +1,11 @@
 import type { VirtualHost } from '../core/vhost.ts';
-import { kilnError } from '../errors.ts';
 import { isEnabled } from './enables.ts';
-import type { Guard } from './guard.ts';
-import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
+import type { AccessRequest } from './request.ts';
 
-/** Whether signed policies or admission webhooks are configured for clients of a protocol (facts/03-access-control.md). */
+/** Whether signed policies or admission webhooks are configured for clients of a protocol. */
 export function isGuarded(
   { config: { signedPolicy, admissionWebhooks } }: VirtualHost,
-  request: Pick<AccessRequest, 'direction' | 'protocol'>,
+  client: Pick<AccessRequest, 'direction' | 'protocol'>,
 ): boolean {
-  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control?.enables, request));
+  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control?.enables, client));
 }
-
-/**
- * Refuses clients that access control is configured for: nothing can check a signed policy or ask an admission webhook,
- * so what they guard stays shut.
- */
-export const shutGate: Guard = (request, vhost) => {
-  if (isGuarded(vhost, request)) throw kilnError('accessDenied', PROTOCOL_NAMES[request.protocol]);
-  return undefined;
-};

@@ -51,11 +51,17 @@ export class Grant {
 
   /** The session has ended, or never began. Idempotent. */
   end(reason: string): void {
-    for (const opening of this.handOver().openings) this.#openings.close(opening, reason);
+    for (const opening of this.#leave().openings) this.#openings.close(opening, reason);
   }
 
   /** Somebody else ends the session: this grant has nothing left to end, and another one is made of what it returns. */
   handOver(): GrantState {
+    const state = this.#leave();
+    for (const opening of state.openings) this.#openings.release(opening);
+    return state;
+  }
+
+  #leave(): GrantState {
     if (this.#ended) return { openings: [] };
     this.#ended = true;
     clearTimeout(this.#timer);

@@ -1,12 +1,10 @@
 import { BlockList } from 'node:net';
-import type { ServerConfig } from './model.ts';
+import type { Network } from './values.ts';
 
-type Networks = NonNullable<ServerConfig['modules']['proxyProtocol']>['networks'];
-
-/** The addresses of the networks that Server.xml names; undefined where it has no such list. */
-export function blockList(networks: Networks): BlockList;
-export function blockList(networks: Networks | undefined): BlockList | undefined;
-export function blockList(networks: Networks | undefined): BlockList | undefined {
+/** The addresses of networks in CIDR notation; undefined where there is no such list. */
+export function blockList(networks: readonly Network[]): BlockList;
+export function blockList(networks: readonly Network[] | undefined): BlockList | undefined;
+export function blockList(networks: readonly Network[] | undefined): BlockList | undefined {
   if (networks === undefined) return undefined;
   const list = new BlockList();
   for (const { address, prefix, family } of networks) list.addSubnet(address, prefix, family);

@@ -18,6 +18,12 @@ import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpL
 import { createHttp2Side } from './http2.ts';
 import { LIMITS } from './limits.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    readonly viaProxy?: boolean;
+  }
+}
+
 interface TlsOptions {
   readonly certificates: CertificateStore;
   /** Offers HTTP/2 beside HTTP/1.1. */
@@ -27,7 +33,7 @@ interface TlsOptions {
 export interface HttpPortOptions {
   /** Proxies that begin each connection with a PROXY protocol header; those in both networks may. */
   readonly proxyNetworks?: BlockList;
-  /** Proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. */
+  /** Proxies whose `X-Forwarded-For`, `-Host`, `-Proto` and `-Port` are believed. */
   readonly forwardedNetworks?: BlockList;
   /** Speaks TLS, behind the PROXY protocol header where there is one. */
   readonly tls?: TlsOptions;
@@ -36,7 +42,10 @@ export interface HttpPortOptions {
 
 /** One HTTP port: register plugins on `app`, then listen. */
 export interface HttpPort {
-  /** `request.ip` is the real client, `request.id` the caller's X-Request-Id when that is sane. */
+  /**
+   * `request.ip` is the real client, `request.viaProxy` whether a proxy that is believed forwarded the request,
+   * `request.id` the caller's X-Request-Id when that is sane.
+   */
   readonly app: FastifyInstance;
   /**
    * Listens on every host (as Server.xml names them) with one port number, 0 for any free one.
@@ -119,6 +128,11 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     routerOptions: { maxParamLength: LIMITS.pathNameLength },
     clientErrorHandler: answerMalformed,
     frameworkErrors: answerUnroutable,
+  });
+  app.decorateRequest('viaProxy', {
+    getter(): boolean {
+      return includes(forwardedNetworks, this.raw.socket.remoteAddress ?? '');
+    },
   });
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('server', 'Kiln');

@@ -1,6 +1,6 @@
 import { kilnError, type KilnError } from '../../src/errors.ts';
 import type { Guard, Verdict } from '../../src/access/guard.ts';
-import type { Opening, Openings } from '../../src/access/opening.ts';
+import { NO_OPENINGS, type Opening, type Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
 /** Somebody who asks. */
@@ -38,7 +38,7 @@ export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
 
 /** What a guard throws that refuses. */
 export function denied(): KilnError {
-  return kilnError('accessDenied', 'this');
+  return kilnError('accessDenied');
 }
 
 /** What a guard opens in tests. */
@@ -46,7 +46,7 @@ export const OPENING: Opening = { id: 'one', vhost: 'default' };
 
 /** Notes why openings were closed. */
 export function notedOpenings(ends: string[]): Openings {
-  return { close: (_, reason) => void ends.push(reason), adopt: () => {} };
+  return { ...NO_OPENINGS, close: (_, reason) => void ends.push(reason) };
 }
 
 /** A question of a guard. */

@@ -87,6 +87,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
     port: server.port,
     tlsPort: server.tlsPort,
     recordings,
+    log,
     /** Lines of the log. */
     lines,
     async close(): Promise<void> {

@@ -22,6 +22,12 @@ export const networks = (value?: string) => {
 
 export const httpUrl = () => parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
 
+/** Kept as text: the management API shows it. */
+export const httpUrls = () =>
+  parsed('an http or https URL, or several with commas between them', (given) =>
+    given.split(',').every((url) => parseUrl(url.trim(), ['http', 'https'])) ? given : undefined,
+  );
+
 /** CORS: origins that may call, and headers added to their answers. */
 export const crossDomains = () =>
   optional({

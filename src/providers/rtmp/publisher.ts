@@ -70,6 +70,8 @@ export class RtmpPublisher {
   #log: Logger;
   #publications = 0;
   #publication: Publication | undefined;
+  /** The log knows of a stream that this client has ended. */
+  #hasPublished = false;
   /** What was read with the request, while it is being found out whether the client may have the name; the connection holds the rest. */
   #deferred: (() => void)[] | undefined;
   readonly #gone = new AbortController();
@@ -87,6 +89,11 @@ export class RtmpPublisher {
   /** It neither publishes nor is about to. */
   get isIdle(): boolean {
     return this.#publication === undefined && this.#deferred === undefined;
+  }
+
+  /** The log has a line about the end of a stream of this client, or is about to have one. */
+  get hasPublished(): boolean {
+    return this.#hasPublished || (this.#publication?.input.tracks.length ?? 0) > 0;
   }
 
   /** Message stream of what it publishes. */
@@ -238,6 +245,7 @@ export class RtmpPublisher {
     const publication = this.#publication;
     if (publication === undefined) return;
     this.#publication = undefined;
+    this.#hasPublished ||= publication.input.tracks.length > 0;
     publication.ingest.close();
     publication.faults.close();
     publication.input.close(reason);

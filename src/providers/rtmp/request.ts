@@ -1,4 +1,4 @@
-import { withPort, type PublishRequest } from '../../access/request.ts';
+import { urlWithPort, type PublishRequest } from '../../access/request.ts';
 import type { KilnError } from '../../errors.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { streamName, type PublishAddress } from './address.ts';
@@ -35,7 +35,7 @@ export function requestOf(
     app,
     stream: key === undefined ? '' : streamName(key, address),
     query: new URLSearchParams(mark < 0 ? '' : key?.slice(mark)),
-    url: withPort(key ? `${base.replace(/\/$/, '')}/${key.slice(0, MAX_URL)}` : base, peer.localPort),
+    ...urlWithPort(key ? `${base.replace(/\/$/, '')}/${key.slice(0, MAX_URL)}` : base, peer.localPort),
     client: {
       address: peer.remoteAddress,
       port: peer.remotePort,

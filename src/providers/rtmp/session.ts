@@ -62,7 +62,7 @@ export class RtmpSession {
 
   /**
    * Ends the session: its stream is closed, what was to be answered is still sent, then the socket.
-   * @param level how the reason is logged
+   * @param level how the reason is logged: `info` becomes `debug` where the end of the stream tells as much
    */
   close(reason: string, level: 'debug' | 'info' | 'warn' | 'error' = 'info'): void {
     if (this.#closed) return;
@@ -70,8 +70,11 @@ export class RtmpSession {
     clearTimeout(this.#idleTimer);
     this.#held = undefined;
     this.#share.release();
-    const { log, wire } = this.#dialogue;
-    log[level]({ received: wire.received }, `RTMP session closed: ${reason}`);
+    const { log, wire, hasPublished } = this.#dialogue;
+    log[level === 'info' && hasPublished ? 'debug' : level](
+      { received: wire.received },
+      `RTMP session closed: ${reason}`,
+    );
     this.#dialogue.end(reason);
     this.#socket.end();
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();

@@ -2,7 +2,6 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
 import { isGuarded } from '../../access/gate.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
-import { PROTOCOL_NAMES } from '../../access/request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
@@ -83,8 +82,7 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
   const master = token === undefined ? form.master(file) : undefined;
   if (master !== undefined) return serveMaster(form, directory, master, request, reply);
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
-  if (isGuarded(application.vhost, { direction: 'outgoing', protocol: form.kind }))
-    throw kilnError('accessDenied', PROTOCOL_NAMES[form.kind]);
+  if (isGuarded(application.vhost, { direction: 'outgoing', protocol: form.kind })) throw kilnError('accessDenied');
   return after(directory.stream(application, name, undefined), (stream) => {
     if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     return after(admit(form, stream, token, file), (viewer) => serveFile(form, stream, viewer, request, reply));
@@ -130,7 +128,7 @@ async function serveMaster(
     stream: asked,
     playlist: name,
     query,
-    ...httpAccess(request.raw, request.ip),
+    ...httpAccess(request.raw, request),
     signal: goneSignal(reply.raw),
   } as const;
   const { found } = await access.admitViewer(viewer, async (application, streamName, playlist = name) => {

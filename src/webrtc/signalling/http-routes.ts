@@ -178,9 +178,9 @@ function peerRequest(request: FastifyRequest): PeerRequest {
   const { app = '', stream = '', name } = request.params as Partial<Path>;
   const mark = request.url.indexOf('?');
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
-  const { hostname, host, protocol, ip, raw } = request;
+  const { hostname, host, protocol, raw } = request;
   return {
-    ...httpAccess(raw, ip),
+    ...httpAccess(raw, request),
     hostName: hostname,
     origin: `${protocol}://${host}`,
     app,

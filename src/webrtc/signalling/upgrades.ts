@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Access } from '../../access/access.ts';
 import { httpAccess } from '../../access/http-request.ts';
-import { forwardedClient } from './forwarded.ts';
+import { forwarded } from './forwarded.ts';
 import { directionOf, type PeerRequest } from './request.ts';
 
 const MAX_MESSAGE = 128 * 1024;
@@ -83,7 +83,7 @@ export class Upgrades {
   #refused(request: IncomingMessage, reason: string): void {
     const { url = '', socket } = request;
     const { remoteAddress, remotePort } = socket;
-    const address = forwardedClient(request, this.#proxies);
+    const { ip: address } = forwarded(request, this.#proxies);
     const [path = '', query = ''] = url.split('?', 2);
     this.#access.refused(
       {
@@ -118,7 +118,7 @@ function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): 
   const [app, stream, playlist] = names as [string, string, string?];
   const { host = '' } = headers;
   return {
-    ...httpAccess(request, forwardedClient(request, proxies), 'ws'),
+    ...httpAccess(request, forwarded(request, proxies), 'ws'),
     hostName: hostName(host),
     origin: `${'encrypted' in socket ? 'wss' : 'ws'}://${host}`,
     app,

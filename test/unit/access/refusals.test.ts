@@ -17,7 +17,7 @@ const TABLE: readonly (readonly [
   [kilnError('streamNotFound', '#v#a/s'), 404, 1404, 404, 'Failed'],
   [kilnError('fileNotFound'), 404, 1404, 404, 'Failed'],
   [kilnError('providerDisabled', 'RTMP', '#v#a'), 403, 1403, 404, 'Failed'],
-  [kilnError('accessDenied', 'RTMP'), 401, 1401, 404, 'Rejected'],
+  [kilnError('accessDenied'), 401, 1401, 404, 'Rejected'],
   [kilnError('nodeDraining'), 503, 1503, 503, 'Failed'],
   [kilnError('tooManyConnections', 1), 503, 1402, 503, 'Failed'],
   [kilnError('tooManyApplications', 1), 503, 1402, 503, 'Failed'],

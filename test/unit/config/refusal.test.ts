@@ -208,7 +208,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'webhook URL': [
     serverXml({ vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>ftp://x</ControlServerUrl></AdmissionWebhooks>') }),
-    'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/ControlServerUrl: "ftp://x" is not an http or https URL',
+    'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/ControlServerUrl: "ftp://x" is not an http or https URL, or several with commas between them',
   ],
   'origin without URL': [
     serverXml({

@@ -114,6 +114,7 @@ test('access control that cannot be checked keeps senders out', async (t) => {
     signedPolicy: {
       policyQueryKeyName: 'p',
       signatureQueryKeyName: 's',
+      algorithm: 'sha1',
       secretKey: 'x',
       enables: { providers: 'mpegts', publishers: '' },
     },
