@@ -7,11 +7,13 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo, BlockList, Socket } from 'node:net';
+import type { AddressInfo, BlockList, DropArgument, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { CertificateStore } from '../access/certificates.ts';
+import { RefusalLog } from '../access/refusal-log.ts';
 import { createTlsFront } from '../access/tls-front.ts';
 import type { Logger } from '../log.ts';
+import { canonicalAddress } from '../protocols/proxy-protocol.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';
 import { LIMITS } from './limits.ts';
@@ -71,6 +73,11 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   let closeFront = (): void => {};
   let deliver = (_socket: Socket, _peer: Peer): void => {};
   let closing: Promise<void> | undefined;
+  const refusals = new RefusalLog(log);
+  const refused = (reason: string, { remoteAddress, remotePort }: Pick<Peer, 'remoteAddress' | 'remotePort'>): void =>
+    refusals.add({ protocol: 'http', address: canonicalAddress(remoteAddress), port: remotePort }, reason);
+  const refuseOneMore = (peer: Pick<Peer, 'remoteAddress' | 'remotePort'>): void =>
+    refused(`${LIMITS.connections} connections are open`, peer);
 
   const app = Fastify({
     serverFactory: (handler) => {
@@ -90,6 +97,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       );
       server.maxHeadersCount = LIMITS.headers;
       server.maxConnections = LIMITS.connections;
+      server.on('drop', ({ remoteAddress, remotePort }: DropArgument = {}) => {
+        if (remoteAddress !== undefined && remotePort !== undefined) refuseOneMore({ remoteAddress, remotePort });
+      });
       server.setTimeout(LIMITS.idleMs);
       const serve = takeOverConnections(server);
       const start = (socket: Socket, peer: Peer): void => {
@@ -99,7 +109,10 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       const accept = tls === undefined ? start : secured(handler, tls, start);
       deliver = (socket, peer) => {
         // the server counts the connections of its own address only
-        if (sockets.size >= LIMITS.connections) return void socket.destroy();
+        if (sockets.size >= LIMITS.connections) {
+          refuseOneMore(peer);
+          return void socket.destroy();
+        }
         sockets.add(socket);
         socket.once('close', () => sockets.delete(socket));
         accept(socket, peer);
@@ -149,8 +162,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         setPeer(socket, peer);
         http2.serve(socket);
       },
-      onFailure: (reason, peer) =>
-        log.debug({ remote: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
+      onFailure: (reason, peer) => {
+        if (peer !== undefined) refused(reason, peer);
+      },
     });
     closeFront = () => {
       front.close();
@@ -166,6 +180,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
     await app.close();
     clearTimeout(cut);
+    refusals.close();
   }
 }
 
