@@ -279,7 +279,7 @@ for (const [name, options, setup, message] of REFUSALS) {
 test('refuse everyone where access is controlled', async (t) => {
   const enables = { providers: 'srt, RTMP', publishers: '' };
   const server = await setUp(t, { signedPolicy: { enables } as RtmpSetup['signedPolicy'] });
-  await t.throwsAsync(server.publish('live'), { message: /Publish.Failed: Access control/ });
+  await t.throwsAsync(server.publish('live'), { message: /Publish.Failed: Access denied/ });
   await until('the session is gone', () => server.server.sessions === 0);
 });
 
