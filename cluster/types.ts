@@ -163,6 +163,40 @@ export interface StatsSum {
   readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
 }
 
+/** What a node has begun and has to finish; another node does when that one has died. */
+export interface NodeRecord {
+  /** Unique in the cluster. */
+  readonly id: string;
+  /** Of the node that has it: one life of it. */
+  readonly incarnation: string;
+  readonly value: Json;
+}
+
+/** A record to take: without a value it is the one that another node has left. */
+export type TakenRecord = Pick<NodeRecord, 'id'> & Partial<Pick<NodeRecord, 'value'>>;
+
+/** What became of a record that was to be finished; undefined: it is not for the caller to finish. */
+export type Finish = { /** Undefined where the store has lost it. */ readonly value: Json | undefined } | undefined;
+
+/** Records that outlive their node. Each is finished once in the cluster. */
+export interface RecordStore {
+  /**
+   * Puts records under this node, whoever has had them.
+   * @returns for each, false when it is finished already
+   * @throws UnavailableError
+   */
+  put(records: readonly TakenRecord[]): Promise<readonly boolean[]>;
+  /**
+   * Finishes records that are still under the life of a node that is named. One of this node that the store has lost is
+   * finished, too. That one is finished is known for ten minutes at least, as long as not too many are.
+   * @returns for each, what became of it
+   * @throws UnavailableError
+   */
+  finish(records: readonly Pick<NodeRecord, 'id' | 'incarnation'>[]): Promise<readonly Finish[]>;
+  /** All records that are there all the time, page by page; one may come twice. @throws UnavailableError */
+  pages(): AsyncIterable<readonly NodeRecord[]>;
+}
+
 /** A call from one node to another. Header names are in lower case. */
 export interface PeerRequest {
   readonly method: string;
@@ -193,6 +227,8 @@ export interface ClusterEvents {
   drain: [draining: boolean];
   /** A node came or went, or told something else of itself than before: `nodes()` has it. */
   nodes: [];
+  /** The store has lost everything: whoever has put something there puts it again. */
+  emptied: [];
   /** Another process took this node's id. */
   replaced: [];
 }
@@ -211,6 +247,7 @@ export interface Cluster {
   readonly draining: boolean;
   readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
+  readonly records: RecordStore;
 
   /** Where the store is that this node talks to now, as far as that is known: none without one. */
   stores(): readonly StoreAddress[];

@@ -154,7 +154,9 @@ export class Heartbeat {
     const { epoch, revision } = config.version;
     const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision]);
     const [id, open, claims, entries] = reply as PullReply;
+    const isEmptied = this.#epoch !== 0 && this.#epoch !== Number(id);
     this.#epoch = Number(id);
+    if (isEmptied) this.#options.events.emit('emptied');
     this.#open = open === 1;
     table.apply(parseChanges(claims), this.#open);
     if (this.#open) config.apply(this.#epoch, parseChanges(entries));

@@ -1,5 +1,6 @@
 import { NoNodeError } from '../errors.ts';
 import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
@@ -25,13 +26,14 @@ export interface NodesOptions {
   readonly connection: Connection;
   readonly timing: Timing;
   readonly known: KnownPeers;
+  readonly clock: ClockWatch;
   /** Hears of a node whose row is malformed: it is not shown. */
   readonly onFault: (error: Error) => void;
 }
 
-/** Another node, to be asked what Redis does not tell. Without an incarnation it is whichever life of it is there. */
-export interface Peer extends NodeIdentity {
-  /** It was not heard of any more when Redis was there last. */
+/** Another node, as it was known when Redis was there last. It may have been restarted since. */
+export interface Peer {
+  readonly id: string;
   readonly lost: boolean;
 }
 
@@ -69,9 +71,8 @@ export class Nodes {
 
   /** Whom to ask when Redis is away: the others as it told of them last. Undefined when this node has never heard of any. */
   peers(): readonly Peer[] | undefined {
-    if (this.#joined)
-      return this.#others().map(({ id, incarnation, state }) => ({ id, incarnation, lost: state === 'lost' }));
-    return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '', lost: false }));
+    if (this.#joined) return this.#others().map(({ id, state }) => ({ id, lost: state === 'lost' }));
+    return this.#options.known.initial?.map(({ id }) => ({ id, lost: false }));
   }
 
   /** Where a node's cluster port is reached. */
@@ -106,8 +107,8 @@ export class Nodes {
 
   /** @param copy which state of the configuration this node has. @throws UnavailableError */
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
-    const { self, connection, timing, onFault } = this.#options;
-    const sent = Date.now();
+    const { self, connection, timing, clock, onFault } = this.#options;
+    const [sent, sentAt] = [Date.now(), performance.now()];
     const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
@@ -123,6 +124,7 @@ export class Nodes {
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
+    clock.observe(this.#clockOffset, performance.now() - sentAt);
     const heard = rows.flatMap((row) => {
       const parsed = parseRow(row, Number(now), timing.ttl);
       if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));

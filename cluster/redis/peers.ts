@@ -3,7 +3,7 @@ import Value from 'typebox/value';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
-import type { Nodes } from './nodes.ts';
+import type { Nodes, Peer } from './nodes.ts';
 import type { Timing } from './timing.ts';
 
 /** Questions of the cluster itself; everything else is for the handler that was set. */
@@ -110,8 +110,12 @@ export class Peers {
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
   }
 
-  /** @returns undefined when the node cannot be reached; the worst of all answers for one that cannot be understood */
-  async #ask(to: NodeIdentity, question: Question): Promise<Reply | undefined> {
+  /**
+   * Asks whichever incarnation of a node is there: one that was restarted since Redis was there last knows what it has.
+   * @returns undefined when the node cannot be reached; the worst of all answers for one that cannot be understood
+   */
+  async #ask({ id }: Peer, question: Question): Promise<Reply | undefined> {
+    const to = { id, incarnation: '' };
     const body = Buffer.from(JSON.stringify(question));
     const { port, timing } = this.#options;
     try {

@@ -8,11 +8,11 @@ import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { Denial } from './denial.ts';
-import { shutGate } from './gate.ts';
+import { isEnabled } from './enables.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
+import { Limits } from './limits.ts';
 import type { Openings } from './opening.ts';
-import { signedPolicy, type PortsOf } from './policy/guard.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
 import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
@@ -26,11 +26,6 @@ import {
   type Target,
 } from './request.ts';
 import { Starting, type StartingElsewhere } from './starting.ts';
-
-/** Who decides about clients, in this order. @param portsOf as signedPolicy() takes it */
-export function guardsWith(portsOf: PortsOf): readonly Guard[] {
-  return [signedPolicy(portsOf), shutGate];
-}
 
 /** Of what a client asks for, that much is logged, in characters. */
 const MAX_ASKED = 300;
@@ -53,7 +48,8 @@ export interface AccessOptions {
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
-  readonly guards?: readonly Guard[];
+  /** Who decides about clients, in this order. */
+  readonly guards: readonly Guard[];
   readonly openings: Openings;
   readonly log: Logger;
 }
@@ -97,6 +93,7 @@ export type Lookup<Found> = (
 export class Access {
   readonly #options: AccessOptions;
   readonly #guards: readonly Guard[];
+  readonly #limits = new Limits();
   readonly #starting: Starting;
   readonly #refusalLog: RefusalLog;
   /** Clients that were refused since the start. */
@@ -104,7 +101,7 @@ export class Access {
 
   constructor(options: AccessOptions) {
     this.#options = options;
-    this.#guards = options.guards ?? guardsWith(() => []);
+    this.#guards = options.guards;
     this.#starting = new Starting(options.registry, options.elsewhere);
     this.#refusalLog = new RefusalLog(options.log.child({ module: 'access' }));
   }
@@ -147,12 +144,15 @@ export class Access {
   }
 
   /**
-   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one.
+   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one, and where
+   * admission webhooks are asked, they may send it to another application.
    * @throws vhostNotFound, applicationNotFound, providerDisabled
    */
   checkProvider(request: PublishRequest): void {
     try {
-      this.#provider(request.protocol, { ...request, vhost: this.#vhost(request) });
+      const vhost = this.#vhost(request);
+      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request))
+        this.#provider(request.protocol, { ...request, vhost });
     } catch (error) {
       this.#log(request, error);
       throw error;
@@ -239,6 +239,11 @@ export class Access {
     });
   }
 
+  /** Logs a client that was rejected before it was to be admitted: for an error of the table. */
+  rejected(request: AccessRequest, error: KilnError): void {
+    this.#log(request, error);
+  }
+
   /** Goes on with a session that another node has admitted. The caller ends the grant when the session ends. */
   adopt(state: GrantState): Grant {
     const { openings } = this.#options;
@@ -261,10 +266,13 @@ export class Access {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
+      this.#limit(request, vhost, request.app);
       const verdicts = await askGuards(this.#guards, request, vhost, this.#options.openings);
       const grant = new Grant(combined(verdicts), this.#options.openings);
       try {
-        return await find(this.#place(vhost, request, verdicts), grant);
+        const place = this.#place(vhost, request, verdicts);
+        if (place.vhost !== vhost || place.app !== request.app) this.#limit(request, place.vhost, place.app);
+        return await find(place, grant);
       } catch (error) {
         grant.end((error as Error).message);
         throw error;
@@ -275,11 +283,17 @@ export class Access {
     }
   }
 
+  #limit(request: AccessRequest, vhost: VirtualHost, app: string): void {
+    this.#limits.check(request, vhost, app);
+    this.#limits.count(request, vhost, app);
+  }
+
   /** @param look is called unless a guard has to be waited for, which may send the client elsewhere */
   #check(request: AccessRequest, look: (place: Place) => void): void {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
+      this.#limits.check(request, vhost, request.app);
       if (askGuardsNow(this.#guards, request, vhost)) look(this.#place(vhost, request, []));
     } catch (error) {
       this.#log(request, error);

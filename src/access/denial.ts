@@ -2,7 +2,8 @@ import { kilnError, type KilnError } from '../errors.ts';
 
 /** Classes of reasons, as they are counted. */
 export type DenialKind =
-  | 'unavailable'
+  | 'webhookFailed'
+  | 'webhookRefused'
   | 'policyMissing'
   | 'policyMalformed'
   | 'policySignature'

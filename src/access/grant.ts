@@ -20,6 +20,7 @@ export class Grant {
   readonly #state: GrantState;
   readonly #openings: Openings;
   #timer: NodeJS.Timeout | undefined;
+  #expired = false;
   #ended = false;
 
   constructor(state: GrantState, openings: Openings) {
@@ -32,21 +33,35 @@ export class Grant {
     return this.#state.until;
   }
 
+  /** Whether the session was closed because its time was over. */
+  get expired(): boolean {
+    return this.#expired;
+  }
+
   /** Closes a session when its time is over. @param close ends the session, which then calls `end` */
   limit(close: (reason: string) => void): void {
     if (this.#ended || this.until === undefined) return;
     const left = this.until - Date.now();
-    if (left <= 0) return close(EXPIRED);
+    if (left <= 0) {
+      this.#expired = true;
+      return close(EXPIRED);
+    }
     this.#timer = setTimeout(() => this.limit(close), Math.min(left, MAX_STEP_MS)).unref();
   }
 
   /** The session has ended, or never began. Idempotent. */
   end(reason: string): void {
-    for (const opening of this.handOver().openings) this.#openings.close(opening, reason);
+    for (const opening of this.#leave().openings) this.#openings.close(opening, reason);
   }
 
   /** Somebody else ends the session: this grant has nothing left to end, and another one is made of what it returns. */
   handOver(): GrantState {
+    const state = this.#leave();
+    for (const opening of state.openings) this.#openings.release(opening);
+    return state;
+  }
+
+  #leave(): GrantState {
     if (this.#ended) return { openings: [] };
     this.#ended = true;
     clearTimeout(this.#timer);

@@ -38,11 +38,9 @@ const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
   webrtc !== undefined && webrtc.iceCandidates.tcpRelay.length > 0 && webrtc.iceCandidates.tcpRelaySecret === undefined;
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
-const CLOSED = 'is not available: the providers and publishers that it enables refuse every client';
 
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
-  ['AdmissionWebhooks', { vhost: ({ admissionWebhooks }) => admissionWebhooks }, CLOSED],
   ['RTSP provider', provider('rtsp')],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],

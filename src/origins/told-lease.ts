@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { LostError, UnavailableError, type Json, type Lease } from '#cluster';
 import type { Logger } from '../log.ts';
 
@@ -7,6 +8,8 @@ export interface ToldFacts {
   readonly meta?: () => Json;
   /** What the next holder is to inherit. */
   readonly kept?: () => Json;
+  /** Time between two writes of it, in milliseconds: 0, which is the default, writes as fast as the store answers. */
+  readonly keepEveryMs?: number;
 }
 
 /** A lease whose meta, and what it keeps, follow what they are made of. */
@@ -17,11 +20,11 @@ export class ToldLease {
   readonly #kept: Follower;
   #released = false;
 
-  constructor(lease: Lease, { meta, kept }: ToldFacts, log: Logger) {
+  constructor(lease: Lease, { meta, kept, keepEveryMs = 0 }: ToldFacts, log: Logger) {
     this.#lease = lease;
     this.#log = log;
-    this.#meta = new Follower(() => this.#bring(async () => meta && lease.update(meta())));
-    this.#kept = new Follower(() => this.#bring(async () => kept && lease.keep(kept())));
+    this.#meta = new Follower(() => this.#bring(async () => meta && lease.update(meta())), 0);
+    this.#kept = new Follower(() => this.#bring(async () => kept && lease.keep(kept())), keepEveryMs);
   }
 
   get valid(): boolean {
@@ -60,16 +63,18 @@ export class ToldLease {
   }
 }
 
-/** Repeats a step after every change, one at a time. */
+/** Repeats a step after changes, one at a time and no more often than asked. The first one begins at once. */
 class Follower {
   readonly #step: () => Promise<void>;
+  readonly #everyMs: number;
   /** Something changed since the last step began. */
   #changed = false;
   #isRunning = false;
-  #closed = false;
+  readonly #closed = new AbortController();
 
-  constructor(step: () => Promise<void>) {
+  constructor(step: () => Promise<void>, everyMs: number) {
     this.#step = step;
+    this.#everyMs = everyMs;
   }
 
   follow(): void {
@@ -79,15 +84,17 @@ class Follower {
 
   /** Begins the last step at once, whether or not one is under way. */
   close(): void {
-    this.#closed = true;
+    this.#closed.abort();
     if (this.#changed) void this.#step();
   }
 
   async #run(): Promise<void> {
+    const { signal } = this.#closed;
     this.#isRunning = true;
-    while (this.#changed && !this.#closed) {
+    while (this.#changed && !signal.aborted) {
       this.#changed = false;
-      await this.#step();
+      const rest = this.#everyMs === 0 ? undefined : delay(this.#everyMs, undefined, { signal }).catch(() => undefined);
+      await Promise.all([this.#step(), rest]);
     }
     this.#isRunning = false;
   }

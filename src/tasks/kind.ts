@@ -45,9 +45,9 @@ export interface Task {
   /** What the run before kept last, here or on another node. */
   readonly progress: Json | undefined;
   /**
-   * Keeps what the next run continues from: small JSON. It counts after the signal has aborted, too, until `run` settles.
-   * What was kept before this process dies may be lost only where no other node is there to inherit it, and then only the
-   * last seconds of it.
+   * Sets what the next run continues from: small JSON. It costs little and may be called at any rate, also after the
+   * signal has aborted, until `run` settles: of all values within a second only the last is written. A process that dies
+   * loses what it has kept for about a second; one that runs alone, for a few seconds.
    */
   keep(progress: Json): void;
   /** It works: who creates it is answered. */

@@ -18,6 +18,8 @@ const LONGEST_PAUSE_MS = 5000;
 const LASTING_MS = 10_000;
 /** Pause after progress could not be saved. */
 const SAVE_AGAIN_MS = 2000;
+/** Time between two writes of progress to the claim: a run may keep with every packet. */
+const KEEP_MS = 1000;
 /** How often a node that is alone writes down progress: there is no other that inherits it. */
 const ALONE_MS = 5000;
 
@@ -52,8 +54,6 @@ export class TaskRunner {
   #definition: TaskDefinition;
   #isNew: boolean;
   #isUseful = false;
-  /** There is nothing more to do but to delete the definition. */
-  #isOver = false;
   #progress: Progress | undefined;
   #step = 0;
   /** Why it ends. */
@@ -71,8 +71,9 @@ export class TaskRunner {
     this.#options = options;
     this.#definition = definition;
     this.#isNew = isNew;
-    this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, unsaved);
-    this.#lease = new ToldLease(lease, { kept: () => (this.#progress ?? null) as Json }, log);
+    const own = unsaved?.uid === this.#uid ? unsaved : undefined;
+    this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, own);
+    this.#lease = new ToldLease(lease, { kept: () => (this.#progress ?? null) as Json, keepEveryMs: KEEP_MS }, log);
     this.started = this.#start.promise;
     this.started.catch(() => undefined);
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
@@ -93,11 +94,15 @@ export class TaskRunner {
     return this.#isUseful;
   }
 
-  /** Progress of a task that follows a stream which its definition does not have; undefined when it has everything. */
+  /**
+   * Progress that belongs in the definition and is not there yet: that of a task that follows a stream, and that of any
+   * task that is complete.
+   */
   get unsaved(): Progress | undefined {
     const { kind, definitions, name } = this.#options;
     const definition = definitions.get(name);
-    if (!isStreamKind(kind) || this.#progress === undefined || definition === undefined) return undefined;
+    if (this.#progress === undefined || definition === undefined) return undefined;
+    if (!isStreamKind(kind) && !this.#isOver) return undefined;
     const isKnown = (definition.uid ?? '') !== this.#uid || !isNewer(this.#progress, definition.progress);
     return isKnown ? undefined : this.#progress;
   }
@@ -122,6 +127,12 @@ export class TaskRunner {
     }
     this.#definition = definition;
     this.#isNew = false;
+    if (definition.progress?.over === true && !this.#isOver) {
+      this.#progress = definition.progress;
+      this.#run.abort(new TaskEnd('removed', 'an earlier owner completed the task'));
+      this.#rest.abort();
+      return;
+    }
     if (isSameTask(before, definition)) return;
     this.#run.abort(new TaskEnd('changed', 'the task was changed'));
     this.#rest.abort();
@@ -158,7 +169,7 @@ export class TaskRunner {
   async #turn(): Promise<void> {
     const since = performance.now();
     try {
-      this.#isOver ||= await this.#runOnce();
+      if (!this.#isOver && (await this.#runOnce())) this.#keep(this.#progress?.value ?? null, true);
       if (this.#isOver) await this.#finish();
     } catch (error) {
       if (this.#end !== undefined) return;
@@ -168,7 +179,9 @@ export class TaskRunner {
         return;
       }
       const { log, name } = this.#options;
-      log.warn({ event: 'task.failed', ...name, ...reasonOf(error) }, 'the task failed and will be tried again');
+      const fields = { event: 'task.failed', ...name, ...reasonOf(error) } as const;
+      if (this.#isOver) log.debug(fields, 'the task is complete but its definition could not be deleted: trying again');
+      else log.warn(fields, 'the task failed and will be tried again');
       if (performance.now() - since > LASTING_MS) this.#backOff.reset();
       await this.#pauseHere(this.#backOff.next());
     }
@@ -303,9 +316,9 @@ export class TaskRunner {
     };
   }
 
-  #keep(value: Json): void {
+  #keep(value: Json, isOver = this.#isOver): void {
     const { lease, kind, cluster } = this.#options;
-    this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value };
+    this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value, ...(isOver && { over: true }) };
     this.#lease.keep();
     if (this.#checkpoint !== undefined || !isStreamKind(kind) || cluster.nodes().length > 1) return;
     // all tasks at the same time: each write is one of the whole file
@@ -347,6 +360,11 @@ export class TaskRunner {
     output.once('close', onGone);
     await this.#pause(forMs);
     output.off('close', onGone);
+  }
+
+  /** There is nothing more to do but to delete the definition. */
+  get #isOver(): boolean {
+    return this.#progress?.over === true;
   }
 
   get #uid(): string {

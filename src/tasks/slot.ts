@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError, type Cluster, type Owner } from '#cluster';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
@@ -54,6 +55,7 @@ export class TaskSlot {
   #lastFence: number | undefined;
   /** Progress that this node could not write down when it gave the task up. */
   #unsaved: Progress | undefined;
+  #isSaving = false;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -120,11 +122,34 @@ export class TaskSlot {
     }
   }
 
-  /** What was before the owner does not count any more, but for what this node itself goes on with. */
+  /**
+   * What was before the owner does not count any more, but for what this node itself goes on with, and for a task that this
+   * node has completed: then its owner has to know.
+   */
   #onOwner({ incarnation, fence }: Owner): void {
     this.#lastFence = undefined;
-    if (incarnation === this.#options.cluster.self.incarnation) return;
-    if (this.#unsaved !== undefined && this.#unsaved.fence < fence) this.#unsaved = undefined;
+    if (incarnation === this.#options.cluster.self.incarnation || this.#unsaved === undefined) return;
+    if (this.#unsaved.over === true) void this.#saveOver(this.#unsaved);
+    else if (this.#unsaved.fence < fence) this.#unsaved = undefined;
+  }
+
+  /** Another node runs a task that this one has completed: that node deletes it when it hears of that. */
+  async #saveOver(progress: Progress): Promise<void> {
+    const { definitions, log } = this.#options;
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    const backOff = new BackOff(LONGEST_PAUSE_MS);
+    while (!this.#closed && this.#unsaved === progress) {
+      try {
+        await definitions.save(this.name, progress);
+        this.#unsaved = undefined;
+      } catch (error) {
+        const { message: reason } = error as Error;
+        log.debug({ ...this.name, reason }, 'the progress of the task could not be saved: trying again');
+        await delay(backOff.next(), undefined, { ref: false });
+      }
+    }
+    this.#isSaving = false;
   }
 
   /** Ends the run on this node, if there is one. */
@@ -192,7 +217,7 @@ export class TaskSlot {
   #delay(definition: TaskDefinition): number | undefined {
     const { cluster, kind, definitions } = this.#options;
     if (cluster.state === 'degraded') return undefined;
-    if (isStreamKind(kind) && (this.#unsaved !== undefined || this.#isStreamHere(definition))) return 0;
+    if (this.#unsaved !== undefined || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
     if (!isStreamKind(kind) && !isLeftOver && !this.#hasApplication) return undefined;
     const rank = ranked(this.#key, cluster.nodes()).indexOf(cluster.self.id);

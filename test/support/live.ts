@@ -18,6 +18,7 @@ export interface VhostShape {
   readonly providers?: Partial<ApplicationConfig['providers']>;
   readonly publishers?: Partial<ApplicationConfig['publishers']>;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+  readonly limits?: ApplicationConfig['limits'];
   readonly outputProfile?: ApplicationConfig['outputProfiles']['outputProfile'];
 }
 
@@ -28,6 +29,7 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
     hostNames = ['*'],
     applications = ['app'],
     signedPolicy,
+    limits,
     providers,
     outputProfile = [],
   } = shape;
@@ -39,6 +41,7 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
     applications: applications.map((application) => ({
       name: application,
       type: 'live',
+      limits,
       providers,
       publishers,
       outputProfiles: { outputProfile },

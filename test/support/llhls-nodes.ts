@@ -54,12 +54,14 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     sessionNames,
     find: async () => undefined,
     elsewhere: directory,
+    guards: [],
     openings: NO_OPENINGS,
     log,
   });
   const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
-  const app = Fastify();
+  // files are read in real time, whatever the time of the test is
+  const app = Fastify({ pluginTimeout: 0 });
   await app.register(publisher.routes);
   const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
   for (const other of others) await app.register(other.routes);

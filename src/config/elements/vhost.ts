@@ -15,7 +15,7 @@ import {
 import { unique } from '../rules.ts';
 import { parseEndpoint } from '../values.ts';
 import { Application } from './application.ts';
-import { enables, hostNames, httpUrl, objectName, tls } from './shared.ts';
+import { enables, hostNames, httpUrls, objectName, tls } from './shared.ts';
 
 const SignedPolicy = optional({
   policyQueryKeyName: text(),
@@ -27,9 +27,10 @@ const SignedPolicy = optional({
 });
 
 const AdmissionWebhooks = optional({
-  controlServerUrl: httpUrl(),
+  /** Several, with commas between them, are asked in this order until one answers. */
+  controlServerUrl: httpUrls(),
   secretKey: Type.Optional(text()),
-  timeout: integer(3000, { min: 1 }),
+  timeout: integer(3000, { min: 1, max: 600_000 }),
   enables: enables(),
 });
 

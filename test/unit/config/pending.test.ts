@@ -23,11 +23,15 @@ test('access control says that it stays shut', async (t) => {
   const { warnings } = await load(
     t,
     serverXml({
-      vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>'),
+      vhosts: vhost(
+        '<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName><SignatureQueryKeyName>s</SignatureQueryKeyName>' +
+          '<SecretKey>k</SecretKey></SignedPolicy>' +
+          '<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>',
+      ),
     }),
   );
   t.deepEqual(warnings, [
-    'AdmissionWebhooks is not available: the providers and publishers that it enables refuse every client',
+    'SignedPolicy is not available: the providers and publishers that it enables refuse every client',
   ]);
 });
 

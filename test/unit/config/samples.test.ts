@@ -185,7 +185,11 @@ test('what README.md shows of output profiles is right', async (t) => {
   const { config, warnings } = await load(
     t,
     serverXml({
-      apps: application((await readmeBlock('<OutputProfiles>')) + (await readmeBlock('<TranscodeWebhook>'))),
+      apps: application(
+        (await readmeBlock('<OutputProfiles>')) +
+          (await readmeBlock('<TranscodeWebhook>')) +
+          (await readmeBlock('<Limits>')),
+      ),
     }),
     { KILN_TRANSCODE_SECRET: 'secret' },
   );
