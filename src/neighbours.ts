@@ -55,7 +55,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const webhooks = new AdmissionWebhooks({ cluster, registry, log });
+  const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
   const access = new Access({
     registry,
     names,

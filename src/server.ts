@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import type { ServerConfig } from './config/model.ts';
+import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
 import type { DoorContext, OpenDoors } from './doors.ts';
 import { emptied } from './drain.ts';
@@ -79,8 +80,9 @@ export class Server {
 
   private constructor(config: ServerConfig, options: ServerOptions) {
     this.#config = config;
-    this.#options = options;
-    this.#certificates = new CertificateStore(options);
+    const { log } = options;
+    this.#options = config.privacyProtection ? { ...options, log: withoutAddresses(log) } : options;
+    this.#certificates = new CertificateStore(this.#options);
   }
 
   /** Where the parts listen. */

@@ -49,7 +49,6 @@ export interface AccessOptions {
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
   /** Who decides about clients, in this order. */
-  /** Who decides about clients, in this order. */
   readonly guards: readonly Guard[];
   readonly openings: Openings;
   readonly log: Logger;

@@ -85,7 +85,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['DVR', hlsOption(({ dvr }) => dvr?.enable)],
   ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
   ['Dumps', hlsOption(({ dumps }) => dumps.length > 0)],
-  ['PrivacyProtection', { server: ({ privacyProtection }) => privacyProtection }],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],

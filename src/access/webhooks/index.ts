@@ -21,6 +21,8 @@ export interface AdmissionWebhooksOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'records' | 'events'>;
   readonly registry: Pick<Registry, 'vhosts'>;
   readonly log: Logger;
+  /** Control servers are told no client's address. */
+  readonly hidesClients?: boolean;
 }
 
 /**
@@ -81,7 +83,7 @@ export class AdmissionWebhooks {
     servers: ControlServers,
     signal: AbortSignal | undefined,
   ): Promise<Verdict> {
-    const call = callOf(request);
+    const call = callOf(request, this.#options.hidesClients);
     const { allowed, newUrl, lifetime, reason } = await this.#answer(servers, payload(call, 'opening'), signal);
     if (!allowed) {
       const why = `the control server does not allow it: ${reason || 'no reason given'}`;

@@ -1,4 +1,5 @@
 import { localTime } from '../../core/local-time.ts';
+import { masked } from '../../core/privacy.ts';
 import type { OpeningCall } from '../opening.ts';
 import type { AccessRequest } from '../request.ts';
 
@@ -14,9 +15,10 @@ const PROTOCOLS: Readonly<Record<AccessRequest['protocol'], string>> = {
   ovt: 'OVT',
 };
 
-/** What a control server is asked of a client that comes now. */
-export function callOf({ direction, protocol, url, client }: AccessRequest): OpeningCall {
-  const { address, port, realAddress, userAgent } = client;
+/** What a control server is asked of a client that comes now. @param hidesClients tells it no addresses */
+export function callOf({ direction, protocol, url, client }: AccessRequest, hidesClients = false): OpeningCall {
+  const { userAgent } = client;
+  const { address, port, realAddress } = hidesClients ? hidden(client) : client;
   return {
     client: { address, port, real_ip: realAddress, ...(userAgent !== undefined && { user_agent: userAgent }) },
     direction,
@@ -24,6 +26,10 @@ export function callOf({ direction, protocol, url, client }: AccessRequest): Ope
     url,
     time: Date.now(),
   };
+}
+
+function hidden({ address, realAddress }: AccessRequest['client']) {
+  return { address: masked(address), port: 0, realAddress: masked(realAddress) };
 }
 
 /** The body of a call. A closing repeats what the opening said. */

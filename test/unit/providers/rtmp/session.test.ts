@@ -280,7 +280,7 @@ for (const [name, options, setup, message] of REFUSALS) {
 test('refuse everyone where access is controlled', async (t) => {
   const enables = { providers: 'srt, RTMP', publishers: '' };
   const server = await setUp(t, { signedPolicy: { enables } as RtmpSetup['signedPolicy'] });
-  await t.throwsAsync(server.publish('live'), { message: /Publish.Rejected: Access/ });
+  await t.throwsAsync(server.publish('live'), { message: /Publish.Rejected: Access denied/ });
   await until('the session is gone', () => server.server.sessions === 0);
 });
 

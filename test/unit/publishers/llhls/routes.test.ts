@@ -165,7 +165,7 @@ test('a child without a token, or with a wrong one: 401 and no body', async (t) 
   t.is((await get(url)).statusCode, 200);
 });
 
-test('access control that cannot be checked: 401', async (t) => {
+test('a master playlist without a signed URL: 401', async (t) => {
   const signedPolicy = {
     policyQueryKeyName: 'p',
     signatureQueryKeyName: 's',

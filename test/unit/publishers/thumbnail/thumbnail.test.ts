@@ -212,7 +212,7 @@ test('a stream that ends takes its pictures with it', async (t) => {
   t.is((await get('/app/stream/thumb.png')).statusCode, 404);
 });
 
-test('access control that cannot be checked: 401, before anything is told of the stream', async (t) => {
+test('without a signed URL: 401, before anything is told of the stream', async (t) => {
   const signedPolicy = {
     policyQueryKeyName: 'p',
     signatureQueryKeyName: 's',
