@@ -37,6 +37,7 @@ const table = {
   ],
   pullInvalid: [400, (detail: string) => detail],
   pullFailed: [502, (url: string, reason: string) => `Could not pull the stream : ${url}: ${reason}`],
+  taskInvalid: [400, (detail: string) => detail],
   tooManyWrongCredentials: [429, () => 'Too many wrong credentials'],
   hostForbidden: [403, (host: string) => `Host is not allowed: [${host}]`],
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],
