@@ -38,6 +38,12 @@ const table = {
   pullInvalid: [400, (detail: string) => detail],
   pullFailed: [502, (url: string, reason: string) => `Could not pull the stream : ${url}: ${reason}`],
   taskInvalid: [400, (detail: string) => detail],
+  pushProtocolUnknown: [
+    400,
+    (protocol: string, vhost: string, app: string) => `Could not find protocol '${protocol}': [${vhost}/${app}]`,
+  ],
+  pushExists: [409, () => 'Duplicate ID'],
+  pushNotFound: [404, (id: string, vhost: string, app: string) => `Could not find id '${id}': [${vhost}/${app}]`],
   tooManyWrongCredentials: [429, () => 'Too many wrong credentials'],
   hostForbidden: [403, (host: string) => `Host is not allowed: [${host}]`],
   vhostExists: [409, (vhost: string) => `The virtual host already exists: [${vhost}]`],

@@ -15,6 +15,8 @@ export const EVENTS = {
   'viewer.left': 'a viewer of a stream has gone (debug)',
   'client.refused': 'a publisher or viewer was refused, with the reason',
   'pull.failed': 'a stream could not be pulled',
+  'push.started': 'a stream is being pushed to another server',
+  'push.failed': 'a stream cannot be pushed, or not any longer; another connection will be tried',
   'task.started': 'this node runs a task',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something',

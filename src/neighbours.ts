@@ -15,6 +15,7 @@ import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
 import { openPulling } from './pulling.ts';
+import { openPushing } from './pushing.ts';
 import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
 
@@ -49,6 +50,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     clusterTasks,
     log,
   });
+  const pushing = openPushing({ config, registry, cluster, tasks, log });
   registry.demand = demand.application;
   const find: FindOutput = async (application, name, query) => {
     const relay = await relays.find(application, name);
@@ -80,6 +82,6 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     pulls,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, sessionNames, directory, changes, relays, maps, calls, access, webhooks],
+    parts: [names, sessionNames, directory, changes, relays, maps, pushing, calls, access, webhooks],
   };
 }

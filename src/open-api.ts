@@ -34,7 +34,7 @@ export interface ApiDoor {
  */
 export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
   const { config, registry, certificates, codecs, version, folder, log } = context;
-  const { cluster, names, directory, calls, others, pulls } = context.neighbours;
+  const { cluster, names, directory, calls, others, pulls, clusterTasks } = context.neighbours;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   parts.push(dynamic);
   await dynamic.restore();
@@ -54,6 +54,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     cluster,
     directory,
     pulls,
+    tasks: clusterTasks,
     dynamic,
     shared,
     codecs,

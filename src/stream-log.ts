@@ -2,7 +2,7 @@ import type { Registry } from './core/registry.ts';
 import type { InputStream } from './core/stream.ts';
 import type { Track } from './core/track.ts';
 import type { Logger } from './log.ts';
-import { shownUrl } from './providers/pull/error.ts';
+import { shownUrl } from './protocols/outbound/shown.ts';
 
 const PULLED: ReadonlySet<string> = new Set(['Ovt', 'RtspPull']);
 

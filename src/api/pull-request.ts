@@ -3,7 +3,7 @@ import type { VirtualHostConfig } from '../config/model.ts';
 import { nameObjection } from '../core/names.ts';
 import { kilnError } from '../errors.ts';
 import { isDocument } from '../management/documents.ts';
-import { shownUrl } from '../providers/pull/error.ts';
+import { shownUrl } from '../protocols/outbound/shown.ts';
 import type { PullOrder } from '../providers/pull/spec.ts';
 import { objectOf } from './envelope.ts';
 

@@ -6,6 +6,7 @@ import type { DynamicConfig } from '../management/dynamic-config.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
+import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
@@ -15,6 +16,7 @@ import { certificateRoutes, type ReloadableCertificates } from './routes/certifi
 import { codecRoutes } from './routes/codecs.ts';
 import { nodeRoutes } from './routes/nodes.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
+import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
@@ -32,6 +34,7 @@ export interface ResourceOptions {
   readonly directory: StreamDirectory;
   readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
+  readonly tasks: ClusterTasks;
   /** What all nodes count; undefined on a node that is alone. */
   readonly shared?: SharedStatistics;
   /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
@@ -65,6 +68,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(statisticsRoutes({ registry, directory, shared }));
   await app.register(codecRoutes(codecs, cluster.config, others));
   await app.register(certificateRoutes(registry, certificates, others));
+  await app.register(pushRoutes(registry, options.tasks));
   await app.register(nodeRoutes(cluster));
   await app.register(putRoutes(registry));
   await app.register(versionRoutes(version));

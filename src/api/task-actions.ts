@@ -7,6 +7,10 @@ import { objectOf } from './envelope.ts';
 const MAX_ID = 255;
 const MAX_TRACKS = 64;
 
+/** The bodies of actions that are about one task, and about one or all of them. */
+export const TaskId = Type.Object({ id: Type.String() });
+export const TaskChoice = Type.Partial(TaskId);
+
 /** The stream of a task in bodies: `tracks` is another word for `trackIds`. */
 export const TaskStreamBody = Type.Object({
   name: Type.String(),

@@ -60,7 +60,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
   ['FILE publisher', { application: ({ publishers }) => publishers.file }],
-  ['Push publisher', { application: ({ publishers }) => publishers.push }],
   [
     'EventGenerator',
     { application: ({ eventGenerator, providers }) => eventGenerator?.enable || providers.rtmp?.eventGenerator },

@@ -29,7 +29,7 @@ async function describedPaths(call: Awaited<ReturnType<typeof openApi>>['call'])
   }));
 }
 
-test('an action is asked for by POST: other methods are not allowed, whatever it is about', async (t) => {
+test('an action is asked for by POST, a list also by GET: other methods are not allowed, whatever it is about', async (t) => {
   const { call } = await openApi(t);
   const actions = (await describedPaths(call)).filter(({ path }) => path.includes(':'));
   t.deepEqual(
@@ -38,16 +38,20 @@ test('an action is asked for by POST: other methods are not allowed, whatever it
       '/v1/vhosts:reloadAllCertificates',
       '/v1/vhosts/second:reloadCertificate',
       '/v1/managers/api:reloadCertificate',
+      '/v1/vhosts/second/apps/app:startPush',
+      '/v1/vhosts/second/apps/app:stopPush',
+      '/v1/vhosts/second/apps/app:pushes',
       '/v1/cluster/nodes/a:drain',
       '/v1/cluster/nodes/a:undrain',
     ],
   );
-  for (const { path } of actions) {
-    for (const method of METHODS.filter((one) => one !== 'POST')) {
+  for (const { path, methods } of actions) {
+    const allowed = methods.includes('GET') ? ['GET', 'HEAD', 'POST'] : ['POST'];
+    for (const method of METHODS.filter((one) => !allowed.includes(one))) {
       for (const asked of [path, `${path}?x=1:2`, path.replace('second', 'none').replace('/a:', '/none:')]) {
         const { status, headers, body, text } = await call(method, asked, {}, method === 'PUT' ? '{}' : undefined);
         t.is(status, 405, `${method} ${asked}`);
-        t.is(headers.allow, 'POST');
+        t.deepEqual(String(headers.allow).split(', ').sort(), allowed);
         if (method === 'HEAD') t.is(text, '');
         else t.deepEqual(body, { message: `[HTTP] ${method} is not allowed here (405)`, statusCode: 405 });
       }
@@ -76,7 +80,7 @@ test('actions of capabilities that are not there yet', async (t) => {
   const app = '/v1/vhosts/default/apps/app';
   const stream = `${app}/streams/s`;
   const paths = [
-    ...['startRecord', 'stopRecord', 'records', 'startPush', 'stopPush', 'pushes'].map((name) => `${app}:${name}`),
+    ...['startRecord', 'stopRecord', 'records'].map((name) => `${app}:${name}`),
     ...['startHlsDump', 'stopHlsDump', 'hlsDumps', 'sendEvent', 'sendEvents', 'concludeHlsLive'].map(
       (name) => `${stream}:${name}`,
     ),

@@ -7,12 +7,15 @@ import { StreamOwners } from '../../src/api/stream-owner.ts';
 import { StreamSessions } from '../../src/api/stream-sessions.ts';
 import { VirtualHost } from '../../src/config/elements/vhost.ts';
 import { readConfig } from '../../src/config/read.ts';
+import { StartCaches } from '../../src/core/start-caches.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { PullError } from '../../src/providers/pull/error.ts';
 import { PullKind } from '../../src/providers/pull/kind.ts';
 import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
+import { PushError } from '../../src/tasks/push/error.ts';
+import { PushKind } from '../../src/tasks/push/kind.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
@@ -87,6 +90,10 @@ async function noSource(): Promise<never> {
   throw new PullError('there is no network here');
 }
 
+async function noSink(): Promise<never> {
+  throw new PushError('there is no network here');
+}
+
 export type ApiConfig = ApiOptions['config'];
 
 /** What the management API is made of, on a machine without ffmpeg. */
@@ -103,6 +110,8 @@ export async function apiOptions(
   const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
+  tasks.add(new PushKind({ sinks: { rtmp: noSink }, caches: new StartCaches(registry, 'pushed'), log }));
+  const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,
     cluster,
@@ -111,9 +120,10 @@ export async function apiOptions(
     pulls: new PulledStreams({
       directory,
       definitions: tasks.definitions,
-      tasks: new ClusterTasks({ cluster, tasks, others, calls, log }),
+      tasks: clusterTasks,
       log,
     }),
+    tasks: clusterTasks,
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,

@@ -9,7 +9,7 @@ import { StreamNames } from '../../src/origins/stream-names.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
 import type { Task, TaskKind, PlacedKind } from '../../src/tasks/kind.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
-import { addVhost } from './live.ts';
+import { addVhost, type VhostShape } from './live.ts';
 
 const STEP_MS = 2;
 
@@ -65,10 +65,10 @@ export class FakeKind implements PlacedKind {
 }
 
 /** Tasks of a node with the application `app`, and nothing around them. */
-export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, { applications = ['app'] } = {}) {
+export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, shape: VhostShape = {}) {
   const log = pino({ level: 'silent' });
   const registry = new Registry();
-  addVhost(registry, { applications });
+  addVhost(registry, shape);
   const directory = new StreamDirectory({ cluster, registry });
   const names = new StreamNames({ cluster, registry, log });
   const tasks = new Tasks({ cluster, registry, log });

@@ -3,7 +3,8 @@ import { pino } from 'pino';
 import type { Packet } from '../../src/core/packet.ts';
 import type { Track } from '../../src/core/track.ts';
 import { LocalClock } from '../../src/providers/intake/local-clock.ts';
-import { PullGuard } from '../../src/providers/pull/guard.ts';
+import { OutboundGuard } from '../../src/protocols/outbound/guard.ts';
+import { PULLING } from './outbound.ts';
 import type { PullSource, SourceOptions } from '../../src/providers/pull/source.ts';
 import { rtspSource } from '../../src/providers/rtsp-pull/source.ts';
 
@@ -18,8 +19,13 @@ export interface Played {
 }
 
 /** @param closed UDP ports that nothing is to be sent to */
-export function openGuard(closed: readonly number[] = []): PullGuard {
-  return new PullGuard({ nodes: () => [], ports: { tcp: new Set(), udp: new Set(closed) }, stores: () => [] });
+export function openGuard(closed: readonly number[] = []): OutboundGuard {
+  return new OutboundGuard({
+    ...PULLING,
+    nodes: () => [],
+    ports: { tcp: new Set(), udp: new Set(closed) },
+    stores: () => [],
+  });
 }
 
 /** Pulls a stream of an RTSP server, in this process. @throws Error */

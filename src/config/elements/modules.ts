@@ -22,4 +22,6 @@ export const Modules = section({
   forwardedFor: optional({ networks: networks() }),
   /** Where streams may be pulled from; absent: from anywhere that is not the cluster's own. */
   pull: optional({ networks: networks() }),
+  /** Where streams may be pushed to; absent: anywhere that is not the cluster's own. */
+  push: optional({ networks: networks() }),
 });

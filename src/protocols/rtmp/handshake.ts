@@ -57,6 +57,38 @@ export class ServerHandshake {
   }
 }
 
+/** Client side of the handshake, in its simple form, which every server knows. It takes exactly S0, S1 and S2. */
+export class ClientHandshake {
+  readonly #received = Buffer.allocUnsafe(1 + 2 * HANDSHAKE_BYTES);
+  #length = 0;
+
+  get done(): boolean {
+    return this.#length === this.#received.length;
+  }
+
+  /** C0 and C1. */
+  first(): Buffer {
+    const out = Buffer.alloc(1 + HANDSHAKE_BYTES);
+    out[0] = VERSION;
+    randomFillSync(out, 1 + 8);
+    return out;
+  }
+
+  /**
+   * @returns how many bytes of `data` belonged to the handshake, and C2 when it is to be sent now
+   * @throws RtmpError when the server speaks another protocol
+   */
+  push(data: Buffer): { taken: number; answer: Buffer | undefined } {
+    const had = this.#length;
+    const taken = data.copy(this.#received, had);
+    this.#length += taken;
+    const [version] = this.#received;
+    if (taken > 0 && version !== VERSION) throw new RtmpError('the server does not speak RTMP');
+    const isDue = had <= HANDSHAKE_BYTES && this.#length > HANDSHAKE_BYTES;
+    return { taken, answer: isDue ? Buffer.from(this.#received.subarray(1, 1 + HANDSHAKE_BYTES)) : undefined };
+  }
+}
+
 /** S0, S1 and S2 for a client's C1. */
 function answerTo(c1: Buffer): Buffer {
   const out = Buffer.allocUnsafe(1 + 2 * HANDSHAKE_BYTES);

@@ -1,6 +1,7 @@
 import { BackOff } from '../../core/back-off.ts';
 import { pause } from '../../tasks/pause.ts';
-import { PullError, shownUrl } from './error.ts';
+import { shownUrl } from '../../protocols/outbound/shown.ts';
+import { PullError } from './error.ts';
 import { LONGEST_PAUSE_MS } from './pull.ts';
 import type { PullSource } from './source.ts';
 import type { PullSpec } from './spec.ts';

@@ -1,12 +1,13 @@
 import { parseOvtUrl } from '../../protocols/ovt/url.ts';
 import { OvtClient } from '../ovt/client.ts';
-import { connectionOf, dial } from './dial.ts';
-import { PullError, shownUrl } from './error.ts';
-import type { PullGuard } from './guard.ts';
+import { connectionOf, dial } from '../../protocols/outbound/dial.ts';
+import { shownUrl } from '../../protocols/outbound/shown.ts';
+import { PullError } from './error.ts';
+import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
 import type { OpenSource } from './source.ts';
 
 /** Pulls from OVT origins, as far as they may be reached. */
-export function ovtSource(guard: PullGuard): OpenSource {
+export function ovtSource(guard: OutboundGuard): OpenSource {
   return async (target, options) => {
     const url = parseOvtUrl(target);
     if (url === undefined) throw new PullError(`not an OVT URL: ${shownUrl(target)}`);

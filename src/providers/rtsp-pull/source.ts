@@ -3,16 +3,17 @@ import type { Connection } from '../../core/source.ts';
 import { FaultLog } from '../../log.ts';
 import { RtspClient } from '../../protocols/rtsp/client.ts';
 import { parseRtspUrl } from '../../protocols/rtsp/url.ts';
-import { connectionOf, dial } from '../pull/dial.ts';
-import { PullError, shownUrl } from '../pull/error.ts';
-import type { PullGuard } from '../pull/guard.ts';
+import { connectionOf, dial } from '../../protocols/outbound/dial.ts';
+import { shownUrl } from '../../protocols/outbound/shown.ts';
+import { PullError } from '../pull/error.ts';
+import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
 import type { OpenSource, PullSource, SourceOptions, SourceSink } from '../pull/source.ts';
 import { RtspIngest } from './ingest.ts';
 import { isTakenTrack } from './track-source.ts';
 import { TRANSPORT_STREAM, TsIngest } from './ts-ingest.ts';
 
 /** Pulls from RTSP servers, as far as they may be reached. */
-export function rtspSource(guard: PullGuard): OpenSource {
+export function rtspSource(guard: OutboundGuard): OpenSource {
   return async (target, options) => {
     if (parseRtspUrl(target) === undefined) throw new PullError(`not an RTSP URL: ${shownUrl(target)}`);
     const client = await RtspClient.connect(target, {

@@ -6,7 +6,7 @@ import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import { readRelayPath, RELAY_PREFIX } from '../../origins/relay-path.ts';
 import { OvtSession, type Account, type Found } from './session.ts';
-import { StartCaches } from './start-caches.ts';
+import { StartCaches } from '../../core/start-caches.ts';
 
 export interface RelaySourceOptions {
   readonly registry: Registry;
@@ -25,7 +25,7 @@ export class RelaySource {
   constructor({ registry, calls, log }: RelaySourceOptions) {
     this.#registry = registry;
     this.#log = log.child({ module: 'relay' });
-    this.#caches = new StartCaches(registry);
+    this.#caches = new StartCaches(registry, 'relayed');
     calls.addStreams(RELAY_PREFIX, (stream, path, from) => this.#take(stream, path, from));
   }
 

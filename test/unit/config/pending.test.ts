@@ -15,7 +15,7 @@ test('modules that are not there warn once each, wherever and however often they
       server: '<Alert><Url>http://127.0.0.1/</Url></Alert>',
       apps: application(providers + publishers, 'a') + application(providers + publishers, 'b'),
     }),
-    ['Push publisher', 'DVR', 'Alert'],
+    ['DVR', 'Alert'],
   );
 });
 

@@ -1,5 +1,6 @@
 import test from 'ava';
-import { PullError, shownReason, shownUrl } from '../../../../src/providers/pull/error.ts';
+import { shownReason, shownUrl } from '../../../../src/protocols/outbound/shown.ts';
+import { PullError } from '../../../../src/providers/pull/error.ts';
 
 test('what is shown of a URL has no secrets', (t) => {
   t.is(shownUrl('rtsp://user:pass@cam:554/live?token=1#x'), 'rtsp://cam:554/live');

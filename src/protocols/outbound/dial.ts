@@ -2,26 +2,25 @@ import { connect, type Socket } from 'node:net';
 import { hostInUrl } from '../../config/values.ts';
 import type { Connection } from '../../core/source.ts';
 import { Watchdog } from '../../core/watchdog.ts';
-import { PullError } from './error.ts';
-import type { PullGuard } from './guard.ts';
+import type { OutboundGuard } from './guard.ts';
 
 const CONNECT_MS = 1500;
 const MAX_ADDRESSES = 4;
 
 /**
  * Connects to a host as far as that is allowed: to an address that was checked, whatever its name says by now.
- * @throws PullError when it is not, or none of its addresses answers
+ * @throws the guard's error when it is not, or none of its addresses answers
  */
-export async function dial(guard: PullGuard, host: string, port: number): Promise<Socket> {
+export async function dial(guard: OutboundGuard, host: string, port: number, connectMs = CONNECT_MS): Promise<Socket> {
   const failures: string[] = [];
   for (const address of (await guard.addresses(host, port)).slice(0, MAX_ADDRESSES)) {
     try {
-      return await open(address, port);
+      return await open(address, port, connectMs);
     } catch (error) {
       failures.push(failureText(address, port, error as NodeJS.ErrnoException));
     }
   }
-  throw new PullError(failures.join('; '));
+  throw guard.error(failures.join('; '));
 }
 
 /** What the management API shows of a connection that this server has made. */
@@ -41,7 +40,7 @@ function failureText(address: string, port: number, { code = '' }: NodeJS.ErrnoE
   return `${hostInUrl(address)}:${port} ${FAILURES[code] ?? `cannot be reached: ${code}`}`;
 }
 
-function open(host: string, port: number): Promise<Socket> {
+function open(host: string, port: number, connectMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
     const fail = (error: Error): void => {
@@ -49,7 +48,7 @@ function open(host: string, port: number): Promise<Socket> {
       socket.destroy();
       reject(error);
     };
-    const late = new Watchdog(CONNECT_MS, () => fail(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
+    const late = new Watchdog(connectMs, () => fail(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
     socket.once('error', fail);
     socket.once('connect', () => {
       late.close();

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import { createServer, isIP, type AddressInfo } from 'node:net';
 import test from 'ava';
-import { connectionOf, dial } from '../../../../src/providers/pull/dial.ts';
-import { PullGuard } from '../../../../src/providers/pull/guard.ts';
+import { connectionOf, dial } from '../../../../src/protocols/outbound/dial.ts';
+import { OutboundGuard } from '../../../../src/protocols/outbound/guard.ts';
+import { PULLING } from '../../../support/outbound.ts';
 
 const plainLookup = dns.lookup;
 
@@ -24,8 +25,13 @@ function answer(...answers: string[][]): { asked: number } {
   return count;
 }
 
-function guardOf(...ports: number[]): PullGuard {
-  return new PullGuard({ nodes: () => [], ports: { tcp: new Set(ports), udp: new Set() }, stores: () => [] });
+function guardOf(...ports: number[]): OutboundGuard {
+  return new OutboundGuard({
+    ...PULLING,
+    nodes: () => [],
+    ports: { tcp: new Set(ports), udp: new Set() },
+    stores: () => [],
+  });
 }
 
 async function listening(host: string): Promise<{ port: number; close: () => void; accepted: () => number }> {

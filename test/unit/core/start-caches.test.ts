@@ -1,18 +1,18 @@
 import test, { type ExecutionContext } from 'ava';
-import { Continuity } from '../../../../src/core/continuity.ts';
-import { Registry } from '../../../../src/core/registry.ts';
-import { StartCaches } from '../../../../src/publishers/ovt/start-caches.ts';
-import { addVhost, goLive } from '../../../support/live.ts';
-import { videoPackets, videoTrack } from '../../../support/packets.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { Continuity } from '../../../src/core/continuity.ts';
+import { Registry } from '../../../src/core/registry.ts';
+import { StartCaches } from '../../../src/core/start-caches.ts';
+import { addVhost, goLive } from '../../support/live.ts';
+import { videoPackets, videoTrack } from '../../support/packets.ts';
+import { until } from '../../support/until.ts';
+import { virtualTime } from '../../support/virtual-time.ts';
 
 const VIDEO = videoTrack();
 
 function open(t: ExecutionContext) {
   const registry = new Registry();
   addVhost(registry);
-  const caches = new StartCaches(registry);
+  const caches = new StartCaches(registry, 'relayed');
   t.teardown(() => {
     caches.close();
     registry.close('the test is over');

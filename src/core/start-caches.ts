@@ -1,32 +1,35 @@
-import { GopCache } from '../../core/gop-cache.ts';
-import type { Registry } from '../../core/registry.ts';
-import type { Reader } from '../../core/reader.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import { GopCache } from './gop-cache.ts';
+import type { Reader } from './reader.ts';
+import type { Registry } from './registry.ts';
+import type { OutputStream } from './stream.ts';
 
 /** Longer groups of pictures are begun with their next key frame. */
 const LIMITS = { bytes: 8 * 1024 * 1024, seconds: 10 };
 /** Of all streams of the node, looked at once a second. */
 const MAX_BYTES = 256 * 1024 * 1024;
 const CHECK_MS = 1000;
-/** How long the next relay of a stream is waited for behind the last. */
+/** How long the next user of a stream is waited for behind the last. */
 const KEPT_MS = 10_000;
 
 /**
- * What a relay on another node starts from: everything of an output stream from its last key frame on. It is kept of
- * streams that are relayed, or were a while ago, and of those that continue such a one; who else is the first begins with
- * the next key frame.
+ * What a relay on another node, or a push, starts from: everything of an output stream from its last key frame on. It is
+ * kept of streams that are used so, or were a while ago, and of those that continue such a one; who else is the first
+ * begins with the next key frame.
  */
 export class StartCaches {
   readonly #caches = new Map<OutputStream, StartCache>();
   readonly #registry: Registry;
-  /** The relays of the stream before are about to come. */
+  readonly #use: string;
+  /** The users of the stream before are about to come. */
   readonly #attach = (output: OutputStream): void => {
-    if (output.input.continuity.inherited(keyOf(output)) === true) this.hold(output)();
+    if (output.input.continuity.inherited(this.#keyOf(output)) === true) this.hold(output)();
   };
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(registry: Registry) {
+  /** @param use what they are for, such as `relayed`: streams keep it for those that continue them */
+  constructor(registry: Registry, use: string) {
     this.#registry = registry;
+    this.#use = use;
     registry.on('output', this.#attach);
   }
 
@@ -35,7 +38,7 @@ export class StartCaches {
     return this.#caches.get(output)?.packets;
   }
 
-  /** A relay of a stream has come; call the answer, once, when it has gone. */
+  /** A user of a stream has come; call the answer, once, when it has gone. */
   hold(output: OutputStream): () => void {
     const cache = this.#caches.get(output) ?? this.#begin(output);
     cache.hold();
@@ -49,7 +52,7 @@ export class StartCaches {
   }
 
   #begin(output: OutputStream): StartCache {
-    const cache = new StartCache(output, () => {
+    const cache = new StartCache(output, this.#keyOf(output), () => {
       this.#caches.delete(output);
       if (this.#caches.size > 0) return;
       clearInterval(this.#timer);
@@ -60,7 +63,12 @@ export class StartCaches {
     return cache;
   }
 
-  /** Streams that nobody relays any more go first, then those that were begun first. */
+  /** Under which a stream keeps for the one that continues it that an output of it is used so. */
+  #keyOf({ name }: OutputStream): string {
+    return `${this.#use}/${name}`;
+  }
+
+  /** Streams that nobody uses any more go first, then those that were begun first. */
   #shed(): void {
     let bytes = 0;
     for (const { packets } of this.#caches.values()) bytes += packets.bytes;
@@ -76,10 +84,11 @@ export class StartCaches {
 /** Of one output stream. */
 class StartCache {
   readonly #output: OutputStream;
+  readonly #key: string;
   readonly #onClose: () => void;
   #packets = new GopCache(LIMITS);
   #reader: Reader;
-  #relays = 0;
+  #users = 0;
   #late: NodeJS.Timeout | undefined;
   #closed = false;
   /** What was there of other tracks cannot be told of any more. */
@@ -90,12 +99,13 @@ class StartCache {
   };
   readonly #onEnd = (): void => this.close();
 
-  constructor(output: OutputStream, onClose: () => void) {
+  constructor(output: OutputStream, key: string, onClose: () => void) {
     this.#output = output;
+    this.#key = key;
     this.#onClose = onClose;
     this.#reader = output.read(this.#packets);
     output.on('tracks', this.#onTracks).once('close', this.#onEnd);
-    output.input.continuity.keep(keyOf(output), true);
+    output.input.continuity.keep(key, true);
   }
 
   get packets(): GopCache {
@@ -103,16 +113,16 @@ class StartCache {
   }
 
   get held(): boolean {
-    return this.#relays > 0;
+    return this.#users > 0;
   }
 
   hold(): void {
-    this.#relays++;
+    this.#users++;
     clearTimeout(this.#late);
   }
 
   release(): void {
-    this.#relays--;
+    this.#users--;
     if (!this.held && !this.#closed) this.#late = setTimeout(() => this.#expire(), KEPT_MS).unref();
   }
 
@@ -127,12 +137,7 @@ class StartCache {
   }
 
   #expire(): void {
-    this.#output.input.continuity.keep(keyOf(this.#output), false);
+    this.#output.input.continuity.keep(this.#key, false);
     this.close();
   }
-}
-
-/** Under which a stream keeps for the one that continues it that an output of it is relayed. */
-function keyOf({ name }: OutputStream): string {
-  return `relayed/${name}`;
 }

@@ -2,7 +2,8 @@ import { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import test from 'ava';
 import type { NodeRow } from '#cluster';
-import { PullGuard } from '../../../../src/providers/pull/guard.ts';
+import { OutboundGuard } from '../../../../src/protocols/outbound/guard.ts';
+import { PULLING } from '../../../support/outbound.ts';
 
 const node: NodeRow = {
   id: 'b',
@@ -16,7 +17,8 @@ const node: NodeRow = {
   silentMs: 0,
 };
 const named: NodeRow = { ...node, id: 'c', address: 'http://localhost:7001' };
-const guard = new PullGuard({
+const guard = new OutboundGuard({
+  ...PULLING,
   nodes: () => [node, named],
   ports: { tcp: new Set([8081]), udp: new Set([10_000]) },
   stores: () => [
@@ -94,7 +96,8 @@ test('a port is out of bounds only where it is what must not be reached', async 
   t.deepEqual(await guard.addresses('192.0.2.9', 7000), ['192.0.2.9']);
   t.deepEqual(await guard.addresses('127.0.0.1', 7000), ['127.0.0.1']);
   t.deepEqual(await guard.addresses('::ffff:c000:207', 9000), ['::ffff:c000:207']);
-  const unknown = new PullGuard({
+  const unknown = new OutboundGuard({
+    ...PULLING,
     nodes: () => [],
     ports: { tcp: new Set(), udp: new Set() },
     stores: () => [{ host: 'name.invalid', port: 6379 }],
@@ -118,11 +121,12 @@ test('with networks nothing is pulled from elsewhere, in any form of its address
   const networks = new BlockList();
   networks.addSubnet('192.0.2.0', 28);
   networks.addSubnet('2001:db8::', 32, 'ipv6');
-  const narrow = new PullGuard({
+  const narrow = new OutboundGuard({
+    ...PULLING,
     nodes: () => [],
     ports: { tcp: new Set(), udp: new Set() },
     stores: () => [],
-    networks,
+    allowed: { networks, element: 'Modules/Pull' },
   });
   for (const host of ['192.0.2.1', '::ffff:192.0.2.15', '2001:db8::1', '64:ff9b::c000:201']) {
     t.deepEqual(await narrow.addresses(host, 9000), [host]);
@@ -132,11 +136,12 @@ test('with networks nothing is pulled from elsewhere, in any form of its address
   }
   networks.addSubnet('169.254.0.0', 16);
   await t.throwsAsync(narrow.addresses('169.254.169.254', 80), refused, 'link-local stays out');
-  const none = new PullGuard({
+  const none = new OutboundGuard({
+    ...PULLING,
     nodes: () => [],
     ports: { tcp: new Set(), udp: new Set() },
     stores: () => [],
-    networks: new BlockList(),
+    allowed: { networks: new BlockList(), element: 'Modules/Pull' },
   });
   await t.throwsAsync(none.addresses('192.0.2.1', 9000), refused);
 });

@@ -1,21 +1,21 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Link-local, multicast, reserved and unspecified addresses: no origin is there. */
-const UNPULLABLE = new BlockList();
+/** Link-local, multicast, reserved and unspecified addresses: no server is there. */
+const UNREACHABLE = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
   ['169.254.0.0', 16],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ] as const) {
-  UNPULLABLE.addSubnet(network, prefix, 'ipv4');
+  UNREACHABLE.addSubnet(network, prefix, 'ipv4');
 }
 for (const [network, prefix] of [
   ['fe80::', 10],
   ['ff00::', 8],
 ] as const)
-  UNPULLABLE.addSubnet(network, prefix, 'ipv6');
-UNPULLABLE.addAddress('::', 'ipv6');
+  UNREACHABLE.addSubnet(network, prefix, 'ipv6');
+UNREACHABLE.addAddress('::', 'ipv6');
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -41,8 +41,8 @@ export function canonical(address: string): string {
 }
 
 /** @param address a canonical one */
-export function isUnpullable(address: string): boolean {
-  return contains(UNPULLABLE, address);
+export function isUnreachable(address: string): boolean {
+  return contains(UNREACHABLE, address);
 }
 
 /** @param address a canonical one */

@@ -4,48 +4,52 @@ import { networkInterfaces } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeRow, StoreAddress } from '#cluster';
 import { hostFromUrl, type Transport } from '../../config/values.ts';
-import { includes } from '../../protocols/tcp.ts';
-import { canonical, isLoopback, isUnpullable } from './address.ts';
-import { PullError } from './error.ts';
+import { includes } from '../tcp.ts';
+import { canonical, isLoopback, isUnreachable } from './address.ts';
 
 const LOOKUP_MS = 3000;
 /** Stands for every address of this machine. */
 const HERE = 'here';
 
-export interface PullGuardOptions {
+export interface OutboundGuardOptions {
+  /** How refusals begin: `pulling from`. */
+  readonly action: string;
+  /** Makes the errors that this guard, and who connects by it, throw. */
+  readonly error: (reason: string) => Error;
   readonly nodes: () => readonly NodeRow[];
-  /** What this server, and others like it, have for something else than to be pulled from. */
+  /** What this server, and others like it, have for something else than such connections. */
   readonly ports: Readonly<Record<Transport, ReadonlySet<number>>>;
   /** Servers of the cluster's store. */
   readonly stores: () => readonly StoreAddress[];
-  /** Nothing is pulled from elsewhere; without it from anywhere. */
-  readonly networks?: BlockList;
+  /** Where connections may go, and the element of Server.xml that says so; without it, anywhere. */
+  readonly allowed?: { readonly networks: BlockList; readonly element: string };
 }
 
 /**
- * Keeps pulls from what strangers must not reach through this server: the cluster's own ports, its links, and what is in
- * none of the networks that are configured.
+ * Keeps connections that strangers ask for from what they must not reach through this server: the cluster's own ports,
+ * its links, and what is in none of the networks that are configured.
  */
-export class PullGuard {
-  readonly #options: PullGuardOptions;
+export class OutboundGuard {
+  readonly #options: OutboundGuardOptions;
 
-  constructor(options: PullGuardOptions) {
+  constructor(options: OutboundGuardOptions) {
     this.#options = options;
   }
 
   /**
    * The addresses of a host that may be connected to, in the order of preference. What is connected to is one of them,
    * and not what the name says a moment later.
-   * @throws PullError when there is none, also when it cannot be found out what is out of bounds
+   * @throws what `error` makes when there is none, also when it cannot be found out what is out of bounds
    */
   async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
-    if (!(port >= 1 && port <= 65_535))
-      throw new PullError(`pulling from ${host}:${port} is not allowed: that is not a port number`);
+    if (!(port >= 1 && port <= 65_535)) throw this.#refusal(host, port, 'that is not a port number');
     const local = new Set(
       Object.values(networkInterfaces()).flatMap((all) => all?.map(({ address }) => canonical(address)) ?? []),
     );
     const machine = (address: string): string => (isLoopback(address) || local.has(address) ? HERE : address);
-    const [found, ...others] = await Promise.all([host, ...this.#forbiddenHosts(port, transport)].map(resolve));
+    const [found, ...others] = await Promise.all(
+      [host, ...this.#forbiddenHosts(port, transport)].map((name) => this.#resolve(name)),
+    );
     const forbidden = new Set(others.flat().map((address) => machine(canonical(address))));
     if (this.#options.ports[transport].has(port)) forbidden.add(HERE);
 
@@ -59,17 +63,25 @@ export class PullGuard {
       if (objection === undefined) allowed.push(address);
       else objections.add(objection);
     }
-    if (allowed.length === 0)
-      throw new PullError(`pulling from ${host}:${port} is not allowed: ${[...objections].join('; ')}`);
+    if (allowed.length === 0) throw this.#refusal(host, port, [...objections].join('; '));
     return allowed;
+  }
+
+  /** The error of a connection that could not be made. */
+  error(reason: string): Error {
+    return this.#options.error(reason);
+  }
+
+  #refusal(host: string, port: number, why: string): Error {
+    return this.error(`${this.#options.action} ${host}:${port} is not allowed: ${why}`);
   }
 
   /** What speaks against an address, whatever the port. @param address a canonical one */
   #objection(address: string): string | undefined {
-    if (isUnpullable(address)) return `${address} is a link-local, multicast, reserved or unspecified address`;
-    const { networks } = this.#options;
-    if (networks !== undefined && !includes(networks, address))
-      return `${address} is in none of the networks of Modules/Pull`;
+    if (isUnreachable(address)) return `${address} is a link-local, multicast, reserved or unspecified address`;
+    const { allowed } = this.#options;
+    if (allowed !== undefined && !includes(allowed.networks, address))
+      return `${address} is in none of the networks of ${allowed.element}`;
     return undefined;
   }
 
@@ -83,24 +95,23 @@ export class PullGuard {
     const ofStores = transport === 'tcp' ? stores().filter((store) => store.port === port) : [];
     return [...new Set([...ofNodes, ...ofStores.map((store) => store.host)])];
   }
+
+  async #resolve(host: string): Promise<string[]> {
+    const timer = new AbortController();
+    const late = delay(LOOKUP_MS, undefined, { signal: timer.signal }).then(
+      () => undefined,
+      () => undefined,
+    );
+    const asked = lookup(host, { all: true }).catch((error: Error) => error);
+    const answer = await Promise.race([asked, late]);
+    timer.abort();
+    if (answer === undefined) throw this.error(`the name ${host} could not be resolved in time`);
+    if (answer instanceof Error) throw this.error(`the name ${host} cannot be resolved: ${whyUnresolved(answer)}`);
+    return answer.map(({ address }) => address);
+  }
 }
 
 function whyUnresolved({ code = '', message }: NodeJS.ErrnoException): string {
   if (code === 'ENOTFOUND') return 'the host does not exist';
   return code === 'EAI_AGAIN' ? 'the name server does not answer' : message;
-}
-
-/** @throws PullError */
-async function resolve(host: string): Promise<string[]> {
-  const timer = new AbortController();
-  const late = delay(LOOKUP_MS, undefined, { signal: timer.signal }).then(
-    () => undefined,
-    () => undefined,
-  );
-  const asked = lookup(host, { all: true }).catch((error: Error) => error);
-  const answer = await Promise.race([asked, late]);
-  timer.abort();
-  if (answer === undefined) throw new PullError(`the name ${host} could not be resolved in time`);
-  if (answer instanceof Error) throw new PullError(`the name ${host} cannot be resolved: ${whyUnresolved(answer)}`);
-  return answer.map(({ address }) => address);
 }

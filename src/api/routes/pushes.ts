@@ -1,0 +1,85 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+import { kilnError } from '../../errors.ts';
+import type { ClusterTasks, TaskRow } from '../../tasks/cluster-tasks.ts';
+import { PUSH } from '../../tasks/push/kind.ts';
+import { pushSpecJson } from '../../tasks/push/spec.ts';
+import { TaskExistsError } from '../../tasks/tasks.ts';
+import { shown } from '../config-schema.ts';
+import { answers, ok } from '../envelope.ts';
+import { ApplicationPath, findApplication } from '../lookup.ts';
+import { PushTask, pushTask, readPushRequest } from '../push-request.ts';
+import { creationOf, namedTask, readTaskId } from '../task-actions.ts';
+
+const BASE = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
+/** A stream that is pushed is defined in the store, and begins wherever it is: nothing takes longer. */
+const WITHIN_MS = 5000;
+
+/** Pushes of an application's streams to other servers, on whichever node they run. */
+export function pushRoutes(registry: Registry, tasks: ClusterTasks): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    const creation = {
+      params: ApplicationPath,
+      body: shown('PushCreation'),
+      response: answers(PushTask),
+      summary: 'Push a stream to another server',
+    };
+    app.post(`${BASE}::startPush`, { schema: creation }, async ({ params, body }) => {
+      findPushing(registry, params);
+      const { id, spec } = readPushRequest(body, params);
+      const name = { kind: PUSH, vhost: params.vhost, app: params.app, id };
+      const definition = { spec: pushSpecJson(spec), persistent: true, stored: false };
+      try {
+        await tasks.create(name, definition.spec, { persistent: true, withinMs: WITHIN_MS });
+      } catch (error) {
+        if (!(error instanceof TaskExistsError)) throw error;
+        throw kilnError('pushExists');
+      }
+      return ok(shownPush({ name, definition, state: 'waiting', report: undefined }));
+    });
+
+    const removal = {
+      params: ApplicationPath,
+      body: shown('TaskId'),
+      response: answers(PushTask),
+      summary: 'Stop a push',
+    };
+    app.post(`${BASE}::stopPush`, { schema: removal }, async ({ params, body }) => {
+      const application = findPushing(registry, params);
+      const id = readTaskId(creationOf(body, ['id']));
+      const row = (await tasks.list(PUSH, application)).find(({ name }) => name.id === id);
+      if (row === undefined || !(await tasks.remove(row.name)))
+        throw kilnError('pushNotFound', id, params.vhost, params.app);
+      return ok({ ...shownPush(row), state: 'stopping' });
+    });
+
+    const list = { params: ApplicationPath, response: answers(Type.Array(PushTask)), summary: 'List the pushes' };
+    const all = async (application: Application, body: unknown) => {
+      const id = namedTask(body);
+      const rows = await tasks.list(PUSH, application);
+      return ok(rows.filter(({ name }) => id === undefined || name.id === id).flatMap((row) => pushTask(row) ?? []));
+    };
+    const withBody = { ...list, body: shown('TaskChoice') };
+    app.post(`${BASE}::pushes`, { schema: withBody }, ({ params, body }) =>
+      all(findApplication(registry, params), body),
+    );
+    app.get(`${BASE}::pushes`, { schema: list }, ({ params }) => all(findApplication(registry, params), undefined));
+  };
+}
+
+/** @throws vhostNotFound, applicationNotFound, also when the application does not push */
+function findPushing(registry: Registry, params: { readonly vhost: string; readonly app: string }): Application {
+  const application = findApplication(registry, params);
+  if (application.config.publishers.push === undefined)
+    throw kilnError('applicationNotFound', params.vhost, params.app);
+  return application;
+}
+
+/** @throws Error for a definition of another version, which is not stopped by what cannot tell of it */
+function shownPush(row: TaskRow) {
+  const task = pushTask(row);
+  if (task === undefined) throw kilnError('callUnknown');
+  return task;
+}

@@ -1,0 +1,33 @@
+import type { Cluster } from '#cluster';
+import type { ServerConfig } from './config/model.ts';
+import type { Registry } from './core/registry.ts';
+import { StartCaches } from './core/start-caches.ts';
+import type { Logger } from './log.ts';
+import { outboundGuard } from './outbound.ts';
+import type { Part } from './part.ts';
+import { PushKind } from './tasks/push/kind.ts';
+import { rtmpSink } from './tasks/push/rtmp-sink.ts';
+import { keepStarts } from './tasks/push/starts.ts';
+import type { Tasks } from './tasks/tasks.ts';
+
+export interface PushingOptions {
+  readonly config: ServerConfig;
+  readonly registry: Registry;
+  readonly cluster: Cluster;
+  readonly tasks: Tasks;
+  readonly log: Logger;
+}
+
+/** Everything that pushes streams to other servers. */
+export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Part {
+  const guard = outboundGuard(config, cluster, 'push');
+  const caches = new StartCaches(registry, 'pushed');
+  tasks.add(new PushKind({ sinks: { rtmp: rtmpSink(guard) }, caches, log }));
+  const undo = keepStarts(registry, tasks.definitions, caches);
+  return {
+    close: () => {
+      undo();
+      caches.close();
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { hostFromUrl } from '../../config/values.ts';
+import { PushError } from './error.ts';
+
+/** Protocols of pushes, and the schemes that their URLs may have. */
+const SCHEMES = {
+  rtmp: ['rtmp', 'rtmps'],
+} as const;
+
+export type PushProtocol = keyof typeof SCHEMES;
+type Scheme = (typeof SCHEMES)[PushProtocol][number];
+
+const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443 };
+
+/** Where a stream is pushed to. */
+export interface Destination {
+  readonly protocol: PushProtocol;
+  readonly scheme: Scheme;
+  readonly url: URL;
+  readonly host: string;
+  readonly port: number;
+  /** Empty where the protocol has none. */
+  readonly streamKey: string;
+}
+
+/** The protocol of this name, in any case; undefined for one that is not known. */
+export function pushProtocol(name: string): PushProtocol | undefined {
+  const lower = name.toLowerCase();
+  return Object.hasOwn(SCHEMES, lower) ? (lower as PushProtocol) : undefined;
+}
+
+/**
+ * Reads the URL of a destination.
+ * @throws PushError with the texts of facts/01-rest-api.md section 8
+ */
+export function readDestination(protocol: PushProtocol, given: string, streamKey: string): Destination {
+  if (!URL.canParse(given)) throw new PushError('Could not parse url');
+  const url = new URL(given);
+  const scheme = url.protocol.slice(0, -1);
+  if (!isSchemeOf(protocol, scheme)) throw new PushError('Unsupported protocol');
+  if (url.hostname === '' || url.port === '0' || (protocol === 'rtmp' && appOf(url) === ''))
+    throw new PushError('Could not parse url');
+  const port = url.port === '' ? PORTS[scheme] : Number(url.port);
+  return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
+}
+
+/** The application that the URL of an RTMP server names, with what follows it but for a slash at the end. */
+export function appOf({ pathname, search }: URL): string {
+  return (pathname + search).replace(/^\/+/, '').replace(/\/$/, '');
+}
+
+function isSchemeOf(protocol: PushProtocol, scheme: string): scheme is Scheme {
+  return (SCHEMES[protocol] as readonly string[]).includes(scheme);
+}
