@@ -199,6 +199,28 @@ test('a page that plays counts itself, and says so when the server has gone', as
   t.deepEqual(errors, []);
 });
 
+test('LL-HLS that brings no picture is started again after a while, and says nothing else meanwhile', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  await page.clock.install();
+  goLive(registry, 'app', 'news');
+  let hanging = 0;
+  await page.route('**/media.m3u8', () => void hanging++);
+  let started = 0;
+  page.on('request', (request) => (started += request.url().endsWith('/llhls.m3u8') ? 1 : 0));
+  await page.goto(`${origin}/app/news`);
+  await until('the player waits for a chunklist', () => hanging > 0);
+  t.is(started, 1);
+  await page.clock.fastForward(11_000);
+  await page.locator('.cover strong', { hasText: 'Starting' }).waitFor();
+  t.is(started, 1);
+  await page.unroute('**/media.m3u8');
+  await page.clock.fastForward(2000);
+  await plays(page);
+  t.is(started, 2);
+  await page.locator('.cover').first().waitFor({ state: 'hidden' });
+  t.deepEqual(errors, []);
+});
+
 test('a stream that is only relayed for now goes on as it is', async (t) => {
   const { registry, origin, page, errors } = await open(t);
   goLive(registry, 'app', 'news');
