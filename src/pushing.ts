@@ -5,9 +5,11 @@ import { StartCaches } from './core/start-caches.ts';
 import type { Logger } from './log.ts';
 import { outboundGuard } from './outbound.ts';
 import type { Part } from './part.ts';
+import { ipCarrier } from './tasks/push/ip-carriers.ts';
 import { PushKind } from './tasks/push/kind.ts';
 import { rtmpSink } from './tasks/push/rtmp-sink.ts';
 import { keepStarts } from './tasks/push/starts.ts';
+import { tsSink } from './tasks/push/ts-sink.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface PushingOptions {
@@ -22,7 +24,7 @@ export interface PushingOptions {
 export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Part {
   const guard = outboundGuard(config, cluster, 'push');
   const caches = new StartCaches(registry, 'pushed');
-  tasks.add(new PushKind({ sinks: { rtmp: rtmpSink(guard) }, caches, log }));
+  tasks.add(new PushKind({ sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)) }, caches, log }));
   const undo = keepStarts(registry, tasks.definitions, caches);
   return {
     close: () => {

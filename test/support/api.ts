@@ -110,7 +110,9 @@ export async function apiOptions(
   const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
-  tasks.add(new PushKind({ sinks: { rtmp: noSink }, caches: new StartCaches(registry, 'pushed'), log }));
+  tasks.add(
+    new PushKind({ sinks: { rtmp: noSink, mpegts: noSink }, caches: new StartCaches(registry, 'pushed'), log }),
+  );
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,

@@ -4,12 +4,13 @@ import { PushError } from './error.ts';
 /** Protocols of pushes, and the schemes that their URLs may have. */
 const SCHEMES = {
   rtmp: ['rtmp', 'rtmps'],
+  mpegts: ['udp', 'tcp'],
 } as const;
 
 export type PushProtocol = keyof typeof SCHEMES;
 type Scheme = (typeof SCHEMES)[PushProtocol][number];
 
-const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443 };
+const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000 };
 
 /** Where a stream is pushed to. */
 export interface Destination {
@@ -39,6 +40,7 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   if (!isSchemeOf(protocol, scheme)) throw new PushError('Unsupported protocol');
   if (url.hostname === '' || url.port === '0' || (protocol === 'rtmp' && appOf(url) === ''))
     throw new PushError('Could not parse url');
+  if (scheme === 'tcp' && url.searchParams.has('listen')) throw new PushError('Unsupported tcp listen');
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
 }

@@ -117,7 +117,8 @@ export class Pusher {
     task.signal.addEventListener('abort', end, { once: true });
     const { promise: stopped, reject } = Promise.withResolvers<never>();
     stop.signal.addEventListener('abort', () => reject(stop.signal.reason as Error), { once: true });
-    const opening = open(destination, { connectMs, sendMs, signal: stop.signal, ...events });
+    const leftOut = (reason: string): void => this.#faults.count(`not pushed: ${reason}`);
+    const opening = open(destination, { connectMs, sendMs, signal: stop.signal, leftOut, ...events });
     try {
       return await Promise.race([opening, stopped]);
     } catch (error) {

@@ -33,6 +33,8 @@ export interface SinkOptions {
   readonly signal: AbortSignal;
   /** There is room again behind a `write` that answered false. */
   readonly writable: () => void;
+  /** A packet that cannot be carried is left out, for this reason. */
+  readonly leftOut: (reason: string) => void;
   /** Called when a connection that was made is over; not after `close()` or `finish()`. */
   readonly failed: (reason: string) => void;
 }

@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
@@ -9,9 +10,11 @@ import type { OutputStream } from '../../../src/core/stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { OutboundGuard } from '../../../src/protocols/outbound/guard.ts';
 import { PushError } from '../../../src/tasks/push/error.ts';
+import { ipCarrier } from '../../../src/tasks/push/ip-carriers.ts';
 import { PushKind } from '../../../src/tasks/push/kind.ts';
 import { readPushProgress, type PushReport } from '../../../src/tasks/push/progress.ts';
 import { rtmpSink } from '../../../src/tasks/push/rtmp-sink.ts';
+import { tsSink } from '../../../src/tasks/push/ts-sink.ts';
 import { keepStarts } from '../../../src/tasks/push/starts.ts';
 import { pushSpecJson, type PushSpec } from '../../../src/tasks/push/spec.ts';
 import { openAlone } from '../../support/cluster.ts';
@@ -36,7 +39,7 @@ async function pushing(t: ExecutionContext, push: object = {}) {
     stores: () => [],
   });
   const caches = new StartCaches(new Registry(), 'pushed');
-  const kind = new PushKind({ sinks: { rtmp: rtmpSink(guard) }, caches, log });
+  const kind = new PushKind({ sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)) }, caches, log });
   const publishers = { push: { connectionTimeout: 5000, sendTimeout: 2000, ...push } } as never;
   const node = openTasks(await openAlone(), kind, { publishers });
   const undo = keepStarts(node.registry, node.tasks.definitions, caches);
@@ -214,4 +217,26 @@ test('a server that does not answer is given up in time', async (t) => {
   await push(node, (silent.address() as { port: number }).port);
   await inState(node, 'error');
   t.true(node.lines.some((line) => line.includes('not connected within 300 ms')));
+});
+
+test('MPEG-TS goes over UDP in datagrams of seven packets', async (t) => {
+  const receiver = createSocket({ type: 'udp4', recvBufferSize: 4 * 1024 * 1024 });
+  const datagrams: Buffer[] = [];
+  receiver.on('message', (datagram) => void datagrams.push(datagram));
+  receiver.bind(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  t.teardown(() => receiver.close());
+  const node = await pushing(t);
+  await push(node, 0, { protocol: 'mpegts', url: `udp://127.0.0.1:${receiver.address().port}` });
+  const feed = new Feed(await publish(node, 'live'), CODED);
+  await inState(node, 'pushing');
+  feed.write(250);
+  await until('it is sent', () => (reportOf(node)?.sentBytes ?? 0) > 0);
+  feed.output.input.close('over');
+  await until('it waits', () => reportOf(node) === undefined);
+  const sent = readPushProgress(await until('it is kept', () => node.tasks.definitions.get(NAME)?.progress?.value));
+  await until('all has arrived', () => Buffer.concat(datagrams).length >= sent.sentBytes);
+  t.true(datagrams.slice(0, -1).every(({ length }) => length === 7 * 188));
+  const packets = Buffer.concat(datagrams);
+  for (let at = 0; at < packets.length; at += 188) t.is(packets[at], 0x47);
 });
