@@ -8,6 +8,7 @@ import type { Part } from './part.ts';
 import { ipCarrier } from './tasks/push/ip-carriers.ts';
 import { PushKind } from './tasks/push/kind.ts';
 import { rtmpSink } from './tasks/push/rtmp-sink.ts';
+import { SrtCarriers } from './tasks/push/srt-carrier.ts';
 import { keepStarts } from './tasks/push/starts.ts';
 import { tsSink } from './tasks/push/ts-sink.ts';
 import type { Tasks } from './tasks/tasks.ts';
@@ -23,13 +24,21 @@ export interface PushingOptions {
 /** Everything that pushes streams to other servers. */
 export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Part {
   const guard = outboundGuard(config, cluster, 'push');
+  const srt = new SrtCarriers(guard, log);
   const caches = new StartCaches(registry, 'pushed');
-  tasks.add(new PushKind({ sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)) }, caches, log }));
+  tasks.add(
+    new PushKind({
+      sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srt.open) },
+      caches,
+      log,
+    }),
+  );
   const undo = keepStarts(registry, tasks.definitions, caches);
   return {
-    close: () => {
+    close: async () => {
       undo();
       caches.close();
+      await srt.close();
     },
   };
 }

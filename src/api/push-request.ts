@@ -12,7 +12,7 @@ import { creationOf, readTaskId, readTaskStream, readText, TaskStream, TaskStrea
 export const PushCreation = Type.Object({
   id: Type.String(),
   stream: TaskStreamBody,
-  protocol: Type.String({ description: 'rtmp or mpegts' }),
+  protocol: Type.String({ description: 'srt, rtmp or mpegts' }),
   url: Type.String(),
   streamKey: Type.Optional(Type.String({ description: 'required for rtmp' })),
 });

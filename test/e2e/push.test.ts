@@ -55,7 +55,6 @@ test.serial('a stream is pushed over RTMP to a Kiln, and the push is stopped', a
   t.is(stopped.body.response.state, 'stopping');
   t.deepEqual(await pushes(kiln), []);
   await until('the copy has ended', async () => (await kiln.stream('copied-stream')).status === 404);
-  t.false(kiln.log.includes('rtmp://127.0.0.1') && /destination[^\n]*copied-stream/.test(kiln.log));
 });
 
 /** How ffmpeg receives each protocol, and where it is pushed to; `PORT` stands for a free port. */
@@ -66,6 +65,11 @@ const RECEIVERS = [
     from: ['-listen', '1', '-i', 'rtmp://127.0.0.1:PORT/live/key'],
   },
   { protocol: 'mpegts', url: 'udp://127.0.0.1:PORT', from: ['-i', 'udp://127.0.0.1:PORT?fifo_size=100000'] },
+  {
+    protocol: 'srt',
+    url: 'srt://127.0.0.1:PORT?latency=300&passphrase=ten-letters&pbkeylen=32',
+    from: ['-i', 'srt://127.0.0.1:PORT?mode=listener&passphrase=ten-letters'],
+  },
   { protocol: 'mpegts', url: 'tcp://127.0.0.1:PORT', from: ['-i', 'tcp://127.0.0.1:PORT?listen=1'] },
 ] as const;
 
@@ -94,8 +98,12 @@ for (const { protocol, url, from } of RECEIVERS)
       readonly streams: readonly { readonly codec_name: string }[];
       readonly packets: readonly { readonly codec_type: string; readonly flags: string }[];
     };
-    t.deepEqual(probe.streams.map(({ codec_name: codec }) => codec).sort(), ['aac', 'h264']);
+    t.deepEqual(
+      probe.streams.map(({ codec_name: codec }) => codec).sort(),
+      ['h264', protocol === 'rtmp' ? 'aac' : 'opus'].sort(),
+    );
     t.regex(probe.packets.find(({ codec_type: type }) => type === 'video')?.flags ?? '', /^K/);
     const decoded = await run('ffmpeg', ['-v', 'error', '-i', file, '-f', 'null', '-']);
     t.is(decoded.stderr, '');
+    t.false(kiln.log.includes('ten-letters'));
   });

@@ -111,7 +111,11 @@ export async function apiOptions(
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
   tasks.add(
-    new PushKind({ sinks: { rtmp: noSink, mpegts: noSink }, caches: new StartCaches(registry, 'pushed'), log }),
+    new PushKind({
+      sinks: { rtmp: noSink, mpegts: noSink, srt: noSink },
+      caches: new StartCaches(registry, 'pushed'),
+      log,
+    }),
   );
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {

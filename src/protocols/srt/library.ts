@@ -50,6 +50,10 @@ export interface Libsrt {
   readonly listen: (socket: number, backlog: number) => number;
   readonly listenCallback: (socket: number, callback: unknown, context: null) => number;
   readonly setRejectReason: (socket: number, reason: number) => number;
+  /** Of a socket that does not wait, it only begins. */
+  readonly connect: (socket: number, address: Buffer, length: number) => number;
+  /** Why a call has failed. */
+  readonly rejection: (socket: number) => string;
   readonly accept: (socket: number, address: Buffer, length: Int32Array) => number;
   readonly getSockName: (socket: number, address: Buffer, length: Int32Array) => number;
   readonly state: (socket: number) => number;
@@ -95,6 +99,8 @@ function bindLibrary(): Libsrt {
   const library = open();
   const call = (definition: string) => library.func(definition) as ReturnType<typeof library.func>;
   const lastError = call('int srt_getlasterror(void *)');
+  const rejectReason = call('int srt_getrejectreason(int)');
+  const rejectionText = call('const char *srt_rejectreason_str(int)');
   call('void srt_setloglevel(int)')(LOG_CRITICAL);
   return {
     createSocket: call('int srt_create_socket()'),
@@ -103,6 +109,8 @@ function bindLibrary(): Libsrt {
     listen: call('int srt_listen(int, int)'),
     listenCallback: call('int srt_listen_callback(int, void *, void *)'),
     setRejectReason: call('int srt_setrejectreason(int, int)'),
+    connect: call('int srt_connect(int, const void *, int)'),
+    rejection: (socket) => rejectionText(rejectReason(socket)),
     accept: call('int srt_accept(int, void *, void *)'),
     getSockName: call('int srt_getsockname(int, void *, void *)'),
     state: call('int srt_getsockstate(int)'),

@@ -8,6 +8,7 @@ import { SrtError } from './error.ts';
 import { PortGuard } from './guard/port-guard.ts';
 import { UdpSocket } from './guard/udp-socket.ts';
 import { EVENT, INVALID, ListenCallback, OPTION, type Libsrt } from './library.ts';
+import { optionBytes } from './option-bytes.ts';
 import { Pulse } from './pulse.ts';
 import { REJECTION } from './rejection.ts';
 import type { SrtRuntime, Watcher } from './runtime.ts';
@@ -138,7 +139,7 @@ export class SrtListener implements Watcher {
     set(OPTION.sndsyn, OFF, 'SRTO_SNDSYN');
     if (isIPv6(host)) set(OPTION.ipv6only, ipv4Too ? OFF : ON, 'SRTO_IPV6ONLY');
     if (!options.some(({ name }) => WINDOW_OPTIONS.has(name))) set(OPTION.flightWindow, WINDOW, 'SRTO_FC');
-    for (const option of options) set(option.id, bytesOf(option), option.name);
+    for (const option of options) set(option.id, optionBytes(option), option.name);
     const where = `SRT cannot listen on UDP port ${port} of ${host}`;
     this.#bind(where);
     this.#port = this.#nameOf(this.#socket)?.port ?? port;
@@ -241,13 +242,4 @@ function openUdp(host: string, port: number, ipv4Too: boolean, where: string): U
     if (!(error instanceof SrtError)) throw error;
     throw new SrtError(`${where}: ${error.message}`);
   }
-}
-
-/** As `srt_setsockflag` takes it. */
-function bytesOf({ kind, value }: SrtOption): Buffer {
-  if (kind === 'text') return Buffer.from(String(value));
-  const bytes = Buffer.alloc(kind === 'int64' ? 8 : 4);
-  if (kind === 'int64') bytes.writeBigInt64LE(BigInt(value));
-  else bytes.writeInt32LE(Number(value));
-  return bytes;
 }

@@ -1,16 +1,18 @@
 import { hostFromUrl } from '../../config/values.ts';
 import { PushError } from './error.ts';
+import { readSrtQuery } from './srt-options.ts';
 
 /** Protocols of pushes, and the schemes that their URLs may have. */
 const SCHEMES = {
   rtmp: ['rtmp', 'rtmps'],
   mpegts: ['udp', 'tcp'],
+  srt: ['srt'],
 } as const;
 
 export type PushProtocol = keyof typeof SCHEMES;
 type Scheme = (typeof SCHEMES)[PushProtocol][number];
 
-const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000 };
+const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000, srt: 9999 };
 
 /** Where a stream is pushed to. */
 export interface Destination {
@@ -41,6 +43,7 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   if (url.hostname === '' || url.port === '0' || (protocol === 'rtmp' && appOf(url) === ''))
     throw new PushError('Could not parse url');
   if (scheme === 'tcp' && url.searchParams.has('listen')) throw new PushError('Unsupported tcp listen');
+  if (scheme === 'srt') readSrtQuery(url);
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
 }

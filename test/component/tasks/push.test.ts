@@ -15,6 +15,9 @@ import { PushKind } from '../../../src/tasks/push/kind.ts';
 import { readPushProgress, type PushReport } from '../../../src/tasks/push/progress.ts';
 import { rtmpSink } from '../../../src/tasks/push/rtmp-sink.ts';
 import { tsSink } from '../../../src/tasks/push/ts-sink.ts';
+import { SrtListener } from '../../../src/protocols/srt/listener.ts';
+import { SrtRuntime } from '../../../src/protocols/srt/runtime.ts';
+import { SrtCarriers } from '../../../src/tasks/push/srt-carrier.ts';
 import { keepStarts } from '../../../src/tasks/push/starts.ts';
 import { pushSpecJson, type PushSpec } from '../../../src/tasks/push/spec.ts';
 import { openAlone } from '../../support/cluster.ts';
@@ -22,6 +25,7 @@ import { codedPackets, tracksOf, type Coded } from '../../support/coded-packets.
 import { publish } from '../../support/counting-task.ts';
 import { openTasks } from '../../support/fake-task.ts';
 import { startRtmp } from '../../support/rtmp-server.ts';
+import { freePorts } from '../../support/ports.ts';
 import { until } from '../../support/until.ts';
 
 const NAME = { kind: 'push', vhost: 'default', app: 'app', id: 'one' };
@@ -38,8 +42,13 @@ async function pushing(t: ExecutionContext, push: object = {}) {
     ports: { tcp: new Set(), udp: new Set() },
     stores: () => [],
   });
+  const srt = new SrtCarriers(guard, log);
   const caches = new StartCaches(new Registry(), 'pushed');
-  const kind = new PushKind({ sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)) }, caches, log });
+  const kind = new PushKind({
+    sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srt.open) },
+    caches,
+    log,
+  });
   const publishers = { push: { connectionTimeout: 5000, sendTimeout: 2000, ...push } } as never;
   const node = openTasks(await openAlone(), kind, { publishers });
   const undo = keepStarts(node.registry, node.tasks.definitions, caches);
@@ -47,6 +56,7 @@ async function pushing(t: ExecutionContext, push: object = {}) {
     undo();
     caches.close();
     await node.tasks.close();
+    await srt.close();
     await node.cluster.close();
   });
   return { ...node, lines };
@@ -239,4 +249,41 @@ test('MPEG-TS goes over UDP in datagrams of seven packets', async (t) => {
   t.true(datagrams.slice(0, -1).every(({ length }) => length === 7 * 188));
   const packets = Buffer.concat(datagrams);
   for (let at = 0; at < packets.length; at += 188) t.is(packets[at], 0x47);
+});
+
+test('an SRT listener that is not there is an error, and the call is made again when it is', async (t) => {
+  const [port] = (await freePorts(1)) as [number];
+  const node = await pushing(t, { connectionTimeout: 1000 });
+  await push(node, 0, { protocol: 'srt', url: `srt://127.0.0.1:${port}?latency=50&streamid=called` });
+  const feed = new Feed(await publish(node, 'live'), CODED);
+  feed.write(150);
+  await inState(node, 'error');
+  const runtime = SrtRuntime.open(pino({ level: 'silent' }));
+  const calls: string[] = [];
+  let bytes = 0;
+  const listener = new SrtListener(runtime, {
+    host: '127.0.0.1',
+    port,
+    log: pino({ level: 'silent' }),
+    options: [],
+    refuse: () => undefined,
+    connection: (connection) => {
+      calls.push(connection.streamId);
+      connection.handlers = { data: (data) => void (bytes += data.length), close: () => connection.close() };
+      connection.read();
+    },
+  });
+  t.teardown(async () => {
+    await node.everywhere.remove(NAME);
+    await listener.close();
+    await runtime.close();
+  });
+  await inState(node, 'pushing');
+  const sent = await until(
+    'the cache was sent',
+    () => (reportOf(node)?.sentBytes ?? 0) > 0 && reportOf(node)?.sentBytes,
+  );
+  await until('it has arrived', () => bytes >= sent);
+  t.deepEqual(calls, ['called']);
+  t.true(await node.everywhere.remove(NAME));
 });

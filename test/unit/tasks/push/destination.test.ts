@@ -1,4 +1,5 @@
 import test from 'ava';
+import { readSrtQuery } from '../../../../src/tasks/push/srt-options.ts';
 import { appOf, pushProtocol, readDestination } from '../../../../src/tasks/push/destination.ts';
 
 test('destinations are read', (t) => {
@@ -33,4 +34,36 @@ for (const [url, message] of [
 test('protocols are known in any case', (t) => {
   t.is(pushProtocol('RTMP'), 'rtmp');
   t.is(pushProtocol('constructor'), undefined);
+});
+
+for (const [protocol, url, message] of [
+  ['mpegts', 'tcp://example.com:4000?listen', 'Unsupported tcp listen'],
+  ['mpegts', 'srt://example.com:4000', 'Unsupported protocol'],
+  ['srt', 'srt://example.com?mode=listener', 'Unsupported connection mode'],
+  ['srt', 'srt://example.com?mode=rendezvous', 'Unsupported connection mode'],
+  ['srt', 'srt://example.com?passphrase=short', /^Could not parse url: passphrase is not a text of 10 to 79 bytes/],
+  ['srt', 'srt://example.com?colour=red', /^Could not parse url: "SRTO_COLOUR" is not a socket option of SRT$/],
+] as const)
+  test(`${url} is refused for ${protocol}`, (t) => {
+    const error = t.throws(() => readDestination(protocol, url, ''), { name: 'PushError', message });
+    t.false(error?.message.includes('short'));
+  });
+
+test('the query of an SRT URL has the options of libsrt', (t) => {
+  const url = new URL(
+    'srt://a:1?mode=caller&streamid=%23!::r=x&latency=300&maxbw=-1&pbkeylen=32&passphrase=ten-letters&tlpktdrop=false&timeout=900',
+  );
+  const { streamId, options } = readSrtQuery(url);
+  t.is(streamId, '#!::r=x');
+  t.deepEqual(
+    options.map(({ name, value }) => [name, value]),
+    [
+      ['SRTO_LATENCY', 300],
+      ['SRTO_MAXBW', -1n],
+      ['SRTO_PBKEYLEN', 32],
+      ['SRTO_PASSPHRASE', 'ten-letters'],
+      ['SRTO_TLPKTDROP', false],
+      ['SRTO_CONNTIMEO', 900],
+    ],
+  );
 });
