@@ -100,7 +100,7 @@ test('a lifetime ends the session', async (t) => {
   const input = await publish('stream');
   await until('it ends', () => input.closed);
   await until('the closing', () => questions.length === 2);
-  t.pass();
+  t.is(said(questions[1] as never).request.status, 'closing');
 });
 
 test('who is refused learns nothing; the log has the reason, and there is no closing', async (t) => {
