@@ -52,13 +52,17 @@ export class SessionGrants {
   /**
    * Ends a grant with the session.
    * @param now milliseconds since the epoch
-   * @throws tooManyConnections
+   * @throws tooManyConnections, when the grant has ended
    */
   hold(id: string, grant: SessionGrant, now: number): void {
     if (grant.openings.length === 0) return;
     let held = this.#sessions.get(id);
     if (held === undefined) {
-      if (this.#sessions.size >= MAX_SESSIONS) throw kilnError('tooManyConnections', MAX_SESSIONS);
+      if (this.#sessions.size >= MAX_SESSIONS) {
+        const refusal = kilnError('tooManyConnections', MAX_SESSIONS);
+        this.#end(grant, refusal.message);
+        throw refusal;
+      }
       this.#sessions.set(id, (held = { grants: [], lastSeen: now }));
     }
     held.grants.push(grant);
