@@ -101,9 +101,10 @@ export function pendingInVhost(vhost: VirtualHostConfig): string[] {
   return lines({ servers: [], vhosts: [vhost], applications: vhost.applications });
 }
 
-/** The same of an application. */
-export function pendingInApplication(application: ApplicationConfig): string[] {
-  return lines({ servers: [], vhosts: [], applications: [application] });
+/** The same of an application. @param vhost that it is in; undefined: one without settings of its own */
+export function pendingInApplication(application: ApplicationConfig, vhost?: VirtualHostConfig): string[] {
+  const applications = [application];
+  return lines({ servers: [], vhosts: vhost === undefined ? [] : [{ ...vhost, applications }], applications });
 }
 
 function lines({ servers, vhosts, applications }: Configured): string[] {

@@ -89,7 +89,7 @@ export class AdmissionWebhooks {
       const why = `the control server does not allow it: ${reason || 'no reason given'}`;
       throw accessDenied(new Denial('webhookRefused', why));
     }
-    if (reason !== '') this.#log.debug({ reason, url: newUrl }, 'the control server allowed a client');
+    if (reason !== '') this.#log.debug({ reason }, 'the control server allowed a client');
     // nobody waits for the end of one answer
     const isSession = request.protocol !== 'thumbnail';
     const opening = { id: randomUUID(), vhost, call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) } };

@@ -17,6 +17,8 @@ async function open(t: ExecutionContext, limits: Partial<ApplicationConfig['limi
   } as ApplicationConfig['publishers'];
   const limited = { connectionsPerMinute: 0, publishesPerMinute: 0, ...limits };
   addVhost(registry, { hostNames: ['live.example'], applications: ['app'], providers, publishers, limits: limited });
+  const onDemand = { name: 'demanded', hostNames: ['demanded.example'], applications: ['*'] };
+  addVhost(registry, { ...onDemand, providers, publishers, limits: limited });
   addVhost(registry, { name: 'open', hostNames: ['open.example'], applications: ['app'], providers, publishers });
   goLive(registry, 'app', 'stream');
   let asked = 0;
@@ -67,6 +69,14 @@ test('so many connections of an address a minute, an IPv6 network of 64 bits bei
   await t.notThrowsAsync(watch('192.0.2.2'));
   await t.notThrowsAsync(publish('192.0.2.1'));
   await t.throwsAsync(publish('192.0.2.1'), { code: 'tooOften', message: /at most 1 a minute/ });
+});
+
+test('names of applications that would be made on demand do not evade a limit', async (t) => {
+  const { access, from } = await open(t, { publishesPerMinute: 2 });
+  const publish = (app: string) =>
+    access.admitPublisher(publishRequest({ ...from('192.0.2.1'), hostName: 'demanded.example', app }));
+  for (const app of ['one', 'two']) await t.notThrowsAsync(publish(app));
+  await t.throwsAsync(publish('three'), { code: 'tooOften' });
 });
 
 test('thumbnails are pictures and no connections', async (t) => {

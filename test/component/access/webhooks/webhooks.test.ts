@@ -100,7 +100,7 @@ test('a lifetime ends the session', async (t) => {
   const input = await publish('stream');
   await until('it ends', () => input.closed);
   await until('the closing', () => questions.length === 2);
-  t.pass();
+  t.is(said(questions[1] as never).request.status, 'closing');
 });
 
 test('who is refused learns nothing; the log has the reason, and there is no closing', async (t) => {
@@ -145,6 +145,21 @@ test('a closing is told also when a later check refuses, and when the client has
     questions.map((question) => said(question).request.status),
     ['opening', 'closing', 'opening', 'closing'],
   );
+});
+
+test('a kept connection that ends before an answer is asked anew, and one that ends within an answer is not', async (t) => {
+  const begun = { 'content-type': 'application/json', 'content-length': 1000 };
+  const { url, questions, connections } = await controlServer(t, (response) => {
+    if (questions.length === 2) response.socket?.resetAndDestroy();
+    else if (questions.length < 5) json({ allowed: true })(response);
+    else response.writeHead(200, begun).write('{', () => response.socket?.resetAndDestroy());
+  });
+  const { access } = await open(t, url);
+  // the third is the second again, on a connection that is not kept
+  for (const stream of ['one', 'two', 'three']) await access.admitPublisher(publishRequest({ stream }));
+  t.deepEqual([questions.length, connections()], [4, 3]);
+  await t.throwsAsync(access.admitPublisher(publishRequest({ stream: 'four' })), { code: 'accessDenied' });
+  t.is(questions.length, 5);
 });
 
 test('the next control server of a list is asked where one does not answer, not where it refuses', async (t) => {

@@ -68,6 +68,30 @@ test.serial('the end of a session is told once, however often and soon it is clo
   await records({});
 });
 
+test.serial('a session that is handed over before its record is written is known to who goes on with it', async (t) => {
+  const { told, a, b, records } = await three(t, 1);
+  a.own.adopt(opening('one', 'LLHLS'));
+  a.own.release({ id: 'one', vhost: 'default' });
+  await records({ one: 'a' });
+  b.own.resume('one', 'default');
+  await records({ one: 'b' });
+  b.own.close({ id: 'one', vhost: 'default' });
+  await until('its end is told', () => told.length > 0);
+  t.deepEqual(told, [['one', 'b']]);
+});
+
+test.serial('a session that has just ended is not opened again', async (t) => {
+  const told: [id: string, node: string][] = [];
+  const { own } = sessionsOf(t, await openAlone(), told);
+  own.adopt(opening('one'));
+  await new Promise(setImmediate);
+  own.close(opening('one'));
+  own.resume('one', 'default');
+  await own.settled();
+  t.is(told.length, 1);
+  t.is(own.size, 0);
+});
+
 test.serial('a session that ends in any turn around the end of a write is told of', async (t) => {
   const told: [id: string, node: string][] = [];
   const { own } = sessionsOf(t, await openAlone(), told);
