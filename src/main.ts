@@ -4,7 +4,7 @@ import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo, type Demo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
 import { createLogger, logSettings } from './log.ts';
-import type { Server } from './server.ts';
+import type { Server as RunningServer } from './server.ts';
 import { startFailure } from './start-failure.ts';
 import { summary, wantsColor } from './summary.ts';
 import { readVersion } from './version.ts';
@@ -74,7 +74,7 @@ let lastSignal = -Infinity;
 /** Ends the wait for streams to leave. */
 const hurry = new AbortController();
 /** undefined while it starts. */
-let server: Server | undefined;
+let server: RunningServer | undefined;
 let demo: Demo | undefined;
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);

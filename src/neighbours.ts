@@ -16,6 +16,7 @@ import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
 import { openPulling } from './pulling.ts';
 import { Tasks } from './tasks/tasks.ts';
+import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
 
 export interface NeighboursOptions {
   readonly config: ServerConfig;
@@ -57,12 +58,14 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   };
   const answers = others.answers.bind(others);
   const webhooks = new AdmissionWebhooks({ cluster, registry, answers, log, hidesClients: config.privacyProtection });
+  const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,
     names,
     sessionNames,
     find,
     elsewhere: directory,
+    countElsewhere: (application) => viewersElsewhere.of(application),
     guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
     openings: webhooks.openings,
     log,

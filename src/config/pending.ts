@@ -66,7 +66,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     { application: ({ eventGenerator, providers }) => eventGenerator?.enable || providers.rtmp?.eventGenerator },
   ],
   ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
-  ['MaxConnection of all Publishers together', { application: ({ publishers }) => publishers.maxConnection }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],
   [
     'TcpRelay',

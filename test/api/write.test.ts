@@ -510,15 +510,15 @@ test('modules that are not there are told of, but for those that every applicati
   const cluster = await openAlone();
   const certificates = new CertificateStore({ folder: '/', log });
   const config = new DynamicConfig({ registry, cluster, certificates, log });
-  const admissionWebhooks = { controlServerUrl: 'http://127.0.0.1/' };
-  await config.createVhosts([{ ...VHOST, admissionWebhooks }]);
+  const dvr = { publishers: { llhls: { dvr: { enable: true } } } };
+  await config.createVhosts([{ ...VHOST, applications: [{ name: 'recorded', type: 'live', ...dvr }] }]);
   t.deepEqual(
-    lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]),
-    [['made', 1]],
+    lines.splice(0).map(({ application, pending }) => [application, (pending as string[]).length]),
+    [['recorded', 1]],
   );
   await config.createApplications('made', () => [{ name: 'plain', type: 'live' }]);
   t.deepEqual(lines, []);
-  await config.patchApplication('made', 'plain', () => ({ publishers: { llhls: { dvr: { enable: true } } } }));
+  await config.patchApplication('made', 'plain', () => dvr);
   t.deepEqual(
     lines.splice(0).map(({ pending }) => pending),
     [['DVR is not available: its configuration has no effect']],
@@ -526,8 +526,8 @@ test('modules that are not there are told of, but for those that every applicati
   const again = new Registry();
   await new DynamicConfig({ registry: again, cluster, certificates, log }).restore();
   t.deepEqual(
-    lines.map(({ vhost, application }) => vhost ?? application),
-    ['made', 'plain'],
+    lines.map(({ application }) => application),
+    ['recorded', 'plain'],
     'and at the next start',
   );
 });

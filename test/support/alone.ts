@@ -35,6 +35,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
       sessionNames,
       find: async () => undefined,
       elsewhere: directory,
+      countElsewhere: async () => undefined,
       guards: [signedPolicy(() => []), webhooks.guard],
       openings: webhooks.openings,
       log,

@@ -1,3 +1,4 @@
+import { limitConnections } from '../../access/connection-limits.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Access } from '../../access/access.ts';
 import { isGuarded } from '../../config/enables.ts';
@@ -285,11 +286,8 @@ export class OwnStream implements PlayedStream {
   }
 
   #limitConnections(): void {
-    const { maxConnection } = this.config;
     // who plays what may be continued has been let in before
-    if (maxConnection === 0 || this.interrupted) return;
-    if (this.#options.application.counters.publishers[this.#options.form.kind] >= maxConnection)
-      throw kilnError('tooManyConnections', maxConnection);
+    if (!this.interrupted) limitConnections(this.#options.application, this.#options.form.kind);
   }
 }
 

@@ -108,7 +108,7 @@ test('who is refused learns nothing; the log has the reason, and there is no clo
   const { publish, lines, webhooks } = await open(t, url);
   const refused = await t.throwsAsync(publish('stream'), { code: 'accessDenied' });
   t.false(refused?.message.includes('paid'));
-  t.is(lines.at(-1)?.msg, 'RTMP publisher refused: the control server does not allow it: not paid');
+  t.is(lines.at(-1)?.msg, 'RTMP publisher refused: Access denied: the control server does not allow it: not paid');
   await webhooks.close();
   t.is(questions.length, 1);
 });
