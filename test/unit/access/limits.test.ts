@@ -42,7 +42,10 @@ async function open(t: ExecutionContext, limits: Partial<ApplicationConfig['limi
 }
 
 test('networks: the denied ones go before the allowed ones, and no guard is asked about them', async (t) => {
-  const { watch, publish, asked, lines } = await open(t, { allow: '192.0.2.0/24,2001:db8::/32', deny: '192.0.2.7' });
+  const { access, watch, publish, asked, lines } = await open(t, {
+    allow: '192.0.2.0/24,2001:db8::/32',
+    deny: '192.0.2.7',
+  });
   for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1']) await t.notThrowsAsync(watch(address));
   const before = asked();
   for (const address of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.1', '2001:db9::1', 'unknown', '']) {
@@ -51,6 +54,10 @@ test('networks: the denied ones go before the allowed ones, and no guard is aske
   }
   t.is(asked(), before);
   t.is(lines[0]?.msg, 'WebRTC viewer refused: Clients of this network are not allowed');
+  t.deepEqual(access.refusals.all(), [
+    { direction: 'outgoing', protocol: 'webrtc', reason: 'networkForbidden', count: 6 },
+    { direction: 'incoming', protocol: 'rtmp', reason: 'networkForbidden', count: 6 },
+  ]);
 });
 
 test('a list of denied networks alone lets all others in', async (t) => {

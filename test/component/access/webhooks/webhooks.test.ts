@@ -189,6 +189,24 @@ test('a closing that is not delivered is told again, to the server that was aske
   t.is(closings, 2);
 });
 
+test('the closing of a session that another node opened is told when its virtual host is gone', async (t) => {
+  const { url, questions } = await controlServer(t, json({}));
+  const { access, registry } = await open(t, url);
+  const client = { address: '192.0.2.9', port: 7, real_ip: '192.0.2.9' };
+  const call = {
+    client,
+    protocol: 'LLHLS',
+    direction: 'outgoing',
+    url: 'http://live.example:80/app/s',
+    time: 1,
+  } as const;
+  const grant = access.adopt({ openings: [{ id: 'elsewhere', vhost: 'default', call }] });
+  registry.deleteVhost('default', 'it was deleted');
+  grant.end('it was deleted');
+  await until('the closing', () => questions.length === 1);
+  t.is(said(questions[0] as never).request.status, 'closing');
+});
+
 test('200 publishers that come at once are asked about side by side, and one that is slow delays nobody else', async (t) => {
   const waiting: (() => void)[] = [];
   const { url } = await controlServer(t, (response, question) => {
