@@ -4,7 +4,7 @@ import { OutputProfile } from '../config/elements/output-profile.ts';
 import { VirtualHost } from '../config/elements/vhost.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
 import { PullCreation } from './pull-request.ts';
-import { RecordCreation } from './routes/records.ts';
+import { RecordCreation } from './record-request.ts';
 import { TaskChoice, TaskId } from './task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };

@@ -2,38 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import { localTime } from '../../core/local-time.ts';
 import type { Registry } from '../../core/registry.ts';
-import { kilnError } from '../../errors.ts';
 import type { Records, RecordTask } from '../../tasks/record/records.ts';
-import { parseSchedule } from '../../tasks/record/schedule.ts';
-import type { RecordReport, RecordSpec } from '../../tasks/record/spec.ts';
+import type { RecordReport } from '../../tasks/record/spec.ts';
 import { shown } from '../config-schema.ts';
 import { answers, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
-import {
-  creationOf,
-  namedTask,
-  readTaskId,
-  readTaskStream,
-  readText,
-  TaskStream,
-  TaskStreamBody,
-} from '../task-actions.ts';
+import { readRecord } from '../record-request.ts';
+import { creationOf, namedTask, readTaskId, TaskStream } from '../task-actions.ts';
 
 const APP = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
-
-const RULES = ['discontinuity', 'continuity'] as const;
-
-/** The body in the description of the API; `readRecord` checks it, in words of its own. */
-export const RecordCreation = Type.Object({
-  id: Type.String({ description: 'unique in the application' }),
-  stream: TaskStreamBody,
-  interval: Type.Optional(Type.Integer({ description: 'milliseconds of media per file', minimum: 1 })),
-  schedule: Type.Optional(Type.String({ description: '`second minute hour`, each `*`, a number or `*/number`' })),
-  segmentationRule: Type.Optional(Type.Enum([...RULES])),
-  filePath: Type.Optional(Type.String()),
-  infoPath: Type.Optional(Type.String()),
-  metadata: Type.Optional(Type.String()),
-});
 
 const text = () => Type.Optional(Type.String());
 const integer = () => Type.Optional(Type.Integer());
@@ -101,37 +78,6 @@ export function recordRoutes(registry: Registry, records: Records): FastifyPlugi
       return ok((await records.list(application, namedTask(body))).map(infoOf));
     });
   };
-}
-
-/** @throws bodyNotObject, taskInvalid */
-function readRecord(given: unknown): { readonly id: string; readonly spec: RecordSpec } {
-  const body = creationOf(given, ['id', 'stream.name']);
-  const { interval, segmentationRule: rule = RULES[0] } = body;
-  const schedule = readText(body, 'schedule');
-  const hasInterval = interval !== undefined && interval !== null && interval !== 0;
-  if (hasInterval && schedule !== undefined)
-    throw kilnError('taskInvalid', '[Interval] and [Schedule] cannot be used at the same time');
-  if (schedule !== undefined && parseSchedule(schedule) === undefined)
-    throw kilnError('taskInvalid', 'Invalid [schedule] parameter');
-  if (hasInterval && !(Number.isSafeInteger(interval) && (interval as number) > 0))
-    throw kilnError('taskInvalid', '[interval] must be a whole number of milliseconds, above 0');
-  const segmentationRule = RULES.find((one) => typeof rule === 'string' && one === rule.toLowerCase());
-  if (segmentationRule === undefined)
-    throw kilnError('taskInvalid', `[segmentationRule] must be one of ${RULES.join(', ')}`);
-  const filePath = readText(body, 'filePath');
-  const infoPath = readText(body, 'infoPath');
-  const metadata = readText(body, 'metadata');
-  const spec = {
-    stream: readTaskStream(body),
-    segmentationRule,
-    createdTime: Date.now(),
-    ...(hasInterval && { interval: interval as number }),
-    ...(schedule !== undefined && { schedule }),
-    ...(filePath !== undefined && { filePath }),
-    ...(infoPath !== undefined && { infoPath }),
-    ...(metadata !== undefined && { metadata }),
-  };
-  return { id: readTaskId(body), spec };
 }
 
 function infoOf({ name, spec, report }: RecordTask): RecordInfo {

@@ -40,14 +40,17 @@ const turns = new Map<string, Promise<void>>();
  * Adds an entry to an info file (facts/08-recording-push-dump.md), which is whole at any moment.
  * @throws PathError when there is another file of that name; what the system says
  */
-export function appendInfo(path: string, info: FileInfo): Promise<void> {
-  const turn = (turns.get(path) ?? Promise.resolve()).catch(() => undefined).then(() => append(path, info));
+export async function appendInfo(path: string, info: FileInfo): Promise<void> {
+  const before = turns.get(path) ?? Promise.resolve();
+  const { promise: turn, resolve } = Promise.withResolvers<void>();
   turns.set(path, turn);
-  const done = (): void => {
+  await before;
+  try {
+    await append(path, info);
+  } finally {
     if (turns.get(path) === turn) turns.delete(path);
-  };
-  turn.then(done, done);
-  return turn;
+    resolve();
+  }
 }
 
 async function append(path: string, info: FileInfo): Promise<void> {

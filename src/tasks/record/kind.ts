@@ -1,7 +1,7 @@
 import type { Json } from '#cluster';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { StreamKind, StreamTask } from '../kind.ts';
-import { Journal } from './journal.ts';
+import type { Journal } from './journal.ts';
 import { Recorder } from './recorder.ts';
 import { recordPaths } from './settings.ts';
 import { readRecordProgress, readRecordSpec } from './spec.ts';
