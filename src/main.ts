@@ -4,7 +4,7 @@ import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo, type Demo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
 import { createLogger, logSettings } from './log.ts';
-import type { Server } from './server.ts';
+import type { Server as RunningServer } from './server.ts';
 import { startFailure } from './start-failure.ts';
 import { summary, wantsColor } from './summary.ts';
 import { readVersion } from './version.ts';
@@ -74,7 +74,7 @@ let lastSignal = -Infinity;
 /** Ends the wait for streams to leave. */
 const hurry = new AbortController();
 /** undefined while it starts. */
-let server: Server | undefined;
+let server: RunningServer | undefined;
 let demo: Demo | undefined;
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
@@ -87,7 +87,7 @@ server = await loaded.Server.start(config, { version, log, folder, storageFile, 
     const failure = startFailure(error, config);
     if (failure === undefined) log.fatal({ err: error }, 'could not start');
     else process.stderr.write(`Kiln could not start: ${failure}\n`);
-    process.exit(EXIT_FAILED);
+    return exit(EXIT_FAILED);
   },
 );
 phase = 'running';
@@ -149,7 +149,7 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   if (phase === 'draining') return hurry.abort();
   if (phase === 'starting') {
     log.info({ event: 'server.stopping', signal }, 'stopped before the start was complete');
-    process.exit(0);
+    return exit(0);
   }
   phase = signal === 'SIGTERM' && config.cluster !== undefined ? 'draining' : 'stopping';
   await demo?.close();
@@ -168,8 +168,13 @@ async function end(code: number): Promise<void> {
   phase = 'stopping';
   setTimeout(() => {
     log.error('stopping took too long: exiting without waiting for the rest');
-    process.exit(EXIT_FAILED);
+    void exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await server?.close();
-  process.exit(code);
+  await exit(code);
+}
+
+/** Ends the process when its log has been read, or nobody reads it. */
+function exit(code: number): Promise<never> {
+  return new Promise(() => log.flush(() => process.exit(code)));
 }

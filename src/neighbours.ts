@@ -17,6 +17,7 @@ import { Relays } from './providers/ovt/relays.ts';
 import { openPulling } from './pulling.ts';
 import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
+import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
 
 export interface NeighboursOptions {
   readonly config: ServerConfig;
@@ -56,13 +57,16 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
+  const answers = others.answers.bind(others);
+  const webhooks = new AdmissionWebhooks({ cluster, registry, answers, log, hidesClients: config.privacyProtection });
+  const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,
     names,
     sessionNames,
     find,
     elsewhere: directory,
+    countElsewhere: (application) => viewersElsewhere.of(application),
     guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
     openings: webhooks.openings,
     log,

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
+import type { RefusalCounts } from './access/refusal-counts.ts';
 import type { ServerConfig } from './config/model.ts';
 import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
@@ -61,6 +62,7 @@ export class Server {
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
   #cluster: Cluster | undefined;
+  #refusals: RefusalCounts | undefined;
   /** It drains in order to stop: no going back. */
   #leaving = false;
   #closed: Promise<void> | undefined;
@@ -137,10 +139,11 @@ export class Server {
     }
     const cluster = await this.#joinCluster();
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
-    const { directory, tasks, clusterTasks } = neighbours;
-    const records = await openRecording({ tasks, clusterTasks, storageFile, log });
+    const { directory, tasks, clusterTasks, access } = neighbours;
+    this.#refusals = access.refusals;
     this.#providers.push(tasks);
     this.#parts.push(...neighbours.parts);
+    const records = await openRecording({ tasks, clusterTasks, storageFile, log });
     if (modules.dynamicAppRemoval.enable)
       this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -248,6 +251,7 @@ export class Server {
       proxyNetworks: blockList(modules.proxyProtocol?.networks),
       forwardedNetworks: blockList(modules.forwardedFor?.networks),
       tls: certificates && { certificates, http2: modules.http2.enable },
+      refusals: this.#refusals,
       log: this.#options.log,
     });
     this.#ports.push(http);
