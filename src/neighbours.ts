@@ -15,6 +15,7 @@ import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
 import { openPulling } from './pulling.ts';
+import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
 import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
 
@@ -37,6 +38,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
+  const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
     config,
     registry,
@@ -44,9 +46,8 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     names,
     directory,
     changes,
-    calls,
-    others,
     tasks,
+    clusterTasks,
     log,
   });
   registry.demand = demand.application;
@@ -79,6 +80,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     calls,
     others,
     tasks,
+    clusterTasks,
     pulls,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */

@@ -18,6 +18,7 @@ import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
 import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
+import { openRecording } from './recording.ts';
 import { logStreams } from './stream-log.ts';
 import { clientAddresses, type Addresses } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
@@ -114,7 +115,7 @@ export class Server {
 
   async #start(): Promise<void> {
     const { registry } = this;
-    const { version, log, folder } = this.#options;
+    const { version, log, folder, storageFile } = this.#options;
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
@@ -138,10 +139,11 @@ export class Server {
     }
     const cluster = await this.#joinCluster();
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
-    const { directory, tasks, access } = neighbours;
+    const { directory, tasks, clusterTasks, access } = neighbours;
     this.#refusals = access.refusals;
     this.#providers.push(tasks);
     this.#parts.push(...neighbours.parts);
+    const records = await openRecording({ tasks, clusterTasks, storageFile, log });
     if (modules.dynamicAppRemoval.enable)
       this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -153,7 +155,7 @@ export class Server {
     const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
     await this.#open(PUBLISHERS, doors, this.#publishers, ports);
-    await this.#startApi({ ...doors, codecs: inventory, version, folder });
+    await this.#startApi({ ...doors, codecs: inventory, records, version, folder });
     // publishers are let in last: whatever they bring finds its viewers' side complete
     await this.#open(PROVIDERS, doors, this.#providers, ports);
     await this.#startHttp(ports, neighbours, webrtc);

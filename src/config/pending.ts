@@ -59,7 +59,7 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
-  ['FILE publisher', { application: ({ publishers }) => publishers.file }],
+  ['StreamMap of the FILE publisher', { application: ({ publishers }) => publishers.file?.streamMap?.enable }],
   ['Push publisher', { application: ({ publishers }) => publishers.push }],
   [
     'EventGenerator',
