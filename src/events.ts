@@ -18,6 +18,8 @@ export const EVENTS = {
   'push.started': 'a stream is being pushed to another server',
   'push.failed': 'a stream cannot be pushed, or not any longer; another connection will be tried',
   'task.started': 'this node runs a task',
+  'record.finished': 'a file of a recording is finished',
+  'record.failed': 'a recording has failed for good',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something',
   'node.connected': 'this node is connected to the store of its cluster',

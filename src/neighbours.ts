@@ -59,7 +59,8 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
+  const answers = others.answers.bind(others);
+  const webhooks = new AdmissionWebhooks({ cluster, registry, answers, log, hidesClients: config.privacyProtection });
   const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,

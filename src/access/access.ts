@@ -103,7 +103,7 @@ export class Access {
   readonly #limits = new Limits();
   readonly #starting: Starting;
   readonly #refusalLog: RefusalLog;
-  /** Clients that were refused since the start. */
+  /** Clients that were refused since the start, also by HTTP ports. */
   readonly refusals = new RefusalCounts();
 
   constructor(options: AccessOptions) {
@@ -270,8 +270,8 @@ export class Access {
   }
 
   /** Logs a client that was rejected before its request was known, or after it was admitted. */
-  refused(refused: Refused, reason: string): void {
-    this.#refuse(refused, 'unread', reason);
+  refused(refused: Refused, reason: string, kind: RefusalReason = 'unread'): void {
+    this.#refuse(refused, kind, reason);
   }
 
   #refuse(refused: Refused, reason: RefusalReason, text: string): void {

@@ -5,6 +5,7 @@ import { VirtualHost } from '../config/elements/vhost.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
 import { PullCreation } from './pull-request.ts';
 import { PushCreation } from './push-request.ts';
+import { RecordCreation } from './record-request.ts';
 import { TaskChoice, TaskId } from './task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
@@ -16,6 +17,7 @@ type Name =
   | 'OutputProfileChange'
   | 'PullCreation'
   | 'PushCreation'
+  | 'RecordCreation'
   | 'TaskChoice'
   | 'TaskId'
   | 'VirtualHost';
@@ -57,6 +59,7 @@ export function configSchemas(): Readonly<Record<Name, object>> {
     },
     PullCreation,
     PushCreation,
+    RecordCreation,
     TaskChoice,
     TaskId,
     VirtualHost: {

@@ -7,9 +7,10 @@ import { objectOf } from './envelope.ts';
 const MAX_ID = 255;
 const MAX_TRACKS = 64;
 
-/** The bodies of actions that are about one task, and about one or all of them. */
+/** The task that an action is about. */
 export const TaskId = Type.Object({ id: Type.String() });
-export const TaskChoice = Type.Partial(TaskId);
+/** The task that a list is to have; all of them if none is named. */
+export const TaskChoice = Type.Object({ id: Type.Optional(Type.String()) });
 
 /** The stream of a task in bodies: `tracks` is another word for `trackIds`. */
 export const TaskStreamBody = Type.Object({

@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
@@ -16,6 +19,9 @@ import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
 import { PushError } from '../../src/tasks/push/error.ts';
 import { PushKind } from '../../src/tasks/push/kind.ts';
+import { Journal } from '../../src/tasks/record/journal.ts';
+import { RecordKind } from '../../src/tasks/record/kind.ts';
+import { Records } from '../../src/tasks/record/records.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
@@ -117,6 +123,8 @@ export async function apiOptions(
       log,
     }),
   );
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-api-'));
+  tasks.add(new RecordKind({ folder, journal: new Journal(join(folder, 'recording')), log }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,
@@ -130,6 +138,7 @@ export async function apiOptions(
       log,
     }),
     tasks: clusterTasks,
+    records: new Records({ tasks: clusterTasks, folder }),
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,

@@ -192,7 +192,13 @@ export class OwnStream implements PlayedStream {
 
   /** The same of one that another node has admitted. */
   beginAdopted(token: string, state: GrantState): Viewer | undefined {
-    return this.begin(token, this.#options.access.adopt(state));
+    const grant = this.#options.access.adopt(state);
+    try {
+      return this.begin(token, grant);
+    } catch (error) {
+      grant.end((error as Error).message);
+      throw error;
+    }
   }
 
   admit(token: string, seen = Date.now()): Viewer | undefined {
