@@ -11,23 +11,23 @@ type Content = { readonly [key: string]: Json };
 export interface ConfigState {
   readonly entries: ReadonlyMap<string, ConfigEntry>;
   readonly revision: number;
-  /** Which life of the shared store it is from; 0 when it is from none. */
+  /** Epoch of the shared store that it is from; 0 when it is from none. */
   readonly epoch: number;
 }
 
 export interface ConfigCopyOptions {
   /** File that keeps the configuration; undefined keeps it in memory only. */
   readonly file: string | undefined;
-  /** Hears of a file that could not be read: it was put aside under another name. */
+  /** Called for a file that could not be read and was renamed. */
   readonly onDamaged: (movedTo: string, reason: string) => void;
-  /** Hears of what went wrong and is tried again, or goes on without: at most once a second. */
+  /** Called at most once a second for faults that are retried or tolerated. */
   readonly onFault: (error: Error) => void;
 }
 
 /** A node's durable copy of the configuration. */
 export class ConfigCopy {
   readonly #file: DurableFile | undefined;
-  /** Fields of the file that this version does not know: kept. */
+  /** Fields of the file that this version does not know; they are written back. */
   readonly #unknown: Content;
   readonly initial: ConfigState;
 
@@ -50,7 +50,7 @@ export class ConfigCopy {
     return new ConfigCopy(opened.file, opened.content ?? {});
   }
 
-  /** @throws StorageError when it could not be kept: the file is as before */
+  /** @throws StorageError when it could not be written: the file is as before */
   async save({ entries, revision, epoch }: ConfigState): Promise<void> {
     const known = { version: VERSION, ...(epoch > 0 && { epoch }), revision, entries: Object.fromEntries(entries) };
     await this.#file?.write({ ...this.#unknown, ...known } as unknown as Content);

@@ -9,7 +9,7 @@ type JsonObject = { readonly [key: string]: Json };
 
 const MODE = 0o600;
 
-/** What is in the file, or why it was put aside. */
+/** The content of the file, or why it was renamed. */
 export interface Opened {
   readonly file: DurableFile;
   /** undefined when there was no file, or none that could be read. */
@@ -33,8 +33,8 @@ export class DurableFile {
 
   /**
    * Locks and reads the file; makes its folder when missing.
-   * @param accepts tells what is wrong with the content, undefined when it can be used
-   * @throws StorageError when another process has it, or it can be neither read nor put aside
+   * @param accepts returns what is wrong with the content; undefined if it can be used
+   * @throws StorageError when another process uses it, or it can be neither read nor renamed
    */
   static async open(path: string, accepts: (content: JsonObject) => string | undefined): Promise<Opened> {
     const file = new DurableFile(path);
@@ -72,7 +72,7 @@ export class DurableFile {
       await rename(temporary, this.path);
       await syncFolder(dirname(this.path));
     } catch (error) {
-      // where this fails too the next start removes it: what is told is why the write failed
+      // if this fails, too, the next start removes it: the error to report is that of the write
       await rm(temporary, { force: true }).catch(() => undefined);
       throw storageError(this.path, error);
     }
@@ -126,22 +126,22 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * A lock names its process by number and start, so that one that died holds nothing. Who comes after such a one makes
- * the lock's next generation, which only one can, and which nobody mistakes for the one that is to be removed.
+ * A lock names its process by id and start time, so a dead process holds nothing. The next process creates the next
+ * generation of the lock, which only one can do, and which cannot be confused with the one to be removed.
  * @returns the path of the lock
  */
 async function takeLock(path: string): Promise<string> {
   const { dir, base } = parse(path);
-  const past = (await readdir(dir))
+  const earlier = (await readdir(dir))
     .filter((name) => name === base || (name.startsWith(`${base}.`) && /^\d+$/.test(name.slice(base.length + 1))))
     .map((name) => ({ lock: join(dir, name), generation: Number(name.slice(base.length + 1)) || 1 }));
-  for (const { lock } of past) {
+  for (const { lock } of earlier) {
     const [pid = '', start] = ((await readIfThere(lock)) ?? '').split(' ');
     if (/^\d+$/.test(pid) && start !== undefined && (await startOf(Number(pid))) === start) {
       throw new StorageError(`another Kiln server is running with this file (process ${pid})`);
     }
   }
-  const next = Math.max(0, ...past.map(({ generation }) => generation)) + 1;
+  const next = Math.max(0, ...earlier.map(({ generation }) => generation)) + 1;
   const lock = next === 1 ? path : `${path}.${next}`;
   // Comes into being with its content: an empty one would look like that of a process which is gone.
   const own = temporaryName(path);
@@ -154,7 +154,7 @@ async function takeLock(path: string): Promise<string> {
   } finally {
     await rm(own, { force: true });
   }
-  for (const { lock: old } of past) await rm(old, { force: true });
+  for (const { lock: old } of earlier) await rm(old, { force: true });
   return lock;
 }
 

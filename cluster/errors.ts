@@ -1,6 +1,6 @@
 import type { Owner } from './types.ts';
 
-/** An entry is there already, or is another than the caller has seen; or others have a lock for too long. */
+/** An entry exists already or has changed since the caller read it, or a lock was held by others for too long. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
@@ -13,7 +13,7 @@ export class StorageError extends Error {
 /** The store of the cluster cannot be reached, or does not take writes. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
-  /** What was asked of it was sent and not answered: it may have been done. */
+  /** The command was sent and not answered: it may have been executed. */
   readonly mayBeDone: boolean;
 
   constructor(
@@ -25,10 +25,10 @@ export class UnavailableError extends Error {
   }
 }
 
-/** A lease has ended that was not released. */
+/** A lease was lost, or is used after its release. */
 export class LostError extends Error {
   override readonly name = 'LostError';
-  /** Who has the key now, where that is known. */
+  /** The present owner of the key, if known. */
   readonly owner: Owner | undefined;
 
   constructor(message: string, owner?: Owner) {
@@ -42,7 +42,7 @@ export class NoNodeError extends Error {
   override readonly name = 'NoNodeError';
 }
 
-/** A call never reached that life of the node: it can be made elsewhere. */
+/** A call never reached that incarnation of the node: it can be made elsewhere. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }

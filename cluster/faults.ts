@@ -1,13 +1,13 @@
 const EVERY_MS = 1000;
 
-/** Tells of faults at most once a second; of one message at most once a minute. */
+/** Reports faults at most once a second, and the same message at most once a minute. */
 export class Faults {
-  readonly #tell: (error: Error) => void;
+  readonly #onFault: (error: Error) => void;
   #last = -Infinity;
   #message = '';
 
-  constructor(tell: (error: Error) => void) {
-    this.#tell = tell;
+  constructor(onFault: (error: Error) => void) {
+    this.#onFault = onFault;
   }
 
   report(error: Error): void {
@@ -15,6 +15,6 @@ export class Faults {
     if (performance.now() - this.#last < quiet) return;
     this.#last = performance.now();
     this.#message = error.message;
-    this.#tell(error);
+    this.#onFault(error);
   }
 }

@@ -5,6 +5,7 @@ export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
 export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { place } from './placement.ts';
+export type { ClockReport } from './redis/clock-watch.ts';
 export type { RedisClusterOptions } from './redis/cluster.ts';
 export type { RedisOptions } from './redis/connection.ts';
 export type { StoreReport } from './redis/outage.ts';

@@ -1,12 +1,12 @@
 import type { ConfigListener } from './types.ts';
 
-/** Who hears of changes of the configuration: one call after the other, in the order of the changes. */
+/** Listeners for changes of the configuration, called one after the other in the order of the changes. */
 export class ConfigListeners {
   readonly #listeners = new Set<ConfigListener>();
   readonly #onFault: (error: Error) => void;
   #last: Promise<void> = Promise.resolve();
 
-  /** @param onFault hears of a listener that failed; the others are called all the same */
+  /** @param onFault called when a listener fails; the others are called nevertheless */
   constructor(onFault: (error: Error) => void) {
     this.#onFault = onFault;
   }
@@ -18,12 +18,12 @@ export class ConfigListeners {
     return () => this.#listeners.delete(own);
   }
 
-  tell(keys: readonly string[]): void {
+  notify(keys: readonly string[]): void {
     if (keys.length === 0 || this.#listeners.size === 0) return;
     this.#last = this.#last.then(() => this.#call(keys));
   }
 
-  /** Resolves when all have applied what they were told. */
+  /** Resolves when all listeners have handled all changes so far. */
   settled(): Promise<void> {
     return this.#last;
   }

@@ -1,8 +1,8 @@
 const PARTS = 5;
 
 /**
- * Calls when this process has run for so long. A time in which it stood still, or the whole machine, counts as one part
- * of the wait at most, and what came meanwhile is heard before.
+ * Calls back when this process has run for the given time. If the process or the machine stood still, that counts as one
+ * part of the wait at most, and what has arrived in the meantime is handled first.
  * @returns its undo
  */
 export function afterRunning(ms: number, then: () => void): () => void {
@@ -20,7 +20,7 @@ export function afterRunning(ms: number, then: () => void): () => void {
   };
 }
 
-/** Resolves when a promise does, or when this process has run for so long. @throws as the promise rejects */
+/** Resolves with the promise, or when this process has run for the given time. @throws what the promise rejects with */
 export async function atMost(ms: number, promise: Promise<void>): Promise<void> {
   const over = Promise.withResolvers<void>();
   const inTime = afterRunning(ms, over.resolve);

@@ -3,35 +3,35 @@ import type { Duplex } from 'node:stream';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** A node and one life of it: the incarnation is new at each start. */
+/** A node and one run of its process: the incarnation is new at each start. */
 export interface NodeIdentity {
   readonly id: string;
   readonly incarnation: string;
 }
 
-/** What a node tells of itself. */
+/** How a node describes itself to the others. */
 export interface NodeDescription {
   /** 0 idle to 1 busy. */
   readonly load: number;
-  /** It is at a limit of its own, or has not told of itself yet: nothing is placed on it. */
+  /** It is at a limit of its own, or has not described itself yet: nothing is placed on it. */
   readonly full: boolean;
-  /** Whatever else the server shows of it: version, addresses, numbers of streams and sessions. */
+  /** Anything else that the API shows: version, addresses, numbers of streams and sessions. */
   readonly info: { readonly [key: string]: Json };
 }
 
-/** `lost`: not heard of within the time to live. */
+/** `lost`: it has not renewed its row within the time to live. */
 export type NodeState = 'ready' | 'draining' | 'lost';
 
 export interface NodeRow extends NodeIdentity, NodeDescription {
   /** Where its cluster port is reached: `http://host:port` or `https://host:port`; undefined when it has none. */
   readonly address: string | undefined;
   readonly state: NodeState;
-  /** Milliseconds since it joined and since it was last heard of, by the cluster's clock. */
+  /** Milliseconds since it joined and since its last beat, by the cluster's clock. */
   readonly uptimeMs: number;
   readonly silentMs: number;
 }
 
-/** Who holds a key. */
+/** The owner of a key. */
 export interface Owner extends NodeIdentity {
   readonly fence: number;
   readonly meta: Json;
@@ -40,15 +40,15 @@ export interface Owner extends NodeIdentity {
 export interface ClaimOptions {
   /**
    * What becomes of the lease when the store cannot be reached until its end.
-   * `stop`: it is lost, unless every peer that was alive says that it has no store either (for what may run once only).
-   * `continue`: it is not valid until the store confirms it, but lost only when another holds the key then (for what is
-   * there whatever the cluster says: a publisher's stream). Such a key can be claimed without the store, too, when every
-   * peer that can be reached denies it.
+   * `stop`: it is lost, unless every peer that was alive says that it has no store either (for what may run only once).
+   * `continue`: it is invalid until the store confirms it, and lost only if another node holds the key by then (for what
+   * exists anyway: a publisher's stream). Such a key can be claimed without the store, too, if no reachable peer knows an
+   * owner of it.
    */
   readonly silence: 'stop' | 'continue';
   /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
   readonly take?: boolean;
-  /** How long after the end of the lease what it kept, or inherited, is there for the next who claims the key; 0 by default. */
+  /** How long the kept (or inherited) value outlives the lease, for the next owner of the key; 0 by default. */
   readonly keepMs?: number;
 }
 
@@ -57,27 +57,27 @@ export interface Lease {
   readonly key: string;
   /** Greater than that of every earlier holder of the key. Grows when the lease is made anew in a store that had lost it. */
   readonly fence: number;
-  /** What holders before kept last, as long as the last of them said (`keepMs`). A claim alone changes nothing of it. */
+  /** The value that an earlier owner kept last, unless its time (`keepMs`) is over. A claim alone does not change it. */
   readonly inherited: Json | undefined;
   readonly meta: Json;
   /** Aborts when the lease is lost, with a LostError; not when it is released. */
   readonly signal: AbortSignal;
-  /** To be asked, right before it, for every effect on others: true only while nobody else can hold the key. */
+  /** Check it right before every effect on others: true only while nobody else can hold the key. */
   readonly valid: boolean;
   /** @throws LostError; UnavailableError when others may not see it before the store can be reached again */
   update(meta: Json): Promise<void>;
   /**
-   * Takes the place of what the next holder inherits. Nobody is told, so it costs little.
+   * Sets the value that the next owner inherits. Nobody is notified, so it costs little.
    * @throws LostError; UnavailableError when the next may not inherit it before the store can be reached again
    */
   keep(value: Json): Promise<void>;
-  /** Idempotent, never throws: where the store cannot be told, the lease runs out by itself. */
+  /** Idempotent, never throws: if the store is unreachable, the lease expires by itself. */
   release(): Promise<void>;
 }
 
 export type Claim = { readonly lease: Lease } | { readonly owner: Owner };
 
-/** A key's holder by now; undefined when nobody holds it any more. */
+/** The new owner of a key; undefined when it has none any more. */
 export interface OwnerChange {
   readonly key: string;
   readonly owner: Owner | undefined;
@@ -101,7 +101,7 @@ export interface Change {
 /** An entry that has to be at a revision, 0 for none, for a write to be made. */
 export type Expectation = Pick<Change, 'key' | 'seen'>;
 
-/** Hears which entries were made, changed or removed; entries() has them. */
+/** Called with the keys of entries that were created, changed or removed; entries() has them. */
 export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
 
 /**
@@ -117,20 +117,20 @@ export interface ConfigStore {
   /** Which state of the store entries() is: the same on two nodes that have the same entries of it. */
   readonly position: string;
   /**
-   * Resolves when this node has, and its listeners have applied, every write that resolved before the call on any node.
-   * Where the store cannot be reached it resolves with `stale` set. Not to be awaited by a listener.
+   * Resolves when this node has every write that resolved before the call on any node, and its listeners have handled it.
+   * If the store is unreachable, it resolves with `stale` set. A listener must not await it.
    * @param seen the position of a node that has every write that is to be waited for: the store is not asked when this
    * node is there, too
    */
   sync(seen?: string): Promise<void>;
   /**
-   * Makes all changes or none. Listeners of this node hear of it, too; they are not waited for.
+   * Makes all changes or none. Listeners of this node are called, too; the promise does not wait for them.
    * @param expected entries that are not changed
    * @throws ConflictError when an entry is at another revision by now, StorageError when they could not be kept,
    * UnavailableError when the store cannot be reached
    */
   write(changes: readonly Change[], expected?: readonly Expectation[]): Promise<void>;
-  /** Tells of changes from now on, one call at a time. Returns its undo. */
+  /** Calls the listener for each change from now on, one call at a time. Returns its undo. */
   listen(listener: ConfigListener): () => void;
 }
 
@@ -144,7 +144,7 @@ export interface StatsRow {
   readonly counters: Values;
   /** What is now. */
   readonly gauges: Values;
-  /** Of which the greatest counts: times of last events. */
+  /** Values of which the greatest counts, such as times of last events. */
   readonly latest: Values;
 }
 
@@ -161,6 +161,40 @@ export interface StatsSum {
   readonly latest: Values;
   /** What of counters and gauges is this node's, as it reported last. */
   readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
+}
+
+/** What a node has begun and has to finish; another node does when that one has died. */
+export interface NodeRecord {
+  /** Unique in the cluster. */
+  readonly id: string;
+  /** Of the node that has it: one life of it. */
+  readonly incarnation: string;
+  readonly value: Json;
+}
+
+/** A record to take: without a value it is the one that another node has left. */
+export type TakenRecord = Pick<NodeRecord, 'id'> & Partial<Pick<NodeRecord, 'value'>>;
+
+/** What became of a record that was to be finished; undefined: it is not for the caller to finish. */
+export type Finish = { /** Undefined where the store has lost it. */ readonly value: Json | undefined } | undefined;
+
+/** Records that outlive their node. Each is finished once in the cluster. */
+export interface RecordStore {
+  /**
+   * Puts records under this node, whoever has had them.
+   * @returns for each, false when it is finished already
+   * @throws UnavailableError
+   */
+  put(records: readonly TakenRecord[]): Promise<readonly boolean[]>;
+  /**
+   * Finishes records that are still under the life of a node that is named. One of this node that the store has lost is
+   * finished, too. That one is finished is known for ten minutes at least, as long as not too many are.
+   * @returns for each, what became of it
+   * @throws UnavailableError
+   */
+  finish(records: readonly Pick<NodeRecord, 'id' | 'incarnation'>[]): Promise<readonly Finish[]>;
+  /** All records that are there all the time, page by page; one may come twice. @throws UnavailableError */
+  pages(): AsyncIterable<readonly NodeRecord[]>;
 }
 
 /** A call from one node to another. Header names are in lower case. */
@@ -181,7 +215,7 @@ export interface PeerResponse {
 /** Answers calls of other nodes. Such a call is never forwarded again. */
 export type PeerHandler = (request: PeerRequest, from: NodeIdentity) => Promise<PeerResponse>;
 
-/** Takes a stream of bytes that another node opened; who has it ends it. */
+/** Accepts a stream of bytes that another node has opened, and has to end it. */
 export type PeerStreamHandler = (stream: Duplex, path: string, from: NodeIdentity) => void;
 
 /** `degraded`: the store cannot be reached. */
@@ -189,11 +223,13 @@ export type ClusterState = 'connected' | 'degraded';
 
 export interface ClusterEvents {
   state: [state: ClusterState];
-  /** This node was asked to drain, or not to any more. */
+  /** This node begins to drain, or stops draining. */
   drain: [draining: boolean];
-  /** A node came or went, or told something else of itself than before: `nodes()` has it. */
+  /** A node came or went, or describes itself differently: `nodes()` has it. */
   nodes: [];
-  /** Another process took this node's id. */
+  /** The store has lost its content: what was put there has to be put there again. */
+  emptied: [];
+  /** Another process uses this node's id. */
   replaced: [];
 }
 
@@ -211,14 +247,15 @@ export interface Cluster {
   readonly draining: boolean;
   readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
+  readonly records: RecordStore;
 
-  /** Where the store is that this node talks to now, as far as that is known: none without one. */
+  /** The servers of the store that this node is connected to, as far as known; empty without a store. */
   stores(): readonly StoreAddress[];
-  /** All nodes, this one too, as last heard of. */
+  /** All nodes, including this one, as of the last beat. */
   nodes(): readonly NodeRow[];
-  /** What others are told of this node, from its next report on. */
+  /** Sets how this node describes itself, from its next beat on. */
   describe(description: NodeDescription): void;
-  /** This node is to end: from its next report on it drains, which nobody can undo. Idempotent. */
+  /** This node will stop: it drains from its next beat on, which cannot be undone. Idempotent. */
   retire(): void;
   /** @throws UnavailableError, NoNodeError */
   drain(id: string): Promise<void>;
@@ -227,12 +264,12 @@ export interface Cluster {
 
   /** @throws UnavailableError */
   claim(key: string, meta: Json, options: ClaimOptions): Promise<Claim>;
-  /** As known last where the store cannot be reached. */
+  /** As last known if the store is unreachable. */
   ownerOf(key: string): Promise<Owner | undefined>;
-  /** Who holds keys at or below a path, all for ''. As known last where the store cannot be reached. */
+  /** Owners of the keys at or below a path; of all keys for ''. As last known if the store is unreachable. */
   list(path: string): Promise<ReadonlyMap<string, Owner>>;
   /**
-   * Tells who holds the keys at or below a path: all of them at first, then what changed, each key with its last state.
+   * Watches the owners of the keys at or below a path: first all of them, then changes, each key with its last state.
    * Returns its undo.
    */
   watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void;
@@ -243,7 +280,7 @@ export interface Cluster {
    */
   withLock<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;
 
-  /** All rows of this node as they are now: one that is missing has ended here. To be called once a second. */
+  /** Reports all rows of this node: one that is missing has ended here. Call it once a second. */
   reportStats(rows: readonly StatsRow[]): Promise<void>;
   /** Sums by key; without those that no node has. @throws UnavailableError */
   stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>>;
@@ -251,17 +288,18 @@ export interface Cluster {
   /** Lets other nodes call this one, and open streams to it. */
   serve(handler: PeerHandler, streams?: PeerStreamHandler): void;
   /**
-   * @throws UnreachableError when the call provably never reached that life of the node, OutcomeUnknownError when it may have
+   * @throws UnreachableError when the call provably never reached that incarnation of the node, OutcomeUnknownError when it
+   * may have
    */
   forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse>;
 
   /**
-   * Opens a stream of bytes to another node: for media. Who opens it and who takes it are known; what goes over it is
-   * only as safe as the port (TLS).
+   * Opens a stream of bytes to another node, for media. Both ends are authenticated; the bytes are only as safe as the
+   * port (TLS).
    * @throws UnreachableError
    */
   connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex>;
 
-  /** Gives up what this node holds, and leaves. Idempotent. */
+  /** Releases what this node holds, and leaves the cluster. Idempotent. */
   close(): Promise<void>;
 }

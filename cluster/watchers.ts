@@ -6,15 +6,15 @@ type Listener = (changes: readonly OwnerChange[]) => void;
 interface Watcher {
   readonly path: string;
   readonly listener: Listener;
-  /** What is to be told, with the last state of each key only. */
+  /** Changes that were not delivered yet, with only the last state of each key. */
   pending: Map<string, Owner | undefined> | undefined;
 }
 
-/** Who watches the holders of keys. Each is told once a turn of the event loop, of everything that changed in it. */
+/** Watchers of the owners of keys. Each is called once per turn of the event loop, with everything that has changed. */
 export class Watchers {
   readonly #watchers = new Set<Watcher>();
 
-  /** @param present what there is now: told first, even when it is nothing. Returns its undo. */
+  /** @param present what there is now: delivered first, even if it is empty. Returns its undo. */
   add(path: string, present: ReadonlyMap<string, Owner>, listener: Listener): () => void {
     const watcher: Watcher = { path, listener, pending: undefined };
     this.#watchers.add(watcher);
@@ -25,7 +25,7 @@ export class Watchers {
     };
   }
 
-  tell(changes: ReadonlyMap<string, Owner | undefined>): void {
+  notify(changes: ReadonlyMap<string, Owner | undefined>): void {
     for (const watcher of this.#watchers) {
       const own = [...changes].filter(([key]) => isBelow(key, watcher.path));
       if (own.length > 0) this.#queue(watcher, new Map(own));

@@ -1,6 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { openEmbedded, openRedis, UnavailableError, type Cluster, type RedisOptions, type StoreReport } from '#cluster';
+import {
+  openEmbedded,
+  openRedis,
+  UnavailableError,
+  type ClockReport,
+  type Cluster,
+  type RedisOptions,
+  type StoreReport,
+} from '#cluster';
 import { loadNodeTls, loadRedisTls } from './config/cluster-tls.ts';
 import type { ClusterConfig, ServerConfig } from './config/model.ts';
 import { hostInUrl } from './config/values.ts';
@@ -43,8 +51,17 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const port = { host, port: node.port, advertise: node.advertiseAddress, secret, tls };
   const nodesFile = kept ? join(dirname(storageFile), 'nodes.json') : undefined;
   const onStore = (report: StoreReport): void => logStore(report, log);
-  const options = { ...common, nodesFile, name, id: node.id, redis: await redisOptions(redis, folder), port, onStore };
-  return await openRedis(options);
+  const onClock = (report: ClockReport): void => logClock(report, log);
+  const reports = { onStore, onClock };
+  return await openRedis({
+    ...common,
+    ...reports,
+    nodesFile,
+    name,
+    id: node.id,
+    redis: await redisOptions(redis, folder),
+    port,
+  });
 }
 
 function logStore(report: StoreReport, log: Logger): void {
@@ -60,6 +77,17 @@ function logStore(report: StoreReport, log: Logger): void {
   log.error(
     { event: 'store.lost', redis: store, since: since.toISOString(), reason },
     `Redis at ${store} cannot be reached since ${since.toISOString()} (${reason}): this node goes on with what it has`,
+  );
+}
+
+function logClock({ isWrong, aheadMs }: ClockReport, log: Logger): void {
+  const fields = { event: 'clock.compared', aheadMs } as const;
+  if (!isWrong) return log.info(fields, 'the clock of this node agrees with that of Redis again');
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  log.warn(
+    fields,
+    `the clock of this node is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of Redis: the dates in playlists ` +
+      'jump when a publisher changes nodes. Does NTP run on all of them?',
   );
 }
 

@@ -1,5 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { EventId } from './events.ts';
+import { LogOutput } from './log-output.ts';
 import { textLine } from './log-text.ts';
 
 export type { Logger };
@@ -15,7 +16,6 @@ declare module 'pino' {
 /** Names of the levels, quietest last. */
 const LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
 const FORMATS = ['text', 'json'] as const;
-const STANDARD_ERROR = 2;
 
 /** One line of text for each event, or one of JSON with the same fields. */
 type LogFormat = (typeof FORMATS)[number];
@@ -37,16 +37,22 @@ function oneOf<T extends string>(name: string, value: string, allowed: readonly 
 }
 
 /**
- * The process's logger, on standard error.
+ * The process's logger, on standard error. It waits for no reader: lines that one does not read in time are dropped and
+ * counted.
  * @param level a pino level, or `silent`
  * @param look JSON unless given; `color` is for text on a terminal
  */
 export function createLogger(level: string, look: { format?: LogFormat; color?: boolean } = {}): Logger {
   const { format = 'json', color = false } = look;
-  const isText = format === 'text';
-  const destination = pino.destination({ dest: STANDARD_ERROR, sync: isText });
-  const lines = { write: (json: string) => void destination.write(textLine(json, color)) };
-  return jsonLogger(level, isText ? lines : destination);
+  if (level === 'silent') return jsonLogger(level, { write: () => undefined });
+  const output = new LogOutput({
+    stream: process.stderr,
+    line: format === 'text' ? (json) => textLine(json, color) : (json) => json,
+    onCaughtUp: (dropped) =>
+      log.warn({ dropped }, `${dropped} lines of the log were dropped because nobody read them in time`),
+  });
+  const log = jsonLogger(level, output);
+  return log;
 }
 
 /** Lines of JSON, with names of levels and times of ISO 8601. */

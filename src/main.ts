@@ -4,7 +4,7 @@ import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo, type Demo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
 import { createLogger, logSettings } from './log.ts';
-import { Server } from './server.ts';
+import type { Server as RunningServer } from './server.ts';
 import { startFailure } from './start-failure.ts';
 import { summary, wantsColor } from './summary.ts';
 import { readVersion } from './version.ts';
@@ -74,29 +74,42 @@ let lastSignal = -Infinity;
 /** Ends the wait for streams to leave. */
 const hurry = new AbortController();
 /** undefined while it starts. */
-let server: Server | undefined;
+let server: RunningServer | undefined;
 let demo: Demo | undefined;
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 const planned = options.demo ? await planDemo() : undefined;
 log.debug({ version: version.version, config: options.config }, 'starting');
-server = await Server.start(config, { version, log, folder, storageFile, onReplaced }).catch((error: unknown) => {
-  const failure = startFailure(error, config);
-  if (failure === undefined) log.fatal({ err: error }, 'could not start');
-  else process.stderr.write(`Kiln could not start: ${failure}\n`);
-  process.exit(EXIT_FAILED);
-});
-if (planned !== undefined) demo = await startDemo({ ...planned, log });
+// what only answers or finds a fault does not wait for all of this to be loaded
+const loaded = await import('./server.ts');
+server = await loaded.Server.start(config, { version, log, folder, storageFile, onReplaced }).catch(
+  (error: unknown) => {
+    const failure = startFailure(error, config);
+    if (failure === undefined) log.fatal({ err: error }, 'could not start');
+    else process.stderr.write(`Kiln could not start: ${failure}\n`);
+    process.exit(EXIT_FAILED);
+  },
+);
 phase = 'running';
 log.debug({ event: 'server.started' }, 'started');
-print(
-  summary(config, server.addresses, {
-    version: version.version,
-    token: generatedAccessToken,
-    demo: planned,
-    color: wantsColor(process.stdout, process.env),
-  }),
-);
+if (planned !== undefined) demo = await startDemo({ ...planned, log });
+if (isRunning()) {
+  print(
+    summary(config, server.addresses, {
+      version: version.version,
+      token: generatedAccessToken,
+      demo: planned,
+      color: wantsColor(process.stdout, process.env),
+    }),
+  );
+} else {
+  await demo?.close();
+}
+
+/** A signal may come while the demo is being started. */
+function isRunning(): boolean {
+  return phase === 'running';
+}
 
 /** `, 2 warnings` */
 function counted(count: number): string {

@@ -1,6 +1,8 @@
 import type { Cluster } from '#cluster';
 import { Access } from './access/access.ts';
-import { NO_OPENINGS } from './access/opening.ts';
+import { signedPolicy } from './access/policy/guard.ts';
+import { configuredPorts } from './access/policy/ports.ts';
+import { AdmissionWebhooks } from './access/webhooks/index.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -53,7 +55,17 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const access = new Access({ registry, names, sessionNames, find, elsewhere: directory, openings: NO_OPENINGS, log });
+  const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
+  const access = new Access({
+    registry,
+    names,
+    sessionNames,
+    find,
+    elsewhere: directory,
+    guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
+    openings: webhooks.openings,
+    log,
+  });
   return {
     cluster,
     access,
@@ -66,6 +78,6 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     pulls,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, sessionNames, directory, changes, relays, maps, calls, access],
+    parts: [names, sessionNames, directory, changes, relays, maps, calls, access, webhooks],
   };
 }

@@ -59,6 +59,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     codecs,
     certificates: { vhosts: certificates, reloadApi },
     sessions: new StreamSessions(registry, others, calls),
+    hidesClients: config.privacyProtection,
   };
   if (!isAlone) parts.push(await PeerApi.open(resources, calls, log));
   if (managers === undefined || api === undefined) return undefined;

@@ -1,5 +1,5 @@
 import type { Door, DoorContext, OpenDoors } from './doors.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { MpegtsServer } from './providers/mpegts/server.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { SrtProvider } from './providers/srt/index.ts';

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { Door, DoorContext, OpenDoors } from './doors.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { HLS } from './publishers/hls/index.ts';
 import { LLHLS } from './publishers/llhls/index.ts';
 import { RelaySource } from './publishers/ovt/relay-source.ts';

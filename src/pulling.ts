@@ -4,7 +4,7 @@ import { ownPorts } from './config/ports.ts';
 import { hostFromUrl } from './config/values.ts';
 import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { OriginMaps } from './origins/origin-maps.ts';
 import type { OtherNodes } from './origins/other-nodes.ts';
 import type { PeerCalls } from './origins/peer-calls.ts';

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
 import type { ServerConfig } from './config/model.ts';
+import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
 import type { DoorContext, OpenDoors } from './doors.ts';
 import { emptied } from './drain.ts';
@@ -10,7 +11,7 @@ import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { openApi, type ApiContext } from './open-api.ts';
 import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
@@ -79,8 +80,9 @@ export class Server {
 
   private constructor(config: ServerConfig, options: ServerOptions) {
     this.#config = config;
-    this.#options = options;
-    this.#certificates = new CertificateStore(options);
+    const { log } = options;
+    this.#options = config.privacyProtection ? { ...options, log: withoutAddresses(log) } : options;
+    this.#certificates = new CertificateStore(this.#options);
   }
 
   /** Where the parts listen. */

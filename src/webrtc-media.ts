@@ -1,7 +1,7 @@
 import type { ServerConfig } from './config/model.ts';
 import type { Logger } from './log.ts';
 import type { Neighbours } from './neighbours.ts';
-import { blockList } from './networks.ts';
+import { blockList } from './config/networks.ts';
 import { LiveProducers } from './webrtc/live-producers.ts';
 import { ResourceNeighbours } from './webrtc/signalling/resource-neighbours.ts';
 import { Signalling } from './webrtc/signalling/signalling.ts';
@@ -21,7 +21,7 @@ export interface WebrtcMedia {
  */
 export async function openWebrtcMedia(
   { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,
-  { cluster, calls }: Neighbours,
+  { access, cluster, calls }: Neighbours,
   parentLog: Logger,
 ): Promise<WebrtcMedia | undefined> {
   const binds = [publishers.webrtc, providers.webrtc].filter((bind) => bind !== undefined);
@@ -36,6 +36,7 @@ export async function openWebrtcMedia(
     producers: new LiveProducers(),
     signalling: new Signalling({
       neighbours: new ResourceNeighbours(cluster, calls),
+      access,
       log,
       crossDomains,
       proxies: blockList(modules.forwardedFor?.networks),

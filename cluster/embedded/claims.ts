@@ -4,7 +4,7 @@ import type { Claim, ClaimOptions, Json, Lease, NodeIdentity, Owner, OwnerChange
 import { Watchers } from '../watchers.ts';
 
 /** What the next holder of a key inherits. */
-interface Kept {
+interface Inheritance {
   readonly value: Json;
   /** On the monotonic clock, in milliseconds; Infinity while a lease has it. */
   until: number;
@@ -14,7 +14,7 @@ interface Kept {
 export class EmbeddedClaims {
   readonly #self: NodeIdentity;
   readonly #leases = new Map<string, EmbeddedLease>();
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Inheritance>();
   readonly #watchers = new Watchers();
   /** Fences grow across restarts, as they do with a store. */
   #fence = Date.now();
@@ -35,13 +35,13 @@ export class EmbeddedClaims {
       inherited: kept?.value,
       keepMs,
       fence: ++this.#fence,
-      onUpdate: () => this.#tell(key, lease),
+      onUpdate: () => this.#notify(key, lease),
       onKeep: (value) => keepMs > 0 && this.#kept.set(key, { value, until: Infinity }),
       onRelease: () => this.#release(lease),
     });
     this.#leases.set(key, lease);
     present?.lose(new LostError(`${key} was claimed by another owner`, this.#ownerOf(lease)));
-    this.#tell(key, lease);
+    this.#notify(key, lease);
     return { lease };
   }
 
@@ -72,10 +72,10 @@ export class EmbeddedClaims {
     for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
     const kept = this.#kept.get(lease.key);
     if (kept !== undefined && lease.keepMs > 0) kept.until = now + lease.keepMs;
-    this.#tell(lease.key, undefined);
+    this.#notify(lease.key, undefined);
   }
 
-  #keptOf(key: string): Kept | undefined {
+  #keptOf(key: string): Inheritance | undefined {
     const kept = this.#kept.get(key);
     return kept !== undefined && performance.now() < kept.until ? kept : undefined;
   }
@@ -84,8 +84,8 @@ export class EmbeddedClaims {
     return { ...this.#self, fence, meta };
   }
 
-  #tell(key: string, lease: Lease | undefined): void {
-    this.#watchers.tell(new Map([[key, lease && this.#ownerOf(lease)]]));
+  #notify(key: string, lease: Lease | undefined): void {
+    this.#watchers.notify(new Map([[key, lease && this.#ownerOf(lease)]]));
   }
 }
 

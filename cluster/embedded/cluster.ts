@@ -23,6 +23,7 @@ import type {
 import { EmbeddedClaims } from './claims.ts';
 import { EmbeddedConfig } from './config.ts';
 import { Locks } from './locks.ts';
+import { EmbeddedRecords } from './records.ts';
 import { EmbeddedStats } from './stats.ts';
 
 export interface EmbeddedOptions extends ConfigCopyOptions {
@@ -43,6 +44,7 @@ class EmbeddedCluster implements Cluster {
   readonly state = 'connected';
   readonly events = new EventEmitter<ClusterEvents>();
   readonly config: EmbeddedConfig;
+  readonly records: EmbeddedRecords;
   readonly #copy: ConfigCopy;
   readonly #claims: EmbeddedClaims;
   readonly #stats = new EmbeddedStats();
@@ -60,6 +62,7 @@ class EmbeddedCluster implements Cluster {
     const faults = new Faults(onFault);
     this.config = new EmbeddedConfig(copy, (error) => faults.report(error));
     this.#claims = new EmbeddedClaims(this.self);
+    this.records = new EmbeddedRecords(this.self.incarnation);
   }
 
   get draining(): boolean {

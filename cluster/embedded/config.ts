@@ -68,6 +68,6 @@ export class EmbeddedConfig implements ConfigStore {
     const state = { entries, revision, epoch: this.#state.epoch };
     await this.#copy.save(state);
     this.#state = state;
-    this.#listeners.tell([...changed]);
+    this.#listeners.notify([...changed]);
   }
 }

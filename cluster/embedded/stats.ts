@@ -6,7 +6,7 @@ const ORPHAN_MS = 30_000;
 
 const NOTHING = { counters: {}, gauges: {} };
 
-interface Kept {
+interface Entry {
   readonly sum: StatsSum;
   /** As reported last; undefined when it has ended. */
   readonly row: StatsRow | undefined;
@@ -16,7 +16,7 @@ interface Kept {
 
 /** Sums of a node that shares with nobody: what it counts itself. */
 export class EmbeddedStats {
-  readonly #rows = new Map<string, Kept>();
+  readonly #rows = new Map<string, Entry>();
 
   report(rows: readonly StatsRow[]): void {
     const now = performance.now();
@@ -39,7 +39,7 @@ export class EmbeddedStats {
   }
 }
 
-function summed(row: StatsRow, kept: Kept | undefined): StatsSum {
+function summed(row: StatsRow, kept: Entry | undefined): StatsSum {
   const { counters, gauges, latest } = row;
   const before = kept?.sum.maxima ?? {};
   const risen = Object.entries(gauges).filter(([name, value]) => value > (before[name] ?? -Infinity));

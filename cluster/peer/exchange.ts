@@ -8,7 +8,7 @@ import { bodyHash } from './mac.ts';
 import { MAX_HEAD, refusalText, seal, unseal, type Call } from './wire.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
-/** What HTTP has in a head of its own accord, at most. */
+/** Bytes that HTTP itself may add to a head. */
 const HTTP_HEAD = 1024;
 
 /** How a node is reached. */
@@ -28,17 +28,17 @@ interface Response {
   readonly body: Buffer;
 }
 
-/** How far a call came that failed. */
+/** How far a failed call got. */
 interface Failure {
   readonly error: Error;
-  /** A connection was there: it may have been taken. */
+  /** There was a connection: the call may have been executed. */
   readonly reached: boolean;
   /** The connection was an older one, which the other end may have closed before the call. */
   readonly reused: boolean;
 }
 
 /**
- * Makes a call that has its effect once at most.
+ * Makes a call that is executed once at most.
  * @throws UnreachableError when no connection could be made or the node refused it, OutcomeUnknownError when no answer came
  */
 export async function exchange(way: Way, call: Call, body: Buffer): Promise<PeerResponse> {
@@ -47,7 +47,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   const unknown = (text: string, cause?: Error): Error =>
     new OutcomeUnknownError(`node ${call.to.id}: ${text}`, { cause });
   const sealed = seal(way.secret, 'call', call);
-  // a node that does not read so long a head may end the connection before it can say so
+  // a node may close the connection before it can reject a head that is too long
   if (lengthOf(sealed) > MAX_HEAD - HTTP_HEAD) throw unreachable('the path and the headers of the call are too long');
   const headers = { ...sealed, 'content-length': body.length };
   const late = new AbortController();
@@ -58,7 +58,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   try {
     sent = await send(way, way.agent, headers, body, signal);
     if ('error' in sent && sent.reused && !signal.aborted) {
-      // the same call with the same nonce: a node that has taken it does not take it twice
+      // the same call with the same nonce: a node does not execute it twice
       again = true;
       sent = await send(way, undefined, headers, body, signal);
     }
@@ -73,7 +73,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   const answer = unseal(way.secret, 'answer', sent.headers);
   if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
     const text = `answered ${sent.status} without proof of the cluster secret: another secret, another version, or not a Kiln node`;
-    // who refuses every stranger, or has not read so long a head, has not acted on it; anything else may have
+    // a node that rejects strangers, or a head that is too long, has not executed the call; otherwise it may have
     throw sent.status === 403 || sent.status === 431 ? unreachable(text) : unknown(text);
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };

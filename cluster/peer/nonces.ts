@@ -1,4 +1,4 @@
-/** More calls than this in one window are refused, rather than remembered without end. */
+/** More calls than this in one window are rejected, so that memory is bounded. */
 const MAX = 500_000;
 
 /** Nonces of calls, each good once. They are remembered for one to two windows. */
@@ -15,7 +15,7 @@ export class Nonces {
     this.#max = max;
   }
 
-  /** @returns why a nonce is not good: it was used before, or there are too many to know */
+  /** @returns why a nonce is rejected: it was used before, or there are too many to remember */
   use(nonce: string): 'repeated' | 'busy' | undefined {
     const age = performance.now() - this.#since;
     if (age > this.#windowMs) {

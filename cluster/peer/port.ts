@@ -10,25 +10,25 @@ import { PeerServer } from './server.ts';
 import { openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
 
-/** Calls to one node at a time; further ones wait. Some are held over there until what they ask for has come. */
+/** Calls to one node at a time; further ones wait. Some last until what they ask for is there. */
 const LIMITS = { keepAlive: true, maxSockets: 2048 };
 
 /** PEM, as node:tls takes them. */
 export interface PeerTls {
   readonly cert: string;
   readonly key: string;
-  /** Who signs the nodes' certificates, when it is none of the known authorities. */
+  /** Authority of the nodes' certificates, if it is not a public one. */
   readonly ca?: string;
 }
 
-/** Where the port is, and how it is guarded. */
+/** Where the port is, and how it is secured. */
 export interface PeerPortOptions {
   /** Address to bind to, and port; 0 takes a free one. */
   readonly host: string;
   readonly port: number;
   /** Name or address by which other nodes reach it; `host` when undefined. */
   readonly advertise?: string;
-  /** What all nodes of the cluster know and nobody else. */
+  /** The secret that only the nodes of the cluster know. */
   readonly secret: string;
   readonly tls?: PeerTls;
 }
@@ -42,10 +42,10 @@ interface Context {
   readonly onFault: (error: Error) => void;
 }
 
-/** The cluster port: nodes call each other there, and nobody else. */
+/** The cluster port, on which only nodes call each other. */
 export class PeerPort {
   readonly #options: PeerPortOptions & Context;
-  /** By scheme: some nodes may have TLS already, or still, that others have not. */
+  /** By scheme: during a change of the configuration some nodes have TLS and others do not. */
   readonly #agents = { http: new Agent(LIMITS), https: new TlsAgent(LIMITS) };
   #server: PeerServer | undefined;
 
@@ -53,7 +53,7 @@ export class PeerPort {
     this.#options = options;
   }
 
-  /** @returns the address that others are told */
+  /** @returns the address for other nodes */
   async listen(handler: PeerHandler): Promise<string> {
     const { host, port, advertise = host, tls } = this.#options;
     this.#server = new PeerServer({ ...this.#options, tls, handler });
@@ -61,7 +61,7 @@ export class PeerPort {
     return `${tls === undefined ? 'http' : 'https'}://${advertise.includes(':') ? `[${advertise}]` : advertise}:${bound}`;
   }
 
-  /** Who takes the streams that other nodes open; undefined refuses them. */
+  /** Sets the handler for streams that other nodes open; undefined rejects them. */
   serveStreams(handler: PeerStreamHandler | undefined): void {
     this.#server?.serveStreams(handler);
   }

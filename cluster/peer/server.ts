@@ -10,12 +10,12 @@ import { PROTOCOL, STREAM } from './stream.ts';
 import { Strangers } from './strangers.ts';
 import { MAX_HEAD, seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
 
-/** How old a call may be, or how early by a clock that is not in step yet. */
+/** How old a call may be, or how far in the future, as clocks differ. */
 const WINDOW_MS = 10_000;
 const MAX_BODY = 32 * 1024 * 1024;
-/** Of all nodes together: each has one for a stream that it relays. */
+/** Of all nodes together: a node has one for each stream that it relays. */
 const MAX_STREAMS = 8192;
-/** How long who is refused may take to hear of it. */
+/** How long a rejected client may take to read the answer. */
 const PARTING_MS = 5000;
 const LIMITS = {
   requestTimeout: 30_000,
@@ -26,18 +26,18 @@ const LIMITS = {
 };
 const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
 
-/** Who is called, and what answers. */
+/** Identity of this node, and what answers calls. */
 export interface PeerServerOptions {
   readonly self: NodeIdentity;
   readonly secret: string;
   readonly tls: PeerTls | undefined;
   readonly now: () => number;
   readonly handler: PeerHandler;
-  /** Hears of what went wrong here with a call or a stream, of which the other node hears no more than that. */
+  /** Called with faults of a call or stream on this node; the other node learns only that it failed. */
   readonly onFault: (error: Error) => void;
 }
 
-/** Takes the calls of other nodes. Whoever does not know the secret gets nothing but 403. */
+/** Accepts calls of other nodes. Clients that do not know the secret get 403. */
 export class PeerServer {
   readonly #options: PeerServerOptions;
   readonly #nonces = new Nonces(2 * WINDOW_MS);
@@ -105,7 +105,7 @@ export class PeerServer {
   }
 
   #takeStream({ headers, socket: { remoteAddress, remotePort } }: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // who has the stream hears of its end; before that nobody has to
+    // the handler of the stream notices its end; before there is one nobody has to
     socket.on('error', () => socket.destroy());
     const call = unseal(this.#options.secret, 'call', headers);
     if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
@@ -141,7 +141,7 @@ export class PeerServer {
     if (to.id !== self.id || (to.incarnation !== self.incarnation && to.incarnation !== '')) return 'another';
     if (Math.abs(now() - time) > WINDOW_MS) return 'time';
     const used = this.#nonces.use(nonce);
-    // what was heard on the way proves nothing
+    // a call that was recorded and repeated proves nothing
     if (used !== 'repeated') this.#strangers.proved(from);
     return used;
   }
@@ -163,7 +163,7 @@ function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { connection: 'close' }).end();
 }
 
-/** Ends a connection that http keeps no time for any more, whatever the other end does. */
+/** Ends a connection in bounded time: node:http has no timeouts for it any more. */
 function part(socket: Duplex, text: string): void {
   const late = setTimeout(() => socket.destroy(), PARTING_MS);
   socket.once('close', () => clearTimeout(late));

@@ -1,19 +1,19 @@
 import type { Socket } from 'node:net';
 
-/** More than this at once, and the one that has been there longest goes: a node proves who it is with its first call. */
+/** With more than this the oldest is closed: a node authenticates itself with its first call. */
 const MAX = 512;
 
-/** Connections of those who have not proved yet that they belong to the cluster: they do not keep out who does. */
+/** Connections that are not authenticated yet. Their number is limited, so they cannot keep nodes from connecting. */
 export class Strangers {
   readonly #max: number;
-  /** By where it comes from: under TLS a call comes by another socket than the connection. */
+  /** By remote address and port: with TLS a call has another socket object than its connection. */
   readonly #sockets = new Map<string, Socket>();
 
   constructor(max = MAX) {
     this.#max = max;
   }
 
-  /** A connection has come. */
+  /** A new connection. */
   add(socket: Socket): void {
     const from = originOf(socket);
     this.#sockets.set(from, socket);
@@ -21,7 +21,7 @@ export class Strangers {
     if (this.#sockets.size > this.#max) [...this.#sockets.values()][0]?.destroy();
   }
 
-  /** It is one of a node. */
+  /** The connection belongs to a node. */
   proved(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): void {
     this.#sockets.delete(originOf(socket));
   }

@@ -11,9 +11,9 @@ export const STREAM = 'STREAM';
 export const PROTOCOL = 'kiln';
 
 /**
- * Opens a stream of bytes on a connection of its own. Both ends have proved who they are when it is there; what goes
- * over it is not signed.
- * @throws UnreachableError when it did not come about
+ * Opens a stream of bytes on a connection of its own. Both ends are authenticated when it is open; its
+ * bytes are not signed.
+ * @throws UnreachableError when it could not be opened
  */
 export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });

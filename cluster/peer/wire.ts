@@ -4,12 +4,12 @@ import { isSigned, sign, type Kind } from './mac.ts';
 
 const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
 const HeaderValues = Type.Record(Type.String(), Type.String());
-/** It is remembered: nobody makes that cost more than it has to. */
+/** It is remembered, so its length is limited. */
 const Nonce = Type.String({ maxLength: 64 });
 
 const Call = Type.Object({
   from: Identity,
-  /** Without an incarnation it is for whichever life of the node is there. */
+  /** With an empty incarnation it is for whichever incarnation of the node runs. */
   to: Identity,
   method: Type.String(),
   path: Type.String(),
@@ -26,7 +26,7 @@ const Answer = Type.Object({
   /** Of the call. */
   nonce: Nonce,
   bodyHash: Type.String(),
-  /** Why the call was not taken: one of REFUSALS, or of those of another version. */
+  /** Why the call was rejected: one of REFUSALS, or a reason of another version. */
   refused: Type.Optional(Type.String()),
 });
 
@@ -38,10 +38,10 @@ const SCHEMAS = { call: Call, answer: Answer } satisfies Record<Kind, TSchema>;
  */
 export type Call = Readonly<Static<typeof Call>>;
 
-/** What comes back of a call. */
+/** The answer to a call. */
 export type Answer = Readonly<Static<typeof Answer>>;
 
-/** Why a call is not taken, and what that is called. */
+/** Why a call is rejected, with the text for the log. */
 export const REFUSALS = {
   another: 'the node was restarted since',
   time: 'the clocks of the nodes differ too much',
@@ -52,7 +52,7 @@ export const REFUSALS = {
 /** Why a node of this version refuses a call. */
 export type Refusal = keyof typeof REFUSALS;
 
-/** What a refusal is called, also one that only another version knows. */
+/** The text for a reason, also for one that only another version knows. */
 export function refusalText(refused: string): string {
   return Object.hasOwn(REFUSALS, refused) ? REFUSALS[refused as Refusal] : refused;
 }
@@ -62,13 +62,13 @@ export const MAX_HEAD = 64 * 1024;
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
-/** Headers that carry what a call or an answer says, and the proof of who says it. */
+/** Headers with the fields of a call or an answer, and the proof of its sender. */
 export function seal(secret: string, kind: Kind, content: Call | Answer): Record<string, string> {
   const text = Buffer.from(JSON.stringify(content)).toString('base64url');
   return { [`kiln-${kind}`]: text, 'kiln-mac': sign(secret, kind, text) };
 }
 
-/** @returns undefined when it does not come from the cluster, or has another shape */
+/** @returns undefined when it does not come from the cluster, or is malformed */
 export function unseal(secret: string, kind: 'call', headers: Headers): Call | undefined;
 export function unseal(secret: string, kind: 'answer', headers: Headers): Answer | undefined;
 export function unseal(secret: string, kind: Kind, headers: Headers): Call | Answer | undefined {

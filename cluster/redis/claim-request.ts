@@ -5,13 +5,13 @@ import { parseClaim } from './record.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-/** A claim as Redis is asked for it. */
+/** A claim as it is sent to Redis. */
 export interface ClaimRequest {
   readonly key: string;
   readonly token: string;
   readonly meta: Json;
   readonly options: ClaimOptions;
-  /** The claim was ours before, and Redis may have lost it: `valid` when nobody else can have it since. */
+  /** The claim was this node's before, and Redis may have lost it; `valid` if nobody else can have made one since. */
   readonly before: 'none' | 'valid' | 'lapsed';
   /** What such a claim has kept or inherited. */
   readonly kept?: Json | undefined;
@@ -20,11 +20,11 @@ export interface ClaimRequest {
 interface Granted {
   readonly fence: number;
   readonly inherited: Json | undefined;
-  /** Whom it was taken from, and for how long that one may go on without hearing of it. */
+  /** The owner that it was taken from, and how long that one may continue without knowing it. */
   readonly taken: { readonly token: string; readonly leftMs: number } | undefined;
 }
 
-/** undefined while only previous holders may claim. */
+/** undefined while only previous owners may claim. */
 export type ClaimAnswer = { readonly owner: Owner } | Granted | undefined;
 
 /** Who asks, and by what. */
@@ -35,7 +35,7 @@ export interface Claimant {
 }
 
 /**
- * @param floor a fence that the next one has to be above
+ * @param floor the new fence has to be greater than this one
  * @throws UnavailableError
  */
 export async function requestClaim(

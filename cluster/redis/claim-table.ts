@@ -6,7 +6,7 @@ import { parseClaim, type ClaimRecord } from './record.ts';
 
 interface Entry {
   readonly record: ClaimRecord;
-  /** As Redis has it: what is the same needs no look. */
+  /** As Redis has it, for a quick comparison. */
   readonly text: string;
 }
 
@@ -19,8 +19,8 @@ export class ClaimTable {
   revision = 0;
 
   /**
-   * @param onChange hears of every claim that was made or changed
-   * @param onFault hears of a claim that is malformed: nobody is known to hold its key
+   * @param onChange called for every claim that was made or changed
+   * @param onFault called for a malformed claim: its key counts as free here
    */
   constructor(onChange: (key: string, record: ClaimRecord) => void, onFault: (error: Error) => void) {
     this.#onChange = onChange;
@@ -44,12 +44,12 @@ export class ClaimTable {
     return this.#watchers.add(path, this.list(path), listener);
   }
 
-  /** The connection was another: everything is read again. */
+  /** After a lost connection everything is read again. */
   forget(): void {
     this.revision = 0;
   }
 
-  /** @param settled false while holders make their claims anew in a Redis that had lost them: what is missing may come yet */
+  /** @param settled false while owners repeat their claims in a Redis that has lost them: missing ones may still come */
   apply({ revision, full, entries }: TableChanges, settled: boolean): void {
     const changes = new Map<string, Owner | undefined>();
     if (full && settled) {
@@ -61,7 +61,7 @@ export class ClaimTable {
       else this.#put(key, text, changes);
     }
     this.revision = revision;
-    if (changes.size > 0) this.#watchers.tell(changes);
+    if (changes.size > 0) this.#watchers.notify(changes);
   }
 
   close(): void {

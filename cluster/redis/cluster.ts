@@ -30,6 +30,7 @@ import type {
 } from '../types.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
+import { ClockWatch, type ClockReport } from './clock-watch.ts';
 import { Connection, type RedisOptions } from './connection.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { KnownPeers } from './known-peers.ts';
@@ -38,6 +39,7 @@ import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
+import { RedisRecords } from './records.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
 
@@ -55,6 +57,8 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly nodesFile?: string;
   /** Hears when Redis goes and when it is back: what fails for want of it in between is no fault for `onFault`. */
   readonly onStore?: (report: StoreReport) => void;
+  /** Called when this node's clock begins or ceases to differ from that of Redis by more than half a second. */
+  readonly onClock?: (report: ClockReport) => void;
 }
 
 /**
@@ -81,6 +85,7 @@ class RedisCluster implements Cluster {
   readonly self: NodeIdentity;
   readonly events = new EventEmitter<ClusterEvents>();
   readonly config: RedisConfig;
+  readonly records: RedisRecords;
   readonly #timing: Timing;
   readonly #copy: ConfigCopy;
   readonly #known: KnownPeers;
@@ -99,7 +104,7 @@ class RedisCluster implements Cluster {
   #closed = false;
 
   constructor(
-    { name, id, redis, port, timing, onFault: tell, onStore = () => {} }: RedisClusterOptions,
+    { name, id, redis, port, timing, onFault: report, onStore = () => {}, onClock = () => {} }: RedisClusterOptions,
     copy: ConfigCopy,
     known: KnownPeers,
   ) {
@@ -108,7 +113,7 @@ class RedisCluster implements Cluster {
     this.#copy = copy;
     this.#known = known;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
-    this.#faults = new Faults(tell);
+    this.#faults = new Faults(report);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
@@ -125,9 +130,10 @@ class RedisCluster implements Cluster {
       promised: () => this.#peers.promised,
     });
     this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
-    this.#nodes = new Nodes({ ...common, known });
+    this.#nodes = new Nodes({ ...common, known, clock: new ClockWatch(onClock) });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
+    this.records = new RedisRecords(this.self.incarnation, connection, onFault);
     this.config = new RedisConfig({
       connection,
       copy,

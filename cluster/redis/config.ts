@@ -15,19 +15,19 @@ export interface RedisConfigOptions {
   readonly connection: Connection;
   readonly copy: ConfigCopy;
   readonly timing: Timing;
-  /** Brings what Redis has by now, by apply(). @throws UnavailableError */
+  /** Fetches what has changed and calls apply(). @throws UnavailableError */
   readonly pull: () => Promise<void>;
   readonly isDegraded: () => boolean;
   readonly onFault: (error: Error) => void;
 }
 
-/** The configuration of the cluster: in Redis, and a durable copy here that follows. */
+/** The configuration of the cluster: in Redis, with a durable copy on this node that follows it. */
 export class RedisConfig implements ConfigStore {
   readonly #options: RedisConfigOptions;
   readonly #listeners: ConfigListeners;
   readonly #saver: CopySaver;
   #state: ConfigState;
-  /** What Redis has could not be fetched when it was last asked for: a connection is lost before that is noticed. */
+  /** The last fetch failed, although the loss of the connection was not noticed yet. */
   #missed = false;
 
   constructor(options: RedisConfigOptions) {
@@ -80,7 +80,7 @@ export class RedisConfig implements ConfigStore {
       if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
       await delay(ASK_AGAIN_MS);
     }
-    // it is written: where it cannot be read back this node is stale, until the next beat brings it
+    // it is written: if it cannot be read back, this node is stale until the next beat
     await this.#pull();
   }
 
@@ -88,7 +88,7 @@ export class RedisConfig implements ConfigStore {
     return this.#listeners.add(listener);
   }
 
-  /** Takes over what Redis has. What is older than this node's own is not taken: Redis lost it, and will get it back. */
+  /** Applies what Redis has. An older state than this node's own is ignored: Redis has lost it and will be restored. */
   apply(epoch: number, { revision, full, entries }: TableChanges): void {
     this.#missed = false;
     const present = this.#state;
@@ -104,7 +104,7 @@ export class RedisConfig implements ConfigStore {
     const changed = full ? differences(present.entries, next) : entries.map(([key]) => key);
     this.#state = { entries: next, revision, epoch };
     if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
-    this.#listeners.tell(changed);
+    this.#listeners.notify(changed);
   }
 
   /** Resolves when this disk has what was applied; nothing is applied after. */
@@ -112,7 +112,7 @@ export class RedisConfig implements ConfigStore {
     return this.#saver.settled();
   }
 
-  /** Brings this node's copy to a Redis that has lost its own. */
+  /** Sends this node's copy to a Redis that has lost its own. */
   async offer(epoch: number): Promise<void> {
     const { entries, epoch: from, revision } = this.#state;
     const list = [...entries].flatMap(([key, entry]) => [key, `${entry.revision} ${JSON.stringify(entry.value)}`]);
@@ -124,7 +124,7 @@ export class RedisConfig implements ConfigStore {
   }
 }
 
-/** undefined when it is malformed: then it stays what it was here. */
+/** undefined when it is malformed: then the entry stays as it was here. */
 function parseEntry(text: string): ConfigEntry | undefined {
   const [, revision, json = ''] = /^(\d+) (.*)$/s.exec(text) ?? [];
   try {

@@ -33,7 +33,7 @@ export type RedisOptions = {
 );
 
 export interface ConnectionListener {
-  /** The connection for commands is there, or is not any more; of the end of one that was given up it is called twice. */
+  /** The connection for commands was made, or is lost; the end of one that was given up is reported twice. */
   readonly onUp: () => void;
   readonly onDown: (reason: string) => void;
   readonly onMessage: (text: string) => void;
@@ -54,7 +54,7 @@ export function script(text: string): Script {
 
 /**
  * The connections to Redis: one for commands, one for messages. Commands that cannot be sent at once fail at once; one
- * that has no answer in time fails, and takes a connection along that answers nothing any more.
+ * without an answer in time fails, and closes a connection that does not answer at all.
  */
 export class Connection {
   readonly client: Client;
@@ -62,7 +62,7 @@ export class Connection {
   readonly #prefix: string;
   readonly #configured: string;
   readonly #onDown: ConnectionListener['onDown'];
-  /** Whose connection is given up and not closed yet. */
+  /** Clients whose connection was given up and is not closed yet. */
   readonly #ending = new Set<Client>();
   #closed = false;
   /** When the last answer came, on the monotonic clock; at first, when this was made. */
@@ -91,12 +91,12 @@ export class Connection {
     this.client.on('close', () => listener.onDown(CLOSED));
     this.#subscriber.on('message', (_channel: string, text: string) => listener.onMessage(text));
     this.#subscriber.on('ready', () => {
-      // what fails here is tried again with the next connection; messages only make quicker what polling finds
+      // what fails here is retried with the next connection; messages only speed up what polling finds
       this.#subscriber.subscribe(`${prefix}events`).catch(listener.onFault);
     });
   }
 
-  /** Where Redis is: where it is connected to, or as it was configured. */
+  /** The address of Redis: of the present connection, or as configured. */
   get place(): string {
     const { client } = this;
     const [address] = client instanceof Cluster ? [] : this.addresses;
@@ -138,7 +138,7 @@ export class Connection {
     }
   }
 
-  /** Finds out whether messages would still come: a connection that is dead ends by it. */
+  /** Checks that messages still arrive: a dead connection is closed. */
   probe(): void {
     const subscriber = this.#subscriber;
     if (subscriber.status === 'ready')
@@ -168,7 +168,7 @@ export class Connection {
   }
 }
 
-/** Lets commands fail that have no answer in time. */
+/** Fails commands that have no answer in time. */
 function timed<C extends Client>(client: C, timeoutMs: number): C {
   const send = client.sendCommand.bind(client) as Redis['sendCommand'];
   client.sendCommand = (...args: Parameters<Redis['sendCommand']>) => {
@@ -257,7 +257,7 @@ function addressOf(text: string): Address {
   };
 }
 
-/** The addresses that Redis is looked for at. */
+/** The configured addresses of Redis. */
 function placeOf(options: RedisOptions): string {
   if ('url' in options) return hostAndPort(addressOf(options.url));
   if ('cluster' in options) return options.cluster.map((url) => hostAndPort(addressOf(url))).join(', ');

@@ -4,7 +4,7 @@ import type { ConfigCopy, ConfigState } from '../config-copy.ts';
 /** Changes come in bursts, and each save writes everything. */
 const PAUSE_MS = 1000;
 
-/** Brings states of the configuration to this disk, beside everything else: one at a time, and the last one counts. */
+/** Writes the configuration to this disk in the background: one state at a time, skipping all but the last. */
 export class CopySaver {
   readonly #copy: ConfigCopy;
   readonly #onFault: (error: Error) => void;
@@ -32,7 +32,7 @@ export class CopySaver {
     while (this.#next !== undefined) {
       const state = this.#next;
       this.#next = undefined;
-      // Redis and the other nodes have it: that this disk does not is no reason to go on without
+      // Redis and the other nodes have it, so this node continues without a copy on its disk
       await this.#copy.save(state).catch(this.#onFault);
       await delay(PAUSE_MS, undefined, { signal: this.#hurry.signal }).catch(() => undefined);
     }

@@ -1,10 +1,10 @@
-/** Calls when the earliest of several ends has come. */
+/** Calls back at the earliest of several times. */
 export class EndWatch {
   readonly #onEnd: () => void;
   #timer: NodeJS.Timeout | undefined;
   #deadline = Infinity;
 
-  /** @param onEnd may be called early: it has to look, and to watch what has not ended again */
+  /** @param onEnd may be called early: it has to check, and to watch again what has not ended */
   constructor(onEnd: () => void) {
     this.#onEnd = onEnd;
   }

@@ -1,10 +1,10 @@
 import type { Connection } from './connection.ts';
 import { SCRIPTS } from './scripts.ts';
 
-/** More are forgotten: they run out by themselves. */
+/** More than this are forgotten: they expire by themselves. */
 const MAX = 500;
 
-/** Claims that are over here, or of which it is not known whether they were made: Redis is told until it has heard. */
+/** Claims that have ended here, or that may have been made without an answer: they are deleted in Redis, with retries. */
 export class GivenUp {
   readonly #connection: Connection;
   #claims: { readonly key: string; readonly token: string }[] = [];
@@ -17,8 +17,8 @@ export class GivenUp {
     this.#claims.push({ key, token });
   }
 
-  /** @throws UnavailableError: it is to be called again */
-  async tell(): Promise<void> {
+  /** @throws UnavailableError: call it again later */
+  async report(): Promise<void> {
     const claims = this.#claims;
     if (claims.length === 0) return;
     this.#claims = [];

@@ -24,24 +24,24 @@ export interface HeartbeatOptions {
   readonly table: ClaimTable;
   readonly config: RedisConfig;
   readonly outage: Outage;
-  /** Redis cannot be reached, and something is valid that would not be any more soon. */
+  /** Redis is unreachable, and a lease is about to become invalid. */
   readonly onAtStake: () => void;
   readonly onFault: (error: Error) => void;
 }
 
-/** Beats from one look at the connection for messages to the next: what they tell is found by beats, too. */
+/** The connection for messages is checked every so many beats: whatever messages announce, a beat finds, too. */
 const PROBE_EVERY = 5;
 
-/** What happens every second: this node is heard of, hears what changed, and renews what it holds. */
+/** What happens every second: this node reports that it is alive, learns what has changed, and renews its leases. */
 export class Heartbeat {
-  /** Brings what changed in Redis; calls at once share a run. @throws UnavailableError */
+  /** Fetches what has changed in Redis; simultaneous calls share a run. @throws UnavailableError */
   readonly pull = coalesced(() => this.#pullNow());
-  /** Is heard of and hears at once; calls at once share a run. Resolves when a beat is over that began after this. */
+  /** Beats now; simultaneous calls share a run. Resolves when a beat is over that began after the call. */
   readonly beat = coalesced(() => this.#beatNow());
   readonly #options: HeartbeatOptions;
   #state: ClusterState = 'degraded';
   #draining = false;
-  /** Life of Redis, and whether it has everything that it should have. */
+  /** Epoch of Redis, and whether it has everything that it should have. */
   #epoch = 0;
   #open = false;
   #replaced = false;
@@ -93,7 +93,7 @@ export class Heartbeat {
   }
 
   async #run(): Promise<void> {
-    // before the connection is there a beat would only tell that it is not
+    // without a connection a beat could only fail
     await this.#rest(this.#options.timing.command);
     while (!this.#closed) {
       this.#pause = new AbortController();
@@ -113,7 +113,7 @@ export class Heartbeat {
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
       const beat = await nodes.beat(config.version);
-      // before anything that takes its time
+      // before anything that takes longer
       await leases.renew();
       await this.#follow(beat);
       // the connection may be gone since it was answered
@@ -154,7 +154,9 @@ export class Heartbeat {
     const { epoch, revision } = config.version;
     const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision]);
     const [id, open, claims, entries] = reply as PullReply;
+    const isEmptied = this.#epoch !== 0 && this.#epoch !== Number(id);
     this.#epoch = Number(id);
+    if (isEmptied) this.#options.events.emit('emptied');
     this.#open = open === 1;
     table.apply(parseChanges(claims), this.#open);
     if (this.#open) config.apply(this.#epoch, parseChanges(entries));
@@ -162,7 +164,7 @@ export class Heartbeat {
 
   #setDegraded(reason: string): void {
     const { outage, connection } = this.#options;
-    // that the connection ends with the node is nothing to report
+    // that the connection ends with the node is not reported
     if (!this.#closed) outage.begin(reason, connection.answeredAt);
     this.#setState('degraded');
   }
@@ -173,7 +175,7 @@ export class Heartbeat {
   }
 
   #setState(state: ClusterState): void {
-    // that the connection ends with the node is nothing to tell
+    // that the connection ends with the node is not reported
     if (state === this.#state || this.#closed) return;
     this.#state = state;
     this.#options.events.emit('state', state);

@@ -15,12 +15,12 @@ type Content = { readonly [key: string]: Json };
 export interface KnownPeersOptions {
   /** undefined keeps nothing. */
   readonly file: string | undefined;
-  /** Hears of a file that could not be read: it was put aside under another name. */
+  /** Called for a file that could not be read and was renamed. */
   readonly onDamaged: (movedTo: string, reason: string) => void;
   readonly onFault: (error: Error) => void;
 }
 
-/** The other nodes that were there last, on disk: a node that starts without Redis asks them who has what. */
+/** The nodes last known, on disk: a node that starts without Redis asks them who owns what. */
 export class KnownPeers {
   readonly #file: DurableFile | undefined;
   readonly #onFault: (error: Error) => void;

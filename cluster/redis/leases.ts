@@ -100,13 +100,13 @@ export class Leases {
   /** Renews everything; what is another's by now is lost. @throws UnavailableError when some may not be renewed */
   async renew(): Promise<void> {
     this.#expire();
-    // first, so that nothing that is held meets what is left of an attempt to claim it
-    await this.#givenUp.tell();
+    // first, so that no lease meets the remains of an earlier attempt to claim its key
+    await this.#givenUp.report();
     const leases = [...this.#leases];
     for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
   }
 
-  /** True when something is valid that would not be any more at the end of its lease. */
+  /** True when there is a valid lease, which would become invalid at its end. */
   get atStake(): boolean {
     return [...this.#leases].some(({ valid }) => valid);
   }
@@ -116,7 +116,7 @@ export class Leases {
     return [...this.#leases].filter(({ fence }) => fence > 0).map(({ key, fence }) => [key, fence]);
   }
 
-  /** Of what another node holds, the keys that are held here by a later claim. What is held by an earlier one is lost. */
+  /** Of the keys that another node holds, those that this node has a later claim of. Earlier claims of this node are lost. */
   superseding(held: readonly (readonly [key: string, fence: number])[], by: NodeIdentity): string[] {
     const fences = new Map(held);
     for (const lease of this.#leases) {
@@ -127,18 +127,18 @@ export class Leases {
   }
 
   /**
-   * Nobody else will claim what is held here for the time to live from `asked` on, by the monotonic clock.
+   * The other nodes have promised not to claim what is held here, for the time to live from `asked` on (monotonic clock).
    * @param superseded keys that others have claimed already
    */
   extendAll(asked: number, superseded: ReadonlySet<string>): void {
     for (const lease of this.#leases) {
       if (superseded.has(lease.key)) lease.lose(`${lease.key} was taken`);
-      // who is not valid now may have a successor that is not known
+      // one that is not valid now may have a successor that is not known here
       else if (lease.valid) lease.extend(asked + this.#validity);
     }
   }
 
-  /** Somebody has a key now. */
+  /** A key has a new owner. */
   observe(key: string, { token, owner }: ClaimRecord): void {
     this.#highest = Math.max(this.#highest, owner.fence);
     for (const lease of this.#leases.of(key)) {
@@ -146,7 +146,7 @@ export class Leases {
     }
   }
 
-  /** Who had a claim says that it has stopped. */
+  /** The former owner of a key has stopped using it. */
   yielded(token: string): void {
     this.#waiting.get(token)?.();
   }
@@ -164,8 +164,8 @@ export class Leases {
   }
 
   /**
-   * To be called before Redis is asked for what is not valid here. Who is asked says later whether it may be held: not when
-   * others go on with it by a promise of this node, given before or meanwhile.
+   * Call it before Redis is asked for a key that this node does not hold validly. The result says afterwards whether the
+   * key may be held: not if another node continues with it because of a promise of this node, given before or meanwhile.
    */
   #unlessPromised(): () => boolean {
     const promised = this.#options.promised();
@@ -181,7 +181,7 @@ export class Leases {
     return lease;
   }
 
-  /** A lease that was taken begins when the one before has ended. */
+  /** A lease that was taken from another begins when that one has ended. */
   async #untilYielded(
     lease: RedisLease,
     { token, leftMs }: { readonly token: string; readonly leftMs: number },
@@ -222,20 +222,20 @@ export class Leases {
         else if (reply === 1 && !lease.isRemade) {
           if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
         } else await this.#claimAnew(lease);
-        if (reply === 1 && !lease.ended) await this.#tellAgain(lease);
+        if (reply === 1 && !lease.ended) await this.#writePending(lease);
       }),
     );
   }
 
-  /** What could not be told before. */
-  async #tellAgain(lease: RedisLease): Promise<void> {
-    await lease.tellAgain().catch((error: Error) => {
-      // its signal has told of a loss
+  /** Writes what could not be written before. */
+  async #writePending(lease: RedisLease): Promise<void> {
+    await lease.writePending().catch((error: Error) => {
+      // a loss is signalled by the lease
       if (error instanceof UnavailableError) throw error;
     });
   }
 
-  /** Redis has lost a claim, or did not have it yet, and nobody else has made one. */
+  /** Makes a claim again that Redis has lost, or did not have yet, if nobody else has made one. */
   async #claimAnew(lease: RedisLease): Promise<void> {
     const { key, token, meta, options, kept } = lease;
     const sent = performance.now();
@@ -243,17 +243,17 @@ export class Leases {
     if (!lease.valid && !mayHold()) return;
     lease.remake();
     const before = lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed';
-    // that another has it by now is a loss, whatever it was claimed with
+    // if another node has it by now it is lost, whatever the options of the claim were
     const answer = await this.#ask({ key, token, meta, options: { ...options, take: false }, before, kept });
     if (answer === undefined) return;
     if ('owner' in answer) return this.#lose(lease, answer.owner);
-    // when the promise is over, it is made anew once more
+    // it is tried again when the promise is over
     if (!lease.valid && !mayHold()) return;
     lease.extend(sent + this.#validity, answer.fence);
     if (lease.ended) this.#yield(lease);
   }
 
-  /** @param write answers 1 when it is written, 0 when nobody has the key, or the record of who has it */
+  /** @param write returns 1 when it is written, 0 when the key has no owner, or the record of its owner */
   async #bring(lease: RedisLease, write: (lease: RedisLease) => Promise<unknown>): Promise<void> {
     let reply = await write(lease);
     if (reply === 0) {
@@ -273,13 +273,13 @@ export class Leases {
   async #release(lease: RedisLease): Promise<void> {
     this.#leases.delete(lease);
     this.#givenUp.add(lease);
-    // what cannot be told now is told with the next renewal, or runs out
-    await this.#givenUp.tell().catch(() => undefined);
+    // what fails now is retried with the next renewal, or expires
+    await this.#givenUp.report().catch(() => undefined);
   }
 
   /**
-   * A claim that may have been made is given up; but not one that took a key: who had it before may act on it until the
-   * time is over, and nobody else before then.
+   * Deletes a claim that may have been made, but not one that took a key: its former owner may act on it until its time
+   * is over, and until then nobody else may claim it.
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
     if (options.take !== true) this.#givenUp.add({ key, token });
@@ -287,21 +287,21 @@ export class Leases {
 
   #lose(lease: RedisLease, owner: Owner | undefined): void {
     lease.lose(`${lease.key} is held by ${owner?.id ?? 'another node'}`, owner);
-    // one that has not begun has to see the end of the one before first
+    // one that has not begun has to wait for the end of the lease before it
     if (!lease.waits) this.#yield(lease);
   }
 
-  /** Tells who may wait for it that a lease has stopped. */
+  /** Announces that a lease has stopped, for a node that may wait for it. */
   #yield(lease: RedisLease): void {
     this.#givenUp.add(lease);
-    this.#givenUp.tell().catch(() => undefined);
+    this.#givenUp.report().catch(() => undefined);
   }
 
   #expire(): void {
     for (const lease of this.#leases) lease.expire();
   }
 
-  /** Tells of a loss as soon as it is one, whatever Redis does. */
+  /** Signals losses in time, whatever Redis does. */
   #onEnd(): void {
     this.#expire();
     for (const { options, validUntil } of this.#leases) if (options.silence === 'stop') this.#ends.watch(validUntil);

@@ -7,8 +7,8 @@ const HELD_MS = 5000;
 const ASK_AGAIN_MS = 50;
 
 /**
- * Locks for short steps, one node at a time. A step that is stopped for longer than the lock lasts is not alone any more
- * when it goes on: what it writes has to be compared with what it has seen, too.
+ * Locks for short steps, one node at a time. A step that stands still for longer than its lock lasts is no longer alone
+ * when it continues, so its writes must be conditional, too.
  */
 export class RedisLocks {
   readonly #redlock: Redlock;
@@ -29,7 +29,7 @@ export class RedisLocks {
         const step = (held: AbortSignal): Promise<T> => (result = fn(lossOf(key, held)));
         return await this.#redlock.using([`${this.#prefix}lock:${key}`], HELD_MS, { retryCount: 0 }, step);
       } catch (error) {
-        // the step is what counts: a lock that cannot be given back runs out
+        // the step is what counts: a lock that cannot be released expires
         if (result !== undefined) return await result;
         const reason = await reasonOf(key, error);
         if (!(reason instanceof ConflictError) || performance.now() > end) throw reason;
@@ -39,7 +39,7 @@ export class RedisLocks {
   }
 }
 
-/** Aborts when a lock could not be held any longer. */
+/** Aborts when a lock was lost. */
 function lossOf(key: string, held: AbortSignal): AbortSignal {
   const loss = new AbortController();
   const lose = (): void => loss.abort(new ConflictError(`the lock of ${key} was lost`));

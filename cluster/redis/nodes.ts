@@ -1,22 +1,23 @@
 import { NoNodeError } from '../errors.ts';
 import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-/** What a node hears when it says that it lives. */
+/** The answer to a beat. */
 export interface Beat {
-  /** Another process goes by this node's id. */
+  /** Another process uses this node's id. */
   readonly replaced: boolean;
   readonly epoch: number;
-  /** False while Redis gets back what it has lost. */
+  /** False while Redis is being restored. */
   readonly open: boolean;
   /** Redis wants this node's copy of the configuration. */
   readonly wanted: boolean;
   readonly claimsRevision: number;
   readonly configRevision: number;
-  /** The nodes, or what they tell of themselves, are others than before. */
+  /** Nodes came or went, or describe themselves differently. */
   readonly nodesChanged: boolean;
 }
 
@@ -25,34 +26,35 @@ export interface NodesOptions {
   readonly connection: Connection;
   readonly timing: Timing;
   readonly known: KnownPeers;
-  /** Hears of a node whose row is malformed: it is not shown. */
+  readonly clock: ClockWatch;
+  /** Called for a node whose row is malformed: it is not shown. */
   readonly onFault: (error: Error) => void;
 }
 
-/** Another node, to be asked what Redis does not tell. Without an incarnation it is whichever life of it is there. */
-export interface Peer extends NodeIdentity {
-  /** It was not heard of any more when Redis was there last. */
+/** Another node, as it was known when Redis was there last. It may have been restarted since. */
+export interface Peer {
+  readonly id: string;
   readonly lost: boolean;
 }
 
-/** What a node keeps in Redis of itself. */
-interface Told extends NodeDescription {
+/** A node as it describes itself in Redis. */
+interface OwnRow extends NodeDescription {
   readonly address: string | undefined;
-  /** It is to end. */
+  /** It will stop. */
   readonly retires?: boolean;
 }
 
 type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
 type Reply = readonly [string, string, string, number, number, string, string, readonly Row[]];
 
-/** The nodes of the cluster, as Redis heard of them. */
+/** The nodes of the cluster, as Redis has them. */
 export class Nodes {
   readonly #options: NodesOptions;
   #rows: readonly NodeRow[] = [];
-  /** What they say, without times. */
+  /** How they describe themselves, without times. */
   #said = '';
   #joined = false;
-  /** Until it tells of itself nothing is placed on it: it may not have everything yet. */
+  /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
   #description: NodeDescription = { load: 0, full: true, info: {} };
   #retires = false;
   #clockOffset = 0;
@@ -67,11 +69,10 @@ export class Nodes {
     return this.#rows;
   }
 
-  /** Whom to ask when Redis is away: the others as it told of them last. Undefined when this node has never heard of any. */
+  /** The other nodes as last known, to be asked when Redis is away. Undefined if this node has never known any. */
   peers(): readonly Peer[] | undefined {
-    if (this.#joined)
-      return this.#others().map(({ id, incarnation, state }) => ({ id, incarnation, lost: state === 'lost' }));
-    return this.#options.known.initial?.map(({ id }) => ({ id, incarnation: '', lost: false }));
+    if (this.#joined) return this.#others().map(({ id, state }) => ({ id, lost: state === 'lost' }));
+    return this.#options.known.initial?.map(({ id }) => ({ id, lost: false }));
   }
 
   /** Where a node's cluster port is reached. */
@@ -82,19 +83,19 @@ export class Nodes {
     return known.find((node) => node.id === id)?.address;
   }
 
-  /** The time of the cluster, in milliseconds, about since 1970: the same on every node, whatever its own clock says. */
+  /** The cluster's time in milliseconds since 1970, by the clock of Redis: the same on every node. */
   now(): number {
     return Date.now() + this.#clockOffset;
   }
 
-  /** @returns whether others should hear of it at once */
+  /** @returns whether the other nodes should know it at once */
   describe(description: NodeDescription): boolean {
     const { full } = this.#description;
     this.#description = description;
     return full !== description.full;
   }
 
-  /** This node drains from its next beat on, whatever Redis is told of it. */
+  /** This node drains from its next beat on, and cannot be undrained. */
   retire(): void {
     this.#retires = true;
   }
@@ -106,13 +107,13 @@ export class Nodes {
 
   /** @param copy which state of the configuration this node has. @throws UnavailableError */
   async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
-    const { self, connection, timing, onFault } = this.#options;
-    const sent = Date.now();
-    const told: Told = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
+    const { self, connection, timing, clock, onFault } = this.#options;
+    const [sent, sentAt] = [Date.now(), performance.now()];
+    const row: OwnRow = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
-      JSON.stringify(told),
+      JSON.stringify(row),
       timing.ttl,
       timing.forget,
       this.#joined ? 0 : 1,
@@ -123,12 +124,13 @@ export class Nodes {
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
     this.#joined = true;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
+    clock.observe(this.#clockOffset, performance.now() - sentAt);
     const heard = rows.flatMap((row) => {
       const parsed = parseRow(row, Number(now), timing.ttl);
       if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));
       return parsed ?? [];
     });
-    // a Redis that has lost everything has not heard of all nodes yet, which are there and may hold something
+    // a Redis that has lost everything does not know all nodes yet, which exist and may own something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     this.#rows = [...heard, ...unheard];
     const before = this.#said;
@@ -170,7 +172,7 @@ function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): No
   if (incarnation === undefined) return undefined;
   const silentMs = Number(silent);
   try {
-    const { address, load, full, info, retires = false } = JSON.parse(json) as Told;
+    const { address, load, full, info, retires = false } = JSON.parse(json) as OwnRow;
     if (typeof load !== 'number' || typeof info !== 'object' || info === null) return undefined;
     return {
       address,

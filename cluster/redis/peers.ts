@@ -3,10 +3,10 @@ import Value from 'typebox/value';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
-import type { Nodes } from './nodes.ts';
+import type { Nodes, Peer } from './nodes.ts';
 import type { Timing } from './timing.ts';
 
-/** Questions of the cluster itself; everything else is for the handler that was set. */
+/** Method of the questions of the cluster itself; everything else goes to the handler. */
 const QUESTION = 'kiln:peer';
 
 /** Keys with the fences of their claims. */
@@ -20,9 +20,9 @@ type Question = { readonly about: 'store'; readonly held: Held } | { readonly ab
 
 const Reply = Type.Object({
   withoutStore: Type.Boolean(),
-  /** About a key: who asks should not have it. */
+  /** About a key: the caller must not claim it. */
   holds: Type.Boolean(),
-  /** About the store: what this node has by a later claim. */
+  /** About the store: keys that this node has a later claim of. */
   superseded: Type.Array(Type.String()),
 });
 type Reply = Static<typeof Reply>;
@@ -35,16 +35,16 @@ export interface PeersOptions {
   readonly nodes: Nodes;
   readonly timing: Timing;
   readonly isDegraded: () => boolean;
-  /** Whether this node has a key, or knows who has it. */
+  /** Whether this node owns a key, or knows its owner. */
   readonly holds: (key: string) => boolean;
-  /** Of what another holds, the keys that this node has by a later claim. */
+  /** Of the keys that another node holds, those that this node has a later claim of. */
   readonly superseding: (held: Held, by: NodeIdentity) => string[];
 }
 
 /**
- * What nodes ask each other when Redis is away. A holder goes on only if all who were alive say that they have no Redis
- * either; who says so claims nothing new for the time to live from then on, even when Redis is back at once. So what
- * the holder has stays its own until it asks again.
+ * What nodes ask each other when Redis is away. An owner continues only if all nodes that were alive answer that they have
+ * no Redis either. A node that answers so claims nothing new for the time to live, even if Redis is back at once: so the
+ * owner keeps what it has until it asks again.
  */
 export class Peers {
   readonly #options: PeersOptions;
@@ -64,16 +64,16 @@ export class Peers {
     return this.#promised;
   }
 
-  /** Whether this node may claim what others have had. */
+  /** Whether this node may claim keys that others have owned. */
   get mayClaim(): boolean {
     return performance.now() >= this.#promised;
   }
 
   /**
-   * Asks every other node whether it is without Redis, too. One that was lost need not answer, but what it says counts: it
-   * may be back, and have claimed something, before this node has heard of it.
+   * Asks every other node whether it is without Redis, too. One that was lost need not answer, but its answer counts: it
+   * may be back, and may have claimed something, without this node knowing.
    * @param held what this node holds
-   * @returns what others have by later claims; undefined when one has Redis, or was alive and cannot be reached
+   * @returns keys that others have later claims of; undefined when a node has Redis, or was alive and is unreachable
    */
   async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
     const question = { about: 'store', held } as const;
@@ -84,8 +84,7 @@ export class Peers {
   }
 
   /**
-   * Whether no other node that can be reached knows of a holder of the key. Where it is not known who the others are,
-   * nobody can deny it.
+   * Whether no reachable node knows an owner of the key. False if the other nodes are not known.
    */
   async allDeny(key: string): Promise<boolean> {
     const peers = this.#options.nodes.peers();
@@ -110,8 +109,12 @@ export class Peers {
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
   }
 
-  /** @returns undefined when the node cannot be reached; the worst of all answers for one that cannot be understood */
-  async #ask(to: NodeIdentity, question: Question): Promise<Reply | undefined> {
+  /**
+   * Asks whichever incarnation of the node runs: it may have been restarted since Redis was reachable last.
+   * @returns undefined if the node is unreachable; the most cautious answer for one that cannot be parsed
+   */
+  async #ask({ id }: Peer, question: Question): Promise<Reply | undefined> {
+    const to = { id, incarnation: '' };
     const body = Buffer.from(JSON.stringify(question));
     const { port, timing } = this.#options;
     try {

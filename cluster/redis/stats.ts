@@ -4,22 +4,22 @@ import type { Connection } from './connection.ts';
 import { parseSum } from './stats-record.ts';
 import { SCRIPTS } from './scripts.ts';
 
-/** Rows that one step takes: a thousand streams must not hold Redis for everybody else. */
+/** Rows per step: a thousand streams must not block Redis for everybody else. */
 const BATCH = 100;
-/** Of reports that have nothing new only each of so many is sent: by it a node hears that Redis wants all again. */
+/** Of reports without news only every so many is sent: from its answer a node learns that Redis needs everything again. */
 const SENT_UNCHANGED = 5;
 
 /** A part of a report; sent again as it is until Redis says that it counted it. */
 interface Batch {
   readonly sequence: number;
   readonly rows: ReadonlyMap<string, StatsRow>;
-  /** Keys of rows that are no more. */
+  /** Keys of rows that no longer exist. */
   readonly ended: readonly string[];
 }
 
 type Reply = readonly [sequence: string, ...rows: (readonly string[])[]];
 
-/** What this node counts, brought to Redis once a second, and the sums of all nodes. */
+/** Reports what this node counts to Redis once a second, and reads the sums of all nodes. */
 export class RedisStats {
   readonly #self: NodeIdentity;
   readonly #node: string;
@@ -31,7 +31,7 @@ export class RedisStats {
   #epoch = 0;
   /** Reports in a row that had nothing new. */
   #unchanged = 0;
-  /** Redis may not have the gauges of this node, or the sums of a row: all is told. */
+  /** Redis may lack the gauges of this node, or the sums of a row: everything is sent. */
   #full = true;
 
   constructor(self: NodeIdentity, connection: Connection) {
@@ -75,7 +75,7 @@ export class RedisStats {
     return sums;
   }
 
-  /** What of a report is to be told, in parts. */
+  /** What has to be sent of a report, in parts. */
   *#batches(rows: readonly StatsRow[]): IterableIterator<Omit<Batch, 'sequence'>> {
     const present = new Set(rows.map(({ key }) => key));
     const ended = [...this.#counted.keys()].filter((key) => !present.has(key));
@@ -88,7 +88,7 @@ export class RedisStats {
 
   /** @returns whether Redis has it */
   async #send({ sequence, rows, ended }: Batch): Promise<boolean> {
-    const told = [...rows.values()].map((row) => this.#told(row));
+    const encoded = [...rows.values()].map((row) => this.#encoded(row));
     const outcome = await this.#connection.run(SCRIPTS.report, [
       this.#node,
       this.#self.incarnation,
@@ -96,7 +96,7 @@ export class RedisStats {
       sequence,
       this.#full ? 1 : 0,
       JSON.stringify(ended),
-      JSON.stringify(told),
+      JSON.stringify(encoded),
     ]);
     if (outcome === 'counted') {
       this.#pending = undefined;
@@ -111,14 +111,14 @@ export class RedisStats {
   }
 
   /** A row as lua/report.lua takes it. */
-  #told(row: StatsRow) {
+  #encoded(row: StatsRow) {
     const before = this.#counted.get(row.key);
     const full = this.#full || before === undefined;
     const grown = list(
       growth(row.counters, before?.counters),
       (name, value) => value > 0 || before?.counters[name] === undefined,
     );
-    // what is 0 is not told, unless Redis may have it otherwise
+    // zeros are not sent, unless Redis may have another value
     const gauges = list(row.gauges, (name, value) => value !== (before?.gauges[name] ?? 0) || (full && value !== 0));
     const gone = Object.entries(before?.gauges ?? {}).flatMap(([name, value]) =>
       value !== 0 && row.gauges[name] === undefined ? [name, '0'] : [],
@@ -138,7 +138,7 @@ function sameRow(row: StatsRow, before: StatsRow | undefined): boolean {
   );
 }
 
-/** Names and values in turn; only what has to be told, for each costs Redis time. */
-function list(values: Values, told: (name: string, value: number) => boolean): string[] {
-  return Object.entries(values).flatMap(([name, value]) => (told(name, value) ? [name, String(value)] : []));
+/** Names and values in turn; only those that have to be sent, since each costs Redis time. */
+function list(values: Values, isNeeded: (name: string, value: number) => boolean): string[] {
+  return Object.entries(values).flatMap(([name, value]) => (isNeeded(name, value) ? [name, String(value)] : []));
 }

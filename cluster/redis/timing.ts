@@ -1,6 +1,6 @@
 /** Times in milliseconds. */
 export interface Timing {
-  /** How long a lease, and the word of a node, is good without being renewed. */
+  /** How long a lease, or the row of a node, is valid without being renewed. */
   readonly ttl: number;
   /** How often both are renewed. */
   readonly beat: number;
@@ -11,21 +11,21 @@ export interface Timing {
    * little for those that were cut off.
    */
   readonly grace: number;
-  /** How long a node that is lost is shown. */
+  /** How long a lost node is listed. */
   readonly forget: number;
 }
 
 const TIMING: Timing = { ttl: 5000, beat: 1000, command: 1500, grace: 6500, forget: 600_000 };
 
-/** The times of a cluster, all nodes the same; tests have shorter ones. */
+/** The times of a cluster, the same on all nodes; tests use shorter ones. */
 export function timingOf(given: Partial<Timing> = {}): Timing {
   const timing = { ...TIMING, ...given };
   return { ...timing, grace: Math.max(timing.grace, timing.ttl + timing.beat) };
 }
 
 /**
- * How long a lease is valid from before its renewal was sent: ends before Redis' own count does, so that the holder
- * stops before another can begin.
+ * How long a lease is valid, counted from before its renewal was sent. It ends before it expires in Redis, so the owner
+ * stops before another node can begin.
  */
 export function validity({ ttl }: Timing): number {
   return ttl * 0.95;

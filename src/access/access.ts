@@ -7,11 +7,14 @@ import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { shutGate } from './gate.ts';
+import { Denial } from './denial.ts';
+import { isEnabled } from '../config/enables.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
-import type { Openings } from './opening.ts';
+import { Limits } from './limits.ts';
+import type { OpeningId, Openings } from './opening.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
+import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
 import {
   PROTOCOL_NAMES,
@@ -23,9 +26,6 @@ import {
   type Target,
 } from './request.ts';
 import { Starting, type StartingElsewhere } from './starting.ts';
-
-/** Who decides about clients, in this order. */
-const GUARDS: readonly Guard[] = [shutGate];
 
 /** Of what a client asks for, that much is logged, in characters. */
 const MAX_ASKED = 300;
@@ -48,7 +48,8 @@ export interface AccessOptions {
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
-  readonly guards?: readonly Guard[];
+  /** Who decides about clients, in this order. */
+  readonly guards: readonly Guard[];
   readonly openings: Openings;
   readonly log: Logger;
 }
@@ -78,11 +79,16 @@ export type Accept<Found> = (
   playlist: string | undefined,
 ) => Found | undefined;
 
-/** Looks for what a viewer asks for. Undefined: there is none, or it is only starting. @throws KilnError */
+/**
+ * Looks for what a viewer asks for. Undefined: there is none, or it is only starting.
+ * @param grant ends when the viewer is not admitted after all
+ * @throws KilnError
+ */
 export type Lookup<Found> = (
   application: Application,
   stream: string,
   playlist: string | undefined,
+  grant: Grant,
 ) => Promise<Found | undefined> | Found | undefined;
 
 /**
@@ -92,14 +98,17 @@ export type Lookup<Found> = (
 export class Access {
   readonly #options: AccessOptions;
   readonly #guards: readonly Guard[];
+  readonly #limits = new Limits();
   readonly #starting: Starting;
-  readonly #refusals: RefusalLog;
+  readonly #refusalLog: RefusalLog;
+  /** Clients that were refused since the start. */
+  readonly refusals = new RefusalCounts();
 
   constructor(options: AccessOptions) {
     this.#options = options;
-    this.#guards = options.guards ?? GUARDS;
+    this.#guards = options.guards;
     this.#starting = new Starting(options.registry, options.elsewhere);
-    this.#refusals = new RefusalLog(options.log.child({ module: 'access' }));
+    this.#refusalLog = new RefusalLog(options.log.child({ module: 'access' }));
   }
 
   /** How many viewers wait for a stream that is starting. */
@@ -110,7 +119,7 @@ export class Access {
   /** Ends the waits for streams. Idempotent. */
   close(): void {
     this.#starting.close();
-    this.#refusals.close();
+    this.#refusalLog.close();
   }
 
   /**
@@ -140,12 +149,15 @@ export class Access {
   }
 
   /**
-   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one.
+   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one, and where
+   * admission webhooks are asked, they may send it to another application.
    * @throws vhostNotFound, applicationNotFound, providerDisabled
    */
   checkProvider(request: PublishRequest): void {
     try {
-      this.#provider(request.protocol, { ...request, vhost: this.#vhost(request) });
+      const vhost = this.#vhost(request);
+      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request))
+        this.#provider(request.protocol, { ...request, vhost });
     } catch (error) {
       this.#log(request, error);
       throw error;
@@ -161,9 +173,9 @@ export class Access {
     return this.#admit(request, async ({ vhost, app, stream, playlist }, grant) => {
       const application = (await vhost.viewed(app, stream)) ?? vhost.application(app);
       this.#checkRoom(application, request);
-      let found = await look(application, stream, playlist);
+      let found = await look(application, stream, playlist, grant);
       if (found === undefined && (await this.#starting.wait(application, stream, request)))
-        found = await look(application, stream, playlist);
+        found = await look(application, stream, playlist, grant);
       if (request.signal?.aborted === true) throw kilnError('clientGone');
       if (found === undefined) throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
       return {
@@ -232,6 +244,11 @@ export class Access {
     });
   }
 
+  /** Logs a client that was rejected before it was to be admitted: for an error of the table. */
+  rejected(request: AccessRequest, error: KilnError): void {
+    this.#log(request, error);
+  }
+
   /** Goes on with a session that another node has admitted. The caller ends the grant when the session ends. */
   adopt(state: GrantState): Grant {
     const { openings } = this.#options;
@@ -239,9 +256,24 @@ export class Access {
     return new Grant(state, openings);
   }
 
+  /**
+   * The same where no more is known of the session than this, as after the node that had it has died.
+   * @param until milliseconds since the epoch
+   */
+  resume(until: number | undefined, ids: readonly OpeningId[]): Grant<OpeningId> {
+    const { openings } = this.#options;
+    for (const { id, vhost } of ids) openings.resume(id, vhost);
+    return new Grant<OpeningId>({ ...(until !== undefined && { until }), openings: [...ids] }, openings);
+  }
+
   /** Logs a client that was rejected before its request was known, or after it was admitted. */
   refused(refused: Refused, reason: string): void {
-    this.#refusals.add(refused, reason);
+    this.#refuse(refused, 'unread', reason);
+  }
+
+  #refuse(refused: Refused, reason: RefusalReason, text: string): void {
+    this.refusals.add(refused, reason);
+    this.#refusalLog.add(refused, text);
   }
 
   /** Lets the guards decide, and then whether there is what the client asks for: who is refused then has ended for them. */
@@ -249,10 +281,13 @@ export class Access {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
+      this.#limit(request, vhost, request.app);
       const verdicts = await askGuards(this.#guards, request, vhost, this.#options.openings);
       const grant = new Grant(combined(verdicts), this.#options.openings);
       try {
-        return await find(this.#place(vhost, request, verdicts), grant);
+        const place = this.#place(vhost, request, verdicts);
+        if (place.vhost !== vhost || place.app !== request.app) this.#limit(request, place.vhost, place.app);
+        return await find(place, grant);
       } catch (error) {
         grant.end((error as Error).message);
         throw error;
@@ -263,11 +298,17 @@ export class Access {
     }
   }
 
+  #limit(request: AccessRequest, vhost: VirtualHost, app: string): void {
+    this.#limits.check(request, vhost, app);
+    this.#limits.count(request, vhost, app);
+  }
+
   /** @param look is called unless a guard has to be waited for, which may send the client elsewhere */
   #check(request: AccessRequest, look: (place: Place) => void): void {
     try {
       const vhost = this.#vhost(request);
       this.#checkDrain(request);
+      this.#limits.check(request, vhost, request.app);
       if (askGuardsNow(this.#guards, request, vhost)) look(this.#place(vhost, request, []));
     } catch (error) {
       this.#log(request, error);
@@ -313,8 +354,17 @@ export class Access {
     const { direction, protocol, client, vhostName, hostName, app, stream, playlist } = request;
     const asked = [vhostName ?? hostName, app, stream, ...(playlist === undefined ? [] : [playlist])].join('/');
     const { realAddress: address, address: direct, port } = client;
-    const refused = { direction, protocol, address, asked: asked.slice(0, MAX_ASKED) };
-    this.refused(address === direct ? { ...refused, port } : refused, error.message);
+    const refused = {
+      direction,
+      protocol,
+      address,
+      asked: asked.slice(0, MAX_ASKED),
+      ...(address === direct && { port }),
+    };
+    const { cause } = error;
+    // of who is denied only the operator knows why
+    if (cause instanceof Denial) this.#refuse(refused, cause.kind, `${error.message}: ${cause.message}`);
+    else this.#refuse(refused, error.code, error.message);
   }
 }
 

@@ -1,5 +1,6 @@
-import { request as requestHttp, type IncomingMessage } from 'node:http';
+import { request as requestHttp, type Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { Watchdog } from '../core/watchdog.ts';
 import { signature } from './signature.ts';
 
 export interface ControlServer {
@@ -7,7 +8,7 @@ export interface ControlServer {
   readonly url: string;
   /** Signs the request; without it there is no signature. */
   readonly secretKey?: string | undefined;
-  /** Milliseconds from the call to the last byte of the answer. */
+  /** Milliseconds for the connection, and after that for the answer up to its last byte. */
   readonly timeout: number;
 }
 
@@ -31,23 +32,24 @@ export class ControlServerError extends Error {
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**
- * Posts JSON to an operator's server, on a connection of its own, signed in X-OME-Signature over the very bytes
- * (facts/03-access-control.md). Redirects are answers like any other.
+ * Posts JSON to an operator's server, signed in X-OME-Signature over the very bytes (facts/03-access-control.md).
+ * Redirects are answers like any other.
  * @param signal gives the call up
+ * @param agent keeps connections for the next calls; without one the call has a connection of its own
  * @throws ControlServerError
  */
 export async function askControlServer(
   server: ControlServer,
   question: object,
   signal: AbortSignal,
+  agent?: Agent,
 ): Promise<ControlAnswer> {
   const { url, secretKey, timeout } = server;
   const body = Buffer.from(JSON.stringify(question));
-  const deadline = AbortSignal.timeout(timeout);
   const request = (url.startsWith('https:') ? requestHttps : requestHttp)(url, {
     method: 'POST',
-    agent: false,
-    signal: AbortSignal.any([deadline, signal]),
+    agent: agent ?? false,
+    signal,
     headers: {
       'Content-Type': 'application/json',
       'Content-Length': body.length,
@@ -55,6 +57,7 @@ export async function askControlServer(
       ...(secretKey && { 'X-OME-Signature': signature(secretKey, body) }),
     },
   });
+  const deadline = new Deadline(request, timeout);
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve).on('error', reject).end(body);
@@ -63,12 +66,54 @@ export async function askControlServer(
     });
     return { status: response.statusCode ?? 0, body: await bodyOf(response) };
   } catch (error) {
-    if (error instanceof ControlServerError) throw error;
-    const message = deadline.aborted ? `no answer within ${timeout} ms` : (error as Error).message;
-    throw new ControlServerError(message, false);
-  } finally {
     request.destroy();
+    if (error instanceof ControlServerError) throw error;
+    // a server may end a connection that it kept just when it is used again
+    if (request.reusedSocket && isReset(error) && deadline.missed === undefined && !signal.aborted)
+      return askControlServer(server, question, signal);
+    throw new ControlServerError(deadline.missed ?? (error as Error).message, false);
+  } finally {
+    deadline.close();
+    if (agent === undefined) request.destroy();
   }
+}
+
+/** Ends a request that has no connection in time, or no answer within the same time after that. */
+class Deadline {
+  #watchdog: Watchdog;
+  #missed: string | undefined;
+  #closed = false;
+
+  constructor(request: ClientRequest, ms: number) {
+    const waitFor = (what: string): Watchdog =>
+      new Watchdog(ms, () => {
+        this.#missed = `no ${what} within ${ms} ms`;
+        request.destroy(new Error(this.#missed));
+      });
+    this.#watchdog = waitFor('connection');
+    const onConnected = (): void => {
+      this.#watchdog.close();
+      if (!this.#closed) this.#watchdog = waitFor('answer');
+    };
+    request.once('socket', (socket) => {
+      if (!socket.connecting) onConnected();
+      else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', onConnected);
+    });
+  }
+
+  /** What did not come in time. */
+  get missed(): string | undefined {
+    return this.#missed;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watchdog.close();
+  }
+}
+
+function isReset(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 async function bodyOf(response: IncomingMessage): Promise<Buffer> {

@@ -49,6 +49,11 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
     this.#grant = options.grant;
   }
 
+  /** Whether its stream was closed because its time was over. */
+  get expired(): boolean {
+    return this.#grant.expired;
+  }
+
   /**
    * Takes the name of the stream, which other nodes may be asked for. The stream is closed when the publisher's time is over.
    * @throws streamExists, streamNameUnconfirmed, tooManyConnections, tooManyApplications, nodeDraining, applicationNotFound,

@@ -2,14 +2,23 @@ import { hostInUrl } from '../config/values.ts';
 import type { Logger } from '../log.ts';
 import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
-/** The rejected client, as far as it is known. */
-export type Refused = Pick<AccessRequest, 'direction' | 'protocol'> & {
+/** A rejected client, as far as it is known. */
+interface Rejected {
+  /** Undefined where it is not known yet. */
+  readonly direction?: AccessRequest['direction'];
+  /** Of a port where several are served, and it is not known yet which is asked for: `http`. */
+  readonly protocol: AccessRequest['protocol'] | 'http';
   readonly address: string;
   readonly port?: number;
   /** What it requested; undefined where that cannot be read. */
   readonly asked?: string;
-};
+}
 
+/** A client that was rejected as a publisher or viewer. */
+export type Refused = Rejected & Pick<AccessRequest, 'direction' | 'protocol'>;
+
+const NAMES: Readonly<Record<Rejected['protocol'], string>> = { ...PROTOCOL_NAMES, http: 'HTTP' };
+const CLIENTS = { incoming: 'publisher', outgoing: 'viewer' } as const;
 /** For this long a repeated rejection is counted instead of logged. */
 const WINDOW_MS = 60_000;
 /** Lines within that time, of one address and of all; of no more addresses anything is remembered. */
@@ -37,9 +46,10 @@ export class RefusalLog {
     this.#log = log;
   }
 
-  add(refused: Refused, reason: string): void {
-    const { direction, protocol, address, port, asked } = refused;
-    const line = `${PROTOCOL_NAMES[protocol]} ${direction === 'incoming' ? 'publisher' : 'viewer'} refused: ${reason.slice(0, MAX_REASON)}`;
+  add(rejected: Rejected, reason: string): void {
+    const { direction, protocol, address, port, asked } = rejected;
+    const client = direction === undefined ? 'client' : CLIENTS[direction];
+    const line = `${NAMES[protocol]} ${client} refused: ${reason.slice(0, MAX_REASON)}`;
     const entry = this.#entries.get(address) ?? { lines: new Set<string>(), more: 0 };
     const isKnown = entry.lines.has(`${line} ${asked}`) || entry.lines.size >= MAX_LINES_OF_ONE;
     this.#timer ??= setTimeout(() => this.#turn(), WINDOW_MS).unref();

@@ -31,6 +31,8 @@ export interface AccessRequest extends Target {
   readonly query: URLSearchParams;
   /** As requested, with an explicit port: it is signed, and sent to control servers. */
   readonly url: string;
+  /** Neither the client nor a proxy named the port: `url` has the one that the client is taken to mean. */
+  readonly isPortAssumed?: boolean;
   readonly client: Client;
   /** Aborted when the client leaves. */
   readonly signal?: AbortSignal;
@@ -72,9 +74,10 @@ export function publisherConfig(
 const AUTHORITY = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)/i;
 const HAS_PORT = /:\d+$/;
 
-/** Adds the port of the server to a URL that has none. */
-export function withPort(url: string, port: number): string {
-  return url.replace(AUTHORITY, (whole, scheme: string, authority: string) =>
-    HAS_PORT.test(authority) ? whole : `${scheme}${authority.replace(/:$/, '')}:${port}`,
-  );
+/** A requested URL, with the port that the client is taken to mean where it named none. */
+export function urlWithPort(url: string, port: number): Pick<AccessRequest, 'url' | 'isPortAssumed'> {
+  const [whole = '', scheme = '', authority = ''] = AUTHORITY.exec(url) ?? [];
+  if (HAS_PORT.test(authority)) return { url };
+  const located = whole === '' ? url : `${scheme}${authority.replace(/:$/, '')}:${port}${url.slice(whole.length)}`;
+  return { url: located, isPortAssumed: true };
 }

@@ -1,6 +1,14 @@
 import { createHmac } from 'node:crypto';
 
-/** Base64url of the HMAC-SHA1 of a text or a body, without padding (facts/03-access-control.md). */
-export function signature(secretKey: string, signed: string | Buffer): string {
-  return createHmac('sha1', secretKey).update(signed).digest('base64url');
+/** What HMACs are made with. */
+export type Algorithm = 'sha1' | 'sha256';
+
+/** The HMAC of a text or a body. */
+export function hmac(algorithm: Algorithm, secretKey: string, signed: string | Buffer): Buffer {
+  return createHmac(algorithm, secretKey).update(signed).digest();
+}
+
+/** Base64url of the HMAC of a text or a body, without padding: SHA-1 unless told (facts/03-access-control.md). */
+export function signature(secretKey: string, signed: string | Buffer, algorithm: Algorithm = 'sha1'): string {
+  return hmac(algorithm, secretKey, signed).toString('base64url');
 }

@@ -1,6 +1,6 @@
 import type { SrtAddress } from '../protocols/srt/address.ts';
 import type { StreamId } from '../protocols/srt/stream-id.ts';
-import { withPort, type AccessRequest } from './request.ts';
+import { urlWithPort, type AccessRequest } from './request.ts';
 
 /** Of what a caller asks for that cannot be read, that much is logged, in characters. */
 const MAX_ASKED = 300;
@@ -27,7 +27,7 @@ export function srtAccess(
     stream,
     playlist,
     query,
-    url: withPort(url, localPort),
+    ...urlWithPort(url, localPort),
     client: { address, port, realAddress: address, localPort },
   };
 }

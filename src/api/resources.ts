@@ -39,6 +39,8 @@ export interface ResourceOptions {
   readonly dynamic: DynamicConfig;
   readonly codecs: CodecInventory;
   readonly certificates: ReloadableCertificates;
+  /** No client's address is told. */
+  readonly hidesClients?: boolean;
 }
 
 /** How calls are read and errors answered, whoever calls. */
@@ -58,7 +60,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));
-  await app.register(streamRoutes(registry, directory, pulls));
+  await app.register(streamRoutes(registry, directory, pulls, options.hidesClients === true));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
   await app.register(codecRoutes(codecs, cluster.config, others));

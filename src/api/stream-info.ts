@@ -1,19 +1,23 @@
+import { masked } from '../core/privacy.ts';
 import type { Connection, Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
-import { localTime } from '../stats/local-time.ts';
+import { localTime } from '../core/local-time.ts';
 import { trackInfo, tracksInfo } from '../stats/track-info.ts';
 import type { ConnectionInfo, OutputInfo, StreamInfo } from './stream-schema.ts';
 
 /** Those whose connection is told of (spec, "Stream information"). */
 const CONNECTED: ReadonlySet<Source['type']> = new Set<Source['type']>(['WebRTC', 'Rtmp', 'SRT', 'MPEGTS']);
 
-/** What the management API tells of a stream (spec, "Stream information" and "Track value rules"). */
-export function streamInfo(input: InputStream): StreamInfo {
+/**
+ * What the management API tells of a stream (spec, "Stream information" and "Track value rules").
+ * @param hidesClients tells nobody where its publisher is
+ */
+export function streamInfo(input: InputStream, hidesClients = false): StreamInfo {
   const { source } = input;
   const connection = CONNECTED.has(source.type) ? source.connection?.() : undefined;
   return {
     input: {
-      connection: connection && connectionInfo(connection),
+      connection: connection && connectionInfo(hidesClients ? hidden(connection) : connection),
       createdTime: localTime(input.createdTime.getTime()),
       sourceType: source.type,
       sourceUrl: source.url,
@@ -33,6 +37,13 @@ function outputInfo(output: OutputStream): OutputInfo {
   }));
   const awaited = output.awaited.map((track) => trackInfo(track, undefined));
   return { name: output.name, playlists, tracks: [...tracksInfo(output), ...awaited].sort((a, b) => a.id - b.id) };
+}
+
+function hidden(connection: Connection): Connection {
+  const { remoteAddress } = connection;
+  return remoteAddress === undefined
+    ? connection
+    : { ...connection, remoteAddress: masked(remoteAddress), remotePort: 0 };
 }
 
 /** An address and its port are shown together or not at all. */

@@ -1,3 +1,4 @@
+import { isGuarded } from './enables.ts';
 import { explicit } from './resolve.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
@@ -38,12 +39,22 @@ const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
   webrtc !== undefined && webrtc.iceCandidates.tcpRelay.length > 0 && webrtc.iceCandidates.tcpRelaySecret === undefined;
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
-const CLOSED = 'is not available: the providers and publishers that it enables refuse every client';
+
+/** There are no sessions whose children could be told from those of strangers. */
+const opensChildren = (vhost: VirtualHostConfig): boolean =>
+  vhost.applications.some(
+    ({ publishers: { llhls, hls } }) =>
+      (llhls?.originMode === true && isGuarded(vhost, { direction: 'outgoing', protocol: 'llhls' })) ||
+      (hls?.originMode === true && isGuarded(vhost, { direction: 'outgoing', protocol: 'hlsv3' })),
+  );
 
 /** What can be configured but is not there: name, where it is looked for, and what follows. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
-  ['SignedPolicy', { vhost: ({ signedPolicy }) => signedPolicy }, CLOSED],
-  ['AdmissionWebhooks', { vhost: ({ admissionWebhooks }) => admissionWebhooks }, CLOSED],
+  [
+    'OriginMode',
+    { vhost: opensChildren },
+    'limits access control to master playlists: everybody can load the chunklists and the media that they name',
+  ],
   ['RTSP provider', provider('rtsp')],
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
@@ -74,7 +85,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['DVR', hlsOption(({ dvr }) => dvr?.enable)],
   ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
   ['Dumps', hlsOption(({ dumps }) => dumps.length > 0)],
-  ['PrivacyProtection', { server: ({ privacyProtection }) => privacyProtection }],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],

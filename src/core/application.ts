@@ -8,7 +8,7 @@ import { InputStream, type InputOptions, type OutputStream } from './stream.ts';
 import type { VirtualHost } from './vhost.ts';
 
 export interface PublishOptions extends Omit<InputOptions, 'isRelay'> {
-  /** A live stream of that name is ended in favour of the newcomer, instead of refusing it. */
+  /** A new publisher replaces a live stream of the same name, instead of being rejected. */
   readonly replace: boolean;
   /** Streams of this kind of source that the application takes at once; 0 for any number. */
   readonly maxConnections: number;
@@ -29,7 +29,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly config: ApplicationConfig;
   /** Made on demand from the `*` template of its virtual host. */
   readonly dynamic: boolean;
-  /** Of its stored configuration, the same on all nodes; 0 for one that is not stored. */
+  /** Revision of its stored configuration, the same on all nodes; 0 for one that is not stored. */
   readonly revision: number;
   readonly counters: Counters;
   readonly createdTime = new Date();
@@ -56,7 +56,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#closed;
   }
 
-  /** Another one after each restart by a change, here or with the virtual host, and the same on all nodes. */
+  /** Changes with each restart by a change, of it or of the virtual host, and is the same on all nodes. */
   get generation(): number {
     return Math.max(this.vhost.revision, this.revision);
   }
@@ -95,7 +95,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#relays;
   }
 
-  /** What viewers of an input stream watch on this node: the stream itself, where it is here, and relays of it. */
+  /** What viewers of an input stream play on this node: the stream itself if it is here, and relays of it. */
   views(name: string): InputStream[] {
     const own = this.stream(name);
     const relays = [...this.#relays.values()].flatMap(({ input }) => (input.name === name ? [input] : []));
@@ -168,7 +168,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
   }
 
   /**
-   * Makes an output stream of `input`; publishers hear of it by `announce`.
+   * Creates an output stream of `input`; `announce` shows it to the publishers.
    * @throws streamExists when another stream of the application puts out that name, streamNotFound when
    * `input` has ended
    */
@@ -182,8 +182,8 @@ export class Application extends EventEmitter<ApplicationEvents> {
   }
 
   /**
-   * Makes the relay of an output stream that another node has; `announce` tells the publishers of it. It is ended by
-   * `close` of its input stream.
+   * Creates the relay of another node's output stream; `announce` shows it to the publishers. The `close` of its input
+   * stream ends it.
    * @param input name of the input stream over there
    * @throws streamExists when there is one, applicationNotFound (the application is closed)
    */
@@ -196,7 +196,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return relay;
   }
 
-  /** Tells the publishers of an output stream whose tracks and playlists are set. */
+  /** Shows an output stream to the publishers, when its tracks and playlists are set. */
   announce(output: OutputStream): void {
     output.announced = true;
     this.vhost.registry.emit('output', output, this);

@@ -10,9 +10,9 @@ const LATE_FOR_MS = 1500;
 /** When every packet arrives more than this too late in a whole window, the source's clock is slow, and the offset follows. */
 const DRIFT_MS = 30;
 const DRIFT_WINDOW_MS = 10_000;
-/** How long a source must gain nothing until its initial burst or slow start counts as over. */
+/** The initial burst or slow start of a source is over when its packets have not arrived earlier for this time. */
 const SETTLED_MS = 100;
-/** But only while the stream is this young. */
+/** That applies only while the stream is this young. */
 const SETTLING_MS = 1000;
 /** Steps of a track's decoding time beyond these are jumps, or pauses, and no frames that follow each other. */
 const BACK_SECONDS = 1;
@@ -31,9 +31,9 @@ interface Place {
 }
 
 /**
- * Tells when the media of an input stream arrived: the wall clock that a media time belongs to is that of the packets
- * which were delayed the least. A source that was held up and catches up does not move it; one that stays late, or whose
- * clock is slower than this machine's, does after a while, and one that is early does at once.
+ * Maps media time of an input stream to the wall clock time of its arrival, by the packets that were delayed the least.
+ * A source that was held up and catches up does not change the mapping. One that stays late, or whose clock is slower than
+ * this machine's, changes it after a while; one that is early, at once.
  */
 export class ArrivalClock {
   /** Of the wall clock from media time, in milliseconds. */

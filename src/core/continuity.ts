@@ -9,7 +9,7 @@ export class Continuity {
   #over = false;
   #taken = false;
 
-  /** @param onChange hears that something else is kept */
+  /** @param onChange called when a kept value has changed */
   constructor(inherited: ReadonlyMap<string, unknown> = new Map(), onChange: () => void = () => {}) {
     this.#inherited = inherited;
     this.#kept = new Map(inherited);
@@ -43,7 +43,7 @@ export class Continuity {
     return this.#taken;
   }
 
-  /** Keeps nothing any more. @param taken another stream has the name */
+  /** Discards everything. @param taken another stream has the name */
   end({ taken = false } = {}): void {
     this.#over = true;
     this.#taken = taken;

@@ -3,10 +3,10 @@ import { RecentSet } from './recent-set.ts';
 
 const KEY = 'kicked';
 const MAX_KICKED = 1000;
-/** Of them, those that stay out of the stream that continues this one. */
+/** How many of them stay rejected in the stream that continues this one. */
 const MAX_KEPT = 50;
 
-/** Sessions of a stream that were ended by the server: nobody comes in under their ids any more. */
+/** Sessions of a stream that were ended by the server: their ids are rejected from then on. */
 export class KickedSessions {
   readonly #ids = new RecentSet<string>(MAX_KICKED);
   readonly #continuity: Continuity;
@@ -23,7 +23,7 @@ export class KickedSessions {
     return this.#ids.has(id);
   }
 
-  /** Keeps an id out from now on. Returns its undo, which does nothing where it was kept out before. */
+  /** Rejects an id from now on. Returns its undo, which does nothing if it was rejected before. */
   add(id: string): () => void {
     if (this.#ids.has(id)) return () => {};
     this.#ids.add(id);

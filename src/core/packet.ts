@@ -13,7 +13,7 @@ export interface Packet {
   readonly track: Track;
   readonly dts: number;
   readonly pts: number;
-  /** 0 when the source does not tell. */
+  /** 0 when the source does not say. */
   readonly duration: number;
   /** Decoding can start here; true on every audio and data packet. */
   readonly key: boolean;

@@ -32,6 +32,14 @@ export interface DynamicConfigOptions {
   readonly log: Logger;
 }
 
+/** What a change led to. */
+export interface Patched<T> {
+  /** As it is now. */
+  readonly value: T;
+  /** False where it meant the same before. */
+  readonly isChanged: boolean;
+}
+
 /** What one item of a batch came to. */
 export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
 
@@ -124,11 +132,15 @@ export class DynamicConfig {
    * Merges a change into an application, which restarts unless its configuration means the same as before.
    * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed, clusterUnavailable
    */
-  patchApplication(vhost: string, name: string, read: () => Document): Promise<Application> {
+  patchApplication(vhost: string, name: string, read: () => Document): Promise<Patched<Application>> {
     return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
-      await this.#replace(vhost, config, readApplication(patched(documentOf(config), read()), this.#ignore));
-      return this.#registry.vhost(vhost).application(name);
+      const isChanged = await this.#replace(
+        vhost,
+        config,
+        readApplication(patched(documentOf(config), read()), this.#ignore),
+      );
+      return { value: this.#registry.vhost(vhost).application(name), isChanged };
     });
   }
 
@@ -167,7 +179,12 @@ export class DynamicConfig {
    * @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, unchangeable, valueMissing,
    * configInvalid, storageFailed, clusterUnavailable
    */
-  replaceProfile(vhost: string, name: string, profile: string, read: () => Document): Promise<OutputProfileConfig> {
+  replaceProfile(
+    vhost: string,
+    name: string,
+    profile: string,
+    read: () => Document,
+  ): Promise<Patched<OutputProfileConfig>> {
     return this.#writer.change(vhost, async () => {
       const { config } = this.#writable(vhost).application(name);
       const profiles = config.outputProfiles.outputProfile;
@@ -175,12 +192,12 @@ export class DynamicConfig {
       const document = read();
       if (Object.hasOwn(document, 'name')) throw kilnError('unchangeable', 'name');
       const replacement = readProfile({ ...document, name: profile }, this.#ignore);
-      await this.#setProfiles(
+      const isChanged = await this.#setProfiles(
         vhost,
         config,
         profiles.map((present) => (present.name === profile ? replacement : present)),
       );
-      return this.#profile(vhost, name, profile);
+      return { value: this.#profile(vhost, name, profile), isChanged };
     });
   }
 
@@ -236,19 +253,21 @@ export class DynamicConfig {
     });
   }
 
-  #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<void> {
+  #setProfiles(vhost: string, config: ApplicationConfig, profiles: readonly OutputProfileConfig[]): Promise<boolean> {
     return this.#replace(vhost, config, readApplication(withProfiles(config, profiles.map(documentOf)), this.#ignore));
   }
 
   /**
    * Stores an application's new configuration, which restarts it on every node. One made on demand is an ordinary one
    * from then on. What means the same with all defaults filled is not stored: no session is lost for it.
+   * @returns whether it was stored
    */
-  async #replace(vhost: string, present: ApplicationConfig, wanted: ApplicationConfig): Promise<void> {
-    if (isDeepStrictEqual(present, wanted)) return;
+  async #replace(vhost: string, present: ApplicationConfig, wanted: ApplicationConfig): Promise<boolean> {
+    if (isDeepStrictEqual(present, wanted)) return false;
     const key = joinKey(vhost, wanted.name);
     const change = { key, value: documentOf(wanted) as Json, seen: this.#writer.revision(key) };
     await this.#writer.write([change], [this.#writer.expected(joinKey(vhost))]);
+    return true;
   }
 
   /** @throws vhostNotFound, applicationNotFound, profileNotFound */

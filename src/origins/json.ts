@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import Value from 'typebox/value';
 
-/** What another node tells as JSON; undefined for what is none, or not of this schema. */
+/** Parses JSON from another node; undefined if it is malformed or does not match the schema. */
 export function readJson<S extends TSchema>(schema: S, body: Buffer): Static<S> | undefined {
   const value = parse(body);
   return Value.Check(schema, value) ? value : undefined;

@@ -2,25 +2,25 @@ import { Redis } from 'ioredis';
 import type { VirtualHostConfig } from '../config/model.ts';
 import { parseEndpoint } from '../config/values.ts';
 import { FaultLog, type Logger } from '../log.ts';
-import { ToldKeys } from './told-keys.ts';
+import { AnnouncedKeys } from './announced-keys.ts';
 
-/** How often it is looked whether a key that another told of is free. */
+/** How often keys that another origin announced are checked. */
 const TURN_MS = 500;
 const COMMAND_MS = 1000;
 const LONGEST_PAUSE_MS = 2000;
-/** Of lookups that wait for an answer: with more there is none. */
+/** Lookups that wait for an answer, at most: further ones fail at once. */
 const MAX_ASKED = 1000;
 
 type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
 
 /**
- * The Redis in which OvenMediaEngine's origins tell which streams they have (facts/07-origin-map-and-cluster.md):
+ * The Redis in which OvenMediaEngine's origins announce their streams (facts/07-origin-map-and-cluster.md):
  * `app/stream` with the URL to pull it from. A virtual host's own connection, made when it is first needed.
  */
 export class OriginMapStore {
   readonly #redis: Redis;
   readonly #faults: FaultLog;
-  readonly #keys: ToldKeys;
+  readonly #keys: AnnouncedKeys;
   readonly #asked = new Map<string, Promise<string | undefined>>();
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<void> | undefined;
@@ -38,7 +38,7 @@ export class OriginMapStore {
       maxRetriesPerRequest: 1,
       retryStrategy: (times) => Math.min(times * 200, LONGEST_PAUSE_MS),
     });
-    this.#keys = new ToldKeys(this.#redis);
+    this.#keys = new AnnouncedKeys(this.#redis);
     this.#redis.on('ready', () => {
       this.#keys.doubt();
       this.#refresh();
@@ -49,7 +49,7 @@ export class OriginMapStore {
   /**
    * The URL under which an origin has a stream. One question at a time for each stream.
    * @param key `app/stream`, the stream as viewers call it
-   * @returns undefined when none has it, or it cannot be found out
+   * @returns undefined when no origin has it, or Redis does not answer
    */
   find(key: string): Promise<string | undefined> {
     const present = this.#asked.get(key);
@@ -60,8 +60,8 @@ export class OriginMapStore {
     return answer;
   }
 
-  /** Tells that a stream is here, as long as its undo is not called. Another origin that tells so first is left alone. */
-  tell(key: string, url: string): () => void {
+  /** Announces a stream until the returned undo is called. If another origin was first, its entry is left alone. */
+  announce(key: string, url: string): () => void {
     this.#keys.set(key, url);
     this.#timer ??= setInterval(() => this.#refresh(), TURN_MS).unref();
     this.#refresh();
@@ -71,7 +71,7 @@ export class OriginMapStore {
     };
   }
 
-  /** Takes back what was told. Idempotent. */
+  /** Withdraws all announcements. Idempotent. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#keys.clear();
@@ -111,7 +111,7 @@ export class OriginMapStore {
     });
   }
 
-  /** One turn at a time: one that takes long is not overtaken. */
+  /** One turn at a time. */
   #refresh(): void {
     if (!this.#isReady || this.#turn !== undefined) return;
     this.#turn = this.#keys

@@ -8,14 +8,14 @@ import type { OriginMapStore } from './origin-map-store.ts';
 
 export interface OriginMapsOptions {
   readonly registry: Registry;
-  /** Port of the OVT publisher; without one this server is nobody's origin. */
+  /** Port of the OVT publisher; without one this server is not an origin. */
   readonly ovtPort: number | undefined;
-  /** Streams that came by what another origin told are not told of. */
+  /** Streams that were pulled from another origin of the map are not announced. */
   readonly isFromStore: (input: InputStream) => boolean;
   readonly log: Logger;
 }
 
-/** The stores of origins of virtual hosts that have one (`OriginMapStore`), and what this server tells there. */
+/** The origin maps of virtual hosts that have one (`OriginMapStore`), with the announcements of this server. */
 export class OriginMaps {
   readonly #options: OriginMapsOptions;
   readonly #stores = new Map<VirtualHost, Promise<OriginMapStore>>();
@@ -34,7 +34,7 @@ export class OriginMaps {
     return url === this.#url(vhost, app, output) ? undefined : url;
   }
 
-  /** Takes back what was told. */
+  /** Withdraws all announcements. */
   async close(): Promise<void> {
     this.#options.registry.off('output', this.#onOutput).off('vhostClosed', this.#onClosed);
     await Promise.all([...this.#stores.keys()].map((vhost) => this.#close(vhost)));
@@ -46,7 +46,7 @@ export class OriginMaps {
     if (url === undefined || isRelay || config.publishers.ovt === undefined || this.#options.isFromStore(output.input))
       return;
     void this.#store(vhost)?.then((store) => {
-      if (!output.closed) output.once('close', store.tell(`${name}/${output.name}`, url));
+      if (!output.closed) output.once('close', store.announce(`${name}/${output.name}`, url));
     });
   }
 

@@ -4,10 +4,10 @@ import { KilnError } from '../errors.ts';
 import type { PeerCall } from './peer-call.ts';
 import type { PeerCalls } from './peer-calls.ts';
 
-/** A node that stands still is known to be lost soon: no list waits for it that long. */
+/** Lists do not wait until a node that stands still counts as lost. */
 const TIMEOUT_MS = 2000;
 
-/** What came of calling one node. */
+/** The result of calling one node. */
 export interface Reply<T> {
   readonly node: NodeIdentity;
   /** undefined when the call failed. */
@@ -16,7 +16,7 @@ export interface Reply<T> {
   readonly error: KilnError | undefined;
 }
 
-/** The nodes of the cluster but for this one, called all at once. */
+/** The other nodes of the cluster, called simultaneously. */
 export class OtherNodes {
   readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly #calls: PeerCalls;
@@ -30,7 +30,7 @@ export class OtherNodes {
     return this.#cluster.self;
   }
 
-  /** Calls every node that lives. Never rejects for want of an answer. */
+  /** Calls every node that is alive. Never rejects for a missing answer. */
   ask<Q extends TSchema, A extends TSchema>(
     call: PeerCall<Q, A>,
     request: Static<Q>,
@@ -41,7 +41,7 @@ export class OtherNodes {
     return Promise.all(others.map((node) => this.askOne(node, call, request, timeoutMs)));
   }
 
-  /** Calls one node. Never rejects for want of an answer. */
+  /** Calls one node. Never rejects for a missing answer. */
   async askOne<Q extends TSchema, A extends TSchema>(
     node: NodeIdentity,
     call: PeerCall<Q, A>,

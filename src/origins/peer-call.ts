@@ -24,9 +24,9 @@ export interface WithBytes<T> {
 /** The names of an input stream in a request. */
 export const STREAM_FIELDS = { vhost: Type.String(), app: Type.String(), stream: Type.String() };
 
-/** Of an answer that is an error: its name in the table of errors. The text is the body. */
+/** Header of an answer that is an error: its name in the table of errors. The text is the body. */
 const ERROR = 'kiln-error';
-/** Of an answer with bytes, which are the body: what its schema tells. */
+/** Header of an answer with bytes: its JSON, as the bytes are the body. */
 const ANSWER = 'kiln-answer';
 const NOTHING = Buffer.alloc(0);
 
@@ -63,7 +63,7 @@ export function encodeError({ status, code, message }: KilnError): PeerResponse 
   return { status, headers: { [ERROR]: code }, body: Buffer.from(message) };
 }
 
-/** What nobody serves who is called: a node of another version. */
+/** The answer of a node of another version that does not know the call. */
 export function unknownCall(): PeerResponse {
   return { status: 404, headers: {}, body: NOTHING };
 }
@@ -86,7 +86,7 @@ export function decodeAnswer<A extends TSchema>(
   return { answer, bytes: head === undefined ? NOTHING : body };
 }
 
-/** It is not known whether the call had its effect. */
+/** It is not known whether the call was executed. */
 export class MalformedAnswerError extends Error {
   override readonly name = 'MalformedAnswerError';
 }

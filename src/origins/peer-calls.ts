@@ -28,7 +28,7 @@ import {
 /** Answers a call. A KilnError that it throws is thrown where the call came from. */
 type CallHandler<Q extends TSchema, T> = (request: Static<Q>, from: NodeIdentity) => T | Promise<T>;
 
-/** Calls between nodes: those that this node answers, and those that it makes. */
+/** Calls between nodes: answers those of other nodes, and makes those of this one. */
 export class PeerCalls {
   readonly #cluster: Pick<Cluster, 'serve' | 'forward'>;
   /** By path. */
@@ -46,12 +46,12 @@ export class PeerCalls {
     );
   }
 
-  /** Answers a call from now on. */
+  /** Sets the handler of a call. */
   answer<Q extends TSchema, A extends TSchema>(call: PeerCall<Q, A>, handler: CallHandler<Q, Static<A>>): void {
     this.#serve(call, async (request, from) => encodeAnswer(await handler(request, from)));
   }
 
-  /** The same, of a call whose answer has bytes. */
+  /** The same for a call whose answer has bytes. */
   answerBytes<Q extends TSchema, A extends TSchema>(
     call: PeerCall<Q, A>,
     handler: CallHandler<Q, WithBytes<Static<A>>>,
@@ -63,7 +63,7 @@ export class PeerCalls {
   }
 
   /**
-   * Takes streams of bytes, which are no calls of `PeerCall`'s form.
+   * Sets the handler for streams of bytes, which have no `PeerCall`.
    * @param prefix such as `/relay/`, which the handler finds in the path, too
    */
   addStreams(prefix: string, handler: PeerStreamHandler): void {
@@ -72,8 +72,8 @@ export class PeerCalls {
 
   /**
    * Calls another node.
-   * @throws the KilnError of that node; ownerUnreachable when the call never came there, callUnknown when that node is of
-   * another version, ownerSilent when it is not known whether it had its effect; `cause` tells why
+   * @throws the KilnError of that node; ownerUnreachable when the call never arrived, callUnknown when that node is of
+   * another version, ownerSilent when it is not known whether the call was executed; `cause` has the reason
    */
   async call<Q extends TSchema, A extends TSchema>(
     node: NodeIdentity,
@@ -84,7 +84,7 @@ export class PeerCalls {
     return (await this.callForBytes(node, call, request, timeoutMs)).answer;
   }
 
-  /** The same, of a call whose answer has bytes. */
+  /** The same for a call whose answer has bytes. */
   async callForBytes<Q extends TSchema, A extends TSchema>(
     node: NodeIdentity,
     call: PeerCall<Q, A>,
@@ -121,7 +121,7 @@ export class PeerCalls {
     });
   }
 
-  /** @throws what the handler does, which is logged here: who called learns only that there is no answer */
+  /** @throws what the handler does. It is logged here: the caller learns only that there is no answer */
   async #take(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
     const { path } = request;
     const call = this.#calls.get(path);
@@ -147,7 +147,7 @@ export class PeerCalls {
   }
 
   #logFault(what: string, prefix: string, error: Error): void {
-    // what it says and where it comes from: who called, below that, makes no other fault of it
+    // by message and origin: the rest of the stack does not make it another fault
     const origin = (error.stack ?? error.message).split('\n', 2).join('');
     this.#faults.count(`a ${what} ${prefix} of another node failed: ${origin}`);
   }

@@ -11,14 +11,14 @@ import type { PeerCalls } from './peer-calls.ts';
 import type { StreamDirectory } from './stream-directory.ts';
 
 const SessionName = Type.Object({ ...STREAM_FIELDS, id: Type.String() });
-/** Asks the node that has a stream for a name; what it refuses is thrown. */
+/** Asks the owner of a stream whether a viewer may use a session id; a refusal is thrown. */
 const TAKE = definePeerCall('session-names/take', SessionName, Type.Null());
-/** Whether a node has a session of a name. */
+/** Whether a node has a session with an id. */
 const HAS = definePeerCall('session-names/has', SessionName, Type.Boolean());
-/** What other nodes may take to say whether they have a session, and the owner of its stream to say whether it may come in. */
+/** Time limit for other nodes to say whether they have a session, and for the owner of its stream to decide. */
 const OTHERS_MS = 1500;
 const OWNER_MS = 3000;
-/** How long a node may take from being told that a viewer may come in until it has the viewer. */
+/** How long a node may take from the owner's permission until its viewer has a session. */
 const GRANTED_MS = OWNER_MS;
 const MAX_GRANTS = 10_000;
 
@@ -39,13 +39,13 @@ interface Grant {
 }
 
 /**
- * Lets each name that URLs give to sessions be there once for a stream on all nodes, and keeps out whom any of them was
- * told to end. The node that has the stream decides, one after the other; a node with a relay of it asks there.
+ * Makes sure that each session id from a URL is used once per stream on all nodes, and rejects those that were kicked on
+ * any of them. The owner of the stream decides, one after the other; a node with a relay of it asks the owner.
  */
 export class SessionNames {
   readonly #options: SessionNamesOptions;
   readonly #faults: FaultLog;
-  /** Names that were given a moment ago, whose viewers need not be there yet. The oldest come first. */
+  /** Ids that were permitted a moment ago, whose sessions may not exist yet. The oldest come first. */
   readonly #grants = new Map<string, Grant>();
 
   constructor(options: SessionNamesOptions) {
@@ -56,8 +56,8 @@ export class SessionNames {
   }
 
   /**
-   * Asks whether a viewer of this node may have a name. When the node that has the stream does not answer, it may, as far
-   * as this one knows: who calls has checked that, and checks it again.
+   * Asks whether a viewer of this node may use an id. If the owner of the stream does not answer, it may, as far as this
+   * node knows: the caller has checked that, and checks it again.
    * @throws sessionRefused, sessionExists
    */
   async take(application: Application, { name: output, input }: OutputStream, id: string): Promise<void> {
@@ -96,7 +96,7 @@ export class SessionNames {
       if (this.#grants.get(key) === grant) this.#grants.delete(key);
       throw kilnError('sessionExists', id);
     }
-    // who was ended in between, or came in by another publisher
+    // one that was kicked in between, or was admitted by another publisher module
     application.checkSession(stream, id);
   }
 

@@ -26,8 +26,7 @@ export class StreamChanges {
   }
 
   /**
-   * Notes from now on what happens to the input streams of an application whose names `concerns` accepts. To be closed
-   * by the caller.
+   * Watches the input streams of an application whose names `concerns` accepts. The caller has to close it.
    */
   watch(application: Application, concerns: (input: string) => boolean): StreamWatch {
     const watch = new StreamWatch(application, concerns, () => this.#watches.delete(watch));
@@ -42,7 +41,7 @@ export class StreamChanges {
   }
 }
 
-/** One of those who wait. A change between two calls of `next` is not lost. */
+/** A watch. Changes between two calls of `next` are not lost. */
 export class StreamWatch {
   readonly #application: Application;
   readonly #concerns: (input: string) => boolean;

@@ -6,7 +6,7 @@ import { KilnError } from '../errors.ts';
 import { MissMemory } from './miss-memory.ts';
 import { readMeta, streamKey, streamOfKey, STREAMS, type StreamMeta, type StreamName } from './stream-key.ts';
 
-/** How long the cluster is not asked again where an output stream is that nobody had, and of how many that is known. */
+/** For how long the cluster is not asked again for an output stream that nobody had, and for how many streams. */
 const MISSED_MS = 300;
 const MAX_MISSED = 10_000;
 
@@ -17,7 +17,7 @@ export interface Location {
   readonly input: string;
 }
 
-/** Who has an input stream. */
+/** The owner of an input stream. */
 export interface StreamOwner {
   readonly node: NodeIdentity;
   readonly isSelf: boolean;
@@ -36,7 +36,7 @@ export interface StreamDirectoryOptions {
   readonly registry: Registry;
 }
 
-/** Which streams there are in the whole cluster, and who has them. */
+/** The streams of the whole cluster, and their owners. */
 export class StreamDirectory {
   readonly #cluster: Cluster;
   readonly #registry: Registry;
@@ -55,7 +55,7 @@ export class StreamDirectory {
     this.#cluster = cluster;
     this.#registry = registry;
     const unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
-    // what happened while this node was on its own comes in no order: the streams that there are count
+    // changes from the time without a store come in no order: only the result counts
     const onState = (): void => {
       if (cluster.state === 'connected') void this.#mirrorConfigured(() => this.#entries.values());
     };
@@ -67,8 +67,8 @@ export class StreamDirectory {
   }
 
   /**
-   * Where another node has an output stream; undefined when none has. Asks the cluster before it says so, but for what
-   * was asked for a moment ago: that is heard of when it comes.
+   * Where another node has an output stream; undefined when none has, which is confirmed by the cluster unless it was
+   * a moment ago: changes since then are known here.
    */
   async locate(application: Application, output: string): Promise<Location | undefined> {
     const found = this.known(application, output);
@@ -80,14 +80,14 @@ export class StreamDirectory {
     return now;
   }
 
-  /** The same as far as this node has heard, without asking. */
+  /** The same as far as this node knows, without asking. */
   known({ vhost, name: app }: Application, output: string): Location | undefined {
     const entry = this.#entries.get(this.#outputs.get(joinKey(vhost.name, app, output)) ?? '');
     if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry)) return undefined;
     return { owner: entry.owner, input: entry.name.stream };
   }
 
-  /** Whether an output stream is to come of an input that another node has, as far as this node has heard. */
+  /** Whether an input stream of another node is about to have an output stream of this name, as far as this node knows. */
   isStarting(application: Application, output: string): boolean {
     for (const entry of this.#starting.get(joinKey(application.vhost.name, application.name))?.values() ?? []) {
       const { name, owner, meta } = entry;
@@ -97,7 +97,7 @@ export class StreamDirectory {
     return false;
   }
 
-  /** Tells of input streams whose owner or whose outputs are others than before. Returns its undo. */
+  /** Calls the listener for input streams whose owner or outputs have changed. Returns its undo. */
   listen(listener: (name: StreamName) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -109,14 +109,14 @@ export class StreamDirectory {
     return this.knownOwner(name);
   }
 
-  /** The same as far as this node has heard, without asking. */
+  /** The same as far as this node knows, without asking. */
   knownOwner(name: StreamName): StreamOwner | undefined {
     const entry = this.#entries.get(streamKey(name));
     if (entry === undefined || this.#isPast(entry)) return undefined;
     return { node: entry.owner, isSelf: this.#isSelf(entry.owner), live: entry.meta.live };
   }
 
-  /** Names of the live input streams of an application that other nodes have, as far as this one has heard. */
+  /** Names of the live input streams of an application on other nodes, as far as this one knows. */
   elsewhere({ vhost, name: app }: Application): string[] {
     const entries = [...(this.#byApplication.get(vhost.name)?.get(app)?.values() ?? [])];
     return entries
@@ -124,7 +124,7 @@ export class StreamDirectory {
       .map(({ name }) => name.stream);
   }
 
-  /** Output streams that other nodes have in a virtual host, as far as this one has heard. */
+  /** Output streams of a virtual host on other nodes, as far as this one knows. */
   *remoteOutputs(
     vhost: string,
   ): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
@@ -141,19 +141,19 @@ export class StreamDirectory {
     return this.#byApplication.get(vhost)?.has(app) === true;
   }
 
-  /** Asks the cluster: this node has heard then of everything that happened before. Of many calls at once one is made. */
+  /** Asks the cluster: afterwards this node knows everything that happened before. Simultaneous calls share one. */
   async catchUp(): Promise<void> {
     await this.#cluster.ownerOf(STREAMS);
-    // who watches is told in the turn after this node has heard
+    // watchers are called in the turn after the answer
     await setImmediate();
   }
 
-  /** Follows no more. */
+  /** Stops following the cluster. */
   close(): void {
     this.#unwatch();
   }
 
-  /** Of an application that was restarted or made anew since: its node is about to end it. */
+  /** The application was restarted or created again since: the owner is about to end the stream. */
   #isPast({ name, meta }: Pick<Entry, 'name' | 'meta'>): boolean {
     const application = this.#registry.vhosts.get(name.vhost)?.applications.get(name.app);
     return application !== undefined && meta.generation < application.generation;
@@ -172,7 +172,7 @@ export class StreamDirectory {
       const meta = readMeta(owner?.meta);
       const entry = owner === undefined || meta === undefined ? undefined : { name, owner, meta };
       if (entry !== undefined) this.#enter(key, entry);
-      // what the claim tells later of the stream does not bring back an application that was closed meanwhile
+      // later changes of the claim do not bring back an application that was closed meanwhile
       if (entry !== undefined && before?.owner.fence !== entry.owner.fence) this.#mirror(entry);
       if (!isSame(before, entry)) for (const listener of this.#listeners) listener(name);
     }
@@ -207,8 +207,8 @@ export class StreamDirectory {
   }
 
   /**
-   * An application that was made on demand where the stream is, is here, too: its viewers and the API ask any node.
-   * That needs the virtual host, which may be about to come.
+   * Creates an application that was created on demand on the stream's node, since viewers and API calls come to any node.
+   * That needs the virtual host, which may still be on its way.
    */
   #mirror(entry: Entry): void {
     if (this.#registry.vhosts.has(entry.name.vhost)) this.#demand(entry.name);
@@ -225,7 +225,7 @@ export class StreamDirectory {
     try {
       this.#registry.vhosts.get(vhost)?.demandApplication(app);
     } catch (error) {
-      // this node has no template for it, or no room: it answers that there is no such application
+      // this node has no template for it, or no room: here the application does not exist
       if (!(error instanceof KilnError)) throw error;
     }
   }

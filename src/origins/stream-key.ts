@@ -2,17 +2,17 @@ import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { joinKey, splitKey, type Json } from '#cluster';
 
-/** What the claim of an input stream tells of it. */
+/** An input stream as its claim describes it. */
 const StreamMeta = Type.Object({
   /** It is listed. */
   live: Type.Boolean(),
   /** Milliseconds since 1970. */
   created: Type.Number(),
-  /** Of its application: one that is restarted has none of its streams before. */
+  /** Generation of its application, which has none of its earlier streams after a restart. */
   generation: Type.Number(),
   /** Names of its output streams, that viewers ask for. */
   outputs: Type.Array(Type.String()),
-  /** More output streams are to come; nodes of earlier versions do not tell. */
+  /** More output streams will follow; absent from nodes of earlier versions. */
   starting: Type.Optional(Type.Boolean()),
 });
 export type StreamMeta = Static<typeof StreamMeta>;
@@ -38,8 +38,8 @@ export function streamOfKey(key: string): StreamName {
   return { vhost, app, stream };
 }
 
-/** What modules keep for the stream that continues it, by key: nothing in what a node of another version may have left. */
-export function readKept(inherited: Json | undefined): Map<string, unknown> {
+/** What modules keep for the stream that continues it, by key; empty if a node of another version left something else. */
+export function readContinuity(inherited: Json | undefined): Map<string, unknown> {
   const isRecord = typeof inherited === 'object' && inherited !== null && !Array.isArray(inherited);
   return new Map(isRecord ? Object.entries(inherited) : []);
 }

@@ -6,8 +6,8 @@ import type { Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readKept, streamKey, type StreamMeta } from './stream-key.ts';
-import { ToldLease } from './told-lease.ts';
+import { readContinuity, streamKey, type StreamMeta } from './stream-key.ts';
+import { SyncedLease } from './synced-lease.ts';
 
 /** How long a stream can be continued after its end. */
 export const CONTINUED_MS = 30_000;
@@ -20,15 +20,15 @@ export interface StreamNamesOptions {
 
 export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'> {
   /**
-   * What becomes of the stream when the cluster's store cannot be reached for long: `continue` for one that was pushed
-   * here, `stop` for one that another node pulls then.
+   * What happens to the stream when the cluster's store is unreachable for long: `continue` for one that was published
+   * here, `stop` for one that another node will pull.
    */
   readonly silence: 'continue' | 'stop';
 }
 
 /**
- * Gives names to input streams, each once in the whole cluster. The claim of a name lives as long as its stream does,
- * and tells the other nodes of it.
+ * Assigns names to input streams, each once in the whole cluster. The claim of a name lasts as long as its stream, and
+ * shows the stream to the other nodes.
  */
 export class StreamNames {
   readonly #cluster: Pick<Cluster, 'claim'>;
@@ -42,11 +42,11 @@ export class StreamNames {
     const onOutput = (output: OutputStream): void => {
       const claim = this.#claims.get(output.input);
       if (claim === undefined) return;
-      claim.tell();
-      output.once('close', () => claim.tell());
+      claim.update();
+      output.once('close', () => claim.update());
     };
     const onStarting = (_application: Application, input: InputStream): void => {
-      if (input.hasOutputs) this.#claims.get(input)?.tell();
+      if (input.hasOutputs) this.#claims.get(input)?.update();
     };
     registry.on('output', onOutput).on('starting', onStarting);
     this.#unlisten = () => registry.off('output', onOutput).off('starting', onStarting);
@@ -70,7 +70,7 @@ export class StreamNames {
     const live = options.isListed === true;
     const lease = await this.#claim(key, { live, created, generation, outputs: [], starting: true }, options);
     let claim: NameClaim | undefined;
-    const continuity = new Continuity(readKept(lease.inherited), () => claim?.keep());
+    const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
       const input = application.publish(name, source, { ...options, continuity });
       claim = new NameClaim(input, lease, { created, generation }, this.#log);
@@ -83,12 +83,12 @@ export class StreamNames {
     }
   }
 
-  /** False when another node may have the name of a stream by now, as after this one stood still. */
+  /** False when another node may own the name by now, such as after this process stood still. */
   isCertain(input: InputStream): boolean {
     return this.#claims.get(input)?.isValid ?? true;
   }
 
-  /** Follows the registry no more; claims end with their streams. */
+  /** Stops following the registry; claims end with their streams. */
   close(): void {
     this.#unlisten();
   }
@@ -109,19 +109,19 @@ export class StreamNames {
 /** The claim of one stream's name, kept up to date with it. */
 class NameClaim {
   readonly #input: InputStream;
-  readonly #lease: ToldLease;
+  readonly #lease: SyncedLease;
   readonly #facts: Pick<StreamMeta, 'created' | 'generation'>;
 
   constructor(input: InputStream, lease: Lease, facts: Pick<StreamMeta, 'created' | 'generation'>, log: Logger) {
     this.#input = input;
     const kept = (): Json => Object.fromEntries(input.continuity.kept) as Json;
-    this.#lease = new ToldLease(lease, { meta: () => this.#meta as Json, kept }, log);
+    this.#lease = new SyncedLease(lease, { meta: () => this.#meta as Json, kept }, log);
     this.#facts = facts;
     const onLost = (): void =>
       input.end(`the stream name was lost: ${(lease.signal.reason as Error).message}`, { taken: true });
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
-    input.once('tracks', () => this.tell());
+    input.once('tracks', () => this.update());
     input.once('close', () => void this.#lease.release());
     if (input.closed) void this.#lease.release();
   }
@@ -130,12 +130,12 @@ class NameClaim {
     return this.#lease.valid;
   }
 
-  /** Tells the cluster how the stream is now. */
-  tell(): void {
-    this.#lease.tell();
+  /** Shows other nodes how the stream is now. */
+  update(): void {
+    this.#lease.update();
   }
 
-  /** Keeps what the stream that continues it is to have. */
+  /** Keeps what the stream that continues it inherits. */
   keep(): void {
     this.#lease.keep();
   }

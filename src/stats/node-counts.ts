@@ -9,7 +9,7 @@ import { lastRowOf, rowOf, type Carried } from './row.ts';
 
 const NONE: Carried = { in: 0, out: 0 };
 
-/** What this node counts of one place over its time: several counters, one after the other or at once. */
+/** What this node counts of one place: several counters, one after the other or at the same time. */
 interface Account {
   readonly live: readonly Counters[];
   readonly carried: Carried;
@@ -35,7 +35,7 @@ export class NodeCounts {
     this.#accounts.set(place.key, account({ key: place.key, live: [...new Set(live)] }, before, Date.now()));
   }
 
-  /** As they are now. What has ended is among them once more, with its totals. */
+  /** The present rows. Objects that have ended are included once more, with their totals. */
   rows(): StatsRow[] {
     const now = Date.now();
     const accounts = new Map<string, Account>();
@@ -48,7 +48,7 @@ export class NodeCounts {
     return Array.from(accounts.values(), ({ row }) => row);
   }
 
-  /** One place by now; undefined when this node has nothing of it. */
+  /** The present row of one place; undefined when this node has nothing of it. */
   row(place: Place): StatsRow | undefined {
     const before = this.#accounts.get(place.key);
     if (before === undefined && place.live.length === 0) return undefined;

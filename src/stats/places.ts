@@ -4,7 +4,7 @@ import type { Counters } from '../core/counters.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 
-/** What statistics are of, and what counts it on this node: nothing, when it is on others alone. */
+/** An object of statistics, and its counters on this node: none when it exists only on others. */
 export interface Place {
   /** The same on all nodes. */
   readonly key: string;

@@ -9,8 +9,8 @@ export interface Carried {
 }
 
 /**
- * What a node tells the others of an object. Gauges are `connections`, those of each kind that has any, and throughputs.
- * The time of creation is negative: of times the greatest counts, and of these the oldest.
+ * The row of an object that a node reports. Gauges are `connections`, those of each kind that has any, and throughputs.
+ * The time of creation is negative, because the greatest value counts and the oldest time is wanted.
  */
 export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow {
   const gauges: Record<string, number> = {
@@ -32,7 +32,7 @@ export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow
   };
 }
 
-/** The last word on an object that this node has no more. */
+/** The last row of an object that this node no longer has. */
 export function lastRowOf(key: string, counted: Counted, carried: Carried): StatsRow {
   return { key, counters: { in: carried.in, out: carried.out }, gauges: {}, latest: latestOf(counted) };
 }
@@ -61,7 +61,7 @@ export function countedOf(sum: StatsSum | undefined, own: StatsRow | undefined):
     (name: string): number =>
       (sum?.[kind][name] ?? 0) - (sum?.own[kind][name] ?? 0) + (own?.[kind][name] ?? 0);
   const gauge = now('gauges');
-  // what this node has no more stays in the totals
+  // what this node no longer has stays in the totals
   const counter = own === undefined ? (name: string): number => sum?.counters[name] ?? 0 : now('counters');
   const latest = (name: string): number => Math.max(sum?.latest[name] ?? -Infinity, own?.latest[name] ?? -Infinity);
   const created = -latest('created');

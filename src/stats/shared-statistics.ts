@@ -45,7 +45,7 @@ export class SharedStatistics {
     return { counted: countedOf(sums?.get(place.key), this.#counts.row(place)), stale: sums === undefined };
   }
 
-  /** undefined when they cannot be had. */
+  /** undefined when they are not available. */
   async #sums(key: string): Promise<ReadonlyMap<string, StatsSum> | undefined> {
     if (this.#cluster.state === 'degraded') return undefined;
     try {
@@ -56,7 +56,7 @@ export class SharedStatistics {
     }
   }
 
-  /** Tells the last of what was counted. */
+  /** Reports what was counted last. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#unlisten();
@@ -68,9 +68,9 @@ export class SharedStatistics {
     if (this.#cluster.state !== 'degraded') this.#counts.begun(application, input);
   }
 
-  /** A report that takes longer than a second is not overtaken. */
+  /** One report at a time. */
   #report(): Promise<void> {
-    // while nobody hears it, what has ended waits to be told
+    // while the store is unreachable, the rows of ended objects wait
     if (this.#cluster.state === 'degraded') return Promise.resolve();
     this.#reporting ??= this.#cluster.reportStats(this.#counts.rows()).finally(() => (this.#reporting = undefined));
     return this.#reporting;

@@ -61,8 +61,8 @@ export interface TaskRow {
   readonly name: TaskName;
   readonly definition: TaskDefinition;
   /**
-   * `waiting`: nobody runs it, as when its stream is nowhere, or it is about to be tried again. `unknown`: the node that
-   * has it does not answer.
+   * `waiting`: nobody runs it, because its stream does not exist, or because it is about to be retried. `unknown`: its
+   * owner does not answer.
    */
   readonly state: 'running' | 'waiting' | 'unknown';
   /** State that the task reports while it runs. */
@@ -119,7 +119,7 @@ export class ClusterTasks {
   async list(kind: string, application: Application): Promise<TaskRow[]> {
     const { cluster, tasks } = this.#options;
     await Promise.all([cluster.config.sync(), cluster.ownerOf(TASKS)]);
-    // who watches is told in the turn after this node has heard
+    // watchers are called in the turn after the answer
     await setImmediate();
     const found = tasks.definitions.in(kind, application).flatMap((name) => {
       const definition = tasks.definitions.get(name);
@@ -199,10 +199,10 @@ export class ClusterTasks {
 
   async #answerCreate({ name, spec, persistent, withinMs }: Static<typeof Order>): Promise<Outcome> {
     const kind = this.#options.tasks.kind(name.kind);
-    // what this version does not know, another node may
+    // another node may know what this version does not
     if (kind === undefined || isStreamKind(kind)) throw kilnError('callUnknown');
     try {
-      // who orders it may know an application that this node is yet to hear of
+      // the caller may know an application that this node does not know yet
       await this.#options.cluster.config.sync();
       await this.createHere(name, spec as Json, { persistent, withinMs });
       return null;
@@ -211,7 +211,7 @@ export class ClusterTasks {
     }
   }
 
-  /** @throws what a client is told where the store does not answer as it should */
+  /** @throws the error of the table for a store that fails or does not answer */
   async #attempt<T>(step: () => Promise<T>): Promise<T> {
     try {
       return await step();

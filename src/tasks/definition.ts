@@ -4,7 +4,7 @@ import Value from 'typebox/value';
 import { joinKey, splitKey, type Json } from '#cluster';
 import { ProgressSchema, type Progress } from './progress.ts';
 
-/** What names a task in the whole cluster. */
+/** The name of a task in the whole cluster. */
 export interface TaskName {
   /** Of the kind of tasks. */
   readonly kind: string;
@@ -16,28 +16,28 @@ export interface TaskName {
 const Stored = Type.Object({
   spec: Type.Unknown(),
   persistent: Type.Boolean(),
-  /** Its virtual host is stored, too: it ends with it. */
+  /** Its virtual host is stored, too, and the task ends with it. */
   stored: Type.Boolean(),
-  /** Another for each task, also of one name. Absent in what older versions left, as is what follows. */
+  /** Unique for each task, also under the same name. Older versions have neither this nor the fields below. */
   uid: Type.Optional(Type.String()),
   /** Of its application when it was created. */
   generation: Type.Optional(Type.Number()),
   progress: Type.Optional(ProgressSchema),
 });
 
-/** What is to be done, whoever does it. */
+/** What a task has to do, on whichever node. */
 export interface TaskDefinition extends Omit<Static<typeof Stored>, 'spec' | 'progress'> {
   /** The data of the kind of task. */
   readonly spec: Json;
   /** It outlives its application's restarts. */
   readonly persistent: boolean;
-  /** As of the last owner that gave it up: newer progress may be with the claim. */
+  /** As saved by the last owner: the claim may have newer progress. */
   readonly progress?: Progress;
 }
 
 /** Where definitions lie in the cluster's configuration: no virtual host has a name with `#`. */
 const DEFINITIONS = joinKey('#task');
-/** Under which the claims of all tasks lie. */
+/** Path of the claims of all tasks. */
 export const TASKS = 'task';
 
 /** True for what is stored beside the virtual hosts. */
@@ -68,10 +68,10 @@ export function taskOfKey(key: string): TaskName | undefined {
   return { kind, vhost, app, id };
 }
 
-/** Values that were checked already: they never change. */
+/** Values that were checked already; they are immutable. */
 const known = new WeakMap<object, TaskDefinition | undefined>();
 
-/** Whether both ask for the same to be done. */
+/** Whether both are the same but for their progress. */
 export function isSameTask(one: TaskDefinition, other: TaskDefinition): boolean {
   if (one === other) return true;
   const { progress: _, ...first } = one;

@@ -91,10 +91,11 @@ export class TaskDefinitions {
   }
 
   /**
-   * True for a task of a virtual host or an application that is not stored any more, and for one that was not to outlive
-   * a restart of them and has. (What Server.xml has is on every node that was started with it.)
+   * True for a task that is complete, one of a virtual host or an application that is not stored any more, and one that was
+   * not to outlive a restart of them and has. (What Server.xml has is on every node that was started with it.)
    */
-  isLeftOver({ vhost, app }: TaskName, { stored, persistent, generation }: TaskDefinition): boolean {
+  isLeftOver({ vhost, app }: TaskName, { stored, persistent, generation, progress }: TaskDefinition): boolean {
+    if (progress?.over === true) return true;
     if (!stored) return false;
     const entries = this.#config.entries();
     const parent = entries.get(joinKey(vhost));

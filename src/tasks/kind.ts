@@ -28,7 +28,7 @@ export class TaskEnd extends Error {
   }
 }
 
-/** One run of a task, as who runs it sees it. */
+/** One run of a task, as its kind sees it. */
 export interface Task {
   readonly name: TaskName;
   readonly spec: Json;
@@ -40,19 +40,19 @@ export interface Task {
   readonly signal: AbortSignal;
   /** Greater than that of every owner before. */
   readonly fence: number;
-  /** To be asked right before every effect on others: true only while nobody else can run the task. */
+  /** Check it right before every effect on others: true only while nobody else can run the task. */
   readonly valid: boolean;
   /** What the run before kept last, here or on another node. */
   readonly progress: Json | undefined;
   /**
-   * Keeps what the next run continues from: small JSON. It counts after the signal has aborted, too, until `run` settles.
-   * What was kept before this process dies may be lost only where no other node is there to inherit it, and then only the
-   * last seconds of it.
+   * Sets what the next run continues from: small JSON. It costs little and may be called at any rate, also after the
+   * signal has aborted, until `run` settles: of all values within a second only the last is written. A process that dies
+   * loses what it has kept for about a second; one that runs alone, for a few seconds.
    */
   keep(progress: Json): void;
-  /** It works: who creates it is answered. */
+  /** The task works: the call that creates it is answered. */
   started(): void;
-  /** Sets what tells how it goes, for lists: asked now and then until the run ends. */
+  /** Sets the state of the run for lists: called now and then until the run ends. */
   show(report: () => Json): void;
 }
 
@@ -75,7 +75,7 @@ export interface PlacedKind extends AnyKind {
   run(task: Task): Promise<void>;
   /** The failure of a new task, as it is carried to the calling node; undefined if the error is a fault. */
   writeFailure(error: unknown): Json | undefined;
-  /** The failure of which another node tells. */
+  /** The failure of a task on another node. */
   readFailure(failure: Json): Error;
 }
 

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, type Change, type Cluster } from '#cluster';
+import { BackOff } from '../core/back-off.ts';
 import { definitionKey, readDefinition, type TaskName } from './definition.ts';
 import { isNewer, type Progress } from './progress.ts';
 
@@ -6,6 +8,7 @@ import { isNewer, type Progress } from './progress.ts';
 const BATCH = 200;
 /** Attempts at an entry that others keep changing. */
 const ATTEMPTS = 5;
+const LONGEST_PAUSE_MS = 1000;
 
 interface Waiting {
   readonly key: string;
@@ -40,18 +43,17 @@ export class ProgressWriter {
   }
 
   async #write(): Promise<void> {
+    const backOff = new BackOff(LONGEST_PAUSE_MS);
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, BATCH);
-      this.#waiting = this.#waiting.slice(BATCH);
-      await this.#writeBatch(batch).catch((error: unknown) => {
-        for (const { reject } of batch) reject(error);
-      });
+      if (await this.#writeBatch(this.#waiting.splice(0, BATCH))) backOff.reset();
+      else await delay(backOff.next());
     }
     this.#isWriting = false;
   }
 
-  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+  /** @returns false after a conflict: what is to be tried again waits */
+  async #writeBatch(batch: readonly Waiting[]): Promise<boolean> {
     // the last one of each task counts
     const byKey = new Map<string, Change>();
     for (const { key, progress } of batch) {
@@ -61,20 +63,32 @@ export class ProgressWriter {
     try {
       if (byKey.size > 0) await this.#config.write([...byKey.values()]);
       for (const { resolve } of batch) resolve();
+      return true;
     } catch (error) {
       if (!(error instanceof ConflictError)) for (const { reject } of batch) reject(error);
-      else await this.#again(batch, error);
+      else await this.#retry(batch, byKey, error);
+      return !(error instanceof ConflictError);
     }
   }
 
-  /** After a conflict: each entry is written by itself, so that one that keeps changing holds up no other. */
-  async #again(batch: readonly Waiting[], conflict: ConflictError): Promise<void> {
+  /** After a conflict: entries that nobody has changed come first and do not count an attempt. */
+  async #retry(
+    batch: readonly Waiting[],
+    written: ReadonlyMap<string, Change>,
+    conflict: ConflictError,
+  ): Promise<void> {
     await this.#config.sync();
-    for (const waiting of batch) {
-      if (++waiting.attempt >= ATTEMPTS) waiting.reject(conflict);
-      else if (batch.length === 1) this.#waiting.unshift(waiting);
-      else await this.#writeBatch([waiting]);
-    }
+    const entries = this.#config.entries();
+    const isChanged = ({ key }: Waiting): boolean =>
+      written.has(key) && entries.get(key)?.revision !== written.get(key)?.seen;
+    const { changed = [], unchanged = [] } = Object.groupBy(batch, (one) => (isChanged(one) ? 'changed' : 'unchanged'));
+    // a store that does not say what has changed must not be asked for ever
+    const counted = changed.length === 0 ? unchanged : changed;
+    for (const waiting of counted) waiting.attempt += 1;
+    const isLast = ({ attempt }: Waiting): boolean => attempt >= ATTEMPTS;
+    for (const { reject } of counted.filter(isLast)) reject(conflict);
+    this.#waiting.unshift(...unchanged.filter((one) => !isLast(one)));
+    this.#waiting.push(...changed.filter((one) => !isLast(one)));
   }
 
   /** undefined when there is nothing to write. */

@@ -10,9 +10,14 @@ export const ProgressSchema = Type.Object({
   /** Counts the writes of one owner. */
   step: Type.Number(),
   value: Type.Unknown(),
+  /** The task is complete: nothing is left but to delete its definition. */
+  over: Type.Optional(Type.Boolean()),
 });
 
-/** Where the next run of a task continues. The highest fence wins, then the highest step. */
+/**
+ * Where the next run of a task continues. That it is over wins, since what is complete does not become incomplete; then
+ * the highest fence, then the highest step.
+ */
 export interface Progress extends Omit<Static<typeof ProgressSchema>, 'value'> {
   /** The data of the kind of task. */
   readonly value: Json;
@@ -26,6 +31,7 @@ export function readProgress(json: Json | undefined, uid: string): Progress | un
 
 export function isNewer(one: Progress, other: Progress | undefined): boolean {
   if (other === undefined) return true;
+  if ((one.over === true) !== (other.over === true)) return one.over === true;
   return one.fence > other.fence || (one.fence === other.fence && one.step > other.step);
 }
 

@@ -1,7 +1,7 @@
 import type { Cluster, NodeRow } from '#cluster';
 import type { TaskDefinition } from './definition.ts';
 
-/** Loads that differ by less are the same: or all would go to whoever is a little less busy. */
+/** Loads that differ by less count as equal: otherwise everything would go to a node that is slightly less busy. */
 const LOAD_STEP = 0.2;
 
 /** Whether a node takes tasks. */
@@ -10,8 +10,8 @@ function isAble({ state, full }: NodeRow): boolean {
 }
 
 /**
- * The other nodes that a task can be handed over to: they certainly have its application, which is stored, or of the same
- * Server.xml as here.
+ * The other nodes that a task can be handed over to. They certainly have its application, which is stored or comes from the
+ * same Server.xml.
  */
 export function successors(
   { self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] },
@@ -23,7 +23,7 @@ export function successors(
 
 /**
  * Ids of the nodes that may take a task, the best first: the same on every node, without asking anybody, and another
- * order for each task. Of the first two the less loaded one is in front.
+ * order for each task. Of the first two the less loaded one comes first.
  */
 export function ranked(key: string, nodes: readonly NodeRow[]): string[] {
   const seed = hash(key);
@@ -43,7 +43,7 @@ function hash(text: string): number {
   return value;
 }
 
-/** Spreads what differs in a few bits over all of them: the end of MurmurHash3. */
+/** Spreads a difference of a few bits over all of them: the finalizer of MurmurHash3. */
 function mix(value: number): number {
   let mixed = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

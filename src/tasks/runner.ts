@@ -5,7 +5,7 @@ import type { Registry } from '../core/registry.ts';
 import type { OutputStream } from '../core/stream.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { ToldLease } from '../origins/told-lease.ts';
+import { SyncedLease } from '../origins/synced-lease.ts';
 import { isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
@@ -14,11 +14,13 @@ import { liveOutput } from './live-output.ts';
 import { isNewer, newest, readProgress, type Progress } from './progress.ts';
 
 const LONGEST_PAUSE_MS = 5000;
-/** After a run of this length, the pauses between attempts start anew. */
+/** After a run of this length the pauses between attempts are short again. */
 const LASTING_MS = 10_000;
 /** Pause after progress could not be saved. */
 const SAVE_AGAIN_MS = 2000;
-/** How often a node that is alone writes down progress: there is no other that inherits it. */
+/** Time between two writes of progress to the claim: a run may keep with every packet. */
+const KEEP_MS = 1000;
+/** How often a node that runs alone saves progress: there is no other node that could inherit it. */
 const ALONE_MS = 5000;
 
 export interface TaskRunnerOptions {
@@ -31,14 +33,14 @@ export interface TaskRunnerOptions {
   readonly lease: Lease;
   /** Not defined yet: the definition is written when the task has started. */
   readonly isNew: boolean;
-  /** What an earlier owner on this node could not write down. */
+  /** Progress that an earlier run on this node could not save. */
   readonly unsaved: Progress | undefined;
   readonly log: Logger;
 }
 
 /**
- * Runs a task on this node, which has its lease: again when it failed or was changed, until it is over, its stream is
- * not here any more, or it is somebody else's.
+ * Runs a task on this node, which has its lease. It runs again after a failure or a change, until it is complete, its
+ * stream is no longer here, or the lease is lost.
  */
 export class TaskRunner {
   /** Resolves when the lease is released. Never rejects. */
@@ -46,21 +48,19 @@ export class TaskRunner {
   /** Resolves when the task works; rejects with the reason when a new one failed. */
   readonly started: Promise<void>;
   readonly #options: TaskRunnerOptions;
-  readonly #lease: ToldLease;
+  readonly #lease: SyncedLease;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   readonly #start = Promise.withResolvers<void>();
   #definition: TaskDefinition;
   #isNew: boolean;
   #isUseful = false;
-  /** There is nothing more to do but to delete the definition. */
-  #isOver = false;
   #progress: Progress | undefined;
   #step = 0;
   /** Why it ends. */
   #end: TaskEnd | undefined;
   #run = new AbortController();
   #rest = new AbortController();
-  /** Its stream is not here, and its progress is not written down yet. */
+  /** Its stream is not here, and its progress is not saved yet. */
   #isLeaving = false;
   #isRunning = false;
   #report: (() => Json) | undefined;
@@ -71,8 +71,9 @@ export class TaskRunner {
     this.#options = options;
     this.#definition = definition;
     this.#isNew = isNew;
-    this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, unsaved);
-    this.#lease = new ToldLease(lease, { kept: () => (this.#progress ?? null) as Json }, log);
+    const own = unsaved?.uid === this.#uid ? unsaved : undefined;
+    this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, own);
+    this.#lease = new SyncedLease(lease, { kept: () => (this.#progress ?? null) as Json, keepEveryMs: KEEP_MS }, log);
     this.started = this.#start.promise;
     this.started.catch(() => undefined);
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
@@ -88,16 +89,20 @@ export class TaskRunner {
     return this.#isNew;
   }
 
-  /** False as long as this node could do nothing for the task, as when there is no room for its application. */
+  /** False as long as this node could not run the task, for example without room for its application. */
   get isUseful(): boolean {
     return this.#isUseful;
   }
 
-  /** Progress of a task that follows a stream which its definition does not have; undefined when it has everything. */
+  /**
+   * Progress that belongs in the definition and is not there yet: that of a task that follows a stream, and that of any
+   * task that is complete.
+   */
   get unsaved(): Progress | undefined {
     const { kind, definitions, name } = this.#options;
     const definition = definitions.get(name);
-    if (!isStreamKind(kind) || this.#progress === undefined || definition === undefined) return undefined;
+    if (this.#progress === undefined || definition === undefined) return undefined;
+    if (!isStreamKind(kind) && !this.#isOver) return undefined;
     const isKnown = (definition.uid ?? '') !== this.#uid || !isNewer(this.#progress, definition.progress);
     return isKnown ? undefined : this.#progress;
   }
@@ -107,7 +112,7 @@ export class TaskRunner {
     return this.#isRunning;
   }
 
-  /** How the task says that it goes; undefined when it says nothing. */
+  /** The state that the task reports; undefined when it reports none. */
   get report(): Json | undefined {
     return this.#report?.();
   }
@@ -122,6 +127,12 @@ export class TaskRunner {
     }
     this.#definition = definition;
     this.#isNew = false;
+    if (definition.progress?.over === true && !this.#isOver) {
+      this.#progress = definition.progress;
+      this.#run.abort(new TaskEnd('removed', 'an earlier owner completed the task'));
+      this.#rest.abort();
+      return;
+    }
     if (isSameTask(before, definition)) return;
     this.#run.abort(new TaskEnd('changed', 'the task was changed'));
     this.#rest.abort();
@@ -141,7 +152,7 @@ export class TaskRunner {
   }
 
   async #hold(): Promise<void> {
-    // who makes this sees it before it can end
+    // the creator gets this object before it can end
     await Promise.resolve();
     try {
       while (this.#end === undefined) await this.#turn();
@@ -154,11 +165,11 @@ export class TaskRunner {
     }
   }
 
-  /** One run, and what follows of how it ended. */
+  /** One run, and what its end leads to. */
   async #turn(): Promise<void> {
     const since = performance.now();
     try {
-      this.#isOver ||= await this.#runOnce();
+      if (!this.#isOver && (await this.#runOnce())) this.#keep(this.#progress?.value ?? null, true);
       if (this.#isOver) await this.#finish();
     } catch (error) {
       if (this.#end !== undefined) return;
@@ -168,7 +179,9 @@ export class TaskRunner {
         return;
       }
       const { log, name } = this.#options;
-      log.warn({ event: 'task.failed', ...name, ...reasonOf(error) }, 'the task failed and will be tried again');
+      const fields = { event: 'task.failed', ...name, ...reasonOf(error) } as const;
+      if (this.#isOver) log.debug(fields, 'the task is complete but its definition could not be deleted: trying again');
+      else log.warn(fields, 'the task failed and will be tried again');
       if (performance.now() - since > LASTING_MS) this.#backOff.reset();
       await this.#pauseHere(this.#backOff.next());
     }
@@ -247,7 +260,7 @@ export class TaskRunner {
     return end.reason === 'applicationClosed' && (this.#isNew || !definition.persistent);
   }
 
-  /** No node owns the task until its stream exists again: its progress is in the definition until then. */
+  /** Saves the progress in the definition and releases the task until its stream exists again. */
   async #leave(): Promise<void> {
     const { log, name } = this.#options;
     this.#sign();
@@ -256,7 +269,7 @@ export class TaskRunner {
       this.#isUseful = true;
       if (!this.#isHere) this.#end ??= new TaskEnd('streamGone', 'its stream is not on this node');
     } catch (error) {
-      // it goes on here when the stream is back before the store is
+      // it continues here if the stream is back before the store
       log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved: trying again');
       if (this.#isHere) return;
       this.#isLeaving = true;
@@ -265,7 +278,7 @@ export class TaskRunner {
     }
   }
 
-  /** Others see by the fence of what is written down that this owner has left nothing behind. */
+  /** By the fence of the saved progress other nodes see that this owner has saved everything. */
   #sign(): void {
     const { lease, kind } = this.#options;
     if (isStreamKind(kind) && this.#progress?.fence !== lease.fence) this.#keep(this.#progress?.value ?? null);
@@ -303,9 +316,9 @@ export class TaskRunner {
     };
   }
 
-  #keep(value: Json): void {
+  #keep(value: Json, isOver = this.#isOver): void {
     const { lease, kind, cluster } = this.#options;
-    this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value };
+    this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value, ...(isOver && { over: true }) };
     this.#lease.keep();
     if (this.#checkpoint !== undefined || !isStreamKind(kind) || cluster.nodes().length > 1) return;
     // all tasks at the same time: each write is one of the whole file
@@ -336,7 +349,7 @@ export class TaskRunner {
     await pause(forMs, this.#rest.signal);
   }
 
-  /** The same for as long as its stream is here: another node may have that next, and is to find the task free. */
+  /** Pauses only as long as its stream is here: another node may have the stream next, and must find the task free. */
   async #pauseHere(forMs: number): Promise<void> {
     const output = this.#live?.output;
     if (output === undefined) {
@@ -347,6 +360,11 @@ export class TaskRunner {
     output.once('close', onGone);
     await this.#pause(forMs);
     output.off('close', onGone);
+  }
+
+  /** There is nothing more to do but to delete the definition. */
+  get #isOver(): boolean {
+    return this.#progress?.over === true;
   }
 
   get #uid(): string {
@@ -383,7 +401,7 @@ function endOf({ closed }: Application): TaskEnd {
     : new TaskEnd('streamGone', 'its stream has ended');
 }
 
-/** What a client would be told needs no stack. */
+/** Errors that are meant for clients are logged without a stack. */
 function reasonOf(error: unknown): object {
   return error instanceof KilnError || error instanceof UnavailableError ? { reason: error.message } : { err: error };
 }

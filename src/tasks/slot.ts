@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError, type Cluster, type Owner } from '#cluster';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
@@ -16,9 +17,9 @@ import type { Turns } from './turns.ts';
 const STEP_MS = 300;
 /** Pause after a claim that failed. */
 const AGAIN_MS = 1000;
-/** The longest pause after claims that could not be made use of. */
+/** The longest pause after claims that were of no use. */
 const LONGEST_PAUSE_MS = 30_000;
-/** Who was only cut off from the store has newer progress, and so long to come back with it. */
+/** An owner that was only cut off from the store has newer progress, and this time to come back with it. */
 const RESCUE_MS = 5000;
 /** How long the store keeps progress for the next owner. */
 const KEPT_MS = 3_600_000;
@@ -28,12 +29,12 @@ export interface TaskSlotOptions {
   readonly registry: Registry;
   readonly definitions: TaskDefinitions;
   readonly kind: TaskKind;
-  /** Of the claims that a node makes of itself. */
+  /** Limits how many claims a node makes at the same time. */
   readonly turns: Turns;
   readonly log: Logger;
-  /** Hears after each look whether a change of nodes or of the store matters, and which stream the task follows. */
+  /** Called after each review with whether a change of nodes or of the store matters, and the stream that the task follows. */
   readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
-  /** Hears that there is nothing to decide about any more. */
+  /** Called when there is nothing left to decide. */
   readonly onEmpty: () => void;
 }
 
@@ -45,15 +46,16 @@ export class TaskSlot {
   #owner: Owner | undefined;
   #runner: TaskRunner | undefined;
   #claiming = false;
-  /** Since when nobody has it, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
+  /** Since when it has no owner, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
   #vacantSince: number | undefined;
   #notBefore = 0;
-  /** After a claim that this node could not make use of, others have a try. */
+  /** After a claim that was of no use here, other nodes get a try. */
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
-  /** Fence of an owner that went, perhaps without writing down the task's progress. */
+  /** Fence of an owner that is gone, perhaps without saving the task's progress. */
   #lastFence: number | undefined;
-  /** Progress that this node could not write down when it gave the task up. */
+  /** Progress that this node could not save when it stopped the task. */
   #unsaved: Progress | undefined;
+  #isSaving = false;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -77,7 +79,7 @@ export class TaskSlot {
     return this.#runner;
   }
 
-  /** Somebody has it now, or nobody. */
+  /** The owner has changed. */
   setOwner(owner: Owner | undefined): void {
     const before = this.#owner;
     this.#owner = owner;
@@ -86,7 +88,7 @@ export class TaskSlot {
     this.consider();
   }
 
-  /** Looks at everything anew. */
+  /** Reviews what to do. */
   consider(): void {
     if (this.#closed) return;
     const { definitions, kind } = this.#options;
@@ -103,7 +105,7 @@ export class TaskSlot {
 
   /**
    * Begins a task here that is not defined yet.
-   * @returns undefined when somebody has it
+   * @returns undefined when it has an owner
    * @throws UnavailableError
    */
   async begin(definition: TaskDefinition): Promise<TaskRunner | undefined> {
@@ -120,11 +122,34 @@ export class TaskSlot {
     }
   }
 
-  /** What was before the owner does not count any more, but for what this node itself goes on with. */
+  /**
+   * Earlier progress of this node is obsolete when another node owns the task. If this node has completed the task, the
+   * owner has to know.
+   */
   #onOwner({ incarnation, fence }: Owner): void {
     this.#lastFence = undefined;
-    if (incarnation === this.#options.cluster.self.incarnation) return;
-    if (this.#unsaved !== undefined && this.#unsaved.fence < fence) this.#unsaved = undefined;
+    if (incarnation === this.#options.cluster.self.incarnation || this.#unsaved === undefined) return;
+    if (this.#unsaved.over === true) void this.#saveOver(this.#unsaved);
+    else if (this.#unsaved.fence < fence) this.#unsaved = undefined;
+  }
+
+  /** Saves that the task is complete: its present owner ends it and deletes the definition. */
+  async #saveOver(progress: Progress): Promise<void> {
+    const { definitions, log } = this.#options;
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    const backOff = new BackOff(LONGEST_PAUSE_MS);
+    while (!this.#closed && this.#unsaved === progress) {
+      try {
+        await definitions.save(this.name, progress);
+        this.#unsaved = undefined;
+      } catch (error) {
+        const { message: reason } = error as Error;
+        log.debug({ ...this.name, reason }, 'the progress of the task could not be saved: trying again');
+        await delay(backOff.next(), undefined, { ref: false });
+      }
+    }
+    this.#isSaving = false;
   }
 
   /** Ends the run on this node, if there is one. */
@@ -169,7 +194,7 @@ export class TaskSlot {
     this.#timer = setTimeout(() => this.consider(), inMs).unref();
   }
 
-  /** Whether there is anything to do for somebody. A task whose stream is nowhere waits, and is nobody's. */
+  /** Whether the task needs an owner. One whose stream does not exist waits without one. */
   #isWanted(definition: TaskDefinition): boolean {
     const { kind, definitions } = this.#options;
     if (!isStreamKind(kind) || definitions.isLeftOver(this.name, definition) || this.#isStreamHere(definition))
@@ -188,11 +213,11 @@ export class TaskSlot {
     return stream !== undefined && liveOutput(registry, this.name, stream) !== undefined;
   }
 
-  /** How long it may be vacant before this node claims it, in milliseconds; undefined when this node is not to. */
+  /** How long it may be without an owner before this node claims it, in milliseconds; undefined if this node must not. */
   #delay(definition: TaskDefinition): number | undefined {
     const { cluster, kind, definitions } = this.#options;
     if (cluster.state === 'degraded') return undefined;
-    if (isStreamKind(kind) && (this.#unsaved !== undefined || this.#isStreamHere(definition))) return 0;
+    if (this.#unsaved !== undefined || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
     if (!isStreamKind(kind) && !isLeftOver && !this.#hasApplication) return undefined;
     const rank = ranked(this.#key, cluster.nodes()).indexOf(cluster.self.id);
@@ -215,7 +240,7 @@ export class TaskSlot {
     } finally {
       this.#claiming = false;
     }
-    // whoever has it may be gone again before this node hears of it
+    // the owner may be gone again before this node knows of it
     if (this.#runner === undefined) this.#notBefore = Math.max(this.#notBefore, performance.now() + AGAIN_MS);
     this.consider();
   }
@@ -225,7 +250,7 @@ export class TaskSlot {
     const claim = await cluster.claim(this.#key, null, { silence: 'stop', keepMs: KEPT_MS });
     if ('owner' in claim) return undefined;
     const { lease } = claim;
-    // who deletes the definition looks for claims afterwards: one of both finds what the other did
+    // a deletion looks for claims after it: so one of both notices the other
     if (!isNew) await cluster.config.sync();
     const present = definitions.get(this.name);
     if (this.#closed || (present === undefined) !== isNew) {
@@ -248,7 +273,7 @@ export class TaskSlot {
     if (this.#unsaved !== undefined) this.#notBefore = performance.now() + AGAIN_MS;
     if (runner.isUseful) this.#backOff.reset();
     else this.#notBefore = performance.now() + STEP_MS + this.#backOff.next();
-    // the claims that are known here still tell of this one
+    // the known claims still include this one
     this.consider();
   }
 

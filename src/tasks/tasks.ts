@@ -10,9 +10,9 @@ import { TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
 import { Turns } from './turns.ts';
 
-/** How long the end of a task that was deleted is waited for. */
+/** How long a deletion waits for the end of the task. */
 const ENDS_MS = 5000;
-/** Claims that a node makes of itself at the same time: a node that dies may leave thousands of tasks. */
+/** Claims of unowned tasks at the same time: a node that dies may leave thousands of tasks. */
 const CLAIMS_AT_ONCE = 32;
 
 export interface TasksOptions {
@@ -35,8 +35,8 @@ export class TaskExistsError extends Error {
 
 /**
  * Tasks of the whole cluster: each is defined once, and one node runs it. A node that dies or is drained loses its tasks
- * to others, without anybody who decides that: tasks that follow a stream are run by the node that has it, and for the
- * others all nodes rank each other the same way.
+ * to others without a coordinator: tasks that follow a stream are run by the node that has it, and for the others all
+ * nodes rank each other in the same way.
  */
 export class Tasks {
   readonly definitions: TaskDefinitions;
@@ -44,7 +44,7 @@ export class Tasks {
   readonly #log: Logger;
   readonly #kinds = new Map<string, TaskKind>();
   readonly #slots = new Map<string, TaskSlot>();
-  /** Those that a change of nodes, or of the store, may concern. */
+  /** Slots that have to be reviewed when the nodes or the state of the store change. */
   readonly #open = new Set<TaskSlot>();
   /** Those that follow an output stream, by its key, and the other way round. */
   readonly #byStream = new Map<string, Set<TaskSlot>>();
@@ -60,7 +60,7 @@ export class Tasks {
     this.definitions = new TaskDefinitions(cluster.config);
   }
 
-  /** Tasks of a kind that no node knows wait until one does. To be called before `start`. */
+  /** Tasks of a kind that no node knows wait until one does. Call it before `start`. */
   add(kind: TaskKind): void {
     this.#kinds.set(kind.name, kind);
   }
@@ -69,7 +69,7 @@ export class Tasks {
     return this.#kinds.get(name);
   }
 
-  /** Begins to take tasks: to be called when the applications are there. */
+  /** Begins to claim tasks. Call it when the applications exist. */
   start(): void {
     const { cluster, registry } = this.#options;
     const considerOpen = (): void => this.#considerOpen();
@@ -92,8 +92,8 @@ export class Tasks {
   }
 
   /**
-   * Defines a task that follows a stream. It begins as soon as the node that has the stream hears of it; where there is no
-   * such stream it waits for one.
+   * Defines a task that follows a stream. It begins as soon as the node that has the stream knows the definition; if there
+   * is no such stream, it waits.
    * @throws TaskExistsError, UnavailableError, StorageError
    */
   async define(name: TaskName, spec: Json, { persistent }: Pick<TaskCreation, 'persistent'>): Promise<void> {
@@ -132,7 +132,7 @@ export class Tasks {
   }
 
   /**
-   * Deletes a task, wherever it runs: it does not run any more, unless its node does not hear of that within a few seconds.
+   * Deletes a task, wherever it runs, and waits for its end, a few seconds at most.
    * @returns false when there is none
    * @throws UnavailableError, StorageError, ConflictError
    */
@@ -145,12 +145,12 @@ export class Tasks {
     return was;
   }
 
-  /** Who has a task of a kind that this node knows, as far as it has heard. */
+  /** The owner of a task, if this node knows the kind, and as far as it knows the owner. */
   owner(name: TaskName): Owner | undefined {
     return this.#slots.get(taskKey(name))?.owner;
   }
 
-  /** How the tasks of this node say that they go, by id: those of a kind in an application that run here. */
+  /** States of the tasks of a kind in an application that run on this node, by id. */
   reports(kind: string, vhost: string, app: string): Map<string, Json> {
     const here = new Map<string, Json>();
     for (const slot of this.#open) {
@@ -161,7 +161,7 @@ export class Tasks {
     return here;
   }
 
-  /** Hands over what runs here, and takes nothing any more. Idempotent. */
+  /** Hands over the tasks that run here, and claims no more. Idempotent. */
   async close(): Promise<void> {
     for (const undo of this.#undo.splice(0)) undo();
     const slots = [...this.#slots.values()];
@@ -205,7 +205,7 @@ export class Tasks {
     const undo = cluster.watch(key, (changes) => {
       const last = changes.at(-1);
       const isMadeAnew = this.definitions.get(name) !== undefined;
-      // where the store cannot be reached what was known last does not end
+      // if the store is unreachable, the last known owner never goes
       if (last?.owner === undefined || isMadeAnew || cluster.state === 'degraded') resolve();
     });
     await within(ENDS_MS, promise);
@@ -216,7 +216,7 @@ export class Tasks {
     for (const slot of [...this.#open]) slot.consider();
   }
 
-  /** Load and the like is looked at when a task is to be claimed. */
+  /** Only changes of who can run tasks matter here: the load is read when a task is claimed. */
   #onNodes(nodes: readonly NodeRow[]): void {
     const present = JSON.stringify(
       nodes.map(({ id, incarnation, state, full, info }) => [id, incarnation, state, full, info.configHash]),
@@ -234,7 +234,7 @@ export class Tasks {
     consider();
   }
 
-  /** Tasks are concerned by what is stored of them, and of their virtual hosts and applications. */
+  /** A task depends on its definition, its virtual host and its application. */
   #onConfig(keys: readonly string[]): void {
     const parents = new Set<string>();
     for (const key of keys) {
@@ -296,7 +296,7 @@ export class Tasks {
   }
 }
 
-/** Resolves with what is waited for, or when that takes too long. */
+/** Resolves with the promise, or after the given time. */
 async function within(ms: number, awaited: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);

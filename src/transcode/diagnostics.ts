@@ -2,7 +2,7 @@ import type { FaultLog } from '../log.ts';
 
 const MAX_LINE = 400;
 /** Error lines that are kept for the reason of a failure. */
-const KEPT = 4;
+const MAX_ERRORS = 4;
 /** Lines of one read that are looked at; floods are counted. */
 const LOOKED_AT = 50;
 /** Libraries that ffmpeg uses write past its log level. */
@@ -68,7 +68,7 @@ export class Diagnostics {
     if (output !== undefined) this.#blamed.add(Number(output));
     if (output !== undefined && STOPPED.test(text)) this.#stopped.add(Number(output));
     if (CONSEQUENCE.test(text)) return;
-    if (this.#errors.length >= KEPT) this.#errors.shift();
+    if (this.#errors.length >= MAX_ERRORS) this.#errors.shift();
     this.#errors.push(text);
   }
 }

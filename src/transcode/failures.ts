@@ -3,12 +3,12 @@
  * when it ended.
  */
 export class Failures {
-  readonly #tell: (description: string) => void;
+  readonly #report: (description: string) => void;
   /** What is interrupted, by reason. */
   readonly #interrupted = new Map<string, string[]>();
 
-  constructor(tell: (description: string) => void) {
-    this.#tell = tell;
+  constructor(report: (description: string) => void) {
+    this.#report = report;
   }
 
   /**
@@ -17,7 +17,7 @@ export class Failures {
    */
   add(what: string, reason: string, final: boolean): void {
     if (final) {
-      this.#tell(`${what} is not encoded: ${reason}`);
+      this.#report(`${what} is not encoded: ${reason}`);
       return;
     }
     if (this.#interrupted.size === 0) queueMicrotask(() => this.#flush());
@@ -26,7 +26,7 @@ export class Failures {
 
   #flush(): void {
     for (const [reason, all] of this.#interrupted)
-      this.#tell(`encoding of ${all.join(', ')} is interrupted: ${reason}`);
+      this.#report(`encoding of ${all.join(', ')} is interrupted: ${reason}`);
     this.#interrupted.clear();
   }
 }

@@ -58,14 +58,14 @@ export class Output {
   /** @returns why the bytes are not what they should be; undefined when they are */
   push(chunk: Buffer): string | undefined {
     if (this.ended) return undefined;
-    return told(() => this.#reader.push(chunk));
+    return faultOf(() => this.#reader.push(chunk));
   }
 
   /** Nothing comes any more. Idempotent. */
   end(): void {
     if (this.ended) return;
     this.#endedAt = performance.now();
-    told(() => {
+    faultOf(() => {
       this.#adapter?.end();
     });
     this.#turn.end();
@@ -85,7 +85,7 @@ export class Output {
   }
 }
 
-function told(action: () => void): string | undefined {
+function faultOf(action: () => void): string | undefined {
   try {
     action();
     return undefined;

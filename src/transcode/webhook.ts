@@ -9,7 +9,7 @@ import { explicit } from '../config/resolve.ts';
 import type { Application } from '../core/application.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { Logger } from '../log.ts';
-import { localTime } from '../stats/local-time.ts';
+import { localTime } from '../core/local-time.ts';
 import { tracksInfo } from '../stats/track-info.ts';
 
 type Named = { readonly profiles: OutputProfilesConfig };

@@ -7,14 +7,22 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo, BlockList, Socket } from 'node:net';
+import type { AddressInfo, BlockList, DropArgument, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { CertificateStore } from '../access/certificates.ts';
+import { RefusalLog } from '../access/refusal-log.ts';
 import { createTlsFront } from '../access/tls-front.ts';
 import type { Logger } from '../log.ts';
+import { canonicalAddress } from '../protocols/proxy-protocol.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';
 import { LIMITS } from './limits.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    readonly viaProxy?: boolean;
+  }
+}
 
 interface TlsOptions {
   readonly certificates: CertificateStore;
@@ -25,7 +33,7 @@ interface TlsOptions {
 export interface HttpPortOptions {
   /** Proxies that begin each connection with a PROXY protocol header; those in both networks may. */
   readonly proxyNetworks?: BlockList;
-  /** Proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. */
+  /** Proxies whose `X-Forwarded-For`, `-Host`, `-Proto` and `-Port` are believed. */
   readonly forwardedNetworks?: BlockList;
   /** Speaks TLS, behind the PROXY protocol header where there is one. */
   readonly tls?: TlsOptions;
@@ -34,7 +42,10 @@ export interface HttpPortOptions {
 
 /** One HTTP port: register plugins on `app`, then listen. */
 export interface HttpPort {
-  /** `request.ip` is the real client, `request.id` the caller's X-Request-Id when that is sane. */
+  /**
+   * `request.ip` is the real client, `request.viaProxy` whether a proxy that is believed forwarded the request,
+   * `request.id` the caller's X-Request-Id when that is sane.
+   */
   readonly app: FastifyInstance;
   /**
    * Listens on every host (as Server.xml names them) with one port number, 0 for any free one.
@@ -62,6 +73,11 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   let closeFront = (): void => {};
   let deliver = (_socket: Socket, _peer: Peer): void => {};
   let closing: Promise<void> | undefined;
+  const refusals = new RefusalLog(log);
+  const refused = (reason: string, { remoteAddress, remotePort }: Pick<Peer, 'remoteAddress' | 'remotePort'>): void =>
+    refusals.add({ protocol: 'http', address: canonicalAddress(remoteAddress), port: remotePort }, reason);
+  const refuseOneMore = (peer: Pick<Peer, 'remoteAddress' | 'remotePort'>): void =>
+    refused(`${LIMITS.connections} connections are open`, peer);
 
   const app = Fastify({
     serverFactory: (handler) => {
@@ -81,6 +97,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       );
       server.maxHeadersCount = LIMITS.headers;
       server.maxConnections = LIMITS.connections;
+      server.on('drop', ({ remoteAddress, remotePort }: DropArgument = {}) => {
+        if (remoteAddress !== undefined && remotePort !== undefined) refuseOneMore({ remoteAddress, remotePort });
+      });
       server.setTimeout(LIMITS.idleMs);
       const serve = takeOverConnections(server);
       const start = (socket: Socket, peer: Peer): void => {
@@ -90,7 +109,10 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       const accept = tls === undefined ? start : secured(handler, tls, start);
       deliver = (socket, peer) => {
         // the server counts the connections of its own address only
-        if (sockets.size >= LIMITS.connections) return void socket.destroy();
+        if (sockets.size >= LIMITS.connections) {
+          refuseOneMore(peer);
+          return void socket.destroy();
+        }
         sockets.add(socket);
         socket.once('close', () => sockets.delete(socket));
         accept(socket, peer);
@@ -106,6 +128,11 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     routerOptions: { maxParamLength: LIMITS.pathNameLength },
     clientErrorHandler: answerMalformed,
     frameworkErrors: answerUnroutable,
+  });
+  app.decorateRequest('viaProxy', {
+    getter(): boolean {
+      return includes(forwardedNetworks, this.raw.socket.remoteAddress ?? '');
+    },
   });
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('server', 'Kiln');
@@ -135,8 +162,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         setPeer(socket, peer);
         http2.serve(socket);
       },
-      onFailure: (reason, peer) =>
-        log.debug({ remote: peer?.remoteAddress }, `a TLS connection was refused: ${reason}`),
+      onFailure: (reason, peer) => {
+        if (peer !== undefined) refused(reason, peer);
+      },
     });
     closeFront = () => {
       front.close();
@@ -152,6 +180,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
     await app.close();
     clearTimeout(cut);
+    refusals.close();
   }
 }
 

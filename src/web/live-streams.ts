@@ -11,7 +11,7 @@ import { listStreams, MAX_LISTED, type LiveStream, type PlayablePublisher, type 
 /** How long what other nodes said is good for whoever asks next. */
 const FRESH_MS = 1000;
 
-interface Told {
+interface Answer {
   readonly streams: Promise<readonly LiveStream[]>;
   readonly at: number;
 }
@@ -28,7 +28,7 @@ export class LiveStreams {
   readonly #options: LiveStreamsOptions;
   readonly #singles: SingleStreams;
   /** What all other nodes have, by the publishers that it is played by. */
-  readonly #told = new WeakMap<VirtualHost, Map<string, Told>>();
+  readonly #answers = new WeakMap<VirtualHost, Map<string, Answer>>();
 
   constructor(options: LiveStreamsOptions) {
     this.#options = options;
@@ -66,14 +66,14 @@ export class LiveStreams {
   }
 
   #elsewhere(vhost: VirtualHost, serves: readonly PlayablePublisher[]): Promise<readonly LiveStream[]> {
-    const told = this.#told.get(vhost) ?? new Map<string, Told>();
-    this.#told.set(vhost, told);
+    const answers = this.#answers.get(vhost) ?? new Map<string, Answer>();
+    this.#answers.set(vhost, answers);
     const key = serves.join();
     const now = performance.now();
-    const last = told.get(key);
+    const last = answers.get(key);
     if (last !== undefined && now - last.at <= FRESH_MS) return last.streams;
     const streams = this.#ask(vhost, serves);
-    told.set(key, { streams, at: now });
+    answers.set(key, { streams, at: now });
     return streams;
   }
 

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import { isGuarded } from '../access/gate.ts';
+import { isGuarded } from '../config/enables.ts';
 
 /** Streams that one answer lists at most. */
 export const MAX_LISTED = 200;
@@ -68,7 +68,7 @@ export function listStreams(
 ): StreamList {
   const now = Date.now();
   const restricted = (['llhls', 'webrtc'] as const).some((protocol) =>
-    isGuarded(vhost, { direction: 'outgoing', protocol }),
+    isGuarded(vhost.config, { direction: 'outgoing', protocol }),
   );
   if (restricted) return { now, restricted: true, streams: [], more: false };
   const streams: LiveStream[] = [];

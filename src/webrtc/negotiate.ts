@@ -2,7 +2,13 @@ import type { types } from 'mediasoup';
 import type { Codec } from '../core/track.ts';
 import { kilnError } from '../errors.ts';
 import { canBeRtx, formatOf, isKnownFeedback, type RtpCodec } from './codecs.ts';
-import type { RemoteCodec, RemoteDescription, RemoteMedia } from './remote-description.ts';
+import {
+  parseRemoteDescription,
+  SdpError,
+  type RemoteCodec,
+  type RemoteDescription,
+  type RemoteMedia,
+} from './remote-description.ts';
 
 const ROUTED = ['H264', 'VP8', 'VP9', 'AV1', 'OPUS'] as const;
 
@@ -19,6 +25,16 @@ const ANSWERED_PARAMETERS = new Set([
   'level-idx',
   'tier',
 ]);
+
+/** Reads a peer's offer, which costs time: it is to be admitted by then. @throws sdpMalformed */
+export function readOffer(sdp: string): RemoteDescription {
+  try {
+    return parseRemoteDescription(sdp);
+  } catch (error) {
+    if (error instanceof SdpError) throw kilnError('sdpMalformed', error.message);
+    throw error;
+  }
+}
 
 /**
  * Chooses how to send `codec` to a peer whose offer is `media`: the payload type, parameters and feedback are

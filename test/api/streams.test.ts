@@ -1,4 +1,5 @@
 import test from 'ava';
+import Fastify from 'fastify';
 import { pino } from 'pino';
 import { buildAudioSpecificConfig } from '../../src/codecs/aac.ts';
 import type { Registry } from '../../src/core/registry.ts';
@@ -6,11 +7,12 @@ import type { Connection, Source } from '../../src/core/source.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../src/core/track.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
+import { apiRoutes } from '../../src/api/app.ts';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
 import { passThrough } from '../../src/providers/intake/passthrough.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../src/transcode/outputs.ts';
-import { openApi } from '../support/api.ts';
+import { apiOptions, basic, openApi, sampleRegistry, TOKEN } from '../support/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app/streams';
 const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/;
@@ -207,6 +209,21 @@ test('the connection is asked for at every call; an address and its port go toge
     remoteAddress: '203.0.113.7',
     remotePort: 5,
   });
+});
+
+test('with PrivacyProtection nobody is told where a publisher is', async (t) => {
+  const registry = sampleRegistry();
+  const app = Fastify();
+  await app.register(apiRoutes({ ...(await apiOptions({}, registry)), hidesClients: true }));
+  t.teardown(() => app.close());
+  const here = { transport: 'TCP', protocol: 'TCP', localAddress: '127.0.0.1', localPort: 1935 } as const;
+  const connection = () => ({ ...here, remoteAddress: '203.0.113.7', remotePort: 5 });
+  publish(registry, 's', [VIDEO], { url: 'rtmp://a/app/s', connection });
+  const headers = { authorization: basic(TOKEN) };
+  const { body, statusCode } = await app.inject({ url: `${PATH}/s`, headers });
+  t.is(statusCode, 200);
+  const { response } = JSON.parse(body) as { response: StreamInfo };
+  t.deepEqual(response.input.connection, { ...here, remoteAddress: 'xxx.xxx.xxx.xxx', remotePort: 0 });
 });
 
 test('of what is pulled no connection is told', async (t) => {

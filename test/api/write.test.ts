@@ -510,8 +510,8 @@ test('modules that are not there are told of, but for those that every applicati
   const cluster = await openAlone();
   const certificates = new CertificateStore({ folder: '/', log });
   const config = new DynamicConfig({ registry, cluster, certificates, log });
-  const signedPolicy = { policyQueryKeyName: 'p', signatureQueryKeyName: 's', secretKey: 'k' };
-  await config.createVhosts([{ ...VHOST, signedPolicy }]);
+  const admissionWebhooks = { controlServerUrl: 'http://127.0.0.1/' };
+  await config.createVhosts([{ ...VHOST, admissionWebhooks }]);
   t.deepEqual(
     lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]),
     [['made', 1]],

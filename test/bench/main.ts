@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeClip } from '../support/load/clip.ts';
+import { admission } from './admission.ts';
 import { api } from './api.ts';
 import { cluster } from './cluster.ts';
 import { doors } from './doors.ts';
@@ -19,6 +20,7 @@ import { webrtc } from './webrtc.ts';
 const ALL: readonly Measurement[] = [
   start,
   packets,
+  admission,
   ingest,
   doors,
   webrtc,

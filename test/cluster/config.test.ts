@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
+import { sharedNodes, startNode, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { until } from '../support/until.ts';
 
@@ -26,10 +26,11 @@ async function readiness(node: Kiln): Promise<{ readonly status: number; readonl
   return { status: answer.status, degraded: ((await answer.json()) as { degraded?: string }).degraded !== undefined };
 }
 
-test('what any node created, changed or deleted the next call finds on any other', async (t) => {
-  const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'c')]);
-  const nodes = [a, b, c];
+const shared = sharedNodes(['a', 'b', 'c']);
+
+test.serial('what any node created, changed or deleted the next call finds on any other', async (t) => {
+  const nodes = shared();
+  const before = await vhosts(nodes[0]);
   for (let round = 0; round < 6; round++) {
     const [first, second, third] = [0, 1, 2].map((at) => nodes[(round + at) % 3]) as [Kiln, Kiln, Kiln];
     const name = `made${round}`;
@@ -45,7 +46,7 @@ test('what any node created, changed or deleted the next call finds on any other
     t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [404, 404, 404]);
     t.is(await status(third, `/v1/vhosts/${name}/apps`, 'POST', [{ name: 'other', type: 'live' }]), 200);
     t.is(await status(first, `/v1/vhosts/${name}`, 'DELETE'), 200);
-    t.deepEqual(await Promise.all(nodes.map(vhosts)), [['default'], ['default'], ['default']]);
+    t.deepEqual(await Promise.all(nodes.map(vhosts)), [before, before, before]);
   }
 });
 
@@ -77,12 +78,11 @@ test('a change of an application on one node restarts it on the others, too', as
   await t.throwsAsync(publish());
 });
 
-test('of creates of one name at once on several nodes exactly one succeeds', async (t) => {
-  const redis = await usedRedis(t);
-  const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+test.serial('of creates of one name at once on several nodes exactly one succeeds', async (t) => {
+  const nodes = shared();
   const expected = [200, 409, 409, 409, 409, 409];
   const race = async (path: string, body: unknown): Promise<number[]> =>
-    (await Promise.all(Array.from({ length: 6 }, (_, i) => status(nodes[i % 2] as Kiln, path, 'POST', body)))).sort();
+    (await Promise.all(Array.from({ length: 6 }, (_, i) => status(nodes[i % 3] as Kiln, path, 'POST', body)))).sort();
   for (let round = 0; round < 5; round++) {
     const name = `race${round}`;
     t.deepEqual(await race('/v1/vhosts', [vhost(name)]), expected);
@@ -91,13 +91,12 @@ test('of creates of one name at once on several nodes exactly one succeeds', asy
   }
 });
 
-test('changes of one application at once on several nodes are all made', async (t) => {
-  const redis = await usedRedis(t);
-  const nodes = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
-  t.is(await status(nodes[0] as Kiln, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+test.serial('changes of one application at once on several nodes are all made', async (t) => {
+  const nodes = shared();
+  t.is(await status(nodes[0], '/v1/vhosts', 'POST', [vhost('made')]), 200);
   const profiles = '/v1/vhosts/made/apps/app/outputProfiles';
   const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
-  const statuses = names.map((name, i) => status(nodes[i % 2] as Kiln, profiles, 'POST', [{ ...PROFILE, name }]));
+  const statuses = names.map((name, i) => status(nodes[i % 3] as Kiln, profiles, 'POST', [{ ...PROFILE, name }]));
   t.deepEqual(
     await Promise.all(statuses),
     names.map(() => 200),

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
+import { sharedNodes } from '../support/nodes.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { playOvt } from '../support/ovt.ts';
 import { until } from '../support/until.ts';
@@ -13,61 +13,65 @@ const SCENE = {
   video: await h264({ width: 160, height: 90, fps: 15, gop: 15, seconds: 2, kbit: 100 }),
   audio: await aac(440),
 };
-const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
 const OFFER = offerOf([H264_VIDEO]);
-const ANY = ['a', 'b', 'c'];
 
 type Nodes = readonly [a: Kiln, b: Kiln, c: Kiln];
 
-async function startNodes(t: ExecutionContext): Promise<Nodes> {
-  const redis = await usedRedis(t);
+const shared = sharedNodes(['a', 'b', 'c'], {
+  publishers: '<OVT/>',
   // a player that is silent for three segments has gone
-  const options = {
-    publishers: '<OVT/>',
-    llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>',
+  llhls: '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>',
+});
+
+/** What is done with a stream of that name and its sessions. */
+function streamOf(name: string) {
+  const sessions = `/v1/vhosts/default/apps/app/streams/${name}/sessions`;
+
+  /** Offers to a node, as a viewer who never connects: listed all the same for half a minute. */
+  const whep = async (node: Kiln, session?: string): Promise<Response> => {
+    const query = session === undefined ? '' : `&session=${session}`;
+    const headers = { 'content-type': 'application/sdp' };
+    return fetch(node.httpUrl(`/app/${name}?direction=whep${query}`), { method: 'POST', headers, body: OFFER });
   };
-  return (await Promise.all(ANY.map((id) => startNode(t, redis, id, options)))) as unknown as Nodes;
+
+  return {
+    sessions,
+    whep,
+
+    /** Publishes to a node as soon as that takes it, and waits until viewers of all nodes get it. */
+    publish: async (t: ExecutionContext, node: Kiln, nodes: Nodes): Promise<MediaPublisher> => {
+      const publisher = await until('the node takes the stream', () =>
+        MediaPublisher.start(node.ports.rtmp, name, [SCENE]).catch(() => undefined),
+      );
+      t.teardown(() => publisher.close());
+      for (const one of nodes) await until('it can be watched', async () => (await whep(one)).status === 201);
+      return publisher;
+    },
+
+    statuses: async (nodes: readonly Kiln[], session: string): Promise<number[]> => {
+      const answers: number[] = [];
+      for (const node of nodes) answers.push((await whep(node, session)).status);
+      return answers;
+    },
+
+    /** Asks for the master playlist under the name of a session. */
+    llhls: (node: Kiln, session: string) => fetch(node.httpUrl(`/app/${name}/llhls.m3u8?session=${session}`)),
+
+    /** Sessions that are named, as a node lists them. */
+    named: async (node: Kiln): Promise<string[]> => {
+      const { body } = await node.api<string[]>(sessions);
+      return body.response.filter((id) => id.length < 36).sort();
+    },
+
+    kick: async (node: Kiln, session: string) => (await node.api(`${sessions}/${session}`, 'DELETE')).status,
+  };
 }
-
-/** Publishes to a node as soon as that takes it, and waits until viewers of all nodes get it. */
-async function publish(t: ExecutionContext, node: Kiln, nodes: Nodes): Promise<MediaPublisher> {
-  const publisher = await until('the node takes the stream', () =>
-    MediaPublisher.start(node.ports.rtmp, 'live', [SCENE]).catch(() => undefined),
-  );
-  t.teardown(() => publisher.close());
-  for (const one of nodes) await until('it can be watched', async () => (await whep(one)).status === 201);
-  return publisher;
-}
-
-/** Offers to a node, as a viewer who never connects: listed all the same for half a minute. */
-async function whep(node: Kiln, session?: string): Promise<Response> {
-  const query = session === undefined ? '' : `&session=${session}`;
-  const headers = { 'content-type': 'application/sdp' };
-  return fetch(node.httpUrl(`/app/live?direction=whep${query}`), { method: 'POST', headers, body: OFFER });
-}
-
-const statuses = async (nodes: readonly Kiln[], session: string): Promise<number[]> => {
-  const answers: number[] = [];
-  for (const node of nodes) answers.push((await whep(node, session)).status);
-  return answers;
-};
-
-/** Status of a master playlist under the name of a session. */
-const llhls = async (node: Kiln, session: string) =>
-  (await fetch(node.httpUrl(`/app/live/llhls.m3u8?session=${session}`))).status;
-
-/** Sessions that are named, as a node lists them. */
-async function named(node: Kiln): Promise<string[]> {
-  const { body } = await node.api<string[]>(SESSIONS);
-  return body.response.filter((id) => id.length < 36).sort();
-}
-
-const kick = async (node: Kiln, session: string) => (await node.api(`${SESSIONS}/${session}`, 'DELETE')).status;
 
 test.serial(
   'a name is one session of its stream on all nodes, and who is kicked by any of them stays out of all',
   async (t) => {
-    const nodes = await startNodes(t);
+    const nodes = shared();
+    const { publish, whep, statuses, named, kick } = streamOf('names');
     const [a, b, c] = nodes;
     const publisher = await publish(t, a, nodes);
     t.is((await whep(b, 'first')).status, 201);
@@ -99,7 +103,8 @@ test.serial(
 test.serial(
   'who leaves can come back on another node, and players of LL-HLS and OVT have their names for themselves',
   async (t) => {
-    const nodes = await startNodes(t);
+    const nodes = shared();
+    const { publish, whep, statuses, llhls, named, kick } = streamOf('protocols');
     const [a, b, c] = nodes;
     await publish(t, a, nodes);
     const { headers } = await whep(b, 'back');
@@ -107,28 +112,32 @@ test.serial(
     await until('the name is free', async () => (await whep(c, 'back')).status === 201);
 
     t.is((await whep(b, 'web')).status, 201);
-    for (const node of nodes) t.is(await llhls(node, 'web'), 409);
+    for (const node of nodes) t.is((await llhls(node, 'web')).status, 409);
     const master = await until('LL-HLS plays', async () => {
-      const answer = await fetch(c.httpUrl('/app/live/llhls.m3u8?session=hls'));
+      const answer = await llhls(c, 'hls');
       return answer.status === 200 && answer.text();
     });
     await fetch(c.httpUrl(/^(\/[^#\n]+)$/m.exec(master)?.[1] ?? ''));
     t.deepEqual(await statuses(nodes, 'hls'), [409, 409, 409]);
-    t.is(await llhls(b, 'hls'), 200, 'a player goes on under its name');
+    t.is((await llhls(b, 'hls')).status, 200, 'a player goes on under its name');
 
     const { client } = await until('OVT plays', () =>
-      playOvt(`${b.ovtUrl('live')}?session=edge`).catch(() => undefined),
+      playOvt(`${b.ovtUrl('protocols')}?session=edge`).catch(() => undefined),
     );
     t.teardown(() => client.close());
     t.deepEqual(await statuses(nodes, 'edge'), [409, 409, 409]);
-    await t.throwsAsync(playOvt(`${c.ovtUrl('live')}?session=edge`), { message: /already exists/ });
+    await t.throwsAsync(playOvt(`${c.ovtUrl('protocols')}?session=edge`), { message: /already exists/ });
 
     for (const name of ['web', 'hls', 'edge']) t.is(await kick(c, name), 200, name);
     t.deepEqual(await named(b), ['back']);
     for (const name of ['web', 'hls', 'edge']) {
       t.deepEqual(await statuses(nodes, name), [403, 403, 403], name);
-      t.is(await llhls(b, name), 401, name);
-      await t.throwsAsync(playOvt(`${c.ovtUrl('live')}?session=${name}`), { message: /ended by the server/ }, name);
+      t.is((await llhls(b, name)).status, 401, name);
+      await t.throwsAsync(
+        playOvt(`${c.ovtUrl('protocols')}?session=${name}`),
+        { message: /ended by the server/ },
+        name,
+      );
     }
   },
 );
@@ -136,19 +145,20 @@ test.serial(
 test.serial(
   'viewers behind a relay on the node that the publisher came to are listed, and can be kicked',
   async (t) => {
-    const nodes = await startNodes(t);
+    const nodes = shared();
+    const { sessions, publish, statuses, named, kick } = streamOf('moved');
     const [a, b] = nodes;
     const publisher = await publish(t, a, nodes);
     const peer = new ViewerPeer({ audio: false });
     t.teardown(() => peer.close());
-    await peer.play(b.httpUrl('/app/live?direction=whep&session=stays'));
+    await peer.play(b.httpUrl('/app/moved?direction=whep&session=stays'));
     await peer.until(() => peer.frames().length > 10);
     publisher.close();
     await publish(t, b, nodes);
     const before = peer.frames().length;
     await until('the picture goes on', () => peer.frames().length > before + 10);
     for (const node of nodes) t.deepEqual(await named(node), ['stays']);
-    t.is((await b.api(`/v1/stats/current${SESSIONS.slice(3)}/stays`)).status, 200);
+    t.is((await b.api(`/v1/stats/current${sessions.slice(3)}/stays`)).status, 200);
     t.deepEqual(await statuses(nodes, 'stays'), [409, 409, 409]);
     t.is(await kick(a, 'stays'), 200);
     for (const node of nodes) t.deepEqual(await named(node), []);
@@ -157,7 +167,8 @@ test.serial(
 );
 
 test.serial('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
-  const nodes = await startNodes(t);
+  const nodes = shared();
+  const { publish, whep, statuses, kick } = streamOf('silent');
   const [a, b, c] = nodes;
   await publish(t, a, nodes);
   t.is((await whep(b, 'out')).status, 201);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { sharedNodes, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 
@@ -24,9 +24,10 @@ async function publish(node: Kiln, name: string, app = 'app'): Promise<RtmpClien
   return client;
 }
 
-test('what is published on any node is listed, shown and ended by any other', async (t) => {
-  const redis = await usedRedis(t);
-  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
+const shared = sharedNodes(['a', 'b', 'c']);
+
+test.serial('what is published on any node is listed, shown and ended by any other', async (t) => {
+  const nodes = shared();
   const [a, b, c] = nodes;
   const clients = await Promise.all([publish(a, 'one'), publish(b, 'two ä')]);
   t.teardown(() => clients.forEach((client) => client.close()));
@@ -55,9 +56,8 @@ test('what is published on any node is listed, shown and ended by any other', as
   for (const node of nodes) await until('it is gone', async () => (await list(node)).length === 0);
 });
 
-test('a name belongs to one publisher in the whole cluster', async (t) => {
-  const redis = await usedRedis(t);
-  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
+test.serial('a name belongs to one publisher in the whole cluster', async (t) => {
+  const [a, b] = shared();
   const first = await publish(a, 'taken');
   await t.throwsAsync(RtmpClient.publish('taken', { port: b.ports.rtmp }), {
     message: /BadName: Stream already exists/,

@@ -97,6 +97,37 @@ test('a signal while it looks for an ffmpeg to run the demo with ends it in orde
   t.is(child.exitCode, 0);
 });
 
+test('a signal while the demo is being started closes the server, which is up already', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
+  const slow = join(folder, 'ffmpeg');
+  const begun = join(folder, 'begun');
+  // what the demo tries first is whether text can be drawn
+  const real = `exec ${JSON.stringify(process.env.KILN_FFMPEG ?? 'ffmpeg')} "$@"`;
+  const script = `#!/bin/sh\ncase "$*" in *drawtext=*) echo > ${begun}; exec sleep 5;; esac\n${real}\n`;
+  await writeFile(slow, script, { mode: 0o755 });
+  const child = spawn(join(ROOT, 'deploy/start'), ['--config', file, '--demo'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, KILN_FFMPEG: slow },
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  let [screen, log] = ['', ''];
+  child.stdout.on('data', (chunk: Buffer) => (screen += chunk));
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk));
+  let ended = false;
+  child.once('close', () => (ended = true));
+  await until('it tries to draw', () => existsSync(begun));
+  child.kill('SIGTERM');
+  await until('it has ended', () => ended);
+  t.is(child.exitCode, 0);
+  t.regex(log, /"signal":"SIGTERM","msg":"stopping; another signal stops at once"/);
+  t.notRegex(log, WARNING_OR_WORSE);
+  t.is(screen, '');
+});
+
 for (const { what, command } of [
   { what: 'the server', command: (config: string) => `exec npm start -- --config ${config} --demo` },
   { what: 'a local cluster', command: () => `exec npm run cluster -- 1 --free-ports` },

@@ -129,11 +129,11 @@ test('thousands of streams are told of with few commands, and candidates with on
   t.teardown(() => Promise.all(stores.map((store) => store.close())));
   const [one, two] = stores as [OriginMapStore, OriginMapStore];
   const COUNT = 5000;
-  const undos = Array.from({ length: COUNT }, (_, n) => one.tell(`app/${n}`, 'ovt://one'));
+  const undos = Array.from({ length: COUNT }, (_, n) => one.announce(`app/${n}`, 'ovt://one'));
   await until('all are told', async () => (await raw.dbsize()) === COUNT);
   await until('and known to be', async () => (await commands(raw)).set === COUNT);
   await raw.config('RESETSTAT');
-  Array.from({ length: COUNT }, (_, n) => two.tell(`app/${n}`, 'ovt://two'));
+  Array.from({ length: COUNT }, (_, n) => two.announce(`app/${n}`, 'ovt://two'));
   await until('they are refreshed', async () => ((await commands(raw)).expire ?? 0) >= 2 * COUNT);
   const { mget = 0, eval: evals = 0, set = 0 } = await commands(raw);
   t.is(set, 0, 'nothing is written that is there');
@@ -151,7 +151,7 @@ test('thousands of streams are told of with few commands, and candidates with on
       COUNT - 1,
   );
   t.is(await raw.get('app/7'), 'ovt://thief');
-  two.tell('app/list', 'ovt://two');
+  two.announce('app/list', 'ovt://two');
   await raw.flushdb();
   await until('what Redis lost is told again', async () => (await raw.dbsize()) === COUNT + 1);
 });

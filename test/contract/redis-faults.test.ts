@@ -594,3 +594,47 @@ test('a key that is taken from a node that does not hear of it begins when that 
   t.true(taken.valid);
   t.true(taken.fence > old.fence);
 });
+
+/** Two nodes, each on a way of its own to Redis; the second can be started anew where it was. */
+async function openRestarting(t: ExecutionContext) {
+  const { redis, nodes } = await openCut(t, ['a']);
+  const [{ node: a, proxy: wayOfA }] = nodes as [(typeof nodes)[0]];
+  const [port] = (await freePorts(1)) as [number];
+  const start = (url: string) => openNode(t, 'b', { url }, { port: { host: '127.0.0.1', port, secret: SECRET } });
+  const wayOfB = await TcpProxy.open(t, redis.port);
+  const b = await start(`redis://127.0.0.1:${wayOfB.port}`);
+  await seeEachOther([a, b]);
+  return { a, b, wayOfA, wayOfB, restart: () => start(redis.url) };
+}
+
+test('a node that is cut off does not get a key that another has since its restart', async (t) => {
+  const { a, b, wayOfA, restart } = await openRestarting(t);
+  wayOfA.cut();
+  await degraded(a);
+  await b.close();
+  const again = await restart();
+  const lease = leaseOf(await again.claim('s/x', 'of b', CONTINUE));
+  await t.throwsAsync(a.claim('s/x', 'of a', CONTINUE), { instanceOf: UnavailableError });
+  wayOfA.heal();
+  await connected(a);
+  t.like(await a.ownerOf('s/x'), { id: 'b', meta: 'of b' });
+  t.true(lease.valid);
+});
+
+test('a node that is cut off does not go on beside one that was lost and has come back with Redis', async (t) => {
+  const { a, b, wayOfA, wayOfB, restart } = await openRestarting(t);
+  const first = leaseOf(await a.claim('k', 'of a', STOP));
+  wayOfB.cut();
+  await until('b is lost', () => a.nodes().some(({ id, state }) => id === 'b' && state === 'lost'));
+  wayOfA.cut();
+  await degraded(a);
+  await b.close();
+  const again = await restart();
+  const second = await until('b has the key', async () => {
+    const claim = await again.claim('k', 'of b', STOP);
+    return 'lease' in claim && claim.lease;
+  });
+  t.true(second.valid);
+  t.false(first.valid);
+  await until('a has heard of its loss', () => first.signal.aborted);
+});

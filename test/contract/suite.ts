@@ -8,6 +8,7 @@ import {
   type Claim,
   type Cluster,
   type Lease,
+  type NodeRecord,
   type Owner,
 } from '#cluster';
 import { mirrored } from '../support/cluster.ts';
@@ -26,6 +27,13 @@ function leaseOf(claim: Claim): Lease {
 const leases = (claims: readonly Claim[]): Lease[] =>
   claims.flatMap((claim) => ('lease' in claim ? [claim.lease] : []));
 const pause = (most: number): Promise<void> => delay(Math.random() * most);
+
+/** All records of the cluster. */
+async function recordsOf(node: Cluster): Promise<NodeRecord[]> {
+  const records: NodeRecord[] = [];
+  for await (const page of node.records.pages()) records.push(...page);
+  return records;
+}
 
 /** What every implementation of the seam has to do. */
 export function contract(name: string, open: Open): void {
@@ -458,6 +466,59 @@ export function contract(name: string, open: Open): void {
     t.is(seen(), 'draining');
     t.true(node.draining);
     t.deepEqual(heard, [true]);
+  });
+
+  clause('a record is finished once, whoever tries, and never put again', 3, async (t, clients) => {
+    const [a, b] = clients as [Cluster, Cluster, Cluster];
+    const value = { text: 'ü "quoted" \n line', list: [1, null, {}] };
+    t.deepEqual(await a.records.put([{ id: 'one', value }]), [true]);
+    if (a !== b) t.deepEqual(await b.records.finish([{ id: 'one', incarnation: b.self.incarnation }]), [undefined]);
+    const tries = clients.map((client) => client.records.finish([{ id: 'one', incarnation: a.self.incarnation }]));
+    const finished = (await Promise.all(tries)).flat().filter((finish) => finish !== undefined);
+    t.deepEqual(finished, [{ value }]);
+    t.deepEqual(await b.records.put([{ id: 'one', value }, { id: 'one' }]), [false, false]);
+    t.deepEqual(await recordsOf(b), []);
+  });
+
+  clause(
+    'a record that another node takes is for that one to finish, with the value that it has',
+    2,
+    async (t, [a, b]) => {
+      const [old, taker] = [a as Cluster, b as Cluster];
+      await old.records.put([{ id: 'one', value: 'first' }]);
+      t.deepEqual(await taker.records.put([{ id: 'one' }]), [true]);
+      t.deepEqual(await recordsOf(old), [{ id: 'one', incarnation: taker.self.incarnation, value: 'first' }]);
+      await taker.records.put([{ id: 'one', value: 'second' }]);
+      if (old !== taker)
+        t.deepEqual(await old.records.finish([{ id: 'one', incarnation: old.self.incarnation }]), [undefined]);
+      t.deepEqual(await taker.records.finish([{ id: 'one', incarnation: taker.self.incarnation }]), [
+        { value: 'second' },
+      ]);
+    },
+  );
+
+  clause('all records are listed, many at once are put and finished', 2, async (t, [a, b]) => {
+    const node = a as Cluster;
+    const records = Array.from({ length: 450 }, (_, n) => ({ id: `id ${n}`, value: n }));
+    t.true((await node.records.put(records)).every(Boolean));
+    const listed = await recordsOf(b as Cluster);
+    t.deepEqual(new Set(listed.map(({ id }) => id)), new Set(records.map(({ id }) => id)));
+    const finished = await node.records.finish(records.map(({ id }) => ({ id, incarnation: node.self.incarnation })));
+    t.deepEqual(
+      finished,
+      records.map(({ value }) => ({ value })),
+    );
+    t.deepEqual(await recordsOf(b as Cluster), []);
+  });
+
+  clause('of a record that is not there the node finishes its own only', 1, async (t, [a]) => {
+    const node = a as Cluster;
+    t.deepEqual(await node.records.finish([{ id: 'lost', incarnation: 'of another' }]), [undefined]);
+    t.deepEqual(await node.records.finish([{ id: 'lost', incarnation: node.self.incarnation }]), [
+      { value: undefined },
+    ]);
+    t.deepEqual(await node.records.put([{ id: 'lost', value: 1 }, { id: 'unknown' }]), [false, true]);
+    t.deepEqual(await recordsOf(node), []);
   });
 
   clause('a call to a node that is not there never reached it', 1, async (t, [a]) => {

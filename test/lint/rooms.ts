@@ -4,7 +4,17 @@
  */
 const ROWS: readonly (readonly string[])[] = [
   ['codecs'],
-  ['errors.ts', 'events.ts', 'log.ts', 'log-text.ts', 'run-program.ts', 'version.ts', 'ffmpeg.ts', 'config'],
+  [
+    'errors.ts',
+    'events.ts',
+    'log.ts',
+    'log-text.ts',
+    'log-output.ts',
+    'run-program.ts',
+    'version.ts',
+    'ffmpeg.ts',
+    'config',
+  ],
   ['core'],
   ['containers', 'protocols'],
   ['packaging', 'access', 'stats', 'origins'],

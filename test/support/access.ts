@@ -1,3 +1,5 @@
+import { kilnError, type KilnError } from '../../src/errors.ts';
+import type { Guard, Verdict } from '../../src/access/guard.ts';
 import type { Opening, Openings } from '../../src/access/opening.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../src/access/request.ts';
 
@@ -34,10 +36,39 @@ export function playRequest(more: Partial<PlayRequest> = {}): PlayRequest {
   };
 }
 
+/** What a guard throws that refuses. */
+export function denied(): KilnError {
+  return kilnError('accessDenied');
+}
+/** Where no guard opens anything. */
+export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {}, resume: () => {}, release: () => {} };
+
 /** What a guard opens in tests. */
 export const OPENING: Opening = { id: 'one', vhost: 'default' };
 
 /** Notes why openings were closed. */
 export function notedOpenings(ends: string[]): Openings {
-  return { close: (_, reason) => void ends.push(reason), adopt: () => {} };
+  return { ...NO_OPENINGS, close: (_, reason) => void ends.push(reason) };
+}
+
+/** A question of a guard. */
+interface AskedQuestion {
+  readonly signal: AbortSignal | undefined;
+  /** Admits the client, for a session that is opened. */
+  admit(verdict?: Verdict): void;
+  refuse(): void;
+}
+
+/** A guard whose questions are answered by hand. */
+export function askedByHand(): { readonly guard: Guard; readonly questions: AskedQuestion[] } {
+  const questions: AskedQuestion[] = [];
+  const guard: Guard = () => (signal) =>
+    new Promise((resolve, reject) => {
+      questions.push({
+        signal,
+        admit: (verdict) => resolve({ ...verdict, opening: OPENING }),
+        refuse: () => reject(denied()),
+      });
+    });
+  return { guard, questions };
 }

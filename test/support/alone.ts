@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { Access, type AccessOptions } from '../../src/access/access.ts';
-import { NO_OPENINGS } from '../../src/access/opening.ts';
+import { signedPolicy } from '../../src/access/policy/guard.ts';
+import { AdmissionWebhooks } from '../../src/access/webhooks/index.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
@@ -17,10 +18,12 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const directory = new StreamDirectory({ cluster, registry });
+  const webhooks = new AdmissionWebhooks({ cluster, registry, log });
   const names = new StreamNames({ cluster, registry, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   return {
     cluster,
+    webhooks,
     calls,
     others,
     directory,
@@ -32,7 +35,8 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
       sessionNames,
       find: async () => undefined,
       elsewhere: directory,
-      openings: NO_OPENINGS,
+      guards: [signedPolicy(() => []), webhooks.guard],
+      openings: webhooks.openings,
       log,
       ...access,
     }),

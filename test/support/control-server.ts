@@ -10,34 +10,41 @@ export interface Question {
   readonly body: Buffer;
 }
 
-type Answer = (response: ServerResponse) => void;
+type Answer = (response: ServerResponse, question: Question) => void;
 
 /** Answers with a status and JSON. */
-export function json(body: unknown, status = 200): Answer {
+export function json(body: unknown, status = 200): (response: ServerResponse) => void {
   return (response) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** An operator's server on loopback; `questions` fills as it is asked. */
+/** An operator's server on loopback; `questions` fills as it is asked, and `connections` counts those that were made. */
 export async function controlServer(
   t: ExecutionContext,
   answer: Answer,
-): Promise<{ url: string; questions: Question[] }> {
+): Promise<{ url: string; questions: Question[]; connections: () => number }> {
   const questions: Question[] = [];
+  let connections = 0;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request
       .on('data', (chunk: Buffer) => chunks.push(chunk))
       .on('end', () => {
         const { method, url, headers } = request;
-        questions.push({ method, url, headers, body: Buffer.concat(chunks) });
-        answer(response);
+        const question = { method, url, headers, body: Buffer.concat(chunks) };
+        questions.push(question);
+        answer(response, question);
       });
   });
+  server.on('connection', () => connections++);
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   t.teardown(() => {
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/profiles?for=kiln`, questions };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/profiles?for=kiln`,
+    questions,
+    connections: () => connections,
+  };
 }

@@ -2,7 +2,6 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
 import { Access } from '../../src/access/access.ts';
-import { NO_OPENINGS } from '../../src/access/opening.ts';
 import type { Application } from '../../src/core/application.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
@@ -15,6 +14,7 @@ import { StreamNames } from '../../src/origins/stream-names.ts';
 import { openNode } from './cluster.ts';
 import type { RedisServer } from './redis.ts';
 import { until } from './until.ts';
+import { NO_OPENINGS } from './access.ts';
 
 /** What a node of this process has to do with others that have the same Redis. `asked` is what they called it for. */
 export async function inCluster(t: ExecutionContext, redis: RedisServer, id: string, registry: Registry) {
@@ -51,6 +51,7 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
     sessionNames,
     find: async () => undefined,
     elsewhere: directory,
+    guards: [],
     openings: NO_OPENINGS,
     log,
   });

@@ -161,7 +161,7 @@ const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** A start is seconds of work: with all of a test file at once none would be ready for long, and no test over. */
-const starts = turns(3);
+const starts = turns(2);
 
 /** A server process of its own, on free ports. */
 export class Kiln {

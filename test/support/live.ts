@@ -18,6 +18,8 @@ export interface VhostShape {
   readonly providers?: Partial<ApplicationConfig['providers']>;
   readonly publishers?: Partial<ApplicationConfig['publishers']>;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+  readonly admissionWebhooks?: VirtualHostConfig['admissionWebhooks'];
+  readonly limits?: ApplicationConfig['limits'];
   readonly outputProfile?: ApplicationConfig['outputProfiles']['outputProfile'];
 }
 
@@ -28,6 +30,8 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
     hostNames = ['*'],
     applications = ['app'],
     signedPolicy,
+    admissionWebhooks,
+    limits,
     providers,
     outputProfile = [],
   } = shape;
@@ -35,10 +39,12 @@ export function addVhost(registry: Registry, shape: VhostShape = {}): void {
   const config = {
     name,
     signedPolicy,
+    admissionWebhooks,
     host: { names: hostNames },
     applications: applications.map((application) => ({
       name: application,
       type: 'live',
+      limits,
       providers,
       publishers,
       outputProfiles: { outputProfile },

@@ -3,7 +3,6 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
 import { Access } from '../../src/access/access.ts';
-import { NO_OPENINGS } from '../../src/access/opening.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -14,10 +13,11 @@ import { StreamNames } from '../../src/origins/stream-names.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
-import { llhlsRegistry, type LlhlsSetup } from './llhls.ts';
+import { llhlsRegistry, ROUTER, type LlhlsSetup } from './llhls.ts';
 import type { MemoryCluster } from './memory-cluster/cluster.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
 import { until } from './until.ts';
+import { NO_OPENINGS } from './access.ts';
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 
@@ -54,12 +54,15 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     sessionNames,
     find: async () => undefined,
     elsewhere: directory,
+    guards: [],
     openings: NO_OPENINGS,
     log,
+    ...setup.access,
   });
   const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
   const publisher = new PlaylistPublisher(LLHLS, options);
-  const app = Fastify();
+  // files are read in real time, whatever the time of the test is
+  const app = Fastify({ pluginTimeout: 0, routerOptions: ROUTER });
   await app.register(publisher.routes);
   const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
   for (const other of others) await app.register(other.routes);
@@ -91,7 +94,8 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
       const { body } = await app.inject(master);
       return [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
     },
-    goLive: async (tracks: readonly Track[], name = 'stream', replace = false) => {
+    goLive: async (tracks: readonly Track[], name = 'stream', replace = false, host = vhost.name) => {
+      const application = registry.vhost(host).application('app');
       const source = { type: 'Rtmp', kind: 'rtmp' } as const;
       const input = await names.publish(application, name, source, { replace, maxConnections: 0, silence: 'continue' });
       input.setTracks(tracks);

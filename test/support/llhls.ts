@@ -13,7 +13,11 @@ import type { Track } from '../../src/core/track.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
+import { LIMITS } from '../../src/web/limits.ts';
 import { aloneWith } from './alone.ts';
+
+/** As on the ports of a server. */
+export const ROUTER = { maxParamLength: LIMITS.pathNameLength };
 
 export interface LlhlsSetup {
   /** What it lets clients in with. */
@@ -23,26 +27,26 @@ export interface LlhlsSetup {
   /** The same of HLS with MPEG-TS; absent: it is off. */
   readonly hls?: object;
   readonly vhost?: object;
+  /** More virtual hosts with an application `app`, by name. */
+  readonly vhosts?: Readonly<Record<string, object>>;
   readonly playlists?: readonly Playlist[];
 }
 
 /** One virtual host, with one application `app` that has LL-HLS. */
 export function llhlsRegistry(setup: LlhlsSetup) {
-  const reading = readConfig(VirtualHost, {
-    name: 'default',
-    host: { names: ['*'] },
-    applications: [
-      {
-        name: 'app',
-        type: 'live',
-        publishers: { llhls: setup.llhls ?? {}, ...(setup.hls !== undefined && { hls: setup.hls }) },
-      },
-    ],
-    ...setup.vhost,
-  });
-  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const registry = new Registry();
-  return { registry, vhost: registry.createVhost(reading.config as VirtualHostConfig, true) };
+  const vhost = registry.createVhost(vhostConfig('default', ['*'], setup, setup.vhost), true);
+  for (const [name, more] of Object.entries(setup.vhosts ?? {}))
+    registry.createVhost(vhostConfig(name, [`${name}.example`], setup, more), true);
+  return { registry, vhost };
+}
+
+function vhostConfig(name: string, names: readonly string[], { llhls = {}, hls }: LlhlsSetup, more: object = {}) {
+  const publishers = { llhls, ...(hls !== undefined && { hls }) };
+  const applications = [{ name: 'app', type: 'live', publishers }];
+  const reading = readConfig(VirtualHost, { name, host: { names }, applications, ...more });
+  if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
+  return reading.config as VirtualHostConfig;
 }
 
 /** One application `app` with LL-HLS, and HLS with MPEG-TS where that is on, behind HTTP that does not listen yet. */
@@ -58,7 +62,7 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   };
   const publisher = new PlaylistPublisher(LLHLS, options);
   // files are read in real time, whatever the time of the test is
-  const app: FastifyInstance = Fastify({ pluginTimeout: 0 });
+  const app: FastifyInstance = Fastify({ pluginTimeout: 0, routerOptions: ROUTER });
   await app.register(publisher.routes);
   const others = setup.hls === undefined ? [] : [new PlaylistPublisher(HLS, options)];
   for (const other of others) await app.register(other.routes);

@@ -7,6 +7,7 @@ import type { UdpPorts } from '../../src/config/udp-ports.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { InputStream } from '../../src/core/stream.ts';
+import type { AccessOptions } from '../../src/access/access.ts';
 import type { Names } from '../../src/access/publisher-grant.ts';
 import { MpegtsServer } from '../../src/providers/mpegts/server.ts';
 import { aloneWith } from './alone.ts';
@@ -24,6 +25,8 @@ export interface MpegtsSetup {
   readonly streams?: (port: number) => MpegtsProviderConfig['streams'];
   readonly ports?: number;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+  /** What it lets senders in with. */
+  readonly access?: Partial<AccessOptions>;
   /** What the cluster takes its time for: no name is given before. */
   readonly asked?: Promise<void>;
 }
@@ -90,7 +93,7 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
       return input;
     },
   };
-  const { access, cluster, names } = await aloneWith(registry, { log, names: slow });
+  const { access, cluster, names } = await aloneWith(registry, { log, names: slow, ...setup.access });
   const server = await MpegtsServer.listen({ registry, access, log, hosts, ports });
   t.teardown(async () => {
     await server.close();

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 /*
- * Loaded before each file of tests (`ava.require` in package.json). Tests in test/unit/ are pure: a program that one of
+ * Loaded before each file of tests (`require` in ava.config.js). Tests in test/unit/ are pure: a program that one of
  * them starts, directly or through the code under test, is an error where it is started, and fails the file even where
  * that error is handled.
  */

@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net';
 import { pino } from 'pino';
+import type { AccessOptions } from '../../src/access/access.ts';
 import type { CertificateStore } from '../../src/access/certificates.ts';
 import type { VirtualHostConfig, RtmpProviderConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
@@ -19,6 +20,9 @@ export interface RtmpSetup {
   readonly onlyTls?: boolean;
   readonly proxyNetworks?: BlockList;
   readonly signedPolicy?: VirtualHostConfig['signedPolicy'];
+  readonly admissionWebhooks?: VirtualHostConfig['admissionWebhooks'];
+  /** What it lets clients in with. */
+  readonly access?: Partial<AccessOptions>;
 }
 
 /** An input stream that was announced, with all it brought. */
@@ -45,6 +49,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   const config = {
     name: 'default',
     signedPolicy: setup.signedPolicy,
+    admissionWebhooks: setup.admissionWebhooks,
     host: { names: setup.hostNames ?? ['*'] },
     applications: [
       { name: 'app', type: 'live', providers: { rtmp }, publishers: {} },
@@ -66,7 +71,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
   });
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { access } = await aloneWith(registry, { log });
+  const { access } = await aloneWith(registry, { log, ...setup.access });
   const server = await RtmpServer.listen({
     access,
     log,
@@ -82,6 +87,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
     port: server.port,
     tlsPort: server.tlsPort,
     recordings,
+    log,
     /** Lines of the log. */
     lines,
     async close(): Promise<void> {

@@ -81,7 +81,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     log,
   });
   const provider = new WebrtcProvider({ registry, access, pool, producers, bind, log });
-  const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), log });
+  const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), access, log });
   const inventory = new CodecInventory({ log });
   registry.on('input', (input, application) => {
     if (input.source.kind === 'webrtc') attachOutputs(input, application, { log, inventory, folder: '.' });

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import type { DynamicConfig } from '../../management/dynamic-config.ts';
+import { noted } from '../change-log.ts';
 import { batchAnswers, itemsOf, sendBatch } from '../batch.ts';
 import { shown } from '../config-schema.ts';
 import { viewApplication, viewConfig } from '../config-view.ts';
@@ -41,9 +42,11 @@ export function applicationRoutes(registry: Registry, dynamic: DynamicConfig): F
       body: shown('ApplicationChange'),
       summary: 'Change an application, which restarts it',
     };
-    app.patch(`${BASE}/:app`, { schema: change }, async ({ params, body }) =>
-      ok(viewApplication(await dynamic.patchApplication(params.vhost, params.app, () => objectOf(body)))),
-    );
+    app.patch(`${BASE}/:app`, { schema: change }, async (request) => {
+      const { params, body } = request;
+      const patched = await dynamic.patchApplication(params.vhost, params.app, () => objectOf(body));
+      return ok(viewApplication(noted(request, patched)));
+    });
 
     const removal = { params: ApplicationPath, response: noPayload, summary: 'Delete an application' };
     app.delete(`${BASE}/:app`, { schema: removal }, async ({ params }) => {

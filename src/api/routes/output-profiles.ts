@@ -3,6 +3,7 @@ import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import type { DynamicConfig } from '../../management/dynamic-config.ts';
+import { noted } from '../change-log.ts';
 import { batchAnswers, itemsOf, sendBatch } from '../batch.ts';
 import { shown } from '../config-schema.ts';
 import { viewProfile } from '../config-view.ts';
@@ -49,9 +50,11 @@ export function outputProfileRoutes(registry: Registry, dynamic: DynamicConfig):
       body: shown('OutputProfileChange'),
       summary: 'Replace an output profile, which restarts the application',
     };
-    app.patch(`${BASE}/:profile`, { schema: change }, async ({ params, body }) =>
-      ok(viewProfile(await dynamic.replaceProfile(params.vhost, params.app, params.profile, () => objectOf(body)))),
-    );
+    app.patch(`${BASE}/:profile`, { schema: change }, async (request) => {
+      const { params, body } = request;
+      const replaced = await dynamic.replaceProfile(params.vhost, params.app, params.profile, () => objectOf(body));
+      return ok(viewProfile(noted(request, replaced)));
+    });
 
     const removal = {
       params: ProfilePath,

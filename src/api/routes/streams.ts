@@ -14,11 +14,15 @@ import { StreamInfo } from '../stream-schema.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 
-/** Input streams of an application, on any node: listed, shown, pulled and ended. */
+/**
+ * Input streams of an application, on any node: listed, shown, pulled and ended.
+ * @param hidesClients as streamInfo() takes it
+ */
 export function streamRoutes(
   registry: Registry,
   directory: StreamDirectory,
   pulls: PulledStreams,
+  hidesClients: boolean,
 ): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
@@ -49,7 +53,9 @@ export function streamRoutes(
     });
 
     const read = { params: StreamPath, response: answers(StreamInfo), summary: 'Show a stream' };
-    app.get(`${BASE}/:stream`, { schema: read }, ({ params }) => ok(streamInfo(findStream(registry, params))));
+    app.get(`${BASE}/:stream`, { schema: read }, ({ params }) =>
+      ok(streamInfo(findStream(registry, params), hidesClients)),
+    );
 
     const removal = { params: StreamPath, response: noPayload, summary: 'End a stream and disconnect its source' };
     app.delete(`${BASE}/:stream`, { schema: removal }, async ({ params }) => {

@@ -3,7 +3,7 @@ import { choice, flag, ignored, integer, optional, repeated, text, type Fail } f
 import { OutputProfiles } from './output-profile.ts';
 import { Providers } from './providers.ts';
 import { Publishers } from './publishers.ts';
-import { httpUrl, objectName } from './shared.ts';
+import { httpUrl, networkText, objectName } from './shared.ts';
 
 const TranscodeWebhook = optional(
   {
@@ -35,6 +35,14 @@ const Subtitles = optional({
   ),
 });
 
+/** Of client addresses. Numbers are per address and node; 0: any number. */
+const Limits = optional({
+  allow: Type.Optional(networkText()),
+  deny: Type.Optional(networkText()),
+  connectionsPerMinute: integer(0),
+  publishesPerMinute: integer(0),
+});
+
 /** Streams under one name space and one configuration; `*` is the template of those made on demand. */
 export const Application = Type.Object({
   name: objectName(),
@@ -43,6 +51,7 @@ export const Application = Type.Object({
   transcodeWebhook: TranscodeWebhook,
   eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),
   subtitles: Subtitles,
+  limits: Limits,
   providers: Providers,
   publishers: Publishers,
   outputProfiles: OutputProfiles,

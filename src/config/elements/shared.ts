@@ -9,17 +9,24 @@ export const portList = (transport: Transport) =>
 
 export const endpoint = () => parsed('a host:port', parseEndpoint);
 
+const NETWORKS = 'a comma list of networks, such as 10.0.0.0/8,::1';
+
+/** Networks kept as text: the management API shows them. */
+export const networkText = () => parsed(NETWORKS, (given) => (parseNetworks(given) ? given : undefined));
+
 /** An empty text is no network. @param value what is taken where nothing is given; else it must be */
 export const networks = (value?: string) => {
   const options = value === undefined ? {} : { default: parseNetworks(value) };
-  return parsed(
-    'a comma list of networks, such as 10.0.0.0/8,::1',
-    (given) => (given === '' ? [] : parseNetworks(given)),
-    options,
-  );
+  return parsed(NETWORKS, (given) => (given === '' ? [] : parseNetworks(given)), options);
 };
 
 export const httpUrl = () => parsed('an http or https URL', (given) => parseUrl(given, ['http', 'https']));
+
+/** Kept as text: the management API shows it. */
+export const httpUrls = () =>
+  parsed('an http or https URL, or several with commas between them', (given) =>
+    given.split(',').every((url) => parseUrl(url.trim(), ['http', 'https'])) ? given : undefined,
+  );
 
 /** CORS: origins that may call, and headers added to their answers. */
 export const crossDomains = () =>

@@ -15,19 +15,22 @@ import {
 import { unique } from '../rules.ts';
 import { parseEndpoint } from '../values.ts';
 import { Application } from './application.ts';
-import { enables, hostNames, httpUrl, objectName, tls } from './shared.ts';
+import { enables, hostNames, httpUrls, objectName, tls } from './shared.ts';
 
 const SignedPolicy = optional({
   policyQueryKeyName: text(),
   signatureQueryKeyName: text(),
   secretKey: text(),
+  /** What the signatures are made with: OvenMediaEngine knows SHA-1 only. */
+  algorithm: choice(['sha1', 'sha256'], 'sha1'),
   enables: enables(),
 });
 
 const AdmissionWebhooks = optional({
-  controlServerUrl: httpUrl(),
+  /** Several, with commas between them, are asked in this order until one answers. */
+  controlServerUrl: httpUrls(),
   secretKey: Type.Optional(text()),
-  timeout: integer(3000, { min: 1 }),
+  timeout: integer(3000, { min: 1, max: 600_000 }),
   enables: enables(),
 });
 

@@ -1,3 +1,4 @@
+import { percentDecoded } from '../../core/percent.ts';
 import { hostFromUrl } from '../../config/values.ts';
 
 /** How media comes: in the connection of the requests, or in UDP packets of its own. */
@@ -40,8 +41,8 @@ export function parseRtspUrl(href: string): RtspUrl | undefined {
     host: hostFromUrl(hostname),
     port: port === undefined ? DEFAULT_PORT : Number(port),
     href: `rtsp://${authority}${path}${kept === '' ? '' : `?${kept}`}`,
-    user: user === undefined ? undefined : decoded(user),
-    password: decoded(password.join(':')),
+    user: user === undefined ? undefined : percentDecoded(user),
+    password: percentDecoded(password.join(':')),
     transport: transport as MediaTransport | undefined,
   };
 }
@@ -54,12 +55,4 @@ function withLastAt(href: string): string {
   const last = authority.lastIndexOf('@');
   if (last < 0) return href;
   return `${href.slice(0, start)}${authority.slice(0, last).replaceAll('@', '%40')}${authority.slice(last)}${href.slice(end)}`;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

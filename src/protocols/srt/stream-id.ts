@@ -1,3 +1,5 @@
+import { percentDecoded } from '../../core/percent.ts';
+
 /** What the stream id of an SRT caller asks for (facts/03-access-control.md, "Publishing URL forms"). */
 export interface StreamId {
   /** A virtual host by its name, or else a domain name. */
@@ -27,7 +29,7 @@ const DEPRECATED = /^srt:\/\/([^/?]*)\/([^?]*)/i;
 export function readStreamId(given: string, mapped?: string): StreamId | undefined {
   const text = given.trim() === '' ? (mapped ?? '') : given.trim();
   if (text.startsWith(KEYED)) return readKeyed(text.slice(KEYED.length));
-  const decoded = decode(text);
+  const decoded = percentDecoded(text);
   if (decoded.startsWith(KEYED)) return readKeyed(decoded.slice(KEYED.length));
   return decoded.startsWith('#') ? undefined : readPath(decoded);
 }
@@ -54,7 +56,7 @@ function readKeyed(text: string): StreamId | undefined {
   const values = new Map(
     text.split(',').map((pair) => {
       const [key = '', ...value] = pair.split('=');
-      return [key.trim(), decode(value.join('='))] as const;
+      return [key.trim(), percentDecoded(value.join('='))] as const;
     }),
   );
   const user = values.get('u') ?? '';
@@ -69,12 +71,4 @@ function readKeyed(text: string): StreamId | undefined {
 
 function withoutPort(host: string): string {
   return host.replace(/:\d*$/, '');
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

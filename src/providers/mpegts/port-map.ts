@@ -1,5 +1,4 @@
 import { isSamePort, parseUdpPorts } from '../../config/udp-ports.ts';
-import type { MpegtsProviderConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 
@@ -14,7 +13,6 @@ export interface UdpPort {
 /** What a port stands for. */
 export interface MappedStream {
   readonly application: Application;
-  readonly config: MpegtsProviderConfig;
   readonly name: string;
 }
 
@@ -31,8 +29,7 @@ export function mappedStreams(registry: Registry, { port, group }: UdpPort): Map
       const item = config?.streams.find(({ port: text }) =>
         parseUdpPorts(text)?.some((ports) => isSamePort(ports, wanted)),
       );
-      if (config !== undefined && item !== undefined)
-        found.push({ application, config, name: item.name.replaceAll(PORT, `${port}`) });
+      if (item !== undefined) found.push({ application, name: item.name.replaceAll(PORT, `${port}`) });
     }
   }
   return found;

@@ -1,4 +1,5 @@
 import type { Access } from '../../access/access.ts';
+import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import type { Application } from '../../core/application.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
@@ -29,6 +30,13 @@ export interface SessionEnd {
   readonly unwanted: boolean;
 }
 
+/** A stream that the sender has got. */
+interface Published {
+  readonly grant: PublisherGrant<'mpegts'>;
+  readonly input: InputStream;
+  readonly application: Application;
+}
+
 export interface MpegtsSessionOptions {
   readonly access: Access;
   readonly log: Logger;
@@ -51,6 +59,7 @@ export class MpegtsSession {
   #input: InputStream | undefined;
   #source: TsSource | undefined;
   #datagrams: Datagrams | undefined;
+  readonly #gone = new AbortController();
   #closed = false;
 
   constructor(sender: Sender, options: MpegtsSessionOptions) {
@@ -58,7 +67,7 @@ export class MpegtsSession {
     this.#sender = sender;
     this.#faults = new FaultLog(options.log);
     this.#publish().then(
-      (input) => this.#begin(input),
+      (published) => this.#begin(published),
       (error: unknown) => this.#refuse(error),
     );
   }
@@ -93,38 +102,40 @@ export class MpegtsSession {
     this.#end({ reason, refused: false, unwanted: false });
   }
 
-  async #publish(): Promise<InputStream> {
+  /** A guard may send it to another application than that of the port. */
+  async #publish(): Promise<Published> {
     const {
       access,
       url,
       local,
-      mapped: { application, name },
+      mapped: { application: asked, name },
     } = this.#options;
     const { address, port } = this.#sender;
-    const vhost = application.vhost.name;
+    const vhostName = asked.vhost.name;
     const grant = await access.admitPublisher({
       direction: 'incoming',
       protocol: 'mpegts',
-      vhostName: vhost,
-      hostName: vhost,
-      app: application.name,
+      vhostName,
+      hostName: vhostName,
+      app: asked.name,
       stream: name,
       query: new URLSearchParams(),
       url,
       client: { address, port, realAddress: address, localPort: local.port },
+      signal: this.#gone.signal,
     });
-    return await grant.publish({ type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() });
+    const source = { type: 'MPEGTS', kind: 'mpegts', url, connection: () => this.#connection() } as const;
+    const input = await grant.publish(source);
+    return { grant, input, application: grant.vhost.demandApplication(grant.app) };
   }
 
-  #begin(input: InputStream): void {
+  #begin({ grant, input, application }: Published): void {
     if (this.#closed) {
       input.close('the sender has gone');
       return;
     }
-    const {
-      log,
-      mapped: { application, config },
-    } = this.#options;
+    const { log } = this.#options;
+    const { config } = grant;
     this.#input = input;
     const source = new TsSource({
       sink: input,
@@ -139,7 +150,9 @@ export class MpegtsSession {
       lost: () => source.lost(),
       fault: (reason) => this.#faults.count(reason),
     });
-    input.once('close', (reason) => this.#end({ reason, refused: false, unwanted: isUnwanted(input, application) }));
+    input.once('close', (reason) => {
+      this.#end({ reason, refused: false, unwanted: grant.expired || isUnwanted(input, application) });
+    });
     input.once('tracks', () => log.debug('the tracks are known'));
     log.info({ remote: `${this.#sender.address}:${this.#sender.port}` }, 'receiving MPEG-TS');
     const held = this.#held;
@@ -161,6 +174,7 @@ export class MpegtsSession {
   #end(end: SessionEnd): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#gone.abort();
     this.#held = [];
     this.#datagrams?.close();
     this.#source?.close();

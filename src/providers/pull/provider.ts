@@ -1,9 +1,7 @@
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Source } from '../../core/source.ts';
 import { PullError } from './error.ts';
-import { schemeOf } from './schemes.ts';
-
-const SCHEMES = ['ovt', 'rtsp', 'rtspc'];
+import { knownScheme, schemeOf } from './schemes.ts';
 
 /** Who pulls the streams of a scheme into an application. */
 export interface PullProvider {
@@ -25,9 +23,7 @@ export interface PullProvider {
  * @throws PullError when nothing pulls such URLs, or the application does not enable what does
  */
 export function enabledProvider(config: ApplicationConfig, urls: readonly string[]): PullProvider {
-  const scheme = schemeOf(urls[0] ?? '');
-  if (!SCHEMES.includes(scheme))
-    throw new PullError(`streams are pulled over ${SCHEMES.join(', ')}, not over "${scheme}"`);
+  knownScheme(urls[0] ?? '');
   const provider = pullProvider(config, urls);
   if (provider.isEnabled) return provider;
   throw new PullError(

@@ -1,19 +1,21 @@
-import { PullError, shownUrl } from './error.ts';
+import { PullError } from './error.ts';
 import type { OpenSource } from './source.ts';
 
-/**
- * Pulls by what a URL's scheme asks for.
- * @param sources by scheme, without its colon
- */
-export function bySchemes(sources: Readonly<Record<string, OpenSource>>): OpenSource {
-  return (url, options) => {
-    const scheme = schemeOf(url);
-    const open = Object.hasOwn(sources, scheme) ? sources[scheme] : undefined;
-    if (open !== undefined) return open(url, options);
-    return Promise.reject(
-      new PullError(`streams are pulled over ${Object.keys(sources).join(', ')} only: ${shownUrl(url)}`),
-    );
-  };
+/** Schemes of URLs that streams are pulled from, without the colon. */
+const SCHEMES = ['ovt', 'rtsp', 'rtspc'] as const;
+type Scheme = (typeof SCHEMES)[number];
+
+/** Pulls by what a URL's scheme asks for. */
+export function bySchemes(sources: Readonly<Record<Scheme, OpenSource>>): OpenSource {
+  return async (url, options) => await sources[knownScheme(url)](url, options);
+}
+
+/** @throws PullError when nothing pulls such URLs */
+export function knownScheme(url: string): Scheme {
+  const asked = schemeOf(url);
+  const scheme = SCHEMES.find((known) => known === asked);
+  if (scheme !== undefined) return scheme;
+  throw new PullError(`streams are pulled over ${SCHEMES.join(', ')}, not over "${asked}"`);
 }
 
 /** Without its colon, in lower case; empty for what is no URL. */

@@ -1,3 +1,5 @@
+import { percentDecoded } from '../../core/percent.ts';
+
 /** What a publisher's URL says (facts/03-access-control.md, "Publishing URL forms"). */
 export interface PublishAddress {
   /** Host of the URL, without port; empty when there is none. */
@@ -23,7 +25,7 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
     .filter((segment) => segment !== '');
   return {
     host: short(url?.hostname ?? ''),
-    app: short(decode(segments[0] ?? '')),
+    app: short(percentDecoded(segments[0] ?? '')),
     instance: short(segments[1] ?? ''),
     origin: url === undefined ? '' : short(`${url.protocol}//${url.host}`),
   };
@@ -31,19 +33,11 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
 
 /**
  * What a stream key such as `name?query` calls the stream; from the URL's path when the key is empty. It need not be a
- * name that a stream can have.
+ * name that a stream can have. Some encoders send percent-encoding as it was typed, others undo it: both mean the name
+ * that viewers ask for.
  */
 export function streamName(key: string, address: PublishAddress): string {
-  return decode(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
-}
-
-/** Some encoders send percent-encoding as it was typed, others undo it: both mean the name that viewers ask for. */
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return percentDecoded(pathOf(key).replace(/^\/+|\/+$/g, '') || address.instance);
 }
 
 function pathOf(text: string): string {

@@ -44,6 +44,10 @@ export class Dialogue implements ServerConnectionEvents {
     return this.#publisher?.isIdle ?? true;
   }
 
+  get hasPublished(): boolean {
+    return this.#publisher?.hasPublished ?? false;
+  }
+
   /** @throws RtmpError when the client breaks the protocol or a limit */
   receive(data: Buffer): void {
     this.#publisher?.received(data.length);

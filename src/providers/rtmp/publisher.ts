@@ -35,9 +35,9 @@ export interface PublisherContext {
 /** The connection of a client. */
 export interface ClientConnection {
   write(pieces: readonly Buffer[]): void;
-  /** It is being found out whether the client may have a name: until `resume` nothing is read. */
-  pause(): void;
-  resume(): void;
+  /** It is being found out whether the client may have a name: until `release` what it sends is held, so much of it. */
+  hold(): void;
+  release(): void;
   /** The client publishes no longer, but may do so again. */
   idle(): void;
   /** Does something that may cost the client its connection. */
@@ -70,7 +70,9 @@ export class RtmpPublisher {
   #log: Logger;
   #publications = 0;
   #publication: Publication | undefined;
-  /** What came while it is being found out whether the client may have the name; the connection is not read on. */
+  /** The log knows of a stream that this client has ended. */
+  #hasPublished = false;
+  /** What was read with the request, while it is being found out whether the client may have the name; the connection holds the rest. */
   #deferred: (() => void)[] | undefined;
   readonly #gone = new AbortController();
   #ended = false;
@@ -87,6 +89,11 @@ export class RtmpPublisher {
   /** It neither publishes nor is about to. */
   get isIdle(): boolean {
     return this.#publication === undefined && this.#deferred === undefined;
+  }
+
+  /** The log has a line about the end of a stream of this client, or is about to have one. */
+  get hasPublished(): boolean {
+    return this.#hasPublished || (this.#publication?.input.tracks.length ?? 0) > 0;
   }
 
   /** Message stream of what it publishes. */
@@ -135,7 +142,7 @@ export class RtmpPublisher {
     if (++this.#publications > MAX_PUBLICATIONS)
       throw new RtmpError(`more than ${MAX_PUBLICATIONS} streams on one connection`);
     this.#deferred = [];
-    connection.pause();
+    connection.hold();
     this.#open(key).then(
       ({ input, config }) => this.#proceed(() => this.#begin(input, config, streamId), input),
       (error: unknown) => this.#proceed(() => this.#refuse(error, streamId)),
@@ -199,12 +206,12 @@ export class RtmpPublisher {
       // one of them may publish again, behind which the rest waits
       for (const next of deferred) if (!this.#ended) this.inTurn(next);
     });
-    if (this.#deferred === undefined) connection.resume();
+    if (this.#deferred === undefined) connection.release();
   }
 
   #refuse(error: unknown, streamId: number): void {
     if (!(error instanceof KilnError)) throw error;
-    this.#options.wire.status(streamId, statusInfo('error', refusalStatus(error.code), error.message));
+    this.#options.wire.status(streamId, statusInfo('error', refusalStatus(error), error.message));
     this.#options.connection.close(`refused: ${error.message}`, 'debug');
   }
 
@@ -238,6 +245,7 @@ export class RtmpPublisher {
     const publication = this.#publication;
     if (publication === undefined) return;
     this.#publication = undefined;
+    this.#hasPublished ||= publication.input.tracks.length > 0;
     publication.ingest.close();
     publication.faults.close();
     publication.input.close(reason);

@@ -1,5 +1,5 @@
-import { withPort, type PublishRequest } from '../../access/request.ts';
-import type { ErrorCode } from '../../errors.ts';
+import { urlWithPort, type PublishRequest } from '../../access/request.ts';
+import type { KilnError } from '../../errors.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { streamName, type PublishAddress } from './address.ts';
 
@@ -14,6 +14,8 @@ export interface RtmpClient {
 /** What is kept of a URL, in characters. */
 const MAX_URL = 4096;
 const MAX_VERSION = 255;
+/** Status of the errors by which guards refuse. */
+const UNAUTHORIZED = 401;
 
 /**
  * What a client asks for. One that names no host asks for the address that it called.
@@ -33,7 +35,7 @@ export function requestOf(
     app,
     stream: key === undefined ? '' : streamName(key, address),
     query: new URLSearchParams(mark < 0 ? '' : key?.slice(mark)),
-    url: withPort(key ? `${base.replace(/\/$/, '')}/${key.slice(0, MAX_URL)}` : base, peer.localPort),
+    ...urlWithPort(key ? `${base.replace(/\/$/, '')}/${key.slice(0, MAX_URL)}` : base, peer.localPort),
     client: {
       address: peer.remoteAddress,
       port: peer.remotePort,
@@ -45,7 +47,7 @@ export function requestOf(
 }
 
 /** The code of the status that a publisher gets who is refused. */
-export function refusalStatus(code: ErrorCode): 'NetStream.Publish.BadName' | 'NetStream.Publish.Failed' {
-  const isBadName = code === 'streamExists' || code === 'streamNameInvalid';
-  return isBadName ? 'NetStream.Publish.BadName' : 'NetStream.Publish.Failed';
+export function refusalStatus({ code, status }: KilnError): `NetStream.Publish.${'BadName' | 'Rejected' | 'Failed'}` {
+  if (code === 'streamExists' || code === 'streamNameInvalid') return 'NetStream.Publish.BadName';
+  return status === UNAUTHORIZED ? 'NetStream.Publish.Rejected' : 'NetStream.Publish.Failed';
 }

@@ -13,6 +13,8 @@ const LINGER_MS = 1000;
 const KEEP_ALIVE_MS = 15_000;
 const MAX_BYTES_BEFORE_PUBLISH = 256 * 1024;
 const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
+/** Held of what a client sends while it is being found out whether it may publish: no more is read then. */
+const MAX_HELD_BYTES = 64 * 1024;
 
 export interface SessionContext extends PublisherContext {
   readonly log: Logger;
@@ -27,6 +29,9 @@ export class RtmpSession {
   readonly #dialogue: Dialogue;
   readonly #share: PartialShare;
   readonly #onClose: () => void;
+  /** What comes meanwhile, where something is to be found out before it counts: it is read for its end to be noticed. */
+  #held: Buffer[] | undefined;
+  #heldBytes = 0;
   /** Bytes that had come when publishing last ended. */
   #bytesAtIdle = 0;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -40,8 +45,8 @@ export class RtmpSession {
     const log = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
     const connection: ClientConnection = {
       write: (pieces) => this.#write(pieces),
-      pause: () => this.#pause(),
-      resume: () => socket.resume(),
+      hold: () => this.#hold(),
+      release: () => this.#release(),
       idle: () => this.#idle(),
       guard: (step) => this.#guard(step),
       close: (reason, level) => this.close(reason, level),
@@ -57,15 +62,19 @@ export class RtmpSession {
 
   /**
    * Ends the session: its stream is closed, what was to be answered is still sent, then the socket.
-   * @param level how the reason is logged
+   * @param level how the reason is logged: `info` becomes `debug` where the end of the stream tells as much
    */
   close(reason: string, level: 'debug' | 'info' | 'warn' | 'error' = 'info'): void {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#idleTimer);
+    this.#held = undefined;
     this.#share.release();
-    const { log, wire } = this.#dialogue;
-    log[level]({ received: wire.received }, `RTMP session closed: ${reason}`);
+    const { log, wire, hasPublished } = this.#dialogue;
+    log[level === 'info' && hasPublished ? 'debug' : level](
+      { received: wire.received },
+      `RTMP session closed: ${reason}`,
+    );
     this.#dialogue.end(reason);
     this.#socket.end();
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
@@ -79,6 +88,7 @@ export class RtmpSession {
 
   #receive(data: Buffer): void {
     if (this.#closed) return;
+    if (this.#held !== undefined) return this.#keep(this.#held, data);
     this.#guard(() => {
       const { wire } = this.#dialogue;
       const shaken = wire.shookHands;
@@ -111,9 +121,24 @@ export class RtmpSession {
       this.close('the client does not read the answers', 'warn');
   }
 
-  #pause(): void {
-    this.#socket.pause();
+  #hold(): void {
+    this.#held = [];
     clearTimeout(this.#idleTimer);
+  }
+
+  #keep(held: Buffer[], data: Buffer): void {
+    held.push(data);
+    this.#heldBytes += data.length;
+    if (this.#heldBytes >= MAX_HELD_BYTES) this.#socket.pause();
+  }
+
+  #release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    this.#heldBytes = 0;
+    // one of them may have to be found out about again, after which the rest waits
+    for (const data of held) this.#receive(data);
+    if (this.#heldBytes < MAX_HELD_BYTES) this.#socket.resume();
   }
 
   #idle(): void {

@@ -47,7 +47,7 @@ export class IngestDesk {
 
   /**
    * Opens a session for a publisher who may come in.
-   * @param agree finds out what it is to send; @throws KilnError
+   * @param agree finds out what it is to send, for one who is admitted; @throws KilnError
    * @throws what Access.admitPublisher(), PublisherGrant.publish() and `agree` do, streamAlreadyThere for streamExists;
    * mediaUnavailable
    */
@@ -95,7 +95,7 @@ export class IngestDesk {
         throw error;
       }
       const streamLog = log.child({ stream: `${internalName(vhost.name, app)}/${stream}`, remote: realAddress });
-      const session = new IngestSession({ input, config, worker, link, producers, log: streamLog });
+      const session = new IngestSession({ input, grant, config, worker, link, producers, log: streamLog });
       if (session.closed || this.#closed) {
         session.close('the server is closing');
         throw kilnError('mediaUnavailable');

@@ -1,9 +1,9 @@
 import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import { writeDescription, type ReceivingMedia, type UnusedMedia } from '../../webrtc/local-description.ts';
-import type { RemoteDescription } from '../../webrtc/remote-description.ts';
+import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
-import type { Described, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
+import type { Answered, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { offeredMedia, planAnswered, planIngest, receivingMedia } from './accepted.ts';
 import type { IngestDesk } from './desk.ts';
@@ -25,23 +25,35 @@ export class PublisherEntrance implements Entrance {
     return this.#registry.resolve(hostName)?.applications.get(app)?.config.providers.webrtc?.crossDomains;
   }
 
-  /** @throws what IngestDesk does, notAcceptable, mediaUnavailable */
-  async answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described> {
-    const { session, plan: plans } = await this.#desk.open(request, ({ rtx }) => planIngest(offer, rtx.enable));
+  /** @throws what IngestDesk does, sdpMalformed, notAcceptable, mediaUnavailable */
+  async answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered> {
+    const {
+      session,
+      plan: { offer, plans },
+    } = await this.#desk.open(request, ({ rtx }) => {
+      const read = readOffer(sdp);
+      return { offer: read, plans: planIngest(read, rtx.enable) };
+    });
     session.once('close', onClose);
     const role = peerRole(offer.setup);
-    await session.accept(plans, { fingerprint: offer.fingerprint, role });
-    const media = offer.media.map((section) => {
-      const plan = plans.find(({ mid }) => mid === section.mid);
-      return plan === undefined ? section : receivingMedia(plan);
-    });
-    return { session, sdp: describe(session, role === 'server' ? 'active' : 'passive', media, offer.bundle) };
+    try {
+      await session.accept(plans, { fingerprint: offer.fingerprint, role });
+      const media = offer.media.map((section) => {
+        const taken = plans.find(({ mid }) => mid === section.mid);
+        return taken === undefined ? section : receivingMedia(taken);
+      });
+      const answer = describe(session, role === 'server' ? 'active' : 'passive', media, offer.bundle);
+      return { session, sdp: answer, remoteUfrag: offer.iceUfrag };
+    } catch (error) {
+      session.close('the session could not be set up');
+      throw error;
+    }
   }
 
   /** @throws what IngestDesk does, mediaUnavailable */
   async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
     const { session, plan: media } = await this.#desk.open(request, ({ rtx }) => offeredMedia(rtx.enable));
-    session.once('close', (reason, lost) => hearer.closed(reason, lost));
+    session.once('close', (reason, end) => hearer.closed(reason, end));
     return {
       session,
       sdp: describe(session, 'actpass', media),

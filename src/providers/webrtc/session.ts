@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
+import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
@@ -10,7 +11,7 @@ import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
 import type { PeerEnd, PeerLink } from '../../webrtc/peer-link.ts';
-import type { PeerSession } from '../../webrtc/signalling/entrance.ts';
+import type { PeerSession, SessionEnd } from '../../webrtc/signalling/entrance.ts';
 import { TransportMeter } from '../../webrtc/transport-meter.ts';
 import { streamTrackId } from '../intake/track-id.ts';
 import type { RtpLane } from '../rtp/lane.ts';
@@ -20,13 +21,14 @@ import { senderTime } from './sender-time.ts';
 
 interface SessionEvents {
   connected: [];
-  /** @param lost the media worker is gone, not the publisher: it can come back at once */
-  close: [reason: string, lost: boolean];
+  close: [reason: string, end: SessionEnd];
 }
 
 export interface IngestSessionOptions {
   /** The session ends it, and ends with it. */
   readonly input: InputStream;
+  /** Limits the time of the input. */
+  readonly grant: Pick<PublisherGrant, 'expired'>;
   readonly config: WebrtcProviderConfig;
   readonly worker: MediaWorker;
   readonly link: PeerLink;
@@ -51,7 +53,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   constructor(options: IngestSessionOptions) {
     super();
     this.#options = options;
-    const { input, link, worker, log } = options;
+    const { input, grant, link, worker, log } = options;
     this.#faults = new FaultLog(log);
     this.#meter = new TransportMeter(link.transport, 'bytesReceived', (bytes) => {
       if (bytes > 0) this.#heardAt = performance.now();
@@ -59,8 +61,8 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     });
     worker.sessions++;
     link.once('connected', () => this.#begin());
-    link.on('gone', (reason, lost) => this.close(reason, lost));
-    input.once('close', (reason) => this.close(reason));
+    link.on('gone', (reason, lost) => this.close(reason, lost ? 'lost' : 'over'));
+    input.once('close', (reason) => this.close(reason, grant.expired ? 'expired' : 'over'));
     if (input.closed) this.close('the stream has ended');
   }
 
@@ -128,7 +130,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   }
 
   /** Idempotent. */
-  close(reason: string, lost = false): void {
+  close(reason: string, end: SessionEnd = 'over'): void {
     if (this.#closed) return;
     this.#closed = true;
     const { worker, link, input, log } = this.#options;
@@ -138,8 +140,8 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     link.close();
     input.close(reason);
     this.#faults.close();
-    log[lost ? 'warn' : 'info']({ reason }, `the WebRTC publisher has gone: ${reason}`);
-    this.emit('close', reason, lost);
+    log[end === 'lost' ? 'warn' : 'info']({ reason }, `the WebRTC publisher has gone: ${reason}`);
+    this.emit('close', reason, end);
     this.removeAllListeners();
   }
 
@@ -167,7 +169,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
       const taken = index === undefined ? undefined : consumer.rtpParameters.encodings?.[index]?.ssrc;
       if (index !== undefined && taken !== undefined) this.#ingest?.lanes(plan)[index]?.report(senderTime(info, taken));
     });
-    consumer.on('producerclose', () => this.close('the media worker lost the stream', worker.closed));
+    consumer.on('producerclose', () => this.close('the media worker lost the stream', worker.closed ? 'lost' : 'over'));
   }
 
   #begin(): void {

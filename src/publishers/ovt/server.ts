@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net';
 import type { Access, SessionGrant } from '../../access/access.ts';
-import { withPort, type PlayRequest } from '../../access/request.ts';
+import { urlWithPort, type PlayRequest } from '../../access/request.ts';
 import { internalName, type Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -154,7 +154,7 @@ function requestOf(
     app,
     stream,
     query,
-    url: withPort(href, localPort),
+    ...urlWithPort(href, localPort),
     client: { address, port, realAddress: address, localPort },
     signal,
   };

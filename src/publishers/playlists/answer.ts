@@ -1,6 +1,8 @@
+import type { Grant } from '../../access/grant.ts';
 import type { HlsPublisherConfig } from '../../config/model.ts';
 import type { Directives } from './directives.ts';
 import type { Text } from './text.ts';
+import type { SessionTerms } from './token.ts';
 
 /** A piece of media: its parts stand one behind the other. */
 export interface Media {
@@ -51,21 +53,33 @@ export interface Master {
   readonly viewer: Viewer | undefined;
 }
 
+/** What a player asks for a master playlist with. */
+export interface MasterRequest {
+  /** Name of the playlist's file, without extension. */
+  readonly file: string;
+  /** Of the player's URL, without `?`. */
+  readonly query: string;
+  /** False for who asks for no more than the headers, and is not counted. */
+  readonly plays: boolean;
+  /** Of the children, where the player asked under other names than those of the stream. */
+  readonly base?: string | undefined;
+  /** Its openings are those of the grant. */
+  readonly terms: SessionTerms;
+  /** Is held on to, or handed over, with the player's session: who plays ends it only if there is no master playlist. */
+  readonly grant: Grant;
+}
+
 /** HLS of one output stream, wherever it is packaged. What is there is answered at once. */
 export interface PlayedStream {
   readonly config: HlsPublisherConfig;
   /**
    * A master playlist for one player, which is counted from then on; undefined while there is nothing to play yet.
-   * @param file its name, without extension
-   * @param query what the player asks with, without `?`
-   * @param plays false for who asks for no more than the headers, and is not counted
-   * @param base of the children, where the player asked under other names than those of the stream
    * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists
    */
-  master(file: string, query: string, plays: boolean, base?: string): Master | undefined | Promise<Master | undefined>;
+  master(asked: MasterRequest): Master | undefined | Promise<Master | undefined>;
   /**
    * The player that a token was given to; undefined when it is not counted.
-   * @throws playlistSessionRefused, tooManyConnections
+   * @throws playlistSessionRefused, playlistSessionOver, tooManyConnections
    */
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined>;
   /** @throws fileNotFound, playlistDirective, playlistOverdue, tooManyWaiting, streamInterrupted */

@@ -1,13 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Access } from '../../access/access.ts';
+import { isGuarded } from '../../config/enables.ts';
+import type { GrantState } from '../../access/grant.ts';
 import type { HlsPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import { delayed } from '../../core/delayed-stream.ts';
 import type { Reader } from '../../core/reader.ts';
+import type { RecentSet } from '../../core/recent-set.ts';
 import { sessionId } from '../../core/session.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { FileAnswer, Hold, Master, Media, PlayedStream, Viewer } from './answer.ts';
+import type { FileAnswer, Hold, Master, MasterRequest, Media, PlayedStream, Viewer } from './answer.ts';
 import { answerChunklist } from './chunklist.ts';
 import { handedOn, type Directives } from './directives.ts';
 import type { HlsForm } from './form.ts';
@@ -17,8 +21,9 @@ import { childPrefix, nameHash, randomKey } from './names.ts';
 import type { Package, PackagedList, Resource } from './package.ts';
 import { silenceMs } from './patience.ts';
 import { Players, type Player } from './players.ts';
+import { SessionGrants, type HandedSession, type SessionGrant } from './session-grants.ts';
 import { Text } from './text.ts';
-import type { SessionTokens } from './token.ts';
+import type { SessionTerms, SessionTokens } from './token.ts';
 
 const TICK_MS = 500;
 
@@ -29,6 +34,9 @@ export interface OwnStreamOptions {
   readonly application: Application;
   readonly config: HlsPublisherConfig;
   readonly tokens: SessionTokens;
+  readonly access: Pick<Access, 'adopt' | 'resume'>;
+  /** Ids of openings that were closed on this node. */
+  readonly endedOpenings: RecentSet<string>;
   readonly log: Logger;
 }
 
@@ -41,8 +49,7 @@ export class OwnStream implements PlayedStream {
   /** What tells its files from those of other streams of its name, that it does not continue. */
   readonly run: string;
   readonly package: Package;
-  readonly #form: HlsForm;
-  readonly #application: Application;
+  readonly #options: OwnStreamOptions;
   readonly #players: Players;
   readonly #faults: FaultLog;
   readonly #timer: NodeJS.Timeout;
@@ -54,16 +61,23 @@ export class OwnStream implements PlayedStream {
   #closed = false;
   readonly #update = (): void => this.package.update(this.#output);
 
-  constructor({ form, output, application, config, tokens, log }: OwnStreamOptions) {
-    this.#form = form;
+  constructor(options: OwnStreamOptions) {
+    const { form, output, application, config, tokens, access, endedOpenings, log } = options;
+    this.#options = options;
     this.config = config;
-    this.#application = application;
     this.#output = output;
     this.#source = output;
     this.#faults = new FaultLog(log);
     const before = keptBefore(form, output);
     this.run = before?.run ?? randomKey();
-    this.#players = new Players(form.kind, tokens, before?.kicked);
+    this.#players = new Players({
+      kind: form.kind,
+      tokens,
+      guarded: isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind }),
+      grants: new SessionGrants(endedOpenings),
+      resume: (until, openings) => access.resume(until, openings),
+      kicked: before?.kicked,
+    });
     this.#players.onKick = () => this.#keep();
     this.package = form.package({
       application,
@@ -88,7 +102,7 @@ export class OwnStream implements PlayedStream {
 
   /** Whether an output stream is the continuation of this one. */
   isContinuedBy(output: OutputStream): boolean {
-    return this.interrupted && keptBefore(this.#form, output)?.run === this.run;
+    return this.interrupted && keptBefore(this.#options.form, output)?.run === this.run;
   }
 
   /** The publisher has gone: who asks gets what is there. */
@@ -111,21 +125,34 @@ export class OwnStream implements PlayedStream {
     this.#reader = this.#source.read({ packet: (packet) => this.package.push(packet) });
   }
 
-  /** Ends every player and every wait. Idempotent. */
-  close(): void {
+  /** Ends every player and every wait. Idempotent. @param reason why sessions end that are not handed over */
+  close(reason: string): void {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#timer);
     this.#detach();
+    this.#players.close(reason);
     this.#faults.close();
     this.package.queue.close();
   }
 
-  master(file: string, query: string, plays: boolean, base?: string): Master | undefined {
+  /** Sessions that another node goes on with; nothing of them ends here. */
+  handOver(): HandedSession[] {
+    return this.#players.handOver(Date.now());
+  }
+
+  /** Goes on with sessions that another node had. */
+  takeOver(sessions: readonly HandedSession[]): void {
+    this.#players.takeOver(sessions, Date.now());
+  }
+
+  master({ file, query, plays, base, terms, grant }: MasterRequest): Master | undefined {
     const template = this.template(file);
     if (template === undefined) return undefined;
-    const token = this.config.originMode ? undefined : this.issue(sessionId(new URLSearchParams(query)));
-    const viewer = token === undefined || !plays ? undefined : this.begin(token);
+    if (this.config.originMode)
+      return { text: new Text(template.fill(this.#route(terms), handedOn(query), base)), viewer: undefined };
+    const token = this.issue(sessionId(new URLSearchParams(query)), terms);
+    const viewer = plays ? this.begin(token, grant) : undefined;
     return { text: new Text(template.fill(token, handedOn(query), base)), viewer };
   }
 
@@ -142,7 +169,7 @@ export class OwnStream implements PlayedStream {
       this.package.wake();
       this.#output.emit('wanted');
     }
-    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#application.name, name);
+    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#options.application.name, name);
     const text = this.package.master(playlist, this.#output, (child) => MasterTemplate.uri(prefix, child));
     if (text === undefined) return undefined;
     if (!this.config.originMode) this.#limitConnections();
@@ -150,18 +177,26 @@ export class OwnStream implements PlayedStream {
   }
 
   /** A token for a session. @throws playlistSessionRefused, sessionExists */
-  issue(id: string): string {
-    return this.#players.issue(id);
+  issue(id: string, terms: SessionTerms): string {
+    return this.#players.issue(id, terms);
   }
 
-  /** Counts the player that a token has just been issued to; undefined beyond the limit of what is remembered. */
-  begin(token: string): Viewer | undefined {
-    return toViewer(this.#players.begin(token, Date.now()));
+  /**
+   * Counts the player that a token has just been issued to; undefined beyond the limit of what is remembered.
+   * @param grant ends with the session
+   */
+  begin(token: string, grant: SessionGrant): Viewer | undefined {
+    return toViewer(this.#players.begin(token, grant, Date.now()));
   }
 
-  admit(token: string, now = Date.now()): Viewer | undefined {
+  /** The same of one that another node has admitted. */
+  beginAdopted(token: string, state: GrantState): Viewer | undefined {
+    return this.begin(token, this.#options.access.adopt(state));
+  }
+
+  admit(token: string, seen = Date.now()): Viewer | undefined {
     if (!this.#players.knows(token)) this.#limitConnections();
-    return toViewer(this.#players.admit(token, now));
+    return toViewer(this.#players.admit(token, seen));
   }
 
   /** Whether the player of a token was thrown out: it does not come in again. */
@@ -235,20 +270,25 @@ export class OwnStream implements PlayedStream {
       name,
       input: { continuity },
     } = this.#output;
-    continuity.keep(keyOf(this.#form, name), kept);
+    continuity.keep(keyOf(this.#options.form, name), kept);
   }
 
   #tick(): void {
     const now = Date.now();
     this.package.queue.expire(now);
-    this.#players.expire(now - silenceMs(this.package.targetDuration));
+    this.#players.expire(now - silenceMs(this.package.targetDuration), now);
+  }
+
+  /** The path element of children where there are no sessions. */
+  #route({ vhost }: SessionTerms): string | undefined {
+    return vhost === undefined ? undefined : this.#options.tokens.route(vhost);
   }
 
   #limitConnections(): void {
     const { maxConnection } = this.config;
     // who plays what may be continued has been let in before
     if (maxConnection === 0 || this.interrupted) return;
-    if (this.#application.counters.publishers[this.#form.kind] >= maxConnection)
+    if (this.#options.application.counters.publishers[this.#options.form.kind] >= maxConnection)
       throw kilnError('tooManyConnections', maxConnection);
   }
 }
@@ -259,8 +299,9 @@ function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream
   return readKept(continuity.kept.get(key) ?? continuity.inherited(key));
 }
 
-/** @throws playlistSessionRefused */
-function toViewer(player: Player | 'uncounted' | undefined): Viewer | undefined {
+/** @throws playlistSessionRefused, playlistSessionOver */
+function toViewer(player: Player | 'uncounted' | 'over' | undefined): Viewer | undefined {
+  if (player === 'over') throw kilnError('playlistSessionOver');
   if (player === undefined) throw kilnError('playlistSessionRefused');
   return player === 'uncounted' ? undefined : player;
 }

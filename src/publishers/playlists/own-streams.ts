@@ -1,4 +1,7 @@
+import type { NodeIdentity } from '#cluster';
+import type { Access } from '../../access/access.ts';
 import type { Application } from '../../core/application.ts';
+import { RecentSet } from '../../core/recent-set.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
@@ -6,6 +9,7 @@ import type { StreamName } from '../../origins/stream-key.ts';
 import { CONTINUED_MS } from '../../origins/stream-names.ts';
 import type { HlsForm } from './form.ts';
 import { OwnStream } from './own-stream.ts';
+import type { HandOver } from './remote/hand-over.ts';
 import type { SessionTokens } from './token.ts';
 
 /** What streams of this node are served with. */
@@ -13,8 +17,13 @@ export interface OwnStreamsOptions {
   readonly form: HlsForm;
   readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
   readonly tokens: (application: Application, name: string) => SessionTokens;
+  readonly access: Pick<Access, 'adopt' | 'resume'>;
+  readonly handOver: HandOver;
   readonly log: Logger;
 }
+
+/** Of openings that were closed, the oldest forgotten first. */
+const MAX_ENDED_OPENINGS = 100_000;
 
 /**
  * HLS of the output streams of this node. Where a publisher goes that may return, its stream stays, for as long as it
@@ -25,6 +34,7 @@ export class OwnStreams {
   readonly #streams = new Map<Application, Map<string, OwnStream>>();
   /** What ends streams without a publisher when nobody continues them any more. */
   readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
+  readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
 
   constructor(options: OwnStreamsOptions) {
@@ -38,7 +48,7 @@ export class OwnStreams {
   }
 
   open(output: OutputStream, application: Application): void {
-    const { form, tokens } = this.#options;
+    const { form, tokens, access } = this.#options;
     const config = form.config(application);
     if (config === undefined || output.closed) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
@@ -48,15 +58,16 @@ export class OwnStreams {
       this.#unschedule(stream);
       stream.resume(output);
     } else {
-      if (stream !== undefined) this.#drop(application, name, stream);
+      if (stream !== undefined) this.#drop(application, name, stream, 'another stream has its name');
       const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
-      stream = new OwnStream({ form, output, application, config, tokens: tokens(application, name), log });
+      const known = { form, output, application, config, access, endedOpenings: this.#endedOpenings, log };
+      stream = new OwnStream({ ...known, tokens: tokens(application, name) });
       this.#of(application).set(name, stream);
     }
     const opened = stream;
-    output.once('close', () => {
+    output.once('close', (reason) => {
       const { over, taken } = output.input.continuity;
-      if (over && !taken) this.#drop(application, name, opened);
+      if (over && !taken) this.#drop(application, name, opened, reason);
       else this.#interrupt(application, name, opened);
     });
   }
@@ -78,7 +89,10 @@ export class OwnStreams {
 
   #interrupt(application: Application, name: string, stream: OwnStream): void {
     stream.interrupt();
-    this.#ends.set(stream, setTimeout(() => this.#drop(application, name, stream), CONTINUED_MS).unref());
+    this.#ends.set(
+      stream,
+      setTimeout(() => this.#drop(application, name, stream, 'its publisher did not return'), CONTINUED_MS).unref(),
+    );
   }
 
   #unschedule(stream: OwnStream): void {
@@ -91,21 +105,34 @@ export class OwnStreams {
     for (const [application, streams] of this.#streams) {
       if (application.name !== app || application.vhost.name !== vhost) continue;
       for (const [name, stream] of streams) {
-        if (stream.interrupted && this.#options.directory.known(application, name) !== undefined)
-          this.#drop(application, name, stream);
+        if (!stream.interrupted) continue;
+        const location = this.#options.directory.known(application, name);
+        if (location !== undefined) this.#handOver(application, name, stream, location.owner);
       }
     }
   }
 
-  #drop(application: Application, name: string, stream: OwnStream): void {
+  #handOver(application: Application, name: string, stream: OwnStream, owner: NodeIdentity): void {
+    const { access, handOver } = this.#options;
+    const sessions = stream.handOver();
+    this.#drop(application, name, stream, 'another node goes on with the stream');
+    if (sessions.length === 0) return;
+    void handOver(application, name, owner, sessions).then((left) => {
+      for (const { until, openings } of left.flatMap(({ grants }) => grants))
+        access.resume(until, openings).end('the node that goes on with the stream did not take over the session');
+    });
+  }
+
+  #drop(application: Application, name: string, stream: OwnStream, reason: string): void {
     const streams = this.#streams.get(application);
     if (streams?.get(name) === stream) streams.delete(name);
     this.#unschedule(stream);
-    stream.close();
+    stream.close(reason);
   }
 
   #dropAll(application: Application): void {
-    for (const [name, stream] of this.#streams.get(application) ?? []) this.#drop(application, name, stream);
+    for (const [name, stream] of this.#streams.get(application) ?? [])
+      this.#drop(application, name, stream, 'the application or the server has closed');
     this.#streams.delete(application);
   }
 }

@@ -1,3 +1,4 @@
+import type { OpeningId } from '../../access/opening.ts';
 import { Flow } from '../../core/counters.ts';
 import { RecentSet } from '../../core/recent-set.ts';
 import type { Session } from '../../core/session.ts';
@@ -5,7 +6,8 @@ import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { Viewer } from './answer.ts';
 import type { HlsForm } from './form.ts';
-import type { SessionClaims, SessionTokens } from './token.ts';
+import type { HandedSession, SessionGrant, SessionGrants } from './session-grants.ts';
+import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from './token.ts';
 
 class Player implements Session, Viewer {
   readonly kind: HlsForm['kind'];
@@ -13,6 +15,8 @@ class Player implements Session, Viewer {
   readonly createdTime: number;
   readonly out: Flow;
   readonly token: string;
+  /** In milliseconds since the epoch. */
+  readonly until: number;
   readonly kick: () => void;
   lastSeen: number;
   leave: () => void = () => {};
@@ -20,13 +24,14 @@ class Player implements Session, Viewer {
   constructor(
     kind: HlsForm['kind'],
     token: string,
-    { id, issued }: SessionClaims,
+    { id, issued, until = Infinity }: SessionClaims,
     now: number,
     kick: (player: Player) => void,
   ) {
     this.kind = kind;
     this.id = id;
     this.createdTime = issued;
+    this.until = until;
     this.token = token;
     this.lastSeen = now;
     this.out = new Flow(now);
@@ -46,6 +51,19 @@ const MAX_PLAYERS = 50_000;
 /** Ids of players that were thrown out, the oldest forgotten first. */
 const MAX_KICKED = 10_000;
 
+/** What the players of a stream are let in by. */
+export interface PlayersOptions {
+  readonly kind: HlsForm['kind'];
+  readonly tokens: SessionTokens;
+  /** Access control is configured: only tokens of sessions count that it has admitted. */
+  readonly guarded: boolean;
+  readonly grants: SessionGrants;
+  /** Goes on with a session that another node had. */
+  readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => SessionGrant;
+  /** Ids of players that were thrown out before. */
+  readonly kicked?: Iterable<string> | undefined;
+}
+
 /**
  * The players of one stream. A player is remembered, and counted, from the master playlist on, which gives it a token,
  * until it has been silent.
@@ -54,18 +72,15 @@ const MAX_KICKED = 10_000;
 export class Players {
   /** undefined while the stream has no publisher: nobody is counted. */
   #output: OutputStream | undefined;
-  readonly #kind: HlsForm['kind'];
-  readonly #tokens: SessionTokens;
+  readonly #options: PlayersOptions;
   readonly #players = new Map<string, Player>();
   readonly #kicked: RecentSet<string>;
   /** Called when a player was thrown out. */
   onKick: () => void = () => {};
 
-  /** @param kicked ids of players that were thrown out before */
-  constructor(kind: HlsForm['kind'], tokens: SessionTokens, kicked: Iterable<string> = []) {
-    this.#kind = kind;
-    this.#tokens = tokens;
-    this.#kicked = new RecentSet(MAX_KICKED, kicked);
+  constructor(options: PlayersOptions) {
+    this.#options = options;
+    this.#kicked = new RecentSet(MAX_KICKED, options.kicked);
   }
 
   /** Ids of players that were thrown out. */
@@ -78,10 +93,32 @@ export class Players {
     this.#output = output;
   }
 
-  /** Counts nobody any more; those who were thrown out stay out. */
+  /** Counts nobody any more; those who were thrown out stay out, and no grant ends. */
   detach(): void {
     this.#output = undefined;
-    for (const token of this.#players.keys()) this.#end(token);
+    for (const token of this.#players.keys()) this.#unlist(token);
+  }
+
+  /** All sessions have ended. Idempotent. */
+  close(reason: string): void {
+    this.detach();
+    this.#options.grants.endAll(reason);
+  }
+
+  /** Another node goes on with the sessions that somebody is to hear the end of. */
+  handOver(now: number): HandedSession[] {
+    this.detach();
+    return this.#options.grants.handOver(now);
+  }
+
+  /** Goes on with the sessions that another node had. */
+  takeOver(sessions: readonly HandedSession[], now: number): void {
+    const { grants, resume } = this.#options;
+    for (const { id, idleMs, grants: handed } of sessions) {
+      for (const { until, openings } of handed) {
+        if (grants.stateOf(id, openings) === 'unknown') grants.hold(id, resume(until, openings), now - idleMs);
+      }
+    }
   }
 
   /**
@@ -89,10 +126,10 @@ export class Players {
    * @param id of the session
    * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
    */
-  issue(id: string): string {
+  issue(id: string, terms: SessionTerms): string {
     if (this.#isKicked(id)) throw kilnError('playlistSessionRefused');
     if (this.#present(id) === 'elsewhere') throw kilnError('sessionExists', id);
-    return this.#tokens.issue(id);
+    return this.#options.tokens.issue(id, terms);
   }
 
   /** Whether this token's player is remembered. */
@@ -102,30 +139,34 @@ export class Players {
 
   /** Whether the player of a token was thrown out. */
   hasKicked(token: string): boolean {
-    const claims = this.#tokens.verify(token);
+    const claims = this.#options.tokens.verify(token);
     return claims !== undefined && this.#isKicked(claims.id);
   }
 
   /**
-   * The player behind a token; `uncounted` beyond the limit of what is remembered, undefined for
-   * a token that is wrong, or whose player was thrown out, or whose name another viewer has by now.
+   * The player behind a token; `uncounted` beyond the limit of what is remembered, `over` when its time is, undefined for
+   * a token that is wrong, or whose player was thrown out, or whose session has ended, or whose name another viewer has by
+   * now.
+   * @param seen when, in milliseconds since the epoch
    */
-  admit(token: string, now: number): Player | 'uncounted' | undefined {
+  admit(token: string, seen: number): Player | 'uncounted' | 'over' | undefined {
     const known = this.#players.get(token);
     if (known !== undefined) {
-      known.lastSeen = now;
+      if (known.until <= seen) return this.#over(known, seen);
+      known.lastSeen = seen;
       return known;
     }
-    const claims = this.#tokens.verify(token);
-    if (claims === undefined || this.#isKicked(claims.id)) return undefined;
+    const claims = this.#options.tokens.verify(token);
+    if (claims === undefined || (this.#options.guarded && !claims.guarded)) return undefined;
+    if (isOver(claims)) return 'over';
+    if (this.#isKicked(claims.id)) return undefined;
     const present = this.#present(claims.id);
     if (present === 'elsewhere') return undefined;
-    if (present !== undefined) {
-      if (present.createdTime >= claims.issued) return undefined;
-      this.#end(present.token);
-    }
+    if (present !== undefined && present.createdTime >= claims.issued) return undefined;
+    if (!this.#goOn(claims, seen)) return undefined;
+    if (present !== undefined) this.#unlist(present.token);
     if (this.#output === undefined || this.#players.size >= MAX_PLAYERS) return 'uncounted';
-    const player = new Player(this.#kind, token, claims, now, (kicked) => this.#kick(kicked));
+    const player = new Player(this.#options.kind, token, claims, seen, (kicked) => this.#kick(kicked));
     player.leave = this.#output.addSession(player);
     this.#players.set(token, player);
     return player;
@@ -134,18 +175,41 @@ export class Players {
   /**
    * Counts the player that a token has just been issued to. One that plays under the same name already goes on with the
    * token that it has, until it uses this one: some players load the master playlist twice and use the first.
+   * @param grant ends with the session
+   * @throws tooManyConnections
    */
-  begin(token: string, now: number): Player | 'uncounted' | undefined {
-    const claims = this.#tokens.verify(token);
-    const present = claims === undefined ? undefined : this.#present(claims.id);
+  begin(token: string, grant: SessionGrant | undefined, now: number): Player | 'uncounted' | 'over' | undefined {
+    const claims = this.#options.tokens.verify(token);
+    if (claims === undefined) return undefined;
+    if (grant !== undefined) this.#options.grants.hold(claims.id, grant, now);
+    const present = this.#present(claims.id);
     if (!(present instanceof Player)) return this.admit(token, now);
     present.lastSeen = now;
     return present;
   }
 
-  /** Lets go of players not seen since `before`, in milliseconds since the epoch. */
-  expire(before: number): void {
-    for (const [token, player] of this.#players) if (player.lastSeen < before) this.#end(token);
+  /** Lets go of players not seen since `before`, and of those whose time is over, in milliseconds since the epoch. */
+  expire(before: number, now: number): void {
+    for (const [token, { lastSeen, until }] of this.#players) {
+      if (until <= now || lastSeen < before) this.#unlist(token);
+    }
+    this.#options.grants.expire(before, now, (id) => this.#present(id) instanceof Player);
+  }
+
+  /** Whether the session of a token has not ended; one that another node had goes on here. */
+  #goOn({ id, until, openings }: SessionClaims, now: number): boolean {
+    const { grants, resume } = this.#options;
+    if (openings.length === 0) return true;
+    const state = grants.stateOf(id, openings);
+    if (state === 'unknown') grants.hold(id, resume(until, openings), now);
+    else grants.see(id, now);
+    return state !== 'ended';
+  }
+
+  #over({ token, id }: Player, now: number): 'over' {
+    this.#unlist(token);
+    this.#options.grants.endOver(id, now);
+    return 'over';
   }
 
   /** Who has the name of a session: one of these players, or a viewer of another output or publisher. */
@@ -163,12 +227,17 @@ export class Players {
   #kick({ token, id }: Player): void {
     this.#kicked.add(id);
     this.#output?.input.kicked.add(id);
-    this.#end(token);
+    this.#unlist(token);
+    this.#options.grants.end(id, 'the session was ended by the server');
     this.onKick();
   }
 
-  #end(token: string): void {
-    this.#players.get(token)?.leave();
+  /** Its grants are held on to. */
+  #unlist(token: string): void {
+    const player = this.#players.get(token);
+    if (player === undefined) return;
+    player.leave();
     this.#players.delete(token);
+    this.#options.grants.see(player.id, player.lastSeen);
   }
 }

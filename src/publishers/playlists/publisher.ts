@@ -14,7 +14,9 @@ import type { PlayedStream } from './answer.ts';
 import type { HlsForm } from './form.ts';
 import type { OwnStream } from './own-stream.ts';
 import { OwnStreams } from './own-streams.ts';
+import { Redirected } from './redirected.ts';
 import { answerNodes } from './remote/answers.ts';
+import { handOverBy } from './remote/hand-over.ts';
 import { RemoteStreams } from './remote/streams.ts';
 import { playlistRoutes } from './routes.ts';
 import { SessionTokens } from './token.ts';
@@ -50,8 +52,8 @@ export class PlaylistPublisher {
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKey, `${internalName}/${name}`);
     this.#options = options;
-    this.#own = new OwnStreams({ form, directory, tokens, log });
-    this.#remote = new RemoteStreams({ form, calls, directory, tokens, log });
+    this.#own = new OwnStreams({ form, directory, tokens, access, handOver: handOverBy(form, calls, log), log });
+    this.#remote = new RemoteStreams({ form, calls, directory, tokens, access, log });
     registry.on('output', this.#attach);
     answerNodes(form, calls, ({ vhost, app, stream }, query) => {
       const application = registry.vhosts.get(vhost)?.applications.get(app);
@@ -61,6 +63,8 @@ export class PlaylistPublisher {
     this.routes = playlistRoutes(form, {
       registry,
       access,
+      tokens,
+      redirected: new Redirected(registry, tokens),
       stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
     });

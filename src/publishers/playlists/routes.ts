@@ -1,8 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
-import { isGuarded } from '../../access/gate.ts';
+import { isGuarded } from '../../config/enables.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
-import { PROTOCOL_NAMES } from '../../access/request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
@@ -15,7 +14,9 @@ import type { HlsForm } from './form.ts';
 import { holdOn } from './hold.ts';
 import { KIND, kindConstraint } from './kind-constraint.ts';
 import { childPrefix } from './names.ts';
+import type { Redirected } from './redirected.ts';
 import { sendMedia, sendNothing, sendText } from './send.ts';
+import type { SessionTokens } from './token.ts';
 
 type Found = PlayedStream | undefined;
 
@@ -28,6 +29,9 @@ export interface Directory {
    * @param query of a viewer that comes, for whom it may be fetched from an origin
    */
   stream(application: Application, name: string, query: URLSearchParams | undefined): Found | Promise<Found>;
+  /** Of a stream. */
+  tokens(application: Application, name: string): SessionTokens;
+  readonly redirected: Redirected;
   readonly crossDomains: CrossDomainRules;
 }
 
@@ -83,29 +87,40 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
   const master = token === undefined ? form.master(file) : undefined;
   if (master !== undefined) return serveMaster(form, directory, master, request, reply);
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
-  if (isGuarded(application.vhost, { direction: 'outgoing', protocol: form.kind }))
-    throw kilnError('accessDenied', PROTOCOL_NAMES[form.kind]);
   return after(directory.stream(application, name, undefined), (stream) => {
-    if (stream === undefined) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
-    return after(admit(form, stream, token, file), (viewer) => serveFile(form, stream, viewer, request, reply));
+    if (stream === undefined) throw notThere(form, directory, application, request);
+    return after(admit(form, directory, application, stream, request), (viewer) =>
+      serveFile(form, stream, viewer, request, reply),
+    );
   });
 }
 
-function find(form: HlsForm, { registry }: Directory, request: Request): Application | undefined {
-  const vhost = registry.resolve(request.hostname);
-  const application = vhost?.applications.get(request.params.app);
+/** The error for a stream that is not there: where access control is configured, strangers do not learn of that. */
+function notThere(form: HlsForm, { tokens }: Directory, application: Application, { params }: Request): KilnError {
+  const { stream: name, token } = params;
+  const isPlayer = token !== undefined && tokens(application, name).verify(token) !== undefined;
+  if (isPlayer || !isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind }))
+    return kilnError('streamNotFound', `${application.internalName}/${name}`);
+  return kilnError('playlistSessionRefused');
+}
+
+function find(form: HlsForm, { registry, redirected }: Directory, request: Request): Application | undefined {
+  const { app, stream, token } = request.params;
+  const sentTo = token === undefined ? undefined : redirected.find(app, stream, token);
+  const application = sentTo ?? registry.resolve(request.hostname)?.applications.get(app);
   return application === undefined || form.config(application) === undefined ? undefined : application;
 }
 
 /** @throws as PlayedStream.admit; fileNotFound */
 function admit(
   form: HlsForm,
+  { tokens }: Directory,
+  application: Application,
   stream: PlayedStream,
-  token: string | undefined,
-  file: string,
+  { params: { stream: name, token, file } }: Request,
 ): Viewer | undefined | Promise<Viewer | undefined> {
   if (stream.config.originMode) {
-    if (token !== undefined) throw kilnError('fileNotFound');
+    if (token !== undefined && !tokens(application, name).isRoute(token)) throw kilnError('fileNotFound');
     return undefined;
   }
   if (token === undefined) throw kilnError(form.isChild(file) ? 'playlistSessionRefused' : 'fileNotFound');
@@ -115,7 +130,7 @@ function admit(
 /** A viewer comes: what else it asks for is covered by the session in the URLs that it gets. */
 async function serveMaster(
   form: HlsForm,
-  { access, crossDomains, stream: find }: Directory,
+  { registry, access, crossDomains, stream: find }: Directory,
   name: string,
   request: Request,
   reply: FastifyReply,
@@ -130,19 +145,27 @@ async function serveMaster(
     stream: asked,
     playlist: name,
     query,
-    ...httpAccess(request.raw, request.ip),
+    ...httpAccess(request.raw, request),
     signal: goneSignal(reply.raw),
   } as const;
-  const { found } = await access.admitViewer(viewer, async (application, streamName, playlist = name) => {
+  const requested = registry.resolve(request.hostname);
+  const guarded = requested !== undefined && isGuarded(requested.config, viewer);
+  const plays = request.method !== 'HEAD';
+  const admitted = await access.admitViewer(viewer, async (application, streamName, playlist = name, grant) => {
     crossDomains.apply(application, request, reply);
     const stream = await find(application, streamName, query);
     // whom a guard sent to another stream asks for its children there
     const isAsked = application.name === app && streamName === asked;
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
-    const plays = request.method !== 'HEAD';
-    return stream && { stream, master: await stream.master(playlist, queryOf(request), plays, base) };
+    const vhost = application.vhost === requested ? undefined : application.vhost.name;
+    const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
+    const options = { file: playlist, query: queryOf(request), plays, base, terms, grant };
+    return stream && { stream, master: await stream.master(options) };
   });
-  const { stream, master } = found;
+  const { stream, master } = admitted.found;
+  if (master === undefined) admitted.end('the stream has not started');
+  else if (!plays) admitted.end('the playlist itself was not asked for');
+  else if (stream.config.originMode) admitted.end('there are no sessions in OriginMode');
   if (master === undefined) return sendNothing(reply);
   const { text, viewer: player } = master;
   return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => stream.sent(bytes, player));

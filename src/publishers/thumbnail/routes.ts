@@ -80,7 +80,7 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
     app,
     stream,
     query: new URLSearchParams(request.query as Record<string, string>),
-    ...httpAccess(request.raw, request.ip),
+    ...httpAccess(request.raw, request),
     signal: goneSignal(reply.raw),
   } as const;
   try {

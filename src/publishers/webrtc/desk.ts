@@ -35,10 +35,13 @@ export class ViewerDesk {
 
   /**
    * Opens a session of a viewer who may come in, that sends what is agreed on.
-   * @param agree finds out how it is sent; @throws KilnError
+   * @param agree finds out how it is sent, for one who is admitted; @throws KilnError
    * @throws what Access.admitSession() and `agree` do, streamNotFound for a playlist, nothingPlayable, mediaUnavailable
    */
-  async open(request: PeerRequest, agree: (playable: Playable) => Agreement): Promise<WebrtcSession> {
+  async open<A extends Agreement>(
+    request: PeerRequest,
+    agree: (playable: Playable) => A,
+  ): Promise<{ readonly session: WebrtcSession; readonly agreement: A }> {
     const { access, pool, iceCandidates, publishers } = this.#options;
     const grant = await access.admitSession(
       { ...request, direction: 'outgoing', protocol: 'webrtc' },
@@ -49,7 +52,8 @@ export class ViewerDesk {
     );
     try {
       const { publisher } = grant.found;
-      const { selection, plans } = agree(grant.found);
+      const agreement = agree(grant.found);
+      const { selection, plans } = agreement;
       const way = pool.way(request.query.get('transport'), iceCandidates);
       grant.enter();
       if (publisher.stream.closed) throw kilnError('mediaUnavailable');
@@ -58,8 +62,8 @@ export class ViewerDesk {
       const session = new WebrtcSession(grant.id, publisher, selection, worker, way);
       session.once('connected', settled).once('close', settled).once('close', grant.end);
       await session.open(plans);
-      grant.limit((reason) => session.close(reason));
-      return session;
+      grant.limit((reason) => session.close(reason, 'expired'));
+      return { session, agreement };
     } catch (error) {
       grant.refuse(error);
       throw error;

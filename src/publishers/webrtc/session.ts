@@ -11,6 +11,7 @@ import type { SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { PeerLink, type PeerEnd } from '../../webrtc/peer-link.ts';
 import { TransportMeter } from '../../webrtc/transport-meter.ts';
+import type { SessionEnd } from '../../webrtc/signalling/entrance.ts';
 import type { MediaPlan } from './agreement.ts';
 import { initialBitrate } from './layer-control.ts';
 import { RenditionChoice, type SentMedia } from './rendition-choice.ts';
@@ -23,8 +24,7 @@ interface SessionEvents {
   connected: [];
   /** @param auto it is chosen by what the way to the viewer carries */
   rendition: [rendition: PlayableRendition, auto: boolean];
-  /** @param lost the media worker is gone, not the stream: the viewer can come back at once */
-  close: [reason: string, lost: boolean];
+  close: [reason: string, end: SessionEnd];
 }
 
 interface Media extends SentMedia {
@@ -125,7 +125,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
       }
       this.#meter = new TransportMeter(link.transport, 'bytesSent', (bytes) => this.#count(bytes));
       link.once('connected', () => this.#start());
-      link.on('gone', (reason, lost) => this.close(reason, lost));
+      link.on('gone', (reason, lost) => this.close(reason, lost ? 'lost' : 'over'));
       for (const plan of plans) await this.#add(link.transport, plan);
     } catch (error) {
       const lost = this.#closed || this.#worker.closed;
@@ -185,7 +185,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   /** Idempotent. */
-  close(reason: string, lost = false): void {
+  close(reason: string, end: SessionEnd = 'over'): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#worker.sessions--;
@@ -193,7 +193,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     for (const { outlet } of this.#media) outlet.release();
     this.#link?.close();
     this.#undo();
-    this.emit('close', reason, lost);
+    this.emit('close', reason, end);
     this.removeAllListeners();
   }
 
@@ -217,7 +217,9 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
         mid,
         enableRtx: true,
       });
-      consumer.on('producerclose', () => this.close('the stream is no longer sent', outlet.worker.closed));
+      consumer.on('producerclose', () =>
+        this.close('the stream is no longer sent', outlet.worker.closed ? 'lost' : 'over'),
+      );
       if (this.#closed) throw kilnError('mediaUnavailable');
       this.#media.push({ kind, mid, outlet, consumer, tracks: outlet.tracks, select: outlet.select });
     } catch (error) {

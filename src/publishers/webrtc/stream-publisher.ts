@@ -65,8 +65,8 @@ export class StreamPublisher {
   /** Lists and counts a session; call the answer when it has gone. */
   list(session: WebrtcSession): () => void {
     this.sessions.add(session);
-    session.once('close', (reason, lost) => {
-      this.#log[lost ? 'warn' : 'debug']({ session: session.id, reason }, `the session has ended: ${reason}`);
+    session.once('close', (reason, end) => {
+      this.#log[end === 'lost' ? 'warn' : 'debug']({ session: session.id, reason }, `the session has ended: ${reason}`);
     });
     const undo = this.stream.addSession(session);
     return () => {

@@ -1,9 +1,10 @@
 import type { CrossDomainsConfig, WebrtcBindConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import { isEstimated } from '../../webrtc/extensions.ts';
+import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
 import type { RemoteDescription, RemoteMedia } from '../../webrtc/remote-description.ts';
-import type { Described, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
+import type { Answered, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { answerTo, offerOf, planAnswer, planOffer } from './description.ts';
 import type { ViewerDesk } from './desk.ts';
@@ -26,30 +27,35 @@ export class ViewerEntrance implements Entrance {
     return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc?.crossDomains;
   }
 
-  /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
-  async answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described> {
-    const session = await this.#desk.open(request, (playable) => planAnswer(playable, offer));
+  /** @throws what ViewerDesk does, sdpMalformed, nothingPlayable, mediaUnavailable */
+  async answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered> {
+    const { session, agreement } = await this.#desk.open(request, (playable) => {
+      const read = readOffer(sdp);
+      return { ...planAnswer(playable, read), offer: read };
+    });
     session.once('close', onClose);
+    const { offer } = agreement;
     const role = peerRole(offer.setup);
     try {
       await session.connect({ fingerprint: offer.fingerprint, role, reports: true });
+      const answer = answerTo(offer, session, role === 'server' ? 'active' : 'passive');
+      return { session, sdp: answer, remoteUfrag: offer.iceUfrag };
     } catch (error) {
-      session.close('DTLS could not be set up');
+      session.close('the session could not be set up');
       throw error;
     }
-    return { session, sdp: answerTo(offer, session, role === 'server' ? 'active' : 'passive') };
   }
 
   /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
   async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
-    const session = await this.#desk.open(request, planOffer);
+    const { session } = await this.#desk.open(request, planOffer);
     session.once('connected', () => {
       hearer.notify({ type: 'playlist', message: playlistMessage(session.stream, session.selection, session.auto) });
     });
     session.on('rendition', ({ name }, auto) => {
       hearer.notify({ type: 'rendition_changed', message: { rendition_name: name, auto } });
     });
-    session.once('close', (reason, lost) => hearer.closed(reason, lost));
+    session.once('close', (reason, end) => hearer.closed(reason, end));
     return {
       session,
       sdp: offerOf(session),

@@ -5,7 +5,7 @@ import type { Logger } from '../../log.ts';
 import { candidateLine } from '../candidate.ts';
 import { iceServersFor, offerFields } from '../ice-servers.ts';
 import { parseRemoteDescription, SdpError } from '../remote-description.ts';
-import type { Entrance, Offered } from './entrance.ts';
+import type { Entrance, Offered, SessionEnd } from './entrance.ts';
 import { parseMessage, SignallingError, type ClientMessage } from './messages.ts';
 import { MessageRate } from './message-rate.ts';
 import type { PeerRequest } from './request.ts';
@@ -15,12 +15,16 @@ export interface ConnectionOptions {
   readonly request: PeerRequest;
   /** Undefined where what is asked for is not to be had: every offer is refused. */
   readonly entrance: Entrance | undefined;
+  /** Logs a peer that is refused for that. */
+  readonly onUnavailable: () => void;
   readonly log: Logger;
 }
 
 const MAX_WAITING = 32;
 /** What a peer leaves unread, beyond what the system buffers, before it is cut off. */
 const MAX_UNREAD_BYTES = 256 * 1024;
+/** Of the message that tells a peer that its admission has ended. */
+const FORBIDDEN = 403;
 const NORMAL_CLOSURE = 1000;
 const POLICY_VIOLATION = 1008;
 
@@ -88,15 +92,18 @@ export class SignallingConnection {
   }
 
   async #offer(): Promise<void> {
-    const { entrance, request } = this.#options;
+    const { entrance, request, onUnavailable } = this.#options;
     this.#drop('the peer asked for a new offer');
-    if (entrance === undefined) throw new SignallingError(404, 'Cannot create offer');
+    if (entrance === undefined) {
+      onUnavailable();
+      throw new SignallingError(404, 'Cannot create offer');
+    }
     let offered: Offered | undefined;
     const made = await entrance.offer(
       { ...request, signal: this.#gone.signal },
       {
         notify: (message) => this.#send({ command: 'notification', ...message }),
-        closed: (reason, lost) => this.#ended(offered, reason, lost),
+        closed: (reason, end) => this.#ended(offered, reason, end),
       },
     );
     offered = made;
@@ -137,12 +144,13 @@ export class SignallingConnection {
     }
   }
 
-  #ended(offered: Offered | undefined, reason: string, lost: boolean): void {
+  #ended(offered: Offered | undefined, reason: string, end: SessionEnd): void {
     if (offered === undefined || this.#offered !== offered) return;
     this.#offered = undefined;
     // a player that is told to stop asks for a new offer at once, which another worker can make
-    if (lost) this.#send({ command: 'stop', id: this.#id, peer_id: 0 });
-    else this.#options.socket.close(NORMAL_CLOSURE, reason.slice(0, 100));
+    if (end === 'lost') return this.#send({ command: 'stop', id: this.#id, peer_id: 0 });
+    if (end === 'expired') this.#send({ code: FORBIDDEN, error: reason });
+    this.#options.socket.close(NORMAL_CLOSURE, reason.slice(0, 100));
   }
 
   #fail(error: Error): void {

@@ -21,12 +21,23 @@ export interface Described {
   readonly sdp: string;
 }
 
+/** The answer to a peer's offer. */
+export interface Answered extends Described {
+  /** The peer's ICE user name fragment. */
+  readonly remoteUfrag: string;
+}
+
+/**
+ * Why a session ends: `lost` with its media worker, after which the peer can come back at once; `expired` because its
+ * admission ends, of which the peer is told; `over` for any other reason.
+ */
+export type SessionEnd = 'over' | 'lost' | 'expired';
+
 /** What a session that was offered has to say. */
 export interface Hearer {
   /** Something for the peer to know. */
   notify(message: object): void;
-  /** @param lost the media worker is gone, nothing else: the peer can come back at once */
-  closed(reason: string, lost: boolean): void;
+  closed(reason: string, end: SessionEnd): void;
 }
 
 /** A session that this server offers. */
@@ -45,10 +56,11 @@ export interface Entrance {
   crossDomains(hostName: string, app: string): CrossDomainsConfig | undefined;
   /**
    * Answers a peer's offer.
+   * @param sdp is read when the peer is admitted
    * @param onClose called once when the session ends
    * @throws KilnError
    */
-  answer(request: PeerRequest, offer: RemoteDescription, onClose: () => void): Promise<Described>;
+  answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered>;
   /** Makes an offer to a peer. @throws KilnError */
   offer(request: PeerRequest, hearer: Hearer): Promise<Offered>;
 }

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { Access } from '../../access/access.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
+import type { AccessRequest } from '../../access/request.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { iceServersFor, linkHeaders } from '../ice-servers.ts';
-import { parseRemoteDescription, SdpError, type RemoteDescription } from '../remote-description.ts';
 import { addCorsHeaders } from './cors.ts';
 import type { Entrance, Entrances } from './entrance.ts';
-import { hasDirection, isIngest, type PeerRequest } from './request.ts';
+import { accessOf, directionOf, hasDirection, unavailable, type PeerRequest } from './request.ts';
 import { requireType, type Resources } from './resources.ts';
 import { FRAGMENT_TYPE } from './sdp-fragment.ts';
 import { TARGET, targetConstraint } from './target-constraint.ts';
@@ -25,6 +26,8 @@ interface Path {
 export interface HttpRoutesOptions {
   readonly entrances: Entrances;
   readonly resources: Resources;
+  /** Logs peers that are refused before their admission. */
+  readonly access: Pick<Access, 'rejected' | 'refused'>;
   /** What applications without CrossDomains of their own have. */
   readonly crossDomains: CrossDomainsConfig | undefined;
 }
@@ -35,7 +38,12 @@ const EVERYBODY: CrossDomainsConfig = { url: ['*'], header: [] };
  * WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep, with the rules of RFC 9725 for what both share): an offer is posted
  * to `/app/stream[/playlist]?direction=whip|whep`, the session lives under `/app/stream/<key>`.
  */
-export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: HttpRoutesOptions): FastifyPluginAsync {
+export function httpRoutes({
+  entrances,
+  resources,
+  access,
+  crossDomains = EVERYBODY,
+}: HttpRoutesOptions): FastifyPluginAsync {
   return async (fastify) => {
     fastify.removeAllContentTypeParsers();
     const types = [SDP_TYPE, FRAGMENT_TYPE];
@@ -45,37 +53,58 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
       const own = entranceOf(entrances, peerRequest(request))?.crossDomains(request.hostname, app ?? '');
       addCorsHeaders(own ?? crossDomains, request, reply);
     });
-    fastify.setErrorHandler(async (error: Error & { statusCode?: number }, _request, reply) => {
+    fastify.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
       const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
       const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotFound');
       if (later) reply.header('retry-after', '1');
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
+      if (!(error instanceof KilnError) && status < 500) refuseUnread(peerRequest(request), error.message);
       reply.code(status).type('text/plain; charset=utf-8');
       if (status < 500 || error instanceof KilnError) return error.message;
       reply.log.error({ err: error }, 'the WebRTC request failed');
       return 'Internal error';
     });
 
+    /** Of a body that is too large, or of no known type. */
+    const refuseUnread = (peer: PeerRequest, reason: string): void => {
+      const { app, stream, client } = peer;
+      const { realAddress: address } = client;
+      const direction = directionAt(entrances, peer);
+      access.refused({ direction, protocol: 'webrtc', address, asked: `${app}/${stream}` }, reason);
+    };
+
+    /** What can be said of an offer that is not read yet. @throws webrtcIngestUnavailable, webrtcPlayUnavailable, unsupportedMediaType */
+    const demandOffer = (request: FastifyRequest, peer: PeerRequest): { entrance: Entrance; body: string } => {
+      const direction = directionAt(entrances, peer);
+      try {
+        const entrance = entranceOf(entrances, peer);
+        if (entrance === undefined) throw unavailable(direction);
+        const body = textOf(request);
+        requireType(request.headers['content-type'], body, SDP_TYPE);
+        return { entrance, body };
+      } catch (error) {
+        if (error instanceof KilnError) access.rejected(accessOf(peer, direction), error);
+        throw error;
+      }
+    };
+
     const post = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
       const peer = peerRequest(request);
-      const ingest = publishes(entrances, peer);
-      const entrance = entranceOf(entrances, peer);
-      if (entrance === undefined) throw kilnError(ingest ? 'webrtcIngestUnavailable' : 'webrtcPlayUnavailable');
-      const body = textOf(request);
-      requireType(request.headers['content-type'], body, SDP_TYPE);
-      const offer = readOffer(body);
+      const { entrance, body } = demandOffer(request, peer);
       const signal = goneSignal(reply.raw);
       const key = resources.newKey();
       const endpoint = endpointOf(peer.app, peer.stream);
-      const { session, sdp } = await entrance.answer({ ...peer, signal }, offer, () => resources.delete(key));
+      const answered = await entrance.answer({ ...peer, signal }, body, () => resources.delete(key));
+      const { session, sdp, remoteUfrag } = answered;
+      if (signal.aborted) session.close('the peer left before it was answered');
       if (session.closed) throw kilnError('mediaUnavailable');
-      const etag = resources.add(key, session, endpoint, offer.iceUfrag);
+      const etag = resources.add(key, session, endpoint, remoteUfrag);
       const links = linkHeaders(iceServersFor(entrance.bind, peer));
       reply
         .code(201)
         .type(SDP_TYPE)
         .headers({
-          location: `${endpoint}/${key}?direction=${ingest ? 'whip' : 'whep'}`,
+          location: `${endpoint}/${key}?direction=${directionAt(entrances, peer) === 'incoming' ? 'whip' : 'whep'}`,
           etag,
           'accept-patch': FRAGMENT_TYPE,
         });
@@ -129,12 +158,12 @@ export function httpRoutes({ entrances, resources, crossDomains = EVERYBODY }: H
 }
 
 /** Who does not say what it wants wants what the port is there for: to play where that is possible. */
-function publishes({ play }: Entrances, peer: PeerRequest): boolean {
-  return isIngest(peer) || (play === undefined && !hasDirection(peer));
+function directionAt({ play }: Entrances, { query }: PeerRequest): AccessRequest['direction'] {
+  return play === undefined && !hasDirection(query) ? 'incoming' : directionOf(query);
 }
 
 function entranceOf(entrances: Entrances, peer: PeerRequest): Entrance | undefined {
-  return publishes(entrances, peer) ? entrances.publish : entrances.play;
+  return directionAt(entrances, peer) === 'incoming' ? entrances.publish : entrances.play;
 }
 
 function endpointOf(app: string, stream: string): string {
@@ -149,9 +178,9 @@ function peerRequest(request: FastifyRequest): PeerRequest {
   const { app = '', stream = '', name } = request.params as Partial<Path>;
   const mark = request.url.indexOf('?');
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
-  const { hostname, host, protocol, ip, raw } = request;
+  const { hostname, host, protocol, raw } = request;
   return {
-    ...httpAccess(raw, ip),
+    ...httpAccess(raw, request),
     hostName: hostname,
     origin: `${protocol}://${host}`,
     app,
@@ -159,14 +188,4 @@ function peerRequest(request: FastifyRequest): PeerRequest {
     ...(name === undefined ? {} : { playlist: name }),
     query,
   };
-}
-
-/** @throws sdpMalformed */
-function readOffer(body: string): RemoteDescription {
-  try {
-    return parseRemoteDescription(body);
-  } catch (error) {
-    if (error instanceof SdpError) throw kilnError('sdpMalformed', error.message);
-    throw error;
-  }
 }

@@ -1,17 +1,20 @@
 import type { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
+import type { Access } from '../../access/access.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Logger } from '../../log.ts';
 import { SignallingConnection } from './connection.ts';
 import type { Entrances } from './entrance.ts';
 import { httpRoutes } from './http-routes.ts';
-import { isIngest } from './request.ts';
+import { accessOf, directionOf, unavailable } from './request.ts';
 import type { ResourceNeighbours } from './resource-neighbours.ts';
 import { Resources } from './resources.ts';
 import { Upgrades } from './upgrades.ts';
 
 export interface SignallingOptions {
   readonly neighbours: ResourceNeighbours;
+  /** Logs peers that are refused before their admission. */
+  readonly access: Pick<Access, 'rejected' | 'refused'>;
   readonly log: Logger;
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly proxies?: BlockList | undefined;
@@ -28,17 +31,19 @@ export class Signalling {
   constructor(options: SignallingOptions) {
     this.#options = options;
     this.#resources = new Resources(options.neighbours);
-    this.#upgrades = new Upgrades(options.proxies);
+    this.#upgrades = new Upgrades(options.proxies, options.access);
   }
 
   /** Everything under `/:app/:stream` of one port, and the WebSocket upgrades of the server it is registered on. */
   routes(entrances: Entrances): FastifyPluginAsync {
-    const { log, crossDomains } = this.#options;
-    const http = httpRoutes({ entrances, resources: this.#resources, crossDomains });
+    const { access, log, crossDomains } = this.#options;
+    const http = httpRoutes({ entrances, resources: this.#resources, access, crossDomains });
     return async (fastify) => {
       this.#upgrades.attach(fastify.server, (socket, request) => {
-        const entrance = isIngest(request) ? entrances.publish : entrances.play;
-        new SignallingConnection({ socket, request, entrance, log });
+        const direction = directionOf(request.query);
+        const entrance = direction === 'incoming' ? entrances.publish : entrances.play;
+        const onUnavailable = (): void => access.rejected(accessOf(request, direction), unavailable(direction));
+        new SignallingConnection({ socket, request, entrance, onUnavailable, log });
       });
       await fastify.register(http);
     };

@@ -2,9 +2,10 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { BlockList } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
+import type { Access } from '../../access/access.ts';
 import { httpAccess } from '../../access/http-request.ts';
-import { forwardedClient } from './forwarded.ts';
-import type { PeerRequest } from './request.ts';
+import { forwarded } from './forwarded.ts';
+import { directionOf, type PeerRequest } from './request.ts';
 
 const MAX_MESSAGE = 128 * 1024;
 const MAX_CONNECTIONS = 10_000;
@@ -12,6 +13,8 @@ const MAX_CONNECTIONS = 10_000;
 const PING_MS = 15_000;
 const GOING_AWAY = 1001;
 const GRACE_MS = 1000;
+/** Of a path that is refused, that much is logged, in characters. */
+const MAX_ASKED = 300;
 
 /** What is done with a connection. */
 type OnSocket = (socket: WebSocket, request: PeerRequest) => void;
@@ -19,14 +22,19 @@ type OnSocket = (socket: WebSocket, request: PeerRequest) => void;
 /** WebSocket connections under `/app/stream[/playlist]`, whatever port they come in on. */
 export class Upgrades {
   readonly #proxies: BlockList | undefined;
+  readonly #access: Pick<Access, 'refused'>;
   readonly #wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   readonly #servers = new Map<Server, (request: IncomingMessage, socket: Duplex, head: Buffer) => void>();
   readonly #silent = new Set<WebSocket>();
   readonly #timer = setInterval(() => this.#ping(), PING_MS).unref();
 
-  /** @param proxies networks whose `X-Forwarded-For` is believed */
-  constructor(proxies: BlockList | undefined) {
+  /**
+   * @param proxies networks whose `X-Forwarded-For` is believed
+   * @param access logs who is refused
+   */
+  constructor(proxies: BlockList | undefined, access: Pick<Access, 'refused'>) {
     this.#proxies = proxies;
+    this.#access = access;
   }
 
   /** Takes the upgrades of an HTTP server until `close`. */
@@ -55,6 +63,10 @@ export class Upgrades {
     const peer = peerRequest(request, this.#proxies);
     if (peer === undefined || this.#wss.clients.size >= MAX_CONNECTIONS) {
       const status = peer === undefined ? '404 Not Found' : '503 Service Unavailable';
+      this.#refused(
+        request,
+        peer === undefined ? 'its path names no stream' : `${MAX_CONNECTIONS} connections are open`,
+      );
       // its client's end is seen only by who reads, and may never come
       socket.on('error', () => socket.destroy()).resume();
       setTimeout(() => socket.destroy(), GRACE_MS).unref();
@@ -66,6 +78,23 @@ export class Upgrades {
       webSocket.once('close', () => this.#silent.delete(webSocket));
       onSocket(webSocket, peer);
     });
+  }
+
+  #refused(request: IncomingMessage, reason: string): void {
+    const { url = '', socket } = request;
+    const { remoteAddress, remotePort } = socket;
+    const { ip: address } = forwarded(request, this.#proxies);
+    const [path = '', query = ''] = url.split('?', 2);
+    this.#access.refused(
+      {
+        direction: directionOf(new URLSearchParams(query)),
+        protocol: 'webrtc',
+        address,
+        ...(address === remoteAddress && { port: remotePort }),
+        asked: path.slice(0, MAX_ASKED),
+      },
+      reason,
+    );
   }
 
   #ping(): void {
@@ -89,7 +118,7 @@ function peerRequest(request: IncomingMessage, proxies: BlockList | undefined): 
   const [app, stream, playlist] = names as [string, string, string?];
   const { host = '' } = headers;
   return {
-    ...httpAccess(request, forwardedClient(request, proxies), 'ws'),
+    ...httpAccess(request, forwarded(request, proxies), 'ws'),
     hostName: hostName(host),
     origin: `${'encrypted' in socket ? 'wss' : 'ws'}://${host}`,
     app,

@@ -1,12 +1,13 @@
 import test from 'ava';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
-import { NO_OPENINGS, type Opening } from '../../../src/access/opening.ts';
+import type { Opening } from '../../../src/access/opening.ts';
 import { VIDEO } from '../../support/live.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../../support/offers.ts';
 import { SignallingClient } from '../../support/signalling-client.ts';
 import { until } from '../../support/until.ts';
 import { startWebrtc } from '../../support/webrtc-server.ts';
+import { NO_OPENINGS } from '../../support/access.ts';
 
 const SDP = { 'content-type': 'application/sdp' };
 const SENDING = { ...H264_VIDEO, direction: 'sendonly' };

@@ -60,6 +60,9 @@ const VIDEO: Readonly<Record<VideoName, readonly string[]>> = {
   VP8: [
     '-c:v',
     'libvpx',
+    // more threads than a picture of this size has rows for spend their time on waiting for each other
+    '-threads',
+    '1',
     '-deadline',
     'realtime',
     '-cpu-used',

@@ -103,7 +103,7 @@ export class Matrix {
     const stream = port > 0 ? `udp_${port}` : `cell${this.#count++}`;
     const { kiln } = this;
     const origin = (): Promise<Kiln> => (this.#origin ??= Kiln.start({ ovt: true, application: BYPASS }));
-    await PUBLISHERS[publisher]({ t, kiln, origin, port, stream, codecs, clip: await this.#clips.of(codecs) });
+    await PUBLISHERS[publisher]({ t, kiln, origin, port, stream, codecs, clip: () => this.#clips.of(codecs) });
     await kiln.liveStream(stream);
     return stream;
   }

@@ -28,16 +28,16 @@ export interface Publish {
   readonly port: number;
   readonly stream: string;
   readonly codecs: Codecs;
-  /** A file of them. */
-  readonly clip: string;
+  /** A file of them, encoded when somebody publishes it. */
+  readonly clip: () => Promise<string>;
 }
 
 const PACE = ['-nostdin', '-loglevel', 'error', '-re', '-i'];
 const COPY = ['-map', '0', '-c', 'copy'];
 
 /** ffmpeg that sends the clip as it is. */
-function ffmpeg({ t, clip }: Publish, args: readonly string[], program = 'ffmpeg'): void {
-  const sender = new Program(program, [...PACE, clip, ...COPY, ...args]);
+async function ffmpeg({ t, clip }: Publish, args: readonly string[], program = 'ffmpeg'): Promise<void> {
+  const sender = new Program(program, [...PACE, await clip(), ...COPY, ...args]);
   t.teardown(() => sender.stop());
 }
 
@@ -55,12 +55,12 @@ function parsersOf(codecs: Codecs): string[] {
 }
 
 /** GStreamer that sends it as MPEG-TS, in real time: `sink` waits for the clock. */
-function gstreamer({ t, clip, codecs }: Publish, ...sink: readonly string[]): void {
+async function gstreamer({ t, clip, codecs }: Publish, ...sink: readonly string[]): Promise<void> {
   const [video, audio] = parsersOf(codecs) as [string, string];
   const sender = new Program('gst-launch-1.0', [
     '-q',
     'filesrc',
-    `location=${clip}`,
+    `location=${await clip()}`,
     '!',
     'matroskademux',
     'name=d',
@@ -98,7 +98,7 @@ export const PUBLISHERS = {
   'RTMP (Enhanced)': publishLoops,
   'SRT (ffmpeg)': async (one: Publish) => ffmpeg(one, ['-f', 'mpegts', one.kiln.srtUrl(one.stream, OPTIONS)]),
   'SRT (srt-live-transmit)': async ({ t, kiln, stream, clip }: Publish) => {
-    const source = spawn('ffmpeg', [...PACE, clip, ...COPY, '-f', 'mpegts', 'pipe:1'], {
+    const source = spawn('ffmpeg', [...PACE, await clip(), ...COPY, '-f', 'mpegts', 'pipe:1'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const carrier = spawn(
@@ -132,7 +132,7 @@ export const PUBLISHERS = {
     const [payVideo, payAudio] = codecs.split('+').map((codec) => PAYLOADERS[codec as VideoName | AudioName]);
     const server = await startGst(t, {
       mounts: {
-        '/clip': `( filesrc location=${clip} ! matroskademux name=d d. ! queue ! ${video} ! ${payVideo} name=pay0 pt=96 d. ! queue ! ${audio} ! ${payAudio} name=pay1 pt=97 )`,
+        '/clip': `( filesrc location=${await clip()} ! matroskademux name=d d. ! queue ! ${video} ! ${payVideo} name=pay0 pt=96 d. ! queue ! ${audio} ! ${payAudio} name=pay1 pt=97 )`,
       },
     });
     await pull(kiln, stream, server.url('/clip'));
@@ -140,7 +140,7 @@ export const PUBLISHERS = {
   'OVT pull (Kiln)': async (one: Publish) => {
     const origin = await one.origin();
     const there = { ...one, kiln: origin };
-    if (one.codecs.endsWith('AAC')) ffmpeg(there, ['-f', 'flv', origin.rtmpUrl(one.stream)], FFMPEG7);
+    if (one.codecs.endsWith('AAC')) await ffmpeg(there, ['-f', 'flv', origin.rtmpUrl(one.stream)], FFMPEG7);
     else await publishLoops(there);
     await origin.liveStream(one.stream);
     await pull(one.kiln, one.stream, origin.ovtUrl(one.stream));

@@ -6,8 +6,6 @@ import { Network, STORE } from './network.ts';
 import { MemoryStore } from './store.ts';
 
 const TIMING: MemoryTiming = { ttl: 2000, beat: 400, command: 1000, grace: 3000 };
-/** Where time is real: a machine that stands still for some seconds is no fault of the store. */
-export const REAL_TIME: MemoryTiming = { ttl: 60_000, beat: 100, command: 45_000, grace: 1000 };
 
 type Test = Pick<ExecutionContext, 'teardown' | 'passed' | 'log' | 'fail'>;
 

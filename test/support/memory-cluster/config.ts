@@ -68,7 +68,7 @@ export class MemoryConfig implements ConfigStore {
     if (state.revision <= revision) return;
     this.#state = state;
     const changed = state.log.filter((entry) => entry.revision > revision).flatMap(({ keys }) => keys);
-    this.#listeners.tell([...new Set(changed)]);
+    this.#listeners.notify([...new Set(changed)]);
   }
 
   unreachable(): void {

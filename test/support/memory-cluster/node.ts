@@ -21,6 +21,7 @@ import {
   type PeerRequest,
   type PeerResponse,
   type PeerStreamHandler,
+  type RecordStore,
   type StatsRow,
   type StatsSum,
 } from '#cluster';
@@ -52,6 +53,8 @@ export interface Surroundings {
   readonly onFault: (error: Error) => void;
 }
 
+/** Whichever incarnation of a node is there. */
+const ANY = '';
 /** How often one asks again for a lock that another has. */
 const LOCK_EVERY_MS = 5;
 const LOCK_WAIT_MS = 30_000;
@@ -61,6 +64,7 @@ export class MemoryNode implements Cluster {
   readonly self: NodeIdentity;
   readonly events = new EventEmitter<ClusterEvents>();
   readonly config: MemoryConfig;
+  readonly records: RecordStore;
   readonly #around: Surroundings;
   readonly #watchers = new Watchers();
   readonly #leases = new Set<MemoryLease>();
@@ -83,6 +87,15 @@ export class MemoryNode implements Cluster {
     this.#around = around;
     this.self = { id, incarnation: around.newToken() };
     const { store } = around;
+    const { incarnation } = this.self;
+    const ask = this.#ask.bind(this);
+    this.records = {
+      put: (records) => ask(() => store.records.put(incarnation, records)),
+      finish: (records) => ask(() => store.records.finish(incarnation, records)),
+      pages: async function* () {
+        yield await ask(() => store.records.list());
+      },
+    };
     this.config = new MemoryConfig(
       {
         pull: () => this.#ask(() => store.config),
@@ -292,7 +305,8 @@ export class MemoryNode implements Cluster {
     if (this.#closed || view.epoch < before.epoch || (view.epoch === before.epoch && view.version < before.version))
       return;
     this.#view = view;
-    this.#watchers.tell(changes(before.claims, view.claims));
+    if (before.epoch !== 0 && view.epoch !== before.epoch) this.events.emit('emptied');
+    this.#watchers.notify(changes(before.claims, view.claims));
     for (const lease of this.#leases) {
       const held = view.claims.get(lease.key);
       if (held !== undefined && held.token !== lease.token) this.#lose(lease, held);
@@ -362,7 +376,9 @@ export class MemoryNode implements Cluster {
     }
     const sent = performance.now();
     const asked = await Promise.allSettled(
-      this.#livePeers().map((peer) => this.#call(peer, (other) => other.#ownerWithoutStore(key), timing.command)),
+      this.#livePeers().map(({ id }) =>
+        this.#call({ id, incarnation: ANY }, (other) => other.#ownerWithoutStore(key), timing.command),
+      ),
     );
     const answers = asked.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     const owner = answers.find((answer) => answer !== 'connected' && answer !== 'free');
@@ -424,7 +440,11 @@ export class MemoryNode implements Cluster {
     const live = new Set(this.#livePeers());
     const others = [...this.#view.nodes.values()].filter(({ id }) => id !== this.self.id);
     const answers = await Promise.all(
-      others.map((peer) => this.#call(peer, (other) => other.promise(), timing.command).catch(() => !live.has(peer))),
+      others.map((peer) =>
+        this.#call({ id: peer.id, incarnation: ANY }, (other) => other.promise(), timing.command).catch(
+          () => !live.has(peer),
+        ),
+      ),
     );
     if (!answers.every(Boolean) || this.#state === 'connected') return;
     for (const lease of this.#leases) {
@@ -476,7 +496,7 @@ export class MemoryNode implements Cluster {
         to.id,
         () => {
           const peer = peers.get(to.id);
-          if (peer === undefined || peer.#closed || peer.self.incarnation !== to.incarnation) {
+          if (peer === undefined || peer.#closed || ![peer.self.incarnation, ANY].includes(to.incarnation)) {
             throw new UnreachableError(`there is no such life of a node ${to.id}`);
           }
           return answer(peer);

@@ -11,6 +11,7 @@ import {
 } from '#cluster';
 import { EMPTY_CONFIG, written, type ConfigState } from './config-state.ts';
 import { MemoryStats } from './stats.ts';
+import { RecordTable } from '../../../cluster/record-table.ts';
 
 /** A claim as the store has it. */
 export interface Held {
@@ -96,6 +97,7 @@ export class MemoryStore {
   readonly #replaced = new Set<string>();
   #config: ConfigState = EMPTY_CONFIG;
   #stats = new MemoryStats();
+  #records = new RecordTable();
   /** What to do when the holder of a claim that was taken has stopped. */
   readonly #yields = new Map<string, () => void>();
   readonly #locks = new Map<string, { readonly token: string; until: number }>();
@@ -111,6 +113,10 @@ export class MemoryStore {
 
   get stats(): MemoryStats {
     return this.#stats;
+  }
+
+  get records(): RecordTable {
+    return this.#records;
   }
 
   view(): View {
@@ -134,6 +140,7 @@ export class MemoryStore {
     this.#locks.clear();
     this.#config = EMPTY_CONFIG;
     this.#stats = new MemoryStats();
+    this.#records = new RecordTable();
     this.#changed();
   }
 

@@ -192,8 +192,7 @@ test('who comes in while another is let in is refused when its session is listed
 
 test("a publisher's stream ends when its time is over", async (t) => {
   const ends: string[] = [];
-  const end = Date.now() + 500;
-  const guard: Guard = () => async () => ({ until: end, opening: OPENING });
+  const guard: Guard = () => async () => ({ until: Date.now() + 500, opening: OPENING });
   const { access } = await open(t, { guards: [guard], openings: notedOpenings(ends) });
   const input = await (await access.admitPublisher(publishRequest())).publish(SOURCE);
   t.false(input.closed);

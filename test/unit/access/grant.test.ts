@@ -1,8 +1,8 @@
 import { mock } from 'node:test';
 import test from 'ava';
 import { combined, Grant } from '../../../src/access/grant.ts';
-import { NO_OPENINGS, type Opening } from '../../../src/access/opening.ts';
-import { OPENING } from '../../support/access.ts';
+import type { Opening } from '../../../src/access/opening.ts';
+import { NO_OPENINGS, OPENING } from '../../support/access.ts';
 
 const DAY = 24 * 3_600_000;
 

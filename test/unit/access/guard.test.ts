@@ -1,9 +1,8 @@
 import test from 'ava';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from '../../../src/access/guard.ts';
 import { kilnError } from '../../../src/errors.ts';
-import { NO_OPENINGS } from '../../../src/access/opening.ts';
 import type { VirtualHost } from '../../../src/core/vhost.ts';
-import { notedOpenings, OPENING, playRequest } from '../../support/access.ts';
+import { NO_OPENINGS, notedOpenings, OPENING, playRequest } from '../../support/access.ts';
 
 const VHOST = {} as VirtualHost;
 
@@ -36,9 +35,9 @@ test('where one refuses, or fails, none behind it is asked, and those before it 
   const refusals: readonly (readonly [Guard, RegExp])[] = [
     [
       () => {
-        throw kilnError('accessDenied', 'RTMP');
+        throw kilnError('accessDenied');
       },
-      /Access control/,
+      /Access denied/,
     ],
     [() => () => Promise.reject(new Error('it is broken')), /it is broken/],
     [
@@ -98,7 +97,7 @@ test('what can be told at once: until a guard has to ask somebody', (t) => {
   t.false(askGuardsNow([local, asking(turns, 'asks'), local], playRequest(), VHOST));
   t.deepEqual(turns, ['local', 'local', 'local'], 'no question was put, and who comes behind it waits for its answer');
   const refusing: Guard = () => {
-    throw kilnError('accessDenied', 'SRT');
+    throw kilnError('accessDenied');
   };
   t.throws(() => askGuardsNow([local, refusing], playRequest(), VHOST), { code: 'accessDenied' });
 });

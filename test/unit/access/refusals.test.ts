@@ -10,14 +10,14 @@ const TABLE: readonly (readonly [
   http: number,
   srt: number,
   webSocket: number,
-  rtmp: 'BadName' | 'Failed',
+  rtmp: 'BadName' | 'Rejected' | 'Failed',
 ])[] = [
   [kilnError('vhostNotFound', 'x'), 404, 1404, 404, 'Failed'],
   [kilnError('applicationNotFound', 'v', 'a'), 404, 1404, 404, 'Failed'],
   [kilnError('streamNotFound', '#v#a/s'), 404, 1404, 404, 'Failed'],
   [kilnError('fileNotFound'), 404, 1404, 404, 'Failed'],
   [kilnError('providerDisabled', 'RTMP', '#v#a'), 403, 1403, 404, 'Failed'],
-  [kilnError('accessDenied', 'RTMP'), 401, 1401, 404, 'Failed'],
+  [kilnError('accessDenied'), 401, 1401, 404, 'Rejected'],
   [kilnError('nodeDraining'), 503, 1503, 503, 'Failed'],
   [kilnError('tooManyConnections', 1), 503, 1402, 503, 'Failed'],
   [kilnError('tooManyApplications', 1), 503, 1402, 503, 'Failed'],
@@ -37,6 +37,6 @@ for (const [error, http, srt, webSocket, rtmp] of TABLE) {
     t.is(error.status, http);
     t.is(rejectionOf(error), srt);
     t.is(errorFields(error).code, webSocket);
-    t.is(refusalStatus(error.code), `NetStream.Publish.${rtmp}`);
+    t.is(refusalStatus(error), `NetStream.Publish.${rtmp}`);
   });
 }

@@ -54,13 +54,13 @@ test('watchers get the last state of each key once a turn, of their path', async
   const undo = watchers.add('a', new Map([['a/1', owner(1)]]), (changes) =>
     calls.push(changes.map(({ key, owner: now }) => [key, now?.fence])),
   );
-  watchers.tell(
+  watchers.notify(
     new Map([
       ['a/1', owner(2)],
       ['ab', owner(2)],
     ]),
   );
-  watchers.tell(new Map([['a/2', undefined]]));
+  watchers.notify(new Map([['a/2', undefined]]));
   await turn();
   t.deepEqual(calls.splice(0), [
     [
@@ -68,10 +68,10 @@ test('watchers get the last state of each key once a turn, of their path', async
       ['a/2', undefined],
     ],
   ]);
-  watchers.tell(new Map([['b', owner(3)]]));
+  watchers.notify(new Map([['b', owner(3)]]));
   await turn();
   t.deepEqual(calls, []);
-  watchers.tell(new Map([['a', owner(4)]]));
+  watchers.notify(new Map([['a', owner(4)]]));
   undo();
   await turn();
   t.deepEqual(calls, []);
@@ -86,8 +86,8 @@ test('a listener that fails is told of, and keeps nobody from hearing', async (t
     throw new Error('mine');
   });
   listeners.add((keys) => void heard.push(...keys));
-  listeners.tell(['a']);
-  listeners.tell(['b']);
+  listeners.notify(['a']);
+  listeners.notify(['b']);
   await listeners.settled();
   t.deepEqual(heard, ['a', 'b']);
   t.deepEqual(faults, ['mine', 'mine']);

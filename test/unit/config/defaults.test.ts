@@ -116,6 +116,7 @@ test('virtual host', async (t) => {
       policyQueryKeyName: 'p',
       signatureQueryKeyName: 's',
       secretKey: 'k',
+      algorithm: 'sha1',
       enables: { providers: '', publishers: '' },
     },
     admissionWebhooks: { controlServerUrl: 'http://127.0.0.1/', timeout: 3000 },

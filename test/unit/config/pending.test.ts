@@ -19,16 +19,21 @@ test('modules that are not there warn once each, wherever and however often they
   );
 });
 
-test('access control says that it stays shut', async (t) => {
-  const { warnings } = await load(
-    t,
-    serverXml({
-      vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>http://127.0.0.1/</ControlServerUrl></AdmissionWebhooks>'),
-    }),
-  );
-  t.deepEqual(warnings, [
-    'AdmissionWebhooks is not available: the providers and publishers that it enables refuse every client',
+test('OriginMode says what access control does not cover', async (t) => {
+  const warningsFor = async (enables: string, llhls: string) => {
+    const policy =
+      '<SignedPolicy><PolicyQueryKeyName>p</PolicyQueryKeyName><SignatureQueryKeyName>s</SignatureQueryKeyName>' +
+      `<SecretKey>k</SecretKey><Enables><Publishers>${enables}</Publishers></Enables></SignedPolicy>`;
+    const apps = application(`<Publishers><LLHLS>${llhls}</LLHLS></Publishers>`);
+    const { warnings } = await load(t, serverXml({ vhosts: vhost(`${policy}<Applications>${apps}</Applications>`) }));
+    return warnings.filter((line) => line.startsWith('OriginMode'));
+  };
+  const origin = '<OriginMode>true</OriginMode>';
+  t.deepEqual(await warningsFor('WebRTC,LLHLS', origin), [
+    'OriginMode limits access control to master playlists: everybody can load the chunklists and the media that they name',
   ]);
+  t.deepEqual(await warningsFor('WebRTC,hlsv3', origin), []);
+  t.deepEqual(await warningsFor('llhls', ''), []);
 });
 
 test('what the transcoder does has nothing to wait for', async (t) => {

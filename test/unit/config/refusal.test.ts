@@ -30,6 +30,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
     serverXml({ apps: application('<TranscodeWebhook><Enable>true</Enable></TranscodeWebhook>') }),
     `${APP}/TranscodeWebhook/ControlServerUrl: is missing`,
   ],
+  'networks that are none': [
+    serverXml({ apps: application('<Limits><Allow>10.0.0.0/33</Allow></Limits>') }),
+    `${APP}/Limits/Allow: "10.0.0.0/33" is not a comma list of networks, such as 10.0.0.0/8,::1`,
+  ],
   'a transcode webhook that waits too long': [
     serverXml({ apps: application('<TranscodeWebhook><Timeout>600001</Timeout></TranscodeWebhook>') }),
     `${APP}/TranscodeWebhook/Timeout: 600001 is not an integer (1..600000)`,
@@ -204,7 +208,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
   ],
   'webhook URL': [
     serverXml({ vhosts: vhost('<AdmissionWebhooks><ControlServerUrl>ftp://x</ControlServerUrl></AdmissionWebhooks>') }),
-    'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/ControlServerUrl: "ftp://x" is not an http or https URL',
+    'Server/VirtualHosts/VirtualHost[1]/AdmissionWebhooks/ControlServerUrl: "ftp://x" is not an http or https URL, or several with commas between them',
   ],
   'origin without URL': [
     serverXml({

@@ -9,7 +9,7 @@ import { ConfigError, loadConfig } from '../../../src/config/load.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { XmlToJson } from '../../../src/config/xml-json.ts';
 import { parseXml } from '../../../src/config/xml.ts';
-import { application, load, serverXml } from './support.ts';
+import { application, load, serverXml, vhost } from './support.ts';
 
 const CONFIG = join(import.meta.dirname, '../../../config');
 
@@ -185,7 +185,11 @@ test('what README.md shows of output profiles is right', async (t) => {
   const { config, warnings } = await load(
     t,
     serverXml({
-      apps: application((await readmeBlock('<OutputProfiles>')) + (await readmeBlock('<TranscodeWebhook>'))),
+      apps: application(
+        (await readmeBlock('<OutputProfiles>')) +
+          (await readmeBlock('<TranscodeWebhook>')) +
+          (await readmeBlock('<Limits>')),
+      ),
     }),
     { KILN_TRANSCODE_SECRET: 'secret' },
   );
@@ -202,6 +206,14 @@ test('what README.md shows of output profiles is right', async (t) => {
   const reading = readConfig(OutputProfile, (JSON.parse(json) as unknown[])[0]);
   t.true(reading.ok);
   t.deepEqual(reading.warnings, []);
+});
+
+test('what README.md shows of admission webhooks is right', async (t) => {
+  const { config, warnings } = await load(t, serverXml({ vhosts: vhost(await readmeBlock('<AdmissionWebhooks>')) }), {
+    KILN_ADMISSION_SECRET: 'secret',
+  });
+  t.deepEqual(warnings, []);
+  t.like(config.virtualHosts[0]?.admissionWebhooks, { secretKey: 'secret', timeout: 3000 });
 });
 
 test('what README.md shows of overlays is right', async (t) => {

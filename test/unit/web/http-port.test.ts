@@ -261,3 +261,26 @@ test('closing lets a running request end, ends idle connections and cuts the res
   await hopeless;
   await closed;
 });
+
+for (const hosts of [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]) {
+  test.serial(
+    `a client beyond the limit of connections is logged with its address, host ${hosts.length}`,
+    async (t) => {
+      const limit = mock.property(LIMITS, 'connections', 1);
+      t.teardown(() => limit.mock.restore());
+      const lines: Record<string, unknown>[] = [];
+      const recorded = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+      const { number } = await open(t, { log: recorded }, hosts);
+      const first = await openSocket(t, number);
+      first.write('GET /who HTTP/1.1\r\nHost: a\r\n\r\n');
+      await once(first, 'data');
+      const second = await openSocket(t, number);
+      await untilEnd(second);
+      t.like(lines[0], {
+        event: 'client.refused',
+        remote: `127.0.0.1:${second.localPort}`,
+        msg: 'HTTP client refused: 1 connections are open',
+      });
+    },
+  );
+}

@@ -200,8 +200,10 @@ test('bodies have their limit, and long answers arrive whole', async (t) => {
   }
 });
 
-test('what is no TLS, or ends in mid-handshake, costs its own connection', async (t) => {
-  const { number } = await open(t);
+test('what is no TLS, or ends in mid-handshake, costs its own connection, and is logged with its address', async (t) => {
+  const lines: Record<string, unknown>[] = [];
+  const recorded = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const { number } = await open(t, { log: recorded });
   const hello = Buffer.from('16030100f8010000f40303', 'hex');
   for (const bytes of ['GET / HTTP/1.1\r\n\r\n', hello, Buffer.alloc(5000, 0x16), '']) {
     const socket = connect(number, '127.0.0.1');
@@ -214,6 +216,8 @@ test('what is no TLS, or ends in mid-handshake, costs its own connection', async
   await once(reset, 'connect');
   reset.write(hello);
   reset.resetAndDestroy();
+  t.like(lines[0], { event: 'client.refused', msg: 'HTTP client refused: the client does not speak TLS' });
+  t.regex(String(lines[0]?.remote), /^127\.0\.0\.1:\d+$/);
   t.is((await who(await openClient(t, 'h2', number))).version, '2.0');
 });
 

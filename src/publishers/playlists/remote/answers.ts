@@ -10,6 +10,7 @@ import {
   callsOf,
   type ChunklistState,
   type MasterState,
+  type Newcomer,
   type PlaylistCalls,
   type Report,
   type StreamPath,
@@ -40,19 +41,26 @@ export function answerNodes(form: HlsForm, calls: PeerCalls, find: StreamHere): 
   const known = callsOf(form);
   calls.answer(known.master, async (asked) => {
     const { file, session } = asked;
-    return master(await found(asked, new URLSearchParams(session === undefined ? {} : { session })), file, session);
+    return master(await found(asked, new URLSearchParams(session && { session: session.id })), file, session);
   });
   calls.answer(known.chunklist, async (asked) => await chunklist(await found(asked), asked));
   calls.answerBytes(known.media, async (asked) => await media(form, await found(asked), asked));
   calls.answer(known.report, async (asked) => ({ players: count(await found(asked), asked.report) }));
+  calls.answer(known.sessions, async (asked) => {
+    (await found(asked)).takeOver(asked.sessions);
+    return null;
+  });
 }
 
-function master(stream: OwnStream, file: string, session: string | undefined): MasterState | null {
+function master(stream: OwnStream, file: string, newcomer: Newcomer | undefined): MasterState | null {
   const template = stream.template(file);
   if (template === undefined) return null;
-  const token = session === undefined ? undefined : stream.issue(session);
-  if (token !== undefined) stream.begin(token);
-  return { run: stream.run, template: template.text, ...(token !== undefined && { token }) };
+  const state = { run: stream.run, template: template.text };
+  if (newcomer === undefined) return state;
+  const { id, plays, guarded, vhost, grant } = newcomer;
+  const token = stream.issue(id, { ...grant, guarded, vhost });
+  if (plays) stream.beginAdopted(token, grant);
+  return { ...state, token };
 }
 
 async function chunklist(

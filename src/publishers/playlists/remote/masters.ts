@@ -1,6 +1,6 @@
 import { kilnError } from '../../../errors.ts';
 import { AwayError, type OwnerLink } from './link.ts';
-import type { MasterState } from './wire.ts';
+import type { MasterState, Newcomer } from './wire.ts';
 
 const MAX_MASTERS = 64;
 
@@ -22,14 +22,16 @@ export class RemoteMasters {
   }
 
   /**
+   * @param session of the player, for the owner to count; one with openings is the owner's to end
    * @returns undefined as long as there is nothing to play
    * @throws what the owner says; streamInterrupted when nobody answers and nothing is known
    */
-  async get(file: string, session: string | undefined): Promise<MasterState | undefined> {
+  async get(file: string, session: Newcomer | undefined): Promise<MasterState | undefined> {
     try {
       return await (session === undefined ? this.#getOnce(file) : this.#loadNoted(file, session));
     } catch (error) {
       if (!(error instanceof AwayError)) throw error;
+      if (session !== undefined && session.grant.openings.length > 0) throw kilnError('streamInterrupted');
       const known = this.#known.get(file);
       if (known === undefined) throw kilnError('streamInterrupted');
       return known;
@@ -51,7 +53,7 @@ export class RemoteMasters {
     return asked;
   }
 
-  async #loadNoted(file: string, session: string | undefined): Promise<MasterState | undefined> {
+  async #loadNoted(file: string, session: Newcomer | undefined): Promise<MasterState | undefined> {
     const { answer: state } = await this.#link.ask(this.#link.calls.master, { file, session });
     if (state === null) return undefined;
     this.#onRun(state.run);

@@ -1,7 +1,7 @@
 import { RecentSet } from '../../../core/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer.ts';
-import type { SessionTokens } from '../token.ts';
+import { isOver, type SessionTokens } from '../token.ts';
 import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 
 /** Players beyond this are served and not counted: what strangers make this node remember is bounded. */
@@ -18,6 +18,8 @@ const FORGET_MS = 30_000;
 
 class RemotePlayer implements Viewer {
   readonly token: string;
+  /** In milliseconds since the epoch. */
+  readonly until: number | undefined;
   /** Since the last report. */
   bytes = 0;
   /** By the monotonic clock. */
@@ -27,8 +29,9 @@ class RemotePlayer implements Viewer {
   /** The owner knows of it. */
   known = false;
 
-  constructor(token: string) {
+  constructor(token: string, until: number | undefined) {
     this.token = token;
+    this.until = until;
   }
 
   sent(bytes: number): void {
@@ -45,6 +48,8 @@ class RemotePlayer implements Viewer {
 /** What players of a stream are let in by. */
 export interface RemotePlayersOptions {
   readonly tokens: SessionTokens;
+  /** Access control is configured: only tokens of sessions count that it has admitted. */
+  readonly guarded: boolean;
   /** Of the application, for all nodes. */
   readonly maxConnection: number;
   /** Nobody answers for the stream, as far as is known. */
@@ -75,18 +80,21 @@ export class RemotePlayers {
 
   /**
    * The player behind a token; undefined beyond the limit of what is remembered.
-   * @throws playlistSessionRefused, tooManyConnections
+   * @throws playlistSessionRefused, playlistSessionOver, tooManyConnections
    */
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
     const present = this.#players.get(token);
     if (present?.known === true) {
+      if (isOver(present)) throw kilnError('playlistSessionOver');
       present.see();
       return present;
     }
-    if (this.#isRefused(token) || this.#options.tokens.verify(token) === undefined)
-      throw kilnError('playlistSessionRefused');
+    const { tokens, guarded } = this.#options;
+    const claims = this.#isRefused(token) ? undefined : tokens.verify(token);
+    if (claims === undefined || (guarded && !claims.guarded)) throw kilnError('playlistSessionRefused');
+    if (isOver(claims)) throw kilnError('playlistSessionOver');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
-    const player = present ?? this.#remember(token);
+    const player = present ?? this.#remember(token, claims.until);
     if (!this.#options.isAway()) return this.#introduce(player);
     player.see();
     return player;
@@ -109,8 +117,8 @@ export class RemotePlayers {
     if (this.#sending === undefined && now - this.#reportedAt >= REPORT_MS && this.#hasNews()) void this.#report();
   }
 
-  #remember(token: string): RemotePlayer {
-    const player = new RemotePlayer(token);
+  #remember(token: string, until: number | undefined): RemotePlayer {
+    const player = new RemotePlayer(token, until);
     this.#players.set(token, player);
     return player;
   }

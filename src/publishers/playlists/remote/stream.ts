@@ -1,4 +1,6 @@
 import type { NodeIdentity } from '#cluster';
+import type { Access } from '../../../access/access.ts';
+import { isGuarded } from '../../../config/enables.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import { sessionId } from '../../../core/session.ts';
@@ -7,7 +9,7 @@ import type { Logger } from '../../../log.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import { CONTINUED_MS } from '../../../origins/stream-names.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
-import type { FileAnswer, Hold, Master, PlayedStream, Viewer } from '../answer.ts';
+import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer.ts';
 import { handedOn, type Directives } from '../directives.ts';
 import type { HlsForm } from '../form.ts';
 import { MasterTemplate } from '../master-template.ts';
@@ -19,7 +21,7 @@ import { AwayError, OwnerLink } from './link.ts';
 import { RemoteMasters } from './masters.ts';
 import { RemoteMedia } from './media.ts';
 import { RemotePlayers } from './players.ts';
-import type { Report, Verdict } from './wire.ts';
+import type { MasterState, Report, Verdict } from './wire.ts';
 
 /** Files that are fetched at once for one connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
@@ -36,6 +38,7 @@ export interface RemoteStreamOptions {
   readonly owner: NodeIdentity;
   readonly cache: MediaCache;
   readonly tokens: SessionTokens;
+  readonly access: Pick<Access, 'adopt'>;
   readonly log: Logger;
 }
 
@@ -56,7 +59,7 @@ export class RemoteStream implements PlayedStream {
   #run: string | undefined;
 
   constructor(options: RemoteStreamOptions) {
-    const { config, tokens, log, cache } = options;
+    const { form, application, config, tokens, log, cache } = options;
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
@@ -66,6 +69,7 @@ export class RemoteStream implements PlayedStream {
     this.#media = new RemoteMedia(this.#link, cache);
     this.#players = new RemotePlayers({
       tokens,
+      guarded: isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind }),
       maxConnection: config.maxConnection,
       isAway: () => this.#link.away || this.#link.lost,
       report: (report) => this.#report(report),
@@ -107,17 +111,27 @@ export class RemoteStream implements PlayedStream {
     this.close();
   }
 
-  async master(file: string, query: string, plays: boolean, base?: string): Promise<Master | undefined> {
+  async master({ file, query, plays, base, terms, grant }: MasterRequest): Promise<Master | undefined> {
     this.#use();
-    const { originMode } = this.config;
-    const id = sessionId(new URLSearchParams(query));
-    const named = !originMode && new URLSearchParams(query).has('session');
-    const state = await this.#masters.get(file, named ? id : undefined);
+    const { tokens } = this.#options;
+    const fill = ({ template }: MasterState, token: string | undefined): Text =>
+      new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
+    if (this.config.originMode) {
+      const state = await this.#masters.get(file, undefined);
+      const route = terms.vhost === undefined ? undefined : tokens.route(terms.vhost);
+      return state && { text: fill(state, route), viewer: undefined };
+    }
+    const params = new URLSearchParams(query);
+    const id = sessionId(params);
+    // those the owner has to know at once
+    const introduced = params.has('session') || (plays && grant.openings.length > 0);
+    const state = await (introduced
+      ? this.#introduce(file, id, { plays, terms, grant })
+      : this.#masters.get(file, undefined));
     if (state === undefined) return undefined;
-    const token = originMode ? undefined : (state.token ?? this.#options.tokens.issue(id));
-    // whoever names its session the owner has counted
-    const viewer = token === undefined || named || !plays ? undefined : await this.#players.admit(token);
-    return { text: new Text(new MasterTemplate(state.template).fill(token, handedOn(query), base)), viewer };
+    const token = state.token ?? tokens.issue(id, terms);
+    const viewer = introduced || !plays ? undefined : await this.#players.admit(token);
+    return { text: fill(state, token), viewer };
   }
 
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
@@ -140,6 +154,26 @@ export class RemoteStream implements PlayedStream {
     const { application, name } = this.#options;
     if (this.ended) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     this.usedAt = performance.now();
+  }
+
+  /** A master playlist for a player that the owner counts; with it goes the grant. @throws what the owner does */
+  async #introduce(
+    file: string,
+    id: string,
+    { plays, terms: { guarded, vhost }, grant }: Pick<MasterRequest, 'plays' | 'terms' | 'grant'>,
+  ): Promise<MasterState | undefined> {
+    if (!plays)
+      return this.#masters.get(file, { id, plays, guarded, vhost, grant: { until: grant.until, openings: [] } });
+    const handed = grant.handOver();
+    const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);
+    try {
+      const state = await this.#masters.get(file, { id, plays, guarded, vhost, grant: handed });
+      if (state === undefined) end('the stream has not started');
+      return state;
+    } catch (error) {
+      end((error as Error).message);
+      throw error;
+    }
   }
 
   async #report(report: Report): Promise<readonly Verdict[] | undefined> {

@@ -1,3 +1,4 @@
+import type { Access } from '../../../access/access.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Logger } from '../../../log.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
@@ -19,6 +20,7 @@ export interface RemoteStreamsOptions {
   readonly calls: PeerCalls;
   readonly directory: StreamDirectory;
   readonly tokens: (application: Application, name: string) => SessionTokens;
+  readonly access: Pick<Access, 'adopt'>;
   readonly log: Logger;
 }
 
@@ -66,7 +68,7 @@ export class RemoteStreams {
   #open(application: Application, name: string, { owner }: Location): RemoteStream | undefined {
     const config = this.#options.form.config(application);
     if (config === undefined || application.closed) return undefined;
-    const { form, calls, directory, tokens, log } = this.#options;
+    const { form, calls, directory, tokens, access, log } = this.#options;
     const stream = new RemoteStream({
       form,
       calls,
@@ -77,6 +79,7 @@ export class RemoteStreams {
       owner,
       cache: this.#cache,
       tokens: tokens(application, name),
+      access,
       log: log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` }),
     });
     let streams = this.#streams.get(application);

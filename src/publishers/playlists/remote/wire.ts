@@ -1,4 +1,6 @@
 import Type, { type Static } from 'typebox';
+import { GRANT_STATE } from '../../../access/grant.ts';
+import { OPENING } from '../../../access/opening.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../origins/peer-call.ts';
 import type { HlsForm } from '../form.ts';
@@ -42,7 +44,7 @@ export const ChunklistState = Type.Object({
 /** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
 
-/** A master playlist for whoever may come, and the token of the session that was named. */
+/** A master playlist for whoever may come, and the token of the player that asks for it, if the call names one. */
 export const MasterState = Type.Object({
   run: Type.String(),
   template: Type.String(),
@@ -54,7 +56,7 @@ export type MasterState = Static<typeof MasterState>;
 /** Players that a node serves: token, bytes since the last report, milliseconds since it was seen. */
 export const Report = Type.Object({
   players: Type.Array(
-    Type.Tuple([Type.String({ maxLength: 512 }), Type.Number({ minimum: 0 }), Type.Number({ minimum: 0 })]),
+    Type.Tuple([Type.String({ maxLength: 1024 }), Type.Number({ minimum: 0 }), Type.Number({ minimum: 0 })]),
     {
       maxItems: MAX_REPORTED,
     },
@@ -75,6 +77,32 @@ const Verdict = Type.Union([
 /** What a player is to its stream; `refused`: now, as while another viewer has its name. */
 export type Verdict = Static<typeof Verdict>;
 
+/** A player that asks for a master playlist, under the id of its session. */
+export const Newcomer = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 128 }),
+  /** False for who asks for no more than the headers, and is not counted. */
+  plays: Type.Boolean(),
+  guarded: Type.Boolean(),
+  /** Of the stream, where the player asked another one. */
+  vhost: Type.Optional(Type.String()),
+  /** Goes to the owner of the stream, if there is a master playlist and the player plays. */
+  grant: GRANT_STATE,
+});
+/** See its schema. */
+export type Newcomer = Static<typeof Newcomer>;
+
+/** Sessions of a stream that another node has taken over. */
+const HandedSessions = Type.Array(
+  Type.Object({
+    id: Type.String({ minLength: 1, maxLength: 128 }),
+    idleMs: Type.Number({ minimum: 0 }),
+    grants: Type.Array(
+      Type.Object({ until: Type.Optional(Type.Number()), openings: Type.Array(Type.Pick(OPENING, ['id', 'vhost'])) }),
+    ),
+  }),
+  { maxItems: MAX_REPORTED },
+);
+
 /** About the players of a report, in order. */
 export const Verdicts = Type.Object({ players: Type.Array(Verdict) });
 
@@ -88,18 +116,20 @@ const File = {
 
 /** Requests of other nodes to the owner of a stream. `null` is the answer while the playlist has not begun. */
 export interface PlaylistCalls {
-  /** A master playlist, and the token of a session that is named. */
+  /** A master playlist, and the token of a session that is named, or has openings. */
   readonly master: typeof MASTER;
   /** A chunklist, as soon as it is not at the mark `after`, or when it was held for as long as it may be. */
   readonly chunklist: typeof CHUNKLIST;
   /** A part, a segment or an initialization; a call for a part that was hinted at is held. */
   readonly media: typeof MEDIA;
   readonly report: typeof REPORT;
+  /** From the node that had the stream before: sessions whose end somebody is to hear of. */
+  readonly sessions: typeof SESSIONS;
 }
 
 const MASTER = definePeerCall(
   'master',
-  Type.Object({ ...File, session: Type.Optional(Type.String()) }),
+  Type.Object({ ...File, session: Type.Optional(Newcomer) }),
   Type.Union([MasterState, Type.Null()]),
 );
 const CHUNKLIST = definePeerCall(
@@ -116,9 +146,16 @@ const MEDIA = definePeerCall(
   }),
 );
 const REPORT = definePeerCall('report', Type.Object({ ...STREAM_FIELDS, report: Report }), Verdicts);
+const SESSIONS = definePeerCall('sessions', Type.Object({ ...STREAM_FIELDS, sessions: HandedSessions }), Type.Null());
 
 /** The calls for a kind of HLS. */
 export function callsOf({ kind }: HlsForm): PlaylistCalls {
   const named = <C extends PeerCall>(call: C): C => ({ ...call, name: `${kind}/${call.name}` });
-  return { master: named(MASTER), chunklist: named(CHUNKLIST), media: named(MEDIA), report: named(REPORT) };
+  return {
+    master: named(MASTER),
+    chunklist: named(CHUNKLIST),
+    media: named(MEDIA),
+    report: named(REPORT),
+    sessions: named(SESSIONS),
+  };
 }

@@ -109,17 +109,18 @@ test('as many streams as may be, and none while the node drains', async (t) => {
   t.is(taken.length, 1);
 });
 
-test('access control that cannot be checked keeps senders out', async (t) => {
+test('signed policies that are enabled for MPEG-TS keep senders out: they bring none', async (t) => {
   const { port, taken, lines } = await startMpegts(t, {
     signedPolicy: {
       policyQueryKeyName: 'p',
       signatureQueryKeyName: 's',
+      algorithm: 'sha1',
       secretKey: 'x',
       enables: { providers: 'mpegts', publishers: '' },
     },
   });
   await (await UdpSender.open(t, port)).send(3);
-  await until('the refusal', () => lines.some((line) => line.includes('Access control is configured')));
+  await until('the refusal', () => lines.some((line) => line.includes('Access denied: the URL has no policy')));
   t.deepEqual(taken, []);
 });
 

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'sdp-transform';
 import { KilnError } from '../../../../src/errors.ts';
-import { parseRemoteDescription } from '../../../../src/webrtc/remote-description.ts';
+import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
 import { CLIENT } from '../../../support/access.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
@@ -191,10 +191,12 @@ test('of a codec that has no qualities here one stream is taken', async (t) => {
   }
 });
 
-test('what the media worker refuses is no fault of the server', async (t) => {
+test.serial('what the media worker refuses is no fault of the server, and ends the session at once', async (t) => {
   const { provider, application, url } = await start(t);
-  const offer = parseRemoteDescription(OFFER);
-  const twice = { ...offer, media: offer.media.map((section) => ({ ...section, source: { ssrc: 7 } })) };
+  const refusing = mock.method(MediaWorker.prototype, 'produce', async () => {
+    throw new Error('the SSRC is in use');
+  });
+  t.teardown(() => refusing.mock.restore());
   const request = {
     hostName: '127.0.0.1',
     origin: url,
@@ -205,7 +207,7 @@ test('what the media worker refuses is no fault of the server', async (t) => {
     query: new URLSearchParams(),
   };
   const error = await t.throwsAsync(
-    provider.entrance.answer(request, twice, () => {}),
+    provider.entrance.answer(request, OFFER, () => {}),
     { instanceOf: KilnError },
   );
   t.is(error.code, 'notAcceptable');

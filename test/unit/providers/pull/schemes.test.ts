@@ -5,19 +5,18 @@ import type { PullSource, SourceOptions } from '../../../../src/providers/pull/s
 test('what is pulled goes by the scheme of its URL, and others are refused before anything is done', async (t) => {
   const asked: string[] = [];
   const source = { connection: undefined } as PullSource;
-  const open = bySchemes({
-    ovt: async (url) => {
-      asked.push(url);
-      return source;
-    },
-  });
+  const pulls = async (url: string): Promise<PullSource> => {
+    asked.push(url);
+    return source;
+  };
+  const open = bySchemes({ ovt: pulls, rtsp: pulls, rtspc: pulls });
   const options = {} as SourceOptions;
   t.is(await open('ovt://a/b/c', options), source);
   t.is(await open('OVT://a/b/c', options), source);
   for (const url of ['http://a/b?key=secret', 'file:///etc/passwd', 'constructor://x', '//a/b', '', 'ovt']) {
     const error = await t.throwsAsync(
       open(url, options),
-      { name: 'PullError', message: /^streams are pulled over ovt only:/ },
+      { name: 'PullError', message: /^streams are pulled over ovt, rtsp, rtspc, not over / },
       url,
     );
     t.notRegex(error.message, /secret/);

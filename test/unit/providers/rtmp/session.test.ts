@@ -14,6 +14,7 @@ import {
   UserControl,
   type RtmpMessage,
 } from '../../../../src/protocols/rtmp/message.ts';
+import { logStreams } from '../../../../src/stream-log.ts';
 import { aac, h264 } from '../../../support/flv-media.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
 import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
@@ -279,7 +280,7 @@ for (const [name, options, setup, message] of REFUSALS) {
 test('refuse everyone where access is controlled', async (t) => {
   const enables = { providers: 'srt, RTMP', publishers: '' };
   const server = await setUp(t, { signedPolicy: { enables } as RtmpSetup['signedPolicy'] });
-  await t.throwsAsync(server.publish('live'), { message: /Publish.Failed: Access control/ });
+  await t.throwsAsync(server.publish('live'), { message: /Publish.Rejected: Access denied/ });
   await until('the session is gone', () => server.server.sessions === 0);
 });
 
@@ -438,6 +439,29 @@ test('what is logged after a stream has ended names it no more', async (t) => {
   t.like(server.lines.at(-2), { msg: 'the publisher has unpublished the stream', app: 'app', stream: 'one' });
   t.is(server.lines.at(-1)?.app, 'app');
   t.is(server.lines.at(-1)?.stream, undefined);
+});
+
+test('the end of a published stream is the only information about the end of its client', async (t) => {
+  for (const ends of ['with the connection', 'before the connection', 'without media']) {
+    const server = await setUp(t);
+    logStreams(server.registry, server.log);
+    const client = await server.publish();
+    if (ends !== 'without media') {
+      sendMedia(client);
+      await until('the stream', () => server.recordings[0]?.packets.length === 100);
+    }
+    if (ends === 'before the connection') {
+      client.command('FCUnpublish', 0, null, 'live');
+      await until('its end', () => server.recordings[0]?.closed !== undefined);
+    }
+    client.close();
+    await until('the session is gone', () => server.server.sessions === 0);
+    const lines = server.lines.filter(({ level }) => Number(level) >= 30).map(({ msg }) => String(msg));
+    const expected = ends === 'without media' ? [/^RTMP session closed: /] : [/^published/, /^ended after /];
+    t.is(lines.length, expected.length, lines.join('; '));
+    for (const [at, line] of lines.entries()) t.regex(line, expected[at] as RegExp);
+    t.is(server.reasons().length, 1);
+  }
 });
 
 test('a second stream on a connection that publishes is refused, the first goes on', async (t) => {

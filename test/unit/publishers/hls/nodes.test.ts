@@ -5,16 +5,18 @@ import { KilnError } from '../../../../src/errors.ts';
 import type { LlhlsSetup } from '../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../support/llhls-nodes.ts';
 import { audioTrack, videoTrack } from '../../../support/packets.ts';
-import { MemoryCluster, REAL_TIME } from '../../../support/memory-cluster/cluster.ts';
+import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 import { analyse } from '../../../support/ts-analyser.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 
 const MASTER = '/app/stream/ts:playlist.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];
 
 /** A stream of node `a` that `b` and `c` know of, and a function that brings it on to a media time. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
-  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  virtualTime(t);
+  const nodes = MemoryCluster.create(t, 1);
   const open = (id: string) =>
     openLlhlsNode(t, nodes, id, { ...setup, hls: { segmentDuration: 2, segmentCount: 4, ...setup.hls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);

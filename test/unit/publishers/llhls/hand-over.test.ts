@@ -5,8 +5,9 @@ import { KilnError } from '../../../../src/errors.ts';
 import type { LlhlsSetup } from '../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../support/llhls-nodes.ts';
 import { audioTrack, AVC_HIGH, videoTrack } from '../../../support/packets.ts';
-import { MemoryCluster, REAL_TIME } from '../../../support/memory-cluster/cluster.ts';
+import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const LLHLS = { segmentDuration: 2, segmentCount: 6, chunkDuration: 0.5 };
@@ -14,7 +15,8 @@ const TRACKS = [videoTrack(), audioTrack()];
 
 /** Three nodes, and a stream of the first that has come to 5.2 seconds: a second, two whole segments and the next. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
-  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  virtualTime(t);
+  const nodes = MemoryCluster.create(t, 1);
   const open = (id: string) => openLlhlsNode(t, nodes, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);

@@ -113,8 +113,8 @@ test('the master playlist names picture and sound apart, as hls-parser reads it'
   t.is(variant?.codecs, 'avc1.42c01e,mp4a.40.2');
   t.true((variant?.bandwidth ?? 0) >= (variant?.averageBandwidth ?? Infinity));
   t.is(variant?.audio[0]?.channels, '2');
-  t.regex(variant?.uri ?? '', /^\/app\/stream\/[\w-]{79}\/chunklist_0_video_\w{8}_llhls\.m3u8$/);
-  t.regex(variant?.audio[0]?.uri ?? '', /^\/app\/stream\/[\w-]{79}\/chunklist_1_audio_\w{8}_llhls\.m3u8$/);
+  t.regex(variant?.uri ?? '', /^\/app\/stream\/[\w-]{80}\/chunklist_0_video_\w{8}_llhls\.m3u8$/);
+  t.regex(variant?.audio[0]?.uri ?? '', /^\/app\/stream\/[\w-]{80}\/chunklist_1_audio_\w{8}_llhls\.m3u8$/);
 });
 
 test('everything a chunklist names is there, and the segment is the sum of its parts', async (t) => {
@@ -165,7 +165,7 @@ test('a child without a token, or with a wrong one: 401 and no body', async (t) 
   t.is((await get(url)).statusCode, 200);
 });
 
-test('access control that cannot be checked: 401', async (t) => {
+test('a master playlist without a signed URL: 401', async (t) => {
   const signedPolicy = {
     policyQueryKeyName: 'p',
     signatureQueryKeyName: 's',
@@ -178,7 +178,8 @@ test('access control that cannot be checked: 401', async (t) => {
   t.like(await get('/app/other/llhls.m3u8'), { statusCode: 401, body: '' }, 'which streams there are is not told');
 });
 
-test('a chunklist request is held until the part exists', async (t) => {
+test.serial('a chunklist request is held until the part exists', async (t) => {
+  virtualTime(t);
   const { get, advance, children } = await live(t);
   advance(3.1);
   const url = (await children())[1] as string;
@@ -214,7 +215,8 @@ test('a chunklist may be kept by caches where it ends with what was named, and i
   t.is(await age('?_HLS_msn=1&_HLS_part=4'), 'max-age=2');
 });
 
-test('without directives, the first complete segment is waited for: players start with one', async (t) => {
+test.serial('without directives, the first complete segment is waited for: players start with one', async (t) => {
+  virtualTime(t);
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 6, segmentCount: 5 } }, 30);
   advance(0.6);
   const url = (await children())[1] as string;
@@ -228,22 +230,26 @@ test('without directives, the first complete segment is waited for: players star
   t.deepEqual(uris((await get(url)).body, /^#EXTINF:(.*),$/gm), lasted);
 });
 
-test('without a part, the whole segment is waited for; a part behind the last is the next segment', async (t) => {
-  const { get, advance, children } = await live(t);
-  advance(3.1);
-  const url = (await children())[1] as string;
-  const whole = pending(get(`${url}?_HLS_msn=1`));
-  const beyond = pending(get(`${url}?_HLS_msn=1&_HLS_part=4`));
-  advance(4);
-  await turns();
-  t.false(whole.done);
-  advance(4.1);
-  t.regex((await whole.promise).body, /seg_0_1_video/);
-  await turns();
-  t.false(beyond.done);
-  advance(4.5);
-  t.regex((await beyond.promise).body, /part_0_2_0_video/);
-});
+test.serial(
+  'without a part, the whole segment is waited for; a part behind the last is the next segment',
+  async (t) => {
+    virtualTime(t);
+    const { get, advance, children } = await live(t);
+    advance(3.1);
+    const url = (await children())[1] as string;
+    const whole = pending(get(`${url}?_HLS_msn=1`));
+    const beyond = pending(get(`${url}?_HLS_msn=1&_HLS_part=4`));
+    advance(4);
+    await turns();
+    t.false(whole.done);
+    advance(4.1);
+    t.regex((await whole.promise).body, /seg_0_1_video/);
+    await turns();
+    t.false(beyond.done);
+    advance(4.5);
+    t.regex((await beyond.promise).body, /part_0_2_0_video/);
+  },
+);
 
 test('too far ahead, or nonsense: 400', async (t) => {
   const { get, advance, children } = await live(t);
@@ -262,10 +268,8 @@ test('too far ahead, or nonsense: 400', async (t) => {
   }
 });
 
-test('what does not come in three targets: 503', async (t) => {
-  // the publisher holds nothing up, so that somebody must who waits for it
-  const alive = setInterval(() => undefined, 1000);
-  t.teardown(() => clearInterval(alive));
+test.serial('what does not come in three targets: 503', async (t) => {
+  virtualTime(t);
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } }, 30);
   advance(3.1);
   const url = (await children())[1] as string;
@@ -276,9 +280,8 @@ test('what does not come in three targets: 503', async (t) => {
   t.is(part.statusCode, 503);
 });
 
-test('the first segment is waited for as long as it takes, which key frames decide', async (t) => {
-  const alive = setInterval(() => undefined, 1000);
-  t.teardown(() => clearInterval(alive));
+test.serial('the first segment is waited for as long as it takes, which key frames decide', async (t) => {
+  virtualTime(t);
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 1 } }, 150);
   advance(0.6);
   const urls = await children();
@@ -292,7 +295,8 @@ test('the first segment is waited for as long as it takes, which key frames deci
   }
 });
 
-test('a part that was hinted at is held until it exists', async (t) => {
+test.serial('a part that was hinted at is held until it exists', async (t) => {
+  virtualTime(t);
   const { get, advance, children } = await live(t);
   advance(3.1);
   const url = (await children())[1] as string;
@@ -307,7 +311,8 @@ test('a part that was hinted at is held until it exists', async (t) => {
   t.is(parseFragment(answer.rawPayload).baseTime, 3 * 90_000);
 });
 
-test('a hinted part that its segment ended without: 404', async (t) => {
+test.serial('a hinted part that its segment ended without: 404', async (t) => {
+  virtualTime(t);
   const { get, advance, children, output } = await live(t);
   advance(2.1);
   const url = (await children())[1] as string;
@@ -320,7 +325,8 @@ test('a hinted part that its segment ended without: 404', async (t) => {
 
 const HINT = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g;
 
-test('behind what is likely to be the last part of a segment, the hint is at the next segment', async (t) => {
+test.serial('behind what is likely to be the last part of a segment, the hint is at the next segment', async (t) => {
+  virtualTime(t);
   const { get, advance, children } = await live(t);
   advance(4);
   const [audio = '', video = ''] = await children();
@@ -364,27 +370,32 @@ test.serial('a stream that begins with a burst is dated when that is over', asyn
   }
 });
 
-test('a segment that goes on though its end was due: 404 for who waits for the next one, until that is hinted at again', async (t) => {
-  const { get, advance, children, output } = await live(t);
-  advance(4);
-  const url = (await children())[1] as string;
-  const [hint = ''] = uris((await get(url)).body, HINT);
-  const held = get(sibling(url, hint));
-  await turns();
-  for (const packet of videoPackets(VIDEO, { from: 4, to: 4.5, gop: 1000 })) output.write(packet);
-  t.is((await held).statusCode, 404);
-  const { body } = await get(url);
-  t.regex(body, /part_0_1_4_/);
-  t.deepEqual(
-    uris(body, HINT).map((name) => name.slice(0, 9)),
-    ['part_0_1_'],
-  );
-  t.is((await get(sibling(url, hint))).statusCode, 404);
-  for (const packet of videoPackets(VIDEO, { from: 4.5, to: 5.1, gop: 135 })) output.write(packet);
-  t.is((await get(sibling(url, hint))).statusCode, 200);
-});
+test.serial(
+  'a segment that goes on though its end was due: 404 for who waits for the next one, until that is hinted at again',
+  async (t) => {
+    virtualTime(t);
+    const { get, advance, children, output } = await live(t);
+    advance(4);
+    const url = (await children())[1] as string;
+    const [hint = ''] = uris((await get(url)).body, HINT);
+    const held = get(sibling(url, hint));
+    await turns();
+    for (const packet of videoPackets(VIDEO, { from: 4, to: 4.5, gop: 1000 })) output.write(packet);
+    t.is((await held).statusCode, 404);
+    const { body } = await get(url);
+    t.regex(body, /part_0_1_4_/);
+    t.deepEqual(
+      uris(body, HINT).map((name) => name.slice(0, 9)),
+      ['part_0_1_'],
+    );
+    t.is((await get(sibling(url, hint))).statusCode, 404);
+    for (const packet of videoPackets(VIDEO, { from: 4.5, to: 5.1, gop: 135 })) output.write(packet);
+    t.is((await get(sibling(url, hint))).statusCode, 200);
+  },
+);
 
-test('when the stream ends for good, those who wait get 404, and so does everyone after', async (t) => {
+test.serial('when the stream ends for good, those who wait get 404, and so does everyone after', async (t) => {
+  virtualTime(t);
   const { get, advance, children, input } = await live(t);
   advance(3.1);
   const url = (await children())[1] as string;
@@ -587,7 +598,7 @@ test('configured playlists, with chunklist paths as deep as they ask', async (t)
     const urls = await children(master);
     t.is(urls.length, 3);
     for (const url of urls) {
-      t.regex(url.slice(0, prefix.length + 80), new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]{79}/$`));
+      t.regex(url.slice(0, prefix.length + 81), new RegExp(`^${prefix.replaceAll('.', '\\.')}[\\w-]{80}/$`));
       t.is((await get(new URL(url, `http://h${master}`).pathname)).statusCode, 200);
     }
   }
@@ -604,29 +615,33 @@ test('sound alone plays by its own chunklist', async (t) => {
   t.regex((await get(url)).body, /seg_1_0_audio/);
 });
 
-test('a player is counted from its master playlist on, once, and until it has been silent for three targets', async (t) => {
-  const { get, advance, children, output, app } = await live(
-    t,
-    { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } },
-    30,
-  );
-  advance(3.1);
-  t.is((await app.inject({ method: 'HEAD', url: MASTER })).statusCode, 200);
-  t.is(output.counters.publishers.llhls, 0);
-  const urls = await children();
-  t.is(output.counters.publishers.llhls, 1);
-  const [session] = output.sessions.values();
-  t.is(session?.kind, 'llhls');
-  t.true((session?.out.totalBytes ?? 0) > 0);
-  for (const url of urls) await get(url);
-  t.is(output.counters.publishers.llhls, 1);
-  t.deepEqual([...output.sessions.values()], [session]);
-  t.true(output.counters.out.totalBytes >= (session?.out.totalBytes ?? Infinity));
-  await until('it has been silent', () => output.counters.publishers.llhls === 0);
-  t.is(output.sessions.size, 0);
-  t.is((await app.inject(urls[0] as string)).statusCode, 200);
-  t.is(output.counters.publishers.llhls, 1);
-});
+test.serial(
+  'a player is counted from its master playlist on, once, and until it has been silent for three targets',
+  async (t) => {
+    virtualTime(t);
+    const { get, advance, children, output, app } = await live(
+      t,
+      { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } },
+      30,
+    );
+    advance(3.1);
+    t.is((await app.inject({ method: 'HEAD', url: MASTER })).statusCode, 200);
+    t.is(output.counters.publishers.llhls, 0);
+    const urls = await children();
+    t.is(output.counters.publishers.llhls, 1);
+    const [session] = output.sessions.values();
+    t.is(session?.kind, 'llhls');
+    t.true((session?.out.totalBytes ?? 0) > 0);
+    for (const url of urls) await get(url);
+    t.is(output.counters.publishers.llhls, 1);
+    t.deepEqual([...output.sessions.values()], [session]);
+    t.true(output.counters.out.totalBytes >= (session?.out.totalBytes ?? Infinity));
+    await until('it has been silent', () => output.counters.publishers.llhls === 0);
+    t.is(output.sessions.size, 0);
+    t.is((await app.inject(urls[0] as string)).statusCode, 200);
+    t.is(output.counters.publishers.llhls, 1);
+  },
+);
 
 test('a player that was thrown out stays out: 401', async (t) => {
   const { get, advance, children, output } = await live(t);

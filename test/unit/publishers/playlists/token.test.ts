@@ -1,43 +1,138 @@
 import test from 'ava';
-import { SessionTokens } from '../../../../src/publishers/playlists/token.ts';
+import { SessionTokens, vhostOf, type SessionTerms } from '../../../../src/publishers/playlists/token.ts';
+import { seeded } from '../../codecs/vectors.ts';
 
 const KEY = Buffer.alloc(32, 1);
+const FREE: SessionTerms = { guarded: false, openings: [] };
+const BOUND: SessionTerms = {
+  until: 1_700_000_060_000,
+  guarded: true,
+  vhost: 'überall',
+  openings: [
+    { id: 'one', vhost: 'default' },
+    { id: 'two', vhost: 'other' },
+  ],
+};
+const MAC_BYTES = 17;
 
 test('another node with the key takes a token and reads it', (t) => {
   for (const id of ['1b4e28ba-2fa1-4d3b-883f-b9a761bde3fb', 'a', '/?#&=~'.padEnd(128, 'x')]) {
-    const token = new SessionTokens(KEY, '#default#app/stream').issue(id, 1_700_000_000_999);
-    t.regex(token, /^[A-Za-z0-9_-]{32,202}$/);
+    const token = new SessionTokens(KEY, '#default#app/stream').issue(id, FREE, 1_700_000_000_999);
+    t.regex(token, /^[A-Za-z0-9_-]{32,203}$/);
     const claims = new SessionTokens(Buffer.from(KEY), '#default#app/stream').verify(token);
-    t.deepEqual(claims, { id, issued: 1_700_000_000_999 });
+    t.deepEqual(claims, { ...FREE, id, issued: 1_700_000_000_999, until: undefined, vhost: undefined });
   }
 });
 
-test('another key, another stream, any changed character: refused', (t) => {
-  const token = new SessionTokens(KEY, 's').issue('somebody');
-  t.is(new SessionTokens(Buffer.alloc(32, 2), 's').verify(token), undefined);
-  t.is(new SessionTokens(KEY, 't').verify(token), undefined);
+test('every combination of terms is read as it was written', (t) => {
   const tokens = new SessionTokens(KEY, 's');
-  for (let at = 0; at < token.length; at++) {
-    const changed = token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1);
-    t.is(tokens.verify(changed), undefined);
+  for (const until of [undefined, 0, BOUND.until, 2 ** 48 - 1])
+    for (const guarded of [false, true])
+      for (const vhost of [undefined, '', BOUND.vhost, 'x'.repeat(255)])
+        for (const openings of [[], BOUND.openings.slice(0, 1), BOUND.openings]) {
+          const terms = { until, guarded, vhost, openings };
+          const token = tokens.issue('somebody', terms, 7);
+          t.deepEqual(tokens.verify(token), { ...terms, id: 'somebody', issued: 7 });
+          t.is(vhostOf(token), vhost);
+        }
+});
+
+test('the bytes of a token: flags, times, virtual host, openings, id', (t) => {
+  const claims = (terms: SessionTerms) =>
+    Buffer.from(new SessionTokens(KEY, 's').issue('me', terms, 0x0102), 'base64url')
+      .subarray(0, -MAC_BYTES)
+      .toString('hex');
+  const hex = (text: string) => Buffer.from(text).toString('hex');
+  t.is(claims(FREE), `00${'000000000102'}${hex('me')}`);
+  t.is(claims({ ...FREE, guarded: true, until: 0x0304 }), `03${'000000000102'}${'000000000304'}${hex('me')}`);
+  t.is(claims({ ...FREE, vhost: 'v' }), `80${'000000000102'}${'01'}${hex('v')}${hex('me')}`);
+  const openings = [{ id: 'o', vhost: 'w' }];
+  t.is(
+    claims({ guarded: true, openings }),
+    `05${'000000000102'}${'01'}${'01'}${hex('o')}${'01'}${hex('w')}${hex('me')}`,
+  );
+});
+
+test('an end that no clock shows is the nearest that can be written', (t) => {
+  const tokens = new SessionTokens(KEY, 's');
+  const untilOf = (until: number) => tokens.verify(tokens.issue('a', { ...FREE, until }))?.until;
+  t.is(untilOf(-1), 0);
+  t.is(untilOf(1.9), 1);
+  t.is(untilOf(Infinity), 2 ** 48 - 1);
+});
+
+test('a token fits into a path element; openings that do not are left out', (t) => {
+  const tokens = new SessionTokens(KEY, 's');
+  const openings = Array.from({ length: 20 }, (_, at) => ({ id: String(at).padEnd(64, 'o'), vhost: 'v'.repeat(100) }));
+  const token = tokens.issue('x'.repeat(128), { until: 1, guarded: true, vhost: 'y'.repeat(255), openings });
+  t.true(token.length <= 1024);
+  t.deepEqual(tokens.verify(token)?.openings, openings.slice(0, 2));
+  const many = openings.map(({ id }) => ({ id: id.slice(0, 4), vhost: 'v' }));
+  t.deepEqual(tokens.verify(tokens.issue('a', { guarded: true, openings: many }))?.openings, many.slice(0, 8));
+  t.throws(() => tokens.issue('a', { ...FREE, vhost: 'ü'.repeat(128) }), { instanceOf: RangeError });
+});
+
+test('another key, another stream, any changed character: refused', (t) => {
+  for (const terms of [FREE, BOUND]) {
+    const token = new SessionTokens(KEY, 's').issue('somebody', terms);
+    t.is(new SessionTokens(Buffer.alloc(32, 2), 's').verify(token), undefined);
+    t.is(new SessionTokens(KEY, 't').verify(token), undefined);
+    const tokens = new SessionTokens(KEY, 's');
+    for (let at = 0; at < token.length; at++) {
+      const changed = token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1);
+      t.is(tokens.verify(changed), undefined);
+    }
   }
 });
 
 test('an id and a stream that read as one text alike are told apart', (t) => {
-  const token = new SessionTokens(KEY, 'bc').issue('a', 1);
+  const token = new SessionTokens(KEY, 'bc').issue('a', FREE, 1);
   t.truthy(new SessionTokens(KEY, 'bc').verify(token));
   const claims = Buffer.from(token, 'base64url');
-  const forged = Buffer.concat([claims.subarray(0, 7), Buffer.from('b'), claims.subarray(7)]).toString('base64url');
+  const forged = Buffer.concat([claims.subarray(0, 8), Buffer.from('b'), claims.subarray(8)]).toString('base64url');
   t.is(new SessionTokens(KEY, 'c').verify(forged), undefined);
 });
 
 test('one spelling only, and every length', (t) => {
   const tokens = new SessionTokens(KEY, 's');
-  let token = tokens.issue('somebody');
-  for (let time = 0; !token.includes('-'); time++) token = tokens.issue('somebody', time);
-  t.truthy(tokens.verify(token));
-  t.is(tokens.verify(token.replace('-', '+')), undefined);
-  t.is(tokens.verify(`${token}=`), undefined);
-  for (let length = 0; length < token.length; length++) t.is(tokens.verify(token.slice(0, length)), undefined);
+  for (const terms of [FREE, BOUND]) {
+    let token = tokens.issue('somebody', terms);
+    for (let time = 0; !token.includes('-'); time++) token = tokens.issue('somebody', terms, time);
+    t.truthy(tokens.verify(token));
+    t.is(tokens.verify(token.replace('-', '+')), undefined);
+    t.is(tokens.verify(`${token}=`), undefined);
+    for (let length = 0; length < token.length; length++) {
+      t.is(tokens.verify(token.slice(0, length)), undefined);
+      t.notThrows(() => vhostOf(token.slice(0, length)));
+    }
+  }
   t.is(tokens.verify('x'.repeat(100_000)), undefined);
+  t.is(vhostOf('x'.repeat(100_000)), undefined);
+});
+
+test('random texts, and tokens with random bytes in them, are refused', (t) => {
+  const chance = seeded(1);
+  const tokens = new SessionTokens(KEY, 's');
+  const token = Buffer.from(tokens.issue('somebody', BOUND), 'base64url');
+  for (let round = 0; round < 10_000; round++) {
+    const bytes = Buffer.from(Array.from({ length: Math.floor(chance() * 120) }, () => Math.floor(chance() * 256)));
+    const changed = Buffer.from(token);
+    const at = Math.floor(chance() * changed.length);
+    changed[at] = (changed[at] ?? 0) ^ (1 + Math.floor(chance() * 255));
+    for (const text of [bytes.toString('base64url'), changed.toString('base64url'), bytes.toString('latin1')]) {
+      t.is(tokens.verify(text), undefined);
+      t.notThrows(() => vhostOf(text));
+    }
+  }
+});
+
+test('a route is the same for everybody, and no session', (t) => {
+  const tokens = new SessionTokens(KEY, 's');
+  const route = tokens.route('elsewhere');
+  t.is(tokens.route('elsewhere'), route);
+  t.is(vhostOf(route), 'elsewhere');
+  t.true(tokens.isRoute(route));
+  t.false(new SessionTokens(KEY, 't').isRoute(route));
+  t.false(tokens.isRoute(tokens.issue('-', { ...FREE, vhost: 'elsewhere' })));
+  t.false(tokens.isRoute('nothing'));
 });

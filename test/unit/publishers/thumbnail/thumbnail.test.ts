@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import { pino } from 'pino';
+import type { AccessOptions } from '../../../../src/access/access.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { ImageCodec, ImageTrack, Track } from '../../../../src/core/track.ts';
@@ -11,6 +12,7 @@ import { LLHLS } from '../../../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../../../src/publishers/playlists/publisher.ts';
 import { ThumbnailPublisher, type ThumbnailPublisherOptions } from '../../../../src/publishers/thumbnail/index.ts';
 import { pagesRoutes } from '../../../../src/web/pages.ts';
+import { askedByHand, notedOpenings, OPENING } from '../../../support/access.ts';
 import { aloneWith } from '../../../support/alone.ts';
 import { createVhost } from '../../../support/api.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
@@ -22,10 +24,12 @@ interface Setup {
   readonly thumbnail?: object;
   readonly vhost?: object;
   readonly crossDomains?: ThumbnailPublisherOptions['crossDomains'];
+  /** What it lets viewers in with. */
+  readonly admitting?: Partial<AccessOptions>;
 }
 
 /** An application `app` with thumbnails, and one without, behind HTTP that others share. */
-async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }: Setup = {}) {
+async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, admitting }: Setup = {}) {
   const registry = new Registry();
   createVhost(registry, {
     name: 'default',
@@ -36,7 +40,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains }
     ],
     ...vhost,
   });
-  const { access, directory, calls, sessionNames, live } = await aloneWith(registry);
+  const { access, directory, calls, sessionNames, live } = await aloneWith(registry, admitting);
   const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
@@ -208,7 +212,7 @@ test('a stream that ends takes its pictures with it', async (t) => {
   t.is((await get('/app/stream/thumb.png')).statusCode, 404);
 });
 
-test('access control that cannot be checked: 401, before anything is told of the stream', async (t) => {
+test('without a signed URL: 401, before anything is told of the stream', async (t) => {
   const signedPolicy = {
     policyQueryKeyName: 'p',
     signatureQueryKeyName: 's',
@@ -221,7 +225,7 @@ test('access control that cannot be checked: 401, before anything is told of the
   for (const url of ['/app/stream/thumb.png', '/app/nobody/thumb.png', '/app/stream/thumb.gif']) {
     const { statusCode, body } = await get(url);
     t.is(statusCode, 401);
-    t.regex(body, /thumbnail/);
+    t.is(body, 'Access denied');
   }
 });
 
@@ -283,4 +287,55 @@ test('bytes are counted, a connection only while its answer is on the way, and n
   await until('the connection is gone', () => counters.publishers.thumbnail === 0);
   t.is(counters.totalConnections, 0);
   t.is(counters.maxTotalConnections, 1);
+});
+
+test('guards are asked once for each request, and hear when it is answered', async (t) => {
+  const ends: string[] = [];
+  let asked = 0;
+  const admitting: Partial<AccessOptions> = {
+    guards: [
+      () => async () => {
+        asked++;
+        return { opening: OPENING };
+      },
+    ],
+    openings: notedOpenings(ends),
+  };
+  const { goLive, app } = await open(t, { admitting });
+  const track = imageTrack(0, 'PNG');
+  goLive([track]).write(picture(track, 'picture'));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://localhost:${(app.server.address() as AddressInfo).port}/app`;
+  const request = async (path: string, method: string) => {
+    const response = await fetch(url + path, { method });
+    await response.text();
+    return response.status;
+  };
+  t.is(await request('/stream/thumb.png', 'GET'), 200);
+  t.is(await request('/stream/thumb.png', 'HEAD'), 200);
+  await until('both have ended', () => ends.length === 2);
+  t.is(await request('/nobody/thumb.png', 'GET'), 404);
+  t.is(await request('/stream/thumb.png', 'OPTIONS'), 200);
+  t.is(asked, 3);
+  t.deepEqual(ends.slice(0, 2), ['the thumbnail was sent', 'the thumbnail was sent']);
+  t.is(ends.length, 3);
+});
+
+test('who leaves before a guard has answered is noticed, and what is opened later is closed', async (t) => {
+  const ends: string[] = [];
+  const { guard, questions } = askedByHand();
+  const { goLive, app } = await open(t, { admitting: { guards: [guard], openings: notedOpenings(ends) } });
+  const track = imageTrack(0, 'PNG');
+  goLive([track]).write(picture(track, 'picture'));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const gone = new AbortController();
+  const { port } = app.server.address() as AddressInfo;
+  const answer = t.throwsAsync(fetch(`http://localhost:${port}/app/stream/thumb.png`, { signal: gone.signal }));
+  const question = await until('the question', () => questions[0]);
+  gone.abort();
+  await answer;
+  await until('its question ends', () => question.signal?.aborted);
+  t.deepEqual(ends, []);
+  question.admit();
+  await until('what it opened is closed', () => ends.length === 1);
 });

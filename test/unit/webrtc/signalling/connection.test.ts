@@ -22,7 +22,13 @@ test('a player that asks and never reads is cut off', async (t) => {
     client: CLIENT,
     query: new URLSearchParams('direction=send'),
   };
-  new SignallingConnection({ socket, request, entrance: undefined, log: createLogger('silent') });
+  new SignallingConnection({
+    socket,
+    request,
+    entrance: undefined,
+    onUnavailable: () => {},
+    log: createLogger('silent'),
+  });
   client.pause();
   socket.send(Buffer.alloc(32 * 1024 * 1024));
   client.send('{"command":"request_offer"}');

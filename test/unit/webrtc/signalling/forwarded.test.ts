@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList } from 'node:net';
 import test from 'ava';
-import { forwardedClient } from '../../../../src/webrtc/signalling/forwarded.ts';
+import { forwarded } from '../../../../src/webrtc/signalling/forwarded.ts';
 
 const proxies = new BlockList();
 proxies.addSubnet('10.0.0.0', 8);
@@ -14,15 +14,15 @@ function from(remoteAddress: string, forwarded?: string): IncomingMessage {
 }
 
 test('the client is the nearest that no proxy of ours is', (t) => {
-  t.is(forwardedClient(from('10.0.0.1', '198.51.100.7'), proxies), '198.51.100.7');
-  t.is(forwardedClient(from('10.0.0.1', '192.0.2.1, 198.51.100.7,10.0.0.2'), proxies), '198.51.100.7');
-  t.is(forwardedClient(from('10.0.0.1', '2001:db8::1'), proxies), '2001:db8::1');
-  t.is(forwardedClient(from('10.0.0.1'), proxies), '10.0.0.1');
+  t.is(forwarded(from('10.0.0.1', '198.51.100.7'), proxies).ip, '198.51.100.7');
+  t.is(forwarded(from('10.0.0.1', '192.0.2.1, 198.51.100.7,10.0.0.2'), proxies).ip, '198.51.100.7');
+  t.is(forwarded(from('10.0.0.1', '2001:db8::1'), proxies).ip, '2001:db8::1');
+  t.is(forwarded(from('10.0.0.1'), proxies).ip, '10.0.0.1');
 });
 
 test('nobody else is believed, and nothing that is no address', (t) => {
-  t.is(forwardedClient(from('203.0.113.5', '198.51.100.7'), proxies), '203.0.113.5');
-  t.is(forwardedClient(from('10.0.0.1', '198.51.100.7'), undefined), '10.0.0.1');
-  t.is(forwardedClient(from('10.0.0.1', 'unknown'), proxies), '10.0.0.1');
-  t.is(forwardedClient(from('10.0.0.1', '198.51.100.7, "x'), proxies), '10.0.0.1');
+  t.is(forwarded(from('203.0.113.5', '198.51.100.7'), proxies).ip, '203.0.113.5');
+  t.is(forwarded(from('10.0.0.1', '198.51.100.7'), undefined).ip, '10.0.0.1');
+  t.is(forwarded(from('10.0.0.1', 'unknown'), proxies).ip, '10.0.0.1');
+  t.is(forwarded(from('10.0.0.1', '198.51.100.7, "x'), proxies).ip, '10.0.0.1');
 });

@@ -9,7 +9,7 @@ import { until } from '../../../support/until.ts';
 
 test('a connection that is refused is let go of, whatever its client does', async (t) => {
   const server = createServer();
-  const upgrades = new Upgrades(undefined);
+  const upgrades = new Upgrades(undefined, { refused: () => {} });
   upgrades.attach(server, () => t.fail());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -10,8 +10,9 @@ import {
   videoPackets,
   videoTrack,
 } from '../../../../support/packets.ts';
-import { MemoryCluster, REAL_TIME } from '../../../../support/memory-cluster/cluster.ts';
+import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../../support/until.ts';
+import { virtualTime } from '../../../../support/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };
@@ -19,7 +20,8 @@ const TRACKS = [videoTrack(), audioTrack()];
 
 /** A stream of node `a` that `b` and `c` know of, and a function that brings it on to a media time. */
 async function live(t: ExecutionContext, setup: LlhlsSetup = {}, gop = 60) {
-  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  virtualTime(t);
+  const nodes = MemoryCluster.create(t, 1);
   const open = (id: string) => openLlhlsNode(t, nodes, id, { ...setup, llhls: { ...LLHLS, ...setup.llhls } });
   const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);

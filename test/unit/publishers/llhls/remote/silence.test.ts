@@ -3,15 +3,17 @@ import { UnreachableError } from '#cluster';
 import { KilnError, kilnError } from '../../../../../src/errors.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
 import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { MemoryCluster, REAL_TIME } from '../../../../support/memory-cluster/cluster.ts';
+import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../../support/until.ts';
+import { virtualTime } from '../../../../support/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];
 
 /** A stream of node `a`, and the chunklist of its picture for a player of `b`. */
 async function live(t: ExecutionContext, segmentDuration = 2) {
-  const nodes = MemoryCluster.create(t, 1, REAL_TIME);
+  virtualTime(t);
+  const nodes = MemoryCluster.create(t, 1);
   const llhls = { segmentDuration, segmentCount: 6, chunkDuration: 0.5 };
   const open = (id: string) => openLlhlsNode(t, nodes, id, { llhls });
   const [a, b] = await Promise.all([open('a'), open('b')]);

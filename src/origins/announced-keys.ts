@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 
-/** What origins say is forgotten when they have not said it for so long. */
+/** Keys that their origin does not refresh expire after this time. */
 const EXPIRY_SECONDS = 10;
 const REFRESH_MS = 3000;
 /** Keys in one command: others wait for Redis meanwhile. */
@@ -15,28 +15,28 @@ end
 return results`;
 
 /** Deletes the keys that have their value. */
-const TAKE_BACK = `for at, key in ipairs(KEYS) do
+const WITHDRAW = `for at, key in ipairs(KEYS) do
   if redis.pcall('GET', key) == ARGV[at] then redis.call('DEL', key) end
 end
 return 1`;
 
 type Pair = readonly [key: string, value: string];
 
-interface Told {
+interface Announced {
   readonly value: string;
-  /** Redis had it when it was last looked for; else another tells of the key, or nobody yet. */
+  /** Redis had this value when it was last read; otherwise another origin announces the key, or nobody yet. */
   isOwn: boolean;
 }
 
 /**
- * The keys that one origin tells of, each as long as no other told it first. What is in Redis is kept from expiring now
- * and then; what is not is looked for at every turn.
+ * The keys that this origin announces in Redis, unless another origin was first. Keys that are in Redis are refreshed now
+ * and then; for the others each turn checks whether they are free.
  */
-export class ToldKeys {
+export class AnnouncedKeys {
   readonly #redis: Redis;
-  readonly #told = new Map<string, Told>();
-  /** What is to be deleted when Redis can be reached, by when it has expired anyway. */
-  readonly #left = new Map<string, { readonly value: string; readonly until: number }>();
+  readonly #announced = new Map<string, Announced>();
+  /** Keys to be deleted when Redis is reachable, with the time when they have expired anyway. */
+  readonly #withdrawn = new Map<string, { readonly value: string; readonly until: number }>();
   #refreshedAt = -Infinity;
 
   constructor(redis: Redis) {
@@ -44,19 +44,19 @@ export class ToldKeys {
   }
 
   set(key: string, value: string): void {
-    this.#told.set(key, { value, isOwn: false });
+    this.#announced.set(key, { value, isOwn: false });
   }
 
-  /** Tells of a key no more, unless it has another value by now. */
+  /** Withdraws a key, unless it has another value by now. */
   delete(key: string, value: string): void {
-    if (this.#told.get(key)?.value !== value) return;
-    this.#told.delete(key);
-    this.#left.set(key, { value, until: performance.now() + EXPIRY_SECONDS * 1000 });
+    if (this.#announced.get(key)?.value !== value) return;
+    this.#announced.delete(key);
+    this.#withdrawn.set(key, { value, until: performance.now() + EXPIRY_SECONDS * 1000 });
   }
 
-  /** Tells of nothing any more. */
+  /** Withdraws all keys. */
   clear(): void {
-    for (const [key, { value }] of [...this.#told]) this.delete(key, value);
+    for (const [key, { value }] of [...this.#announced]) this.delete(key, value);
   }
 
   /** Redis may have lost what it had. */
@@ -64,20 +64,21 @@ export class ToldKeys {
     this.#refreshedAt = -Infinity;
   }
 
-  /** Brings to Redis what changed, and what has its time. @throws Error when that fails */
+  /** Writes changes to Redis, and refreshes what is due. @throws Error when that fails */
   async turn(): Promise<void> {
-    await this.#takeBack();
+    await this.#withdraw();
     await this.#refresh();
     await this.#candidates();
   }
 
-  /** What ended here is deleted, unless another origin tells of it by now. */
-  async #takeBack(): Promise<void> {
+  /** Deletes withdrawn keys, unless another origin announces them by now. */
+  async #withdraw(): Promise<void> {
     const now = performance.now();
-    for (const [key, { until }] of this.#left) if (until < now || this.#told.has(key)) this.#left.delete(key);
-    for (const batch of batches([...this.#left].map(([key, { value }]): Pair => [key, value]))) {
-      await this.#redis.eval(TAKE_BACK, batch.length, ...keysOf(batch), ...valuesOf(batch));
-      for (const [key] of batch) this.#left.delete(key);
+    for (const [key, { until }] of this.#withdrawn)
+      if (until < now || this.#announced.has(key)) this.#withdrawn.delete(key);
+    for (const batch of batches([...this.#withdrawn].map(([key, { value }]): Pair => [key, value]))) {
+      await this.#redis.eval(WITHDRAW, batch.length, ...keysOf(batch), ...valuesOf(batch));
+      for (const [key] of batch) this.#withdrawn.delete(key);
     }
   }
 
@@ -97,14 +98,14 @@ export class ToldKeys {
     this.#refreshedAt = now;
   }
 
-  /** Who told it first is left alone; whoever is next takes the place. */
+  /** Keys of other origins are left alone; free ones are written. */
   async #candidates(): Promise<void> {
     for (const batch of batches(this.#pairs(false))) {
       const present = await this.#redis.mget(keysOf(batch));
       const free = batch.filter((pair, at) => {
         if (present[at] === pair[1]) this.doubt();
         this.#mark(pair, present[at] === pair[1]);
-        return present[at] === null && this.#told.get(pair[0])?.value === pair[1];
+        return present[at] === null && this.#announced.get(pair[0])?.value === pair[1];
       });
       if (free.length === 0) continue;
       const pipeline = this.#redis.pipeline();
@@ -115,12 +116,14 @@ export class ToldKeys {
   }
 
   #pairs(isOwn: boolean): Pair[] {
-    return [...this.#told].filter(([, told]) => told.isOwn === isOwn).map(([key, { value }]) => [key, value]);
+    return [...this.#announced]
+      .filter(([, announced]) => announced.isOwn === isOwn)
+      .map(([key, { value }]) => [key, value]);
   }
 
   #mark([key, value]: Pair, isOwn: boolean): void {
-    const told = this.#told.get(key);
-    if (told?.value === value) told.isOwn = isOwn;
+    const announced = this.#announced.get(key);
+    if (announced?.value === value) announced.isOwn = isOwn;
   }
 }
 

@@ -1,0 +1,85 @@
+import { isIP, isIPv6, type BlockList } from 'node:net';
+import type { ApplicationConfig } from '../config/model.ts';
+import { parseNetworks } from '../config/values.ts';
+import type { VirtualHost } from '../core/vhost.ts';
+import { kilnError } from '../errors.ts';
+import { blockList } from '../config/networks.ts';
+import { canonicalAddress } from '../protocols/proxy-protocol.ts';
+import { MinuteRates } from './minute-rates.ts';
+import type { AccessRequest } from './request.ts';
+
+type Asking = Pick<AccessRequest, 'direction' | 'protocol' | 'client'>;
+type LimitsConfig = NonNullable<ApplicationConfig['limits']>;
+
+/** What `Limits` of an application says of addresses. */
+class Networks {
+  readonly #allow: BlockList | undefined;
+  readonly #deny: BlockList | undefined;
+
+  constructor({ allow, deny }: LimitsConfig) {
+    this.#allow = blockList(allow === undefined ? undefined : parseNetworks(allow));
+    this.#deny = blockList(deny === undefined ? undefined : parseNetworks(deny));
+  }
+
+  /** What a proxy gives instead of an address is in no network. */
+  allow(given: string): boolean {
+    if (isIP(given) === 0) return this.#allow === undefined;
+    const address = canonicalAddress(given);
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (this.#deny?.check(address, family) === true) return false;
+    return this.#allow === undefined || this.#allow.check(address, family);
+  }
+}
+
+/** The limits of applications on client addresses: networks, and how often an address may come in a minute, on this node. */
+export class Limits {
+  readonly #networks = new WeakMap<LimitsConfig, Networks>();
+  readonly #rates = new MinuteRates();
+
+  /** @throws networkForbidden, tooOften */
+  check(asking: Asking, vhost: VirtualHost, app: string): void {
+    const limits = limitsOf(vhost, app);
+    if (limits === undefined) return;
+    if (!this.#of(limits).allow(asking.client.realAddress)) throw kilnError('networkForbidden');
+    const most = perMinute(asking, limits);
+    if (most > 0 && this.#rates.of(rateKey(asking, vhost, app)) >= most) throw kilnError('tooOften', most);
+  }
+
+  /** Counts a client that `check` let pass. */
+  count(asking: Asking, vhost: VirtualHost, app: string): void {
+    const limits = limitsOf(vhost, app);
+    if (limits !== undefined && perMinute(asking, limits) > 0) this.#rates.add(rateKey(asking, vhost, app));
+  }
+
+  #of(limits: LimitsConfig): Networks {
+    let networks = this.#networks.get(limits);
+    if (networks === undefined) this.#networks.set(limits, (networks = new Networks(limits)));
+    return networks;
+  }
+}
+
+/** An application that is only made on request has those of its template. */
+function limitsOf(vhost: VirtualHost, app: string): LimitsConfig | undefined {
+  return (vhost.applications.get(app)?.config ?? vhost.template)?.limits;
+}
+
+/** 0: any number. A thumbnail is a picture and no connection. */
+function perMinute({ direction, protocol }: Asking, limits: LimitsConfig): number {
+  if (direction === 'incoming') return limits.publishesPerMinute;
+  return protocol === 'thumbnail' ? 0 : limits.connectionsPerMinute;
+}
+
+function rateKey({ direction, client }: Asking, vhost: VirtualHost, app: string): string {
+  return `${direction} ${vhost.name}/${app} ${subscriber(client.realAddress)}`;
+}
+
+/** What one client has: an IPv4 address, or the /64 of an IPv6 one (RFC 6177). */
+function subscriber(given: string): string {
+  if (isIP(given) === 0) return given;
+  const address = canonicalAddress(given);
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  if (tail !== undefined) while (groups.length < 4) groups.push('0');
+  return groups.slice(0, 4).join(':');
+}

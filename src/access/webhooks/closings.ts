@@ -1,0 +1,101 @@
+import type { Logger } from '../../log.ts';
+import { ControlServerError } from '../control-server.ts';
+import type { OpeningCall } from '../opening.ts';
+import type { ControlLines, ControlServers } from './control-lines.ts';
+import { payload } from './payload.ts';
+
+/** Pauses between the attempts to tell of one closing, in milliseconds. */
+const PAUSES_MS = [1000, 4000, 12_000, 24_000];
+/** More that wait for a dead control server are given up, the oldest first. */
+const MAX_PENDING = 20_000;
+/** How long the end of this node waits for what is not told yet. */
+const LONGEST_END_MS = 5000;
+/** What proxies answer whose server is away. */
+const NOT_DELIVERED = new Set([502, 503, 504]);
+const LOG_EVERY_MS = 10_000;
+
+/** Tells control servers of sessions that have ended, a few times where they do not answer. What they answer is ignored. */
+export class Closings {
+  readonly #lines: ControlLines;
+  readonly #log: Logger;
+  /** Each with what gives it up. */
+  readonly #pending = new Map<object, () => void>();
+  #lost = 0;
+  #logging: NodeJS.Timeout | undefined;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(lines: ControlLines, log: Logger) {
+    this.#lines = lines;
+    this.#log = log;
+  }
+
+  /** How many are not told yet. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  tell(servers: ControlServers, call: OpeningCall): void {
+    for (const giveUp of this.#pending.values()) {
+      if (this.#pending.size < MAX_PENDING) break;
+      giveUp();
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const closing = {};
+    const settle = (): void => {
+      clearTimeout(timer);
+      this.#pending.delete(closing);
+      if (this.#pending.size === 0) this.#onEmpty?.();
+    };
+    const giveUp = (): void => {
+      settle();
+      this.lose('the control server does not answer');
+    };
+    this.#pending.set(closing, giveUp);
+    const isWanted = (): boolean => this.#pending.has(closing);
+    const body = payload(call, 'closing');
+    const attempt = async (pauses: readonly number[]): Promise<void> => {
+      if (await this.#isTold(servers, body, isWanted)) return settle();
+      if (!isWanted()) return;
+      const [pause, ...rest] = pauses;
+      if (pause === undefined) return giveUp();
+      timer = setTimeout(() => void attempt(rest), pause);
+    };
+    void attempt(PAUSES_MS);
+  }
+
+  /** One will never be told. Logged now and then, with how many. */
+  lose(reason: string): void {
+    this.#lost++;
+    this.#logging ??= setTimeout(() => this.#logLost(reason), LOG_EVERY_MS).unref();
+  }
+
+  /** Resolves when all are told, or it takes too long. */
+  async close(): Promise<void> {
+    if (this.#pending.size > 0) {
+      const told = new Promise<void>((resolve) => (this.#onEmpty = resolve));
+      const late = setTimeout(() => {
+        for (const giveUp of this.#pending.values()) giveUp();
+      }, LONGEST_END_MS);
+      await told;
+      clearTimeout(late);
+    }
+    if (this.#lost > 0) this.#logLost('this node has ended');
+  }
+
+  async #isTold(servers: ControlServers, body: object, isWanted: () => boolean): Promise<boolean> {
+    try {
+      const { status } = await this.#lines.ask('closing', servers, body, isWanted);
+      return !NOT_DELIVERED.has(status);
+    } catch (error) {
+      if (!(error instanceof ControlServerError)) throw error;
+      return error.answered;
+    }
+  }
+
+  #logLost(reason: string): void {
+    clearTimeout(this.#logging);
+    this.#logging = undefined;
+    this.#log.warn({ count: this.#lost, reason }, 'control servers were not told of sessions that have ended');
+    this.#lost = 0;
+  }
+}

@@ -1,0 +1,70 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Logger } from '../../log.ts';
+import { askControlServer, ControlServerError, type ControlAnswer, type ControlServer } from '../control-server.ts';
+import { Breaker } from './breaker.ts';
+import { Slots } from './slots.ts';
+
+/** Openings that are asked at once, and that wait for that. */
+const MAX_OPENINGS = 256;
+const MAX_WAITING = 1024;
+/** Closings that are told at once: openings do not wait for them. More of them wait, as many as there are. */
+const MAX_CLOSINGS = 32;
+const IDLE_SOCKETS = 32;
+
+/** The way to one control server, whoever asks: its connections, how many calls it gets at once, and whether it answers. */
+export class ControlLine {
+  readonly #agent: HttpAgent;
+  readonly #breaker: Breaker;
+  readonly #openings = new Slots(MAX_OPENINGS, MAX_WAITING);
+  readonly #closings = new Slots(MAX_CLOSINGS, Infinity);
+  readonly #signal: AbortSignal;
+
+  /** @param signal ends what is under way */
+  constructor(url: string, signal: AbortSignal, log: Logger) {
+    const Agent = url.startsWith('https:') ? HttpsAgent : HttpAgent;
+    this.#agent = new Agent({ keepAlive: true, maxFreeSockets: IDLE_SOCKETS, scheduling: 'lifo' });
+    this.#signal = signal;
+    const server = placeOf(url);
+    this.#breaker = new Breaker({
+      onOpen: (reason) =>
+        log.warn(
+          { event: 'webhook.unreachable', server, reason },
+          'the control server does not answer: clients that it has to allow are refused',
+        ),
+      onClose: () => log.info({ event: 'webhook.reachable', server }, 'the control server answers again'),
+    });
+  }
+
+  get isIdle(): boolean {
+    return this.#openings.size + this.#closings.size === 0;
+  }
+
+  /** @param isWanted asked when the call's turn comes. @throws ControlServerError */
+  ask(
+    kind: 'opening' | 'closing',
+    server: ControlServer,
+    question: object,
+    isWanted: () => boolean = () => true,
+  ): Promise<ControlAnswer> {
+    const slots = kind === 'opening' ? this.#openings : this.#closings;
+    return slots.run(
+      () => {
+        if (!isWanted()) throw new ControlServerError('the client has gone', true);
+        return this.#breaker.run(() => askControlServer(server, question, this.#signal, this.#agent));
+      },
+      () => new ControlServerError('too many calls wait for it', false),
+    );
+  }
+
+  /** Ends the connections that no call uses. */
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Without credentials and query, which may be secret. */
+function placeOf(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import type { Cluster } from '#cluster';
+import type { VirtualHostConfig } from '../../config/model.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { Logger } from '../../log.ts';
+import { ControlServerError } from '../control-server.ts';
+import { accessDenied, Denial } from '../denial.ts';
+import { isEnabled } from '../../config/enables.ts';
+import type { Guard, Verdict } from '../guard.ts';
+import type { Openings } from '../opening.ts';
+import type { AccessRequest } from '../request.ts';
+import { readAnswer, type Answer } from './answer.ts';
+import { Closings } from './closings.ts';
+import { ControlLines, type ControlServers } from './control-lines.ts';
+import { LeftSessions } from './left-sessions.ts';
+import { OpenSessions, type Opened } from './open-sessions.ts';
+import { targetOf } from './new-url.ts';
+import { callOf, payload } from './payload.ts';
+
+export interface AdmissionWebhooksOptions {
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'records' | 'events'>;
+  readonly registry: Pick<Registry, 'vhosts'>;
+  readonly log: Logger;
+  /** Control servers are told no client's address. */
+  readonly hidesClients?: boolean;
+}
+
+/**
+ * Asks the control servers of virtual hosts whether clients may connect, and tells them of the end of each session that
+ * they have allowed, once in the cluster (facts/03-access-control.md). Where there is no answer the client is refused.
+ */
+export class AdmissionWebhooks {
+  readonly #options: AdmissionWebhooksOptions;
+  readonly #log: Logger;
+  readonly #lines: ControlLines;
+  readonly #closings: Closings;
+  readonly #sessions: OpenSessions;
+  readonly #left: LeftSessions;
+  #closed: Promise<void> | undefined;
+  /** Whom to tell of the end, also when the virtual host is another by then, or none. */
+  readonly #servers = new WeakMap<Opened, ControlServers>();
+
+  constructor(options: AdmissionWebhooksOptions) {
+    const { cluster, registry, log } = options;
+    this.#options = options;
+    this.#log = log.child({ module: 'webhooks' });
+    this.#lines = new ControlLines(this.#log);
+    this.#closings = new Closings(this.#lines, this.#log);
+    const tell = (opening: Opened): void => this.#tell(opening);
+    const onFault = (err: Error): void => this.#log.error({ err }, 'looking after open sessions failed');
+    this.#sessions = new OpenSessions({ cluster, tell, onFault, onAway: () => this.#left.lookIn() });
+    const isUsed = (): boolean =>
+      [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
+    this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, onFault });
+  }
+
+  get openings(): Openings {
+    return this.#sessions;
+  }
+
+  /** Asks about clients of the modules that `Enables` names. */
+  readonly guard: Guard = (request, { name, config: { admissionWebhooks: config } }) => {
+    if (config === undefined || !isEnabled(config.enables, request)) return undefined;
+    return (signal) => this.#ask(request, name, serversOf(config), signal);
+  };
+
+  /** Waits, for a few seconds at most, until the ends of all sessions that have ended are told. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.#left.close();
+    await this.#sessions.settled();
+    await this.#closings.close();
+    this.#lines.close();
+  }
+
+  async #ask(
+    request: AccessRequest,
+    vhost: string,
+    servers: ControlServers,
+    signal: AbortSignal | undefined,
+  ): Promise<Verdict> {
+    const call = callOf(request, this.#options.hidesClients);
+    const { allowed, newUrl, lifetime, reason } = await this.#answer(servers, payload(call, 'opening'), signal);
+    if (!allowed) {
+      const why = `the control server does not allow it: ${reason || 'no reason given'}`;
+      throw accessDenied(new Denial('webhookRefused', why));
+    }
+    if (reason !== '') this.#log.debug({ reason, url: newUrl }, 'the control server allowed a client');
+    // nobody waits for the end of one answer
+    const isSession = request.protocol !== 'thumbnail';
+    const opening = { id: randomUUID(), vhost, call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) } };
+    if (isSession) {
+      this.#servers.set(opening, servers);
+      this.#sessions.adopt(opening);
+    }
+    const target = newUrl === undefined ? undefined : targetOf(newUrl, request);
+    if (newUrl !== undefined && target === undefined) {
+      if (isSession) this.#sessions.close(opening);
+      throw failed('it sent the client to a URL that its protocol cannot go to');
+    }
+    return {
+      ...(target !== undefined && { target }),
+      ...(lifetime !== undefined && { until: Date.now() + lifetime }),
+      ...(isSession && { opening }),
+    };
+  }
+
+  async #answer(servers: ControlServers, body: object, signal: AbortSignal | undefined): Promise<Answer> {
+    try {
+      return readAnswer(await this.#lines.ask('opening', servers, body, () => signal?.aborted !== true));
+    } catch (error) {
+      if (!(error instanceof ControlServerError)) throw error;
+      throw failed(error.message);
+    }
+  }
+
+  #tell(opening: Opened): void {
+    const config = this.#options.registry.vhosts.get(opening.vhost)?.config.admissionWebhooks;
+    const servers = this.#servers.get(opening) ?? (config && serversOf(config));
+    if (servers === undefined) return this.#closings.lose(`the virtual host ${opening.vhost} has no control server`);
+    if (!('call' in opening) || opening.call === undefined)
+      return this.#closings.lose('the store of the cluster has lost what they were');
+    this.#closings.tell(servers, opening.call);
+  }
+}
+
+function failed(reason: string): Error {
+  return accessDenied(new Denial('webhookFailed', `the control server failed: ${reason}`));
+}
+
+function serversOf({
+  controlServerUrl,
+  secretKey,
+  timeout,
+}: NonNullable<VirtualHostConfig['admissionWebhooks']>): ControlServers {
+  return { urls: controlServerUrl.split(',').map((url) => url.trim()), secretKey, timeout };
+}

@@ -1,0 +1,133 @@
+import { UnavailableError, type Cluster, type NodeRecord } from '#cluster';
+import Value from 'typebox/value';
+import { OPENING, type Opening } from '../opening.ts';
+import { MOVING_MS, type OpenSessions } from './open-sessions.ts';
+import { canMove } from './payload.ts';
+
+export interface LeftSessionsOptions {
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'records' | 'events'>;
+  readonly own: Pick<OpenSessions, 'size' | 'isClosed' | 'restore'>;
+  /** Tells the control server that a session has ended. */
+  readonly tell: (opening: Opening) => void;
+  /** Whether sessions are opened at all, here or elsewhere. */
+  readonly isUsed: () => boolean;
+  readonly onFault: (error: Error) => void;
+}
+
+/** How long a node has to be away until others close its sessions: the store may have come back before the node has. */
+const AWAY_MS = 5000;
+const AGAIN_MS = 2000;
+/** Sessions that a survivor closes in one step: the others get their share. */
+const SHARE = 32;
+
+/**
+ * Closes the sessions of nodes that have died, and brings back records that the store has lost. A session that may go on
+ * at another node is given a minute for it.
+ */
+export class LeftSessions {
+  readonly #options: LeftSessionsOptions;
+  /** Lives of nodes that are away, and since when, on the monotonic clock. */
+  readonly #away = new Map<string, number>();
+  #alive: ReadonlySet<string>;
+  #looking: Promise<void> | undefined;
+  #looksAgain = false;
+  #timer: NodeJS.Timeout | undefined;
+  #due = Infinity;
+  #closed = false;
+
+  constructor(options: LeftSessionsOptions) {
+    this.#options = options;
+    this.#alive = this.#nodes();
+    options.cluster.events.on('nodes', this.#onNodes).on('state', this.#look).on('emptied', this.#look);
+    // what was open when the whole cluster ended
+    this.lookIn(AWAY_MS);
+  }
+
+  /** Looks at all records, at the latest in so many milliseconds. */
+  lookIn(ms = AGAIN_MS): void {
+    const due = performance.now() + ms;
+    if (this.#closed || due >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(this.#look, ms).unref();
+  }
+
+  /** Idempotent. Resolves when what is under way is over. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#options.cluster.events.off('nodes', this.#onNodes).off('state', this.#look).off('emptied', this.#look);
+    await this.#looking;
+  }
+
+  #nodes(): ReadonlySet<string> {
+    const { cluster } = this.#options;
+    const alive = cluster.nodes().flatMap(({ state, incarnation }) => (state === 'lost' ? [] : incarnation));
+    return new Set([cluster.self.incarnation, ...alive]);
+  }
+
+  readonly #onNodes = (): void => {
+    const before = this.#alive;
+    this.#alive = this.#nodes();
+    if ([...before].some((incarnation) => !this.#alive.has(incarnation))) this.#look();
+  };
+
+  readonly #look = (): void => {
+    clearTimeout(this.#timer);
+    this.#due = Infinity;
+    const { isUsed, own, onFault } = this.#options;
+    this.#looksAgain = this.#looking !== undefined;
+    if (this.#looksAgain || this.#closed || !(own.size > 0 || isUsed())) return;
+    this.#looking = this.#lookAtAll()
+      .catch((error: Error) => {
+        if (!(error instanceof UnavailableError)) onFault(error);
+        this.lookIn();
+      })
+      .finally(() => {
+        this.#looking = undefined;
+        if (this.#looksAgain) this.#look();
+      });
+  };
+
+  async #lookAtAll(): Promise<void> {
+    const { cluster, own } = this.#options;
+    const present = new Set<string>();
+    const left = new Set<string>();
+    for await (const page of cluster.records.pages()) {
+      const due = page.filter((record) => {
+        if (record.incarnation === cluster.self.incarnation) present.add(record.id);
+        else if (!this.#alive.has(record.incarnation)) left.add(record.incarnation);
+        return this.#isDue(record);
+      });
+      for (let at = 0; at < due.length && !this.#closed; at += SHARE) await this.#finish(due.slice(at, at + SHARE));
+      if (this.#closed) return;
+    }
+    for (const incarnation of this.#away.keys()) if (!left.has(incarnation)) this.#away.delete(incarnation);
+    own.restore(present);
+  }
+
+  /** Whether a record is to be finished here. One that is not yet is looked at again. */
+  #isDue({ id, incarnation, value }: NodeRecord): boolean {
+    // of a store that came back as it was before
+    if (this.#options.own.isClosed(id)) return true;
+    if (this.#alive.has(incarnation)) return false;
+    const now = performance.now();
+    const since = this.#away.get(incarnation) ?? now;
+    this.#away.set(incarnation, since);
+    const isMoving = Value.Check(OPENING, value) && value.call !== undefined && canMove(value.call);
+    const wait = since + (isMoving ? MOVING_MS : AWAY_MS) - now;
+    if (wait > 0) this.lookIn(wait);
+    return wait <= 0;
+  }
+
+  async #finish(records: readonly NodeRecord[]): Promise<void> {
+    const { cluster, own, tell, onFault } = this.#options;
+    const finishes = await cluster.records.finish(records);
+    for (const [at, finish] of finishes.entries()) {
+      const { id } = records[at] as NodeRecord;
+      if (finish === undefined || own.isClosed(id)) continue;
+      if (Value.Check(OPENING, finish.value)) tell(finish.value);
+      else onFault(new Error(`the record ${id} of a session is malformed`));
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { AccessRequest, Target } from '../request.ts';
+
+const WEB = ['http', 'https', 'ws', 'wss'];
+/** Schemes that a client can be sent to: its protocol stays. */
+const SCHEMES: Readonly<Partial<Record<AccessRequest['protocol'], readonly string[]>>> = {
+  rtmp: ['rtmp', 'rtmps'],
+  srt: ['srt'],
+  webrtc: WEB,
+  llhls: WEB,
+  hlsv3: WEB,
+  thumbnail: WEB,
+};
+
+/**
+ * The names in a URL that a control server sends a client to: `scheme://host[:port]/app/stream[/file]`. The port and the
+ * query have no meaning.
+ * @returns undefined where the client cannot be sent there
+ */
+export function targetOf(newUrl: string, asked: AccessRequest): Partial<Target> | undefined {
+  if (!URL.canParse(newUrl)) return undefined;
+  const { protocol, hostname, pathname } = new URL(newUrl);
+  const path = names(pathname);
+  const [app, stream, file, ...more] = path ?? [];
+  if (!SCHEMES[asked.protocol]?.includes(protocol.slice(0, -1)) || !hostname || !app || !stream || more.length > 0)
+    return undefined;
+  if (file !== undefined && asked.direction === 'incoming') return undefined;
+  const hostName = hostname.replace(/^\[|\]$/g, '');
+  const isSameHost = hostName.toLowerCase() === asked.hostName.toLowerCase();
+  const isPlaylist = file !== undefined && file !== '' && asked.protocol !== 'thumbnail';
+  return {
+    // a host that was asked for by the name of a virtual host is no domain name
+    ...(!isSameHost && { hostName }),
+    app,
+    stream,
+    ...(isPlaylist && { playlist: file.replace(/\.m3u8$/, '') }),
+  };
+}
+
+function names(pathname: string): string[] | undefined {
+  try {
+    return pathname.slice(1).split('/').map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}

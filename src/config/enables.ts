@@ -1,0 +1,22 @@
+import type { VirtualHostConfig } from './model.ts';
+
+type Controls = Pick<VirtualHostConfig, 'signedPolicy' | 'admissionWebhooks'>;
+type Enables = NonNullable<Controls['signedPolicy']>['enables'];
+
+/** Who is controlled. */
+interface Controlled {
+  readonly direction: 'incoming' | 'outgoing';
+  /** Of a module, as `Enables` has it, in lower case. */
+  readonly protocol: string;
+}
+
+/** Whether the `Enables` of an access control name the module of a client (facts/03-access-control.md). */
+export function isEnabled(enables: Enables, { direction, protocol }: Controlled): boolean {
+  const names = enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
+  return names?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;
+}
+
+/** Whether signed policies or admission webhooks are configured for the clients of a module. */
+export function isGuarded({ signedPolicy, admissionWebhooks }: Controls, client: Controlled): boolean {
+  return [signedPolicy, admissionWebhooks].some((control) => isEnabled(control?.enables, client));
+}

@@ -1,0 +1,49 @@
+import type { Writable } from 'node:stream';
+import { pino, type DestinationStream } from 'pino';
+
+/** Bytes that wait for the reader of the log: past the first less urgent lines are dropped, past the second all. */
+const LIMITS = { info: 1024 * 1024, all: 4 * 1024 * 1024 };
+
+export interface LogOutputOptions {
+  /** Where lines go: it is never waited for. */
+  readonly stream: Writable;
+  /** Makes a line of what pino writes. */
+  readonly line: (json: string) => string;
+  /** Called when the reader has caught up, with the number of lines that were dropped. */
+  readonly onCaughtUp: (dropped: number) => void;
+}
+
+/**
+ * Where pino writes to. A reader that stops reading, such as a full pipe, stops nothing here and costs little memory:
+ * lines are dropped, those below the level `warn` first.
+ */
+export class LogOutput implements DestinationStream {
+  /** Makes pino set `lastLevel` before each line. */
+  readonly [pino.symbols.needsMetadataGsym] = true;
+  lastLevel = 0;
+  readonly #options: LogOutputOptions;
+  #dropped = 0;
+
+  constructor(options: LogOutputOptions) {
+    this.#options = options;
+    const { stream } = options;
+    stream.on('drain', () => this.#onDrain());
+    // a log that nobody can read any more is no reason to stop
+    stream.on('error', () => undefined);
+  }
+
+  write(json: string): void {
+    const { stream, line } = this.#options;
+    const isUrgent = this.lastLevel >= (pino.levels.values.warn ?? 0);
+    // once a line is dropped, all less urgent ones are until the reader has caught up
+    const limit = isUrgent ? LIMITS.all : this.#dropped > 0 ? 0 : LIMITS.info;
+    if (stream.writableLength > 0 && stream.writableLength + json.length > limit) this.#dropped += 1;
+    else stream.write(line(json));
+  }
+
+  #onDrain(): void {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    if (dropped > 0) this.#options.onCaughtUp(dropped);
+  }
+}

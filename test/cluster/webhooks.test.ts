@@ -1,0 +1,67 @@
+import test from 'ava';
+import { controlServer, json, type Question } from '../support/control-server.ts';
+import { h264 } from '../support/flv-media.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { RtmpClient } from '../support/rtmp-client.ts';
+import { until } from '../support/until.ts';
+
+interface Said {
+  readonly client: { readonly address: string };
+  readonly request: { readonly status: string; readonly url: string };
+}
+
+const NAMES = Array.from({ length: 12 }, (_, n) => `s${n}`);
+
+async function publish(node: Kiln, name: string): Promise<RtmpClient> {
+  const client = await RtmpClient.publish(name, { port: node.ports.rtmp });
+  const { config, frames } = h264();
+  client.metadata({ videocodecid: 7, width: 640, height: 360 });
+  client.video(config, 0);
+  frames.slice(0, 5).forEach((frame, at) => client.video(frame, at * 40));
+  return client;
+}
+
+/** The streams that calls of a status were about, in order. */
+function streams(questions: readonly Question[], status: string): string[] {
+  return questions
+    .map(({ body }) => (JSON.parse(body.toString()) as Said).request)
+    .filter((request) => request.status === status)
+    .map(({ url }) => url.split('/').at(-1) as string)
+    .sort();
+}
+
+test('each session that was opened is closed once: of a node that is killed, that stops, and that goes on', async (t) => {
+  t.timeout(300_000);
+  const control = await controlServer(t, json({ allowed: true }));
+  const redis = await usedRedis(t);
+  const vhost =
+    `<AdmissionWebhooks><ControlServerUrl>${control.url}</ControlServerUrl><SecretKey>x</SecretKey><Timeout>20000</Timeout>` +
+    '<Enables><Providers>rtmp</Providers></Enables></AdmissionWebhooks>';
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { vhost })))) as [
+    Kiln,
+    Kiln,
+    Kiln,
+  ];
+  await untilStates(b, { a: 'ready', b: 'ready', c: 'ready' });
+  const clients = await Promise.all(NAMES.map((name, n) => publish([a, b, c][n % 3] as Kiln, name)));
+  t.teardown(() => clients.forEach((client) => client.close()));
+  t.deepEqual(streams(control.questions, 'opening'), [...NAMES].sort());
+  const of = (node: number): string[] => NAMES.filter((_, n) => n % 3 === node).sort();
+  const closed = (...nodes: readonly number[]): Promise<unknown> =>
+    until(`those of ${nodes.join()} are closed`, () => {
+      const expected = nodes.flatMap(of);
+      const told = streams(control.questions, 'closing');
+      return expected.every((name) => told.includes(name));
+    });
+  a.signal('SIGKILL');
+  await closed(0);
+  t.deepEqual(streams(control.questions, 'closing'), of(0));
+  await c.stop();
+  await closed(0, 2);
+  clients.forEach((client) => client.close());
+  await closed(0, 1, 2);
+  await b.stop();
+  t.deepEqual(streams(control.questions, 'closing'), [...NAMES].sort());
+  t.deepEqual(streams(control.questions, 'opening'), [...NAMES].sort());
+});

@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { checkSignature } from '../../../src/access/policy/check.ts';
+import { signUrl } from '../../../src/access/policy/sign.ts';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../../..');
+const URL = 'https://live.example.com:3334/app/stream/llhls.m3u8';
+const EXPIRE = 4_102_444_800_000;
+const KEY = '1kU^b6';
+const SIGNING = {
+  policyQueryKeyName: 'policy',
+  signatureQueryKeyName: 'signature',
+  secretKey: KEY,
+  algorithm: 'sha1',
+} as const;
+const SIGNED = `${URL}?policy=eyJ1cmxfZXhwaXJlIjo0MTAyNDQ0ODAwMDAwfQ&signature=`;
+
+/** By the language of the block: what runs it, from an argument. */
+const RUNNERS: Readonly<Record<string, (code: string) => readonly [program: string, args: readonly string[]]>> = {
+  bash: (code) => ['bash', ['-euc', code]],
+  js: (code) => [process.execPath, ['--input-type=module', '-e', code]],
+  python: (code) => ['python3', ['-c', code]],
+  php: (code) => ['php', ['-r', code.replace('<?php', '')]],
+};
+
+/** The example of a language in the README. */
+async function example(language: string): Promise<string> {
+  const text = await readFile(join(ROOT, 'README.md'), 'utf8');
+  const [, section = ''] = text.split('\n## Access control\n');
+  const [, code = ''] = new RegExp(`\n\`\`\`${language}\n([^]*?)\n\`\`\`\n`).exec(section) ?? [];
+  return code;
+}
+
+test('what is signed here is what the server takes', (t) => {
+  const url = signUrl(URL, { url_expire: EXPIRE }, SIGNING);
+  t.true(url.startsWith(SIGNED));
+  t.is(checkSignature(url, SIGNING).urlExpire, EXPIRE);
+});
+
+for (const [language, runner] of Object.entries(RUNNERS)) {
+  test(`the example in ${language} prints a URL that the server takes`, async (t) => {
+    const code = await example(language);
+    for (const value of [URL, KEY, String(EXPIRE), 'sha1']) t.true(code.includes(value), value);
+    const [program, args] = runner(code);
+    try {
+      const { stdout } = await run(program, args);
+      t.is(stdout, `${signUrl(URL, { url_expire: EXPIRE }, SIGNING)}\n`);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || language !== 'php') throw error;
+      t.log('there is no PHP on this machine: its example was not run');
+    }
+  });
+}
+
+test('npm run sign: what it prints is accepted, and each kind of end has its exit code', async (t) => {
+  const sign = (...args: string[]) =>
+    run(process.execPath, [join(ROOT, 'src/sign.ts'), ...args]).then(
+      ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+  const { stdout } = await sign('--url', URL, '--key', KEY, '--expire', '1h');
+  const url = stdout.trim();
+  t.notThrows(() => checkSignature(url, SIGNING));
+  t.like(await sign('--check', url, '--key', KEY), { code: 0, stderr: '' });
+  const refused = await sign('--check', url, '--key', 'other');
+  t.is(refused.code, 1);
+  t.regex(refused.stdout, /^refused: the signature/);
+  const wrong = await sign('--url', URL);
+  t.is(wrong.code, 2);
+  t.is(wrong.stderr, '--key is needed\nnpm run sign -- --help tells the options.\n');
+  const help = await sign('--help');
+  t.is(help.code, 0);
+  t.regex(help.stdout, /npm run sign -- --check URL/);
+});

@@ -1,0 +1,152 @@
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { Guard } from '../../../src/access/guard.ts';
+import type { ApplicationConfig } from '../../../src/config/model.ts';
+import { TsMuxer } from '../../../src/containers/mpegts/muxer.ts';
+import type { Packet } from '../../../src/core/packet.ts';
+import { Registry } from '../../../src/core/registry.ts';
+import type { InputStream } from '../../../src/core/stream.ts';
+import { SrtProvider } from '../../../src/providers/srt/index.ts';
+import { SrtPublisher } from '../../../src/publishers/srt/index.ts';
+import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access.ts';
+import { aloneWith } from '../../support/alone.ts';
+import { codedPackets, tracksOf } from '../../support/coded-packets.ts';
+import { addVhost, goLive } from '../../support/live.ts';
+import { freePorts } from '../../support/ports.ts';
+import { SrtCaller } from '../../support/srt/caller.ts';
+import { until } from '../../support/until.ts';
+
+const CONFIG = {
+  providers: { srt: { blockDuplicateStreamName: true, maxConnection: 0, timestampMode: 'Original', audioMap: [] } },
+  publishers: { srt: { maxConnection: 0 } },
+} as unknown as Pick<ApplicationConfig, 'providers' | 'publishers'>;
+
+/** Ports to publish to and to play from, a stream `talk` to play, and a guard who decides about everybody. */
+async function start(t: ExecutionContext, guard: Guard) {
+  const registry = new Registry();
+  addVhost(registry, CONFIG);
+  const inputs: InputStream[] = [];
+  const received: Packet[] = [];
+  registry.on('input', (input) => {
+    if (input.source.kind !== 'srt') return;
+    inputs.push(input);
+    input.read({ packet: (packet) => void received.push(packet) });
+  });
+  const ends: string[] = [];
+  const lines: string[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const { cluster, access } = await aloneWith(registry, { log, guards: [guard], openings: notedOpenings(ends) });
+  const [publish = 0, play = 0] = await freePorts(2);
+  const common = { registry, access, log, ip: ['127.0.0.1'] };
+  const bind = (port: number) => ({ port: [{ first: port, last: port }], streamMap: [], options: [] });
+  const provider = await SrtProvider.listen({ ...common, bind: bind(publish) });
+  const publisher = await SrtPublisher.listen({ ...common, bind: bind(play) });
+  t.teardown(async () => {
+    registry.close('the test is over');
+    await provider.close();
+    await publisher.close();
+    await cluster.close();
+  });
+  const packets = codedPackets({ video: { codec: 'H264', gop: 10 }, seconds: 1 });
+  const output = goLive(registry, 'app', 'talk', tracksOf(packets));
+  registry.vhosts.get('default')?.applications.get('app')?.announce(output);
+  const caller = new SrtCaller(t);
+  const muxer = new TsMuxer(tracksOf(packets));
+  return {
+    ends,
+    inputs,
+    received,
+    output,
+    provider,
+    packets,
+    ts: Buffer.concat(packets.map((packet) => muxer.write(packet))),
+    publish: (name = 'mine') => caller.call(publish, { streamId: `default/app/${name}` }),
+    play: (name = 'talk') => caller.call(play, { streamId: `default/app/${name}` }),
+    refusals: () => lines.filter((line) => line.includes('"client.refused"')).length,
+  };
+}
+
+test.serial('what can be decided here is decided in the handshake', async (t) => {
+  const { publish, play, ends, refusals } = await start(t, () => {
+    throw denied();
+  });
+  t.is((await publish()).refused, 1401);
+  t.is((await play()).refused, 1401);
+  t.deepEqual(ends, []);
+  t.is(refusals(), 2);
+});
+
+test.serial('a publisher is accepted before the answer, and what it sends meanwhile is held', async (t) => {
+  const { guard, questions } = askedByHand();
+  const { publish, packets, received, ts, ends } = await start(t, guard);
+  const call = await publish();
+  t.is(call.refused, 0);
+  const question = await until('the question', () => questions[0]);
+  await call.send(ts);
+  await until('the server has it', async () => (await call.unsent()) === 0);
+  t.deepEqual(received, []);
+  question.admit();
+  // the last one is complete when another begins
+  await until('all that was sent', () => received.length >= packets.length - 1);
+  t.true(received[0]?.data.equals(packets[0]?.data as Buffer));
+  await call.close();
+  await until('its guard is told', () => ends.length === 1);
+});
+
+test.serial('who is refused after it was accepted is disconnected, and logged', async (t) => {
+  const { guard, questions } = askedByHand();
+  const { publish, play, ends, refusals, output, inputs } = await start(t, guard);
+  for (const begin of [publish, play]) {
+    const call = await begin();
+    t.is(call.refused, 0);
+    (await until('the question', () => questions.pop())).refuse();
+    await until('it is disconnected', async () => !(await call.connected()));
+  }
+  t.deepEqual(ends, []);
+  t.is(refusals(), 2);
+  t.is(output.sessions.size, 0);
+  t.deepEqual(inputs, []);
+});
+
+test.serial('who leaves before the answer is noticed, and what is opened later is closed', async (t) => {
+  const { guard, questions } = askedByHand();
+  const { publish, play, ends, output, provider } = await start(t, guard);
+  for (const begin of [publish, play]) {
+    const call = await begin();
+    await until('the question', () => questions.length > 0);
+    await call.close();
+    const question = await until('its question ends', () => questions.find(({ signal }) => signal?.aborted));
+    t.deepEqual(ends, []);
+    question.admit();
+    await until('what it opened is closed', () => ends.length === 1);
+    questions.length = 0;
+    ends.length = 0;
+  }
+  t.is(provider.sessions, 0);
+  t.is(output.sessions.size, 0);
+});
+
+test.serial('whose time is over is disconnected, and its guard hears of that once', async (t) => {
+  const guard: Guard = () => async () => ({ until: Date.now() + 1000, opening: OPENING });
+  const { publish, play, ends, inputs, ts, output } = await start(t, guard);
+  const publisher = await publish();
+  await publisher.send(ts);
+  const viewer = await play();
+  for (const call of [publisher, viewer]) await until('it is disconnected', async () => !(await call.connected()));
+  t.deepEqual(ends, ['its allowed time is over', 'its allowed time is over']);
+  t.true(inputs.every(({ closed }) => closed));
+  t.is(output.sessions.size, 0);
+});
+
+test.serial('callers are sent to other streams', async (t) => {
+  const guard: Guard =
+    ({ direction }) =>
+    async () => ({ target: { app: 'app', stream: direction === 'incoming' ? 'moved' : 'talk' } });
+  const { publish, play, inputs, ts, output } = await start(t, guard);
+  const call = await publish('asked');
+  await call.send(ts);
+  await until('its stream', () => inputs[0]);
+  t.is(inputs[0]?.name, 'moved');
+  t.is((await play('asked')).refused, 0);
+  await until('it plays', () => output.sessions.size === 1);
+});

@@ -1,0 +1,9 @@
+import test from 'ava';
+import { callOf, payload } from '../../../../src/access/webhooks/payload.ts';
+import { publishRequest } from '../../../support/access.ts';
+
+test('with PrivacyProtection control servers are told no address', (t) => {
+  const { client } = payload(callOf(publishRequest(), true), 'opening');
+  t.deepEqual(client, { address: 'xxx.xxx.xxx.xxx', port: 0, real_ip: 'xxx.xxx.xxx.xxx' });
+  t.is(payload(callOf(publishRequest()), 'opening').client.address, '192.0.2.1');
+});
