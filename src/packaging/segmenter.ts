@@ -20,7 +20,7 @@ export interface SegmenterOptions {
   readonly segmentDuration: number;
   /** The same for the first segment, not longer: many players start when it is complete. Those after it grow to the others' length. */
   readonly firstSegmentDuration: number;
-  /** Complete segments in a playlist. */
+  /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
   /** Media sequence number of the first segment. */
   readonly firstMsn: number;
@@ -31,6 +31,8 @@ export interface SegmenterOptions {
 /** A segment without key frames ends here all the same, so that memory stays bounded. */
 export const MAX_SEGMENT_SECONDS = 30;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** A playlist loses no segment that would leave fewer targets' time in it (RFC 8216 6.2.2). */
+const LEAST_TARGETS = 3;
 const NO_CLOCK: MediaClock = { at: () => Infinity };
 
 /**
@@ -173,6 +175,7 @@ export class Segmenter<Data = Buffer> {
       const { segmentCount, chunkDuration } = this.#options;
       const limits = {
         segmentCount,
+        leastSeconds: () => LEAST_TARGETS * this.targetDuration,
         chunkDuration,
         pictureTarget: () => this.#partTarget || this.#pictureTarget(),
         nextCut: () => this.#nextCut(packager),

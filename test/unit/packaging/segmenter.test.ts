@@ -68,6 +68,29 @@ test('they are short again when the stream goes on after an end', (t) => {
   t.deepEqual(durations(segments(0)), [1, 1, 2, 3, 5, 2, 1, 1, 2, 3]);
 });
 
+test('a playlist keeps more segments where they are short, until they last three targets', (t) => {
+  const video = videoTrack();
+  const { segmenter, packager } = start([video], { segmentDuration: 6, firstSegmentDuration: 1, segmentCount: 3 });
+  const { window } = packager(0);
+  const seconds = (): number => window.listed.reduce((sum, { duration }) => sum + duration, 0);
+  for (const packet of videoPackets(video, { to: 60, gop: 30 })) {
+    const before = seconds();
+    segmenter.push(packet);
+    t.true(seconds() >= Math.min(before, 18), `${seconds()}`);
+  }
+  t.deepEqual(durations(window.listed), [6, 6, 6]);
+});
+
+test('however short segments are, a playlist does not grow without end', (t) => {
+  const video = videoTrack();
+  const { segmenter, packager } = start([video], { segmentDuration: 6, segmentCount: 3 });
+  for (const packet of videoPackets(video, { to: 10, gop: 1 })) {
+    segmenter.push(packet);
+    segmenter.finish();
+  }
+  t.is(packager(0).window.listed.length, 12);
+});
+
 test('a key frame interval that does not fit makes longer segments, which the target tells before they end', (t) => {
   const video = videoTrack();
   const { push, segments, segmenter } = start([video]);
