@@ -16,6 +16,8 @@ export const EVENTS = {
   'client.refused': 'a publisher or viewer was refused, with the reason',
   'pull.failed': 'a stream could not be pulled',
   'task.started': 'this node runs a task',
+  'record.finished': 'a file of a recording is finished',
+  'record.failed': 'a recording has failed for good',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something',
   'node.connected': 'this node is connected to the store of its cluster',

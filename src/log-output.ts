@@ -3,6 +3,8 @@ import { pino, type DestinationStream } from 'pino';
 
 /** Bytes that wait for the reader of the log: past the first less urgent lines are dropped, past the second all. */
 const LIMITS = { info: 1024 * 1024, all: 4 * 1024 * 1024 };
+/** How long the end of the process waits for the reader. */
+const FLUSH_MS = 1000;
 
 export interface LogOutputOptions {
   /** Where lines go: it is never waited for. */
@@ -39,6 +41,21 @@ export class LogOutput implements DestinationStream {
     const limit = isUrgent ? LIMITS.all : this.#dropped > 0 ? 0 : LIMITS.info;
     if (stream.writableLength > 0 && stream.writableLength + json.length > limit) this.#dropped += 1;
     else stream.write(line(json));
+  }
+
+  /** Calls back when all lines are written, with that about dropped ones, or when the reader takes too long for them. */
+  flush(done: () => void): void {
+    const { stream } = this.#options;
+    const late = setTimeout(done, FLUSH_MS);
+    const finish = (): void => {
+      clearTimeout(late);
+      done();
+    };
+    const next = (error?: Error | null): void => {
+      if (error || stream.writableLength === 0) finish();
+      else stream.write('', next);
+    };
+    next();
   }
 
   #onDrain(): void {

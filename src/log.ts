@@ -55,7 +55,19 @@ export function createLogger(level: string, look: { format?: LogFormat; color?: 
   return log;
 }
 
-/** Lines of JSON, with names of levels and times of ISO 8601. */
+/**
+ * A long value in the query of a URL, percent-encoded or not. Policies, signatures and keys are longer than this; which
+ * parameters they are in is each virtual host's to say.
+ */
+const LONG_QUERY_VALUE =
+  /((?:[?&]|%3f|%26)(?:(?!%3d|%26)[\w.~%-]){1,64}(?:=|%3d))(?:(?!%26|%23)[^&#\s"'\\<>()[\]]){17,}/gi;
+
+/** Hides what a URL is authorized by. */
+function withoutSecrets(line: string): string {
+  return line.replace(LONG_QUERY_VALUE, '$1***');
+}
+
+/** Lines of JSON, with names of levels and times of ISO 8601, and without the long values in queries of URLs. */
 export function jsonLogger(level: string, destination: DestinationStream): Logger {
   return pino(
     {
@@ -63,6 +75,7 @@ export function jsonLogger(level: string, destination: DestinationStream): Logge
       base: undefined,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      hooks: { streamWrite: withoutSecrets },
     },
     destination,
   );

@@ -87,7 +87,7 @@ server = await loaded.Server.start(config, { version, log, folder, storageFile, 
     const failure = startFailure(error, config);
     if (failure === undefined) log.fatal({ err: error }, 'could not start');
     else process.stderr.write(`Kiln could not start: ${failure}\n`);
-    process.exit(EXIT_FAILED);
+    return exit(EXIT_FAILED);
   },
 );
 phase = 'running';
@@ -149,7 +149,7 @@ async function stop(signal: NodeJS.Signals): Promise<void> {
   if (phase === 'draining') return hurry.abort();
   if (phase === 'starting') {
     log.info({ event: 'server.stopping', signal }, 'stopped before the start was complete');
-    process.exit(0);
+    return exit(0);
   }
   phase = signal === 'SIGTERM' && config.cluster !== undefined ? 'draining' : 'stopping';
   await demo?.close();
@@ -168,8 +168,13 @@ async function end(code: number): Promise<void> {
   phase = 'stopping';
   setTimeout(() => {
     log.error('stopping took too long: exiting without waiting for the rest');
-    process.exit(EXIT_FAILED);
+    void exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await server?.close();
-  process.exit(code);
+  await exit(code);
+}
+
+/** Ends the process when its log has been read, or nobody reads it. */
+function exit(code: number): Promise<never> {
+  return new Promise(() => log.flush(() => process.exit(code)));
 }

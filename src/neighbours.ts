@@ -15,7 +15,9 @@ import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { Relays } from './providers/ovt/relays.ts';
 import { openPulling } from './pulling.ts';
+import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
+import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
 
 export interface NeighboursOptions {
   readonly config: ServerConfig;
@@ -36,6 +38,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
+  const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
     config,
     registry,
@@ -43,9 +46,8 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     names,
     directory,
     changes,
-    calls,
-    others,
     tasks,
+    clusterTasks,
     log,
   });
   registry.demand = demand.application;
@@ -55,13 +57,16 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
+  const answers = others.answers.bind(others);
+  const webhooks = new AdmissionWebhooks({ cluster, registry, answers, log, hidesClients: config.privacyProtection });
+  const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,
     names,
     sessionNames,
     find,
     elsewhere: directory,
+    countElsewhere: (application) => viewersElsewhere.of(application),
     guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
     openings: webhooks.openings,
     log,
@@ -75,6 +80,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     calls,
     others,
     tasks,
+    clusterTasks,
     pulls,
     bring: demand.bring,
     /** In the order in which they were opened; `tasks` end before them. */

@@ -10,10 +10,12 @@ import type { Part } from './part.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './summary.ts';
 import type { CodecInventory } from './transcode/codecs.ts';
+import type { Records } from './tasks/record/records.ts';
 import type { Version } from './version.ts';
 
 export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly codecs: CodecInventory;
+  readonly records: Records;
   readonly version: Version;
   /** What relative paths of certificates start from. */
   readonly folder: string;
@@ -33,7 +35,7 @@ export interface ApiDoor {
  * @throws what keeps a part from starting
  */
 export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
-  const { config, registry, certificates, codecs, version, folder, log } = context;
+  const { config, registry, certificates, codecs, records, version, folder, log } = context;
   const { cluster, names, directory, calls, others, pulls } = context.neighbours;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   parts.push(dynamic);
@@ -54,6 +56,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     cluster,
     directory,
     pulls,
+    records,
     dynamic,
     shared,
     codecs,

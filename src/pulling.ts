@@ -6,8 +6,6 @@ import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import { blockList } from './config/networks.ts';
 import { OriginMaps } from './origins/origin-maps.ts';
-import type { OtherNodes } from './origins/other-nodes.ts';
-import type { PeerCalls } from './origins/peer-calls.ts';
 import type { StreamChanges } from './origins/stream-changes.ts';
 import type { StreamDirectory } from './origins/stream-directory.ts';
 import type { StreamNames } from './origins/stream-names.ts';
@@ -18,7 +16,7 @@ import { ovtSource } from './providers/pull/ovt-source.ts';
 import { PulledStreams } from './providers/pull/pulled-streams.ts';
 import { bySchemes } from './providers/pull/schemes.ts';
 import { rtspSource } from './providers/rtsp-pull/source.ts';
-import { ClusterTasks } from './tasks/cluster-tasks.ts';
+import type { ClusterTasks } from './tasks/cluster-tasks.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface PullingOptions {
@@ -28,9 +26,8 @@ export interface PullingOptions {
   readonly names: StreamNames;
   readonly directory: StreamDirectory;
   readonly changes: StreamChanges;
-  readonly calls: PeerCalls;
-  readonly others: OtherNodes;
   readonly tasks: Tasks;
+  readonly clusterTasks: ClusterTasks;
   readonly log: Logger;
 }
 
@@ -42,9 +39,8 @@ export function openPulling({
   names,
   directory,
   changes,
-  calls,
-  others,
   tasks,
+  clusterTasks,
   log,
 }: PullingOptions) {
   const configured = configuredStores(config);
@@ -57,7 +53,6 @@ export function openPulling({
   const rtsp = rtspSource(guard);
   const kind = new PullKind({ names, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
   tasks.add(kind);
-  const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
   const ovtPort = config.bind.publishers.ovt?.port;
   const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
+import type { RefusalCounts } from './access/refusal-counts.ts';
 import type { ServerConfig } from './config/model.ts';
 import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
@@ -17,6 +18,7 @@ import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
 import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
+import { openRecording } from './recording.ts';
 import { logStreams } from './stream-log.ts';
 import { clientAddresses, type Addresses } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
@@ -60,6 +62,7 @@ export class Server {
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
   #cluster: Cluster | undefined;
+  #refusals: RefusalCounts | undefined;
   /** It drains in order to stop: no going back. */
   #leaving = false;
   #closed: Promise<void> | undefined;
@@ -112,7 +115,7 @@ export class Server {
 
   async #start(): Promise<void> {
     const { registry } = this;
-    const { version, log, folder } = this.#options;
+    const { version, log, folder, storageFile } = this.#options;
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
@@ -136,9 +139,11 @@ export class Server {
     }
     const cluster = await this.#joinCluster();
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
-    const { directory, tasks } = neighbours;
+    const { directory, tasks, clusterTasks, access } = neighbours;
+    this.#refusals = access.refusals;
     this.#providers.push(tasks);
     this.#parts.push(...neighbours.parts);
+    const records = await openRecording({ tasks, clusterTasks, storageFile, log });
     if (modules.dynamicAppRemoval.enable)
       this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -150,7 +155,7 @@ export class Server {
     const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
     await this.#open(PUBLISHERS, doors, this.#publishers, ports);
-    await this.#startApi({ ...doors, codecs: inventory, version, folder });
+    await this.#startApi({ ...doors, codecs: inventory, records, version, folder });
     // publishers are let in last: whatever they bring finds its viewers' side complete
     await this.#open(PROVIDERS, doors, this.#providers, ports);
     await this.#startHttp(ports, neighbours, webrtc);
@@ -246,6 +251,7 @@ export class Server {
       proxyNetworks: blockList(modules.proxyProtocol?.networks),
       forwardedNetworks: blockList(modules.forwardedFor?.networks),
       tls: certificates && { certificates, http2: modules.http2.enable },
+      refusals: this.#refusals,
       log: this.#options.log,
     });
     this.#ports.push(http);

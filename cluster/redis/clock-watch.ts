@@ -1,6 +1,8 @@
 const WRONG_MS = 500;
 /** A clock is right again when it differs by less than this: one at the limit is not reported again and again. */
 const RIGHT_MS = 400;
+/** So many comparisons in a row have to agree: one of a process that stood still says little. */
+const AGREEING = 3;
 
 /** The clock of this node differs from that of Redis, or does not any more. */
 export interface ClockReport {
@@ -13,6 +15,8 @@ export interface ClockReport {
 export class ClockWatch {
   readonly #onReport: (report: ClockReport) => void;
   #isWrong = false;
+  /** Comparisons in a row that differ from what was reported last. */
+  #differing = 0;
 
   constructor(onReport: (report: ClockReport) => void) {
     this.#onReport = onReport;
@@ -26,7 +30,9 @@ export class ClockWatch {
     const difference = Math.abs(offsetMs);
     const error = roundTripMs / 2;
     const hasChanged = this.#isWrong ? difference + error < RIGHT_MS : difference - error > WRONG_MS;
-    if (!hasChanged) return;
+    this.#differing = hasChanged ? this.#differing + 1 : 0;
+    if (this.#differing < AGREEING) return;
+    this.#differing = 0;
     this.#isWrong = !this.#isWrong;
     this.#onReport({ isWrong: this.#isWrong, aheadMs: Math.round(-offsetMs) });
   }

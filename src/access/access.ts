@@ -11,6 +11,7 @@ import { Denial } from './denial.ts';
 import { isEnabled } from '../config/enables.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
+import { limitConnections, limitInCluster, type CountElsewhere } from './connection-limits.ts';
 import { Limits } from './limits.ts';
 import type { OpeningId, Openings } from './opening.ts';
 import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
@@ -48,6 +49,7 @@ export interface AccessOptions {
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
+  readonly countElsewhere: CountElsewhere;
   /** Who decides about clients, in this order. */
   readonly guards: readonly Guard[];
   readonly openings: Openings;
@@ -101,7 +103,7 @@ export class Access {
   readonly #limits = new Limits();
   readonly #starting: Starting;
   readonly #refusalLog: RefusalLog;
-  /** Clients that were refused since the start. */
+  /** Clients that were refused since the start, also by HTTP ports. */
   readonly refusals = new RefusalCounts();
 
   constructor(options: AccessOptions) {
@@ -173,6 +175,7 @@ export class Access {
     return this.#admit(request, async ({ vhost, app, stream, playlist }, grant) => {
       const application = (await vhost.viewed(app, stream)) ?? vhost.application(app);
       this.#checkRoom(application, request);
+      await limitInCluster(application, request.protocol, this.#options.countElsewhere);
       let found = await look(application, stream, playlist, grant);
       if (found === undefined && (await this.#starting.wait(application, stream, request)))
         found = await look(application, stream, playlist, grant);
@@ -267,8 +270,8 @@ export class Access {
   }
 
   /** Logs a client that was rejected before its request was known, or after it was admitted. */
-  refused(refused: Refused, reason: string): void {
-    this.#refuse(refused, 'unread', reason);
+  refused(refused: Refused, reason: string, kind: RefusalReason = 'unread'): void {
+    this.#refuse(refused, kind, reason);
   }
 
   #refuse(refused: Refused, reason: RefusalReason, text: string): void {
@@ -341,12 +344,10 @@ export class Access {
   }
 
   /** An application whose publisher is off has nothing for viewers. */
-  #checkRoom({ config, counters, internalName: name }: Application, { protocol, stream }: PlayRequest): void {
-    const publisher = publisherConfig(config, protocol);
-    if (publisher === undefined) throw kilnError('streamNotFound', `${name}/${stream}`);
-    const { maxConnection } = publisher;
-    if (maxConnection > 0 && counters.publishers[protocol] >= maxConnection)
-      throw kilnError('tooManyConnections', maxConnection);
+  #checkRoom(application: Application, { protocol, stream }: PlayRequest): void {
+    if (publisherConfig(application.config, protocol) === undefined)
+      throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
+    limitConnections(application, protocol);
   }
 
   #log(request: AccessRequest, error: unknown): void {

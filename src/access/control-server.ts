@@ -58,18 +58,20 @@ export async function askControlServer(
     },
   });
   const deadline = new Deadline(request, timeout);
+  let hasAnswered = false;
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve).on('error', reject).end(body);
       // An answer that switches protocols ends the request without an error.
       request.once('close', () => reject(new Error('the connection was closed without an answer')));
     });
+    hasAnswered = true;
     return { status: response.statusCode ?? 0, body: await bodyOf(response) };
   } catch (error) {
     request.destroy();
     if (error instanceof ControlServerError) throw error;
     // a server may end a connection that it kept just when it is used again
-    if (request.reusedSocket && isReset(error) && deadline.missed === undefined && !signal.aborted)
+    if (request.reusedSocket && !hasAnswered && isReset(error) && deadline.missed === undefined && !signal.aborted)
       return askControlServer(server, question, signal);
     throw new ControlServerError(deadline.missed ?? (error as Error).message, false);
   } finally {

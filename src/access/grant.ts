@@ -16,8 +16,8 @@ interface State<O> extends Pick<GrantState, 'until'> {
   openings: O[];
 }
 
-/** Longest single wait: the wall clock may be set in the meantime, and timers allow no much longer ones. */
-const MAX_STEP_MS = 3_600_000;
+/** Longest single wait: the wall clock may be set in the meantime, and a session ends no later than this after that. */
+const MAX_STEP_MS = 60_000;
 /** Why sessions end whose time is over. */
 export const EXPIRED = 'its allowed time is over';
 

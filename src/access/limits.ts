@@ -1,7 +1,7 @@
 import { isIP, isIPv6, type BlockList } from 'node:net';
 import type { ApplicationConfig } from '../config/model.ts';
 import { parseNetworks } from '../config/values.ts';
-import type { VirtualHost } from '../core/vhost.ts';
+import { TEMPLATE, type VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
 import { blockList } from '../config/networks.ts';
 import { canonicalAddress } from '../protocols/proxy-protocol.ts';
@@ -69,8 +69,10 @@ function perMinute({ direction, protocol }: Asking, limits: LimitsConfig): numbe
   return protocol === 'thumbnail' ? 0 : limits.connectionsPerMinute;
 }
 
+/** Names of applications that are still to be made of the template are the client's own: they all count as one. */
 function rateKey({ direction, client }: Asking, vhost: VirtualHost, app: string): string {
-  return `${direction} ${vhost.name}/${app} ${subscriber(client.realAddress)}`;
+  const name = vhost.applications.has(app) ? app : TEMPLATE;
+  return `${direction} ${vhost.name}/${name} ${subscriber(client.realAddress)}`;
 }
 
 /** What one client has: an IPv4 address, or the /64 of an IPv6 one (RFC 6177). */

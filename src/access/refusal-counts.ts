@@ -1,12 +1,12 @@
 import type { ErrorCode } from '../errors.ts';
 import type { DenialKind } from './denial.ts';
-import type { AccessRequest } from './request.ts';
+import type { Rejected } from './refusal-log.ts';
 
 /** Classes of reasons for which clients are refused: `unread` is what could not be read, or was refused by the protocol. */
-export type RefusalReason = ErrorCode | DenialKind | 'unread';
+export type RefusalReason = ErrorCode | DenialKind | 'unread' | 'tls';
 
-/** How many clients were refused for one reason. */
-export interface RefusalCount extends Pick<AccessRequest, 'direction' | 'protocol'> {
+/** How many clients were refused for one reason. Those of HTTP ports are refused before their direction is known. */
+export interface RefusalCount extends Pick<Rejected, 'direction' | 'protocol'> {
   readonly reason: RefusalReason;
   readonly count: number;
 }
@@ -15,10 +15,10 @@ export interface RefusalCount extends Pick<AccessRequest, 'direction' | 'protoco
 export class RefusalCounts {
   readonly #counts = new Map<string, RefusalCount>();
 
-  add({ direction, protocol }: Pick<AccessRequest, 'direction' | 'protocol'>, reason: RefusalReason): void {
+  add({ direction, protocol }: Pick<Rejected, 'direction' | 'protocol'>, reason: RefusalReason): void {
     const key = `${direction} ${protocol} ${reason}`;
     const count = (this.#counts.get(key)?.count ?? 0) + 1;
-    this.#counts.set(key, { direction, protocol, reason, count });
+    this.#counts.set(key, { ...(direction && { direction }), protocol, reason, count });
   }
 
   /** Since the node was started. */

@@ -3,7 +3,7 @@ import type { Logger } from '../log.ts';
 import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
 /** A rejected client, as far as it is known. */
-interface Rejected {
+export interface Rejected {
   /** Undefined where it is not known yet. */
   readonly direction?: AccessRequest['direction'];
   /** Of a port where several are served, and it is not known yet which is asked for: `http`. */

@@ -67,7 +67,7 @@ export const PROTOCOL_NAMES: Readonly<Record<AccessRequest['protocol'], string>>
 export function publisherConfig(
   { publishers }: ApplicationConfig,
   protocol: OutgoingProtocol,
-): { readonly maxConnection: number } | undefined {
+): { readonly maxConnection: number; readonly clusterMaxConnection: number } | undefined {
   return publishers[protocol === 'hlsv3' ? 'hls' : protocol];
 }
 

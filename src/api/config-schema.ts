@@ -4,6 +4,8 @@ import { OutputProfile } from '../config/elements/output-profile.ts';
 import { VirtualHost } from '../config/elements/vhost.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
 import { PullCreation } from './pull-request.ts';
+import { RecordCreation } from './record-request.ts';
+import { TaskChoice, TaskId } from './task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
 
@@ -13,6 +15,9 @@ type Name =
   | 'OutputProfile'
   | 'OutputProfileChange'
   | 'PullCreation'
+  | 'RecordCreation'
+  | 'TaskChoice'
+  | 'TaskId'
   | 'VirtualHost';
 
 /**
@@ -51,6 +56,9 @@ export function configSchemas(): Readonly<Record<Name, object>> {
       properties: replaceable,
     },
     PullCreation,
+    RecordCreation,
+    TaskChoice,
+    TaskId,
     VirtualHost: {
       ...aboutVhost,
       properties: {

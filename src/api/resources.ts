@@ -6,6 +6,7 @@ import type { DynamicConfig } from '../management/dynamic-config.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
+import type { Records } from '../tasks/record/records.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
@@ -16,6 +17,7 @@ import { codecRoutes } from './routes/codecs.ts';
 import { nodeRoutes } from './routes/nodes.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { putRoutes } from './routes/put.ts';
+import { recordRoutes } from './routes/records.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
@@ -32,6 +34,7 @@ export interface ResourceOptions {
   readonly directory: StreamDirectory;
   readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
+  readonly records: Records;
   /** What all nodes count; undefined on a node that is alone. */
   readonly shared?: SharedStatistics;
   /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
@@ -55,12 +58,25 @@ export function speakJson(app: FastifyInstance): void {
 
 /** All routes of the management API. */
 export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
-  const { registry, version, cluster, directory, sessions, pulls, shared, others, dynamic, codecs, certificates } =
-    options;
+  const {
+    registry,
+    version,
+    cluster,
+    directory,
+    sessions,
+    pulls,
+    records,
+    shared,
+    others,
+    dynamic,
+    codecs,
+    certificates,
+  } = options;
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));
   await app.register(streamRoutes(registry, directory, pulls, options.hidesClients === true));
+  await app.register(recordRoutes(registry, records));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
   await app.register(codecRoutes(codecs, cluster.config, others));

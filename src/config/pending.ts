@@ -59,14 +59,13 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
-  ['FILE publisher', { application: ({ publishers }) => publishers.file }],
+  ['StreamMap of the FILE publisher', { application: ({ publishers }) => publishers.file?.streamMap?.enable }],
   ['Push publisher', { application: ({ publishers }) => publishers.push }],
   [
     'EventGenerator',
     { application: ({ eventGenerator, providers }) => eventGenerator?.enable || providers.rtmp?.eventGenerator },
   ],
   ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
-  ['MaxConnection of all Publishers together', { application: ({ publishers }) => publishers.maxConnection }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],
   [
     'TcpRelay',
@@ -102,9 +101,10 @@ export function pendingInVhost(vhost: VirtualHostConfig): string[] {
   return lines({ servers: [], vhosts: [vhost], applications: vhost.applications });
 }
 
-/** The same of an application. */
-export function pendingInApplication(application: ApplicationConfig): string[] {
-  return lines({ servers: [], vhosts: [], applications: [application] });
+/** The same of an application. @param vhost that it is in; undefined: one without settings of its own */
+export function pendingInApplication(application: ApplicationConfig, vhost?: VirtualHostConfig): string[] {
+  const applications = [application];
+  return lines({ servers: [], vhosts: vhost === undefined ? [] : [{ ...vhost, applications }], applications });
 }
 
 function lines({ servers, vhosts, applications }: Configured): string[] {

@@ -8,7 +8,7 @@ import type { Registry } from './registry.ts';
 import { hostMatcher } from './wildcard.ts';
 
 /** The name under which a virtual host keeps the template of applications made on demand. */
-const TEMPLATE = '*';
+export const TEMPLATE = '*';
 /** Applications that strangers can make in a virtual host by asking for them. */
 const MAX_ON_DEMAND = 1000;
 

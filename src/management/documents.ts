@@ -7,14 +7,13 @@ import { readConfig, type Problem, type Reading } from '../config/read.ts';
 import { explicit } from '../config/resolve.ts';
 import { kilnError } from '../errors.ts';
 import { nameObjection } from '../core/names.ts';
+import { TEMPLATE } from '../core/vhost.ts';
 
 /** A JSON object of the management API: only what was given, with the API's keys. */
 export type Document = Readonly<Record<string, unknown>>;
 
 /** Hears of what was given and has no effect, each with its place. */
 export type Ignore = (ignored: readonly string[]) => void;
-
-export const TEMPLATE = '*';
 
 const MAX_IGNORED = 10;
 

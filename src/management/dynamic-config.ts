@@ -5,7 +5,7 @@ import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { VirtualHost } from '../core/vhost.ts';
+import { TEMPLATE, type VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { removals } from '../tasks/definitions.ts';
@@ -17,7 +17,6 @@ import {
   readApplication,
   readProfile,
   readVhost,
-  TEMPLATE,
   withDefaults,
   withProfiles,
   type Document,

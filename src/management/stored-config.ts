@@ -109,16 +109,16 @@ export class StoredConfig {
     parent.applications.get(name)?.close(`the application was ${known ? 'changed' : 'created by the management API'}`);
     parent.createApplication(config, false, entry.revision);
     this.#made.set(key, entry.revision);
-    this.#tellPending({ application: name }, pendingInApplication(config));
+    this.#tellPending({ application: name }, pendingInApplication(config, parent.config));
   }
 
-  /** What every application has that is created without providers and publishers is not worth a word. */
+  /** What every application has that is created without providers and publishers is not logged. */
   #tellPending(what: object, pending: readonly string[]): void {
     const asked = pending.filter((line) => !BY_DEFAULT.has(line));
     if (asked.length === 0) return;
     this.#log.warn(
       { ...what, pending: asked },
-      'a configuration object of the management API uses modules that are not available',
+      'a configuration object of the management API does not have all the effect that it asks for',
     );
   }
 }

@@ -1,5 +1,6 @@
 import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
 import type { Application } from '../core/application.ts';
+import { TEMPLATE } from '../core/vhost.ts';
 import {
   definitionKey,
   definitionsKey,
@@ -10,9 +11,6 @@ import {
 } from './definition.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { Progress } from './progress.ts';
-
-/** The template of applications made on demand. */
-const TEMPLATE = '*';
 
 /** Which tasks there are, in the configuration that all nodes share. */
 export class TaskDefinitions {

@@ -46,7 +46,12 @@ export class ProgressWriter {
     const backOff = new BackOff(LONGEST_PAUSE_MS);
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
-      if (await this.#writeBatch(this.#waiting.splice(0, BATCH))) backOff.reset();
+      const batch = this.#waiting.splice(0, BATCH);
+      const isDone = await this.#writeBatch(batch).catch((error: unknown) => {
+        for (const { reject } of batch) reject(error);
+        return true;
+      });
+      if (isDone) backOff.reset();
       else await delay(backOff.next());
     }
     this.#isWriting = false;

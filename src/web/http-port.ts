@@ -10,6 +10,7 @@ import {
 import type { AddressInfo, BlockList, DropArgument, Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { CertificateStore } from '../access/certificates.ts';
+import type { RefusalCounts, RefusalReason } from '../access/refusal-counts.ts';
 import { RefusalLog } from '../access/refusal-log.ts';
 import { createTlsFront } from '../access/tls-front.ts';
 import type { Logger } from '../log.ts';
@@ -37,6 +38,8 @@ export interface HttpPortOptions {
   readonly forwardedNetworks?: BlockList;
   /** Speaks TLS, behind the PROXY protocol header where there is one. */
   readonly tls?: TlsOptions;
+  /** Counts connections that are refused. */
+  readonly refusals?: RefusalCounts;
   readonly log: Logger;
 }
 
@@ -74,10 +77,14 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   let deliver = (_socket: Socket, _peer: Peer): void => {};
   let closing: Promise<void> | undefined;
   const refusals = new RefusalLog(log);
-  const refused = (reason: string, { remoteAddress, remotePort }: Pick<Peer, 'remoteAddress' | 'remotePort'>): void =>
-    refusals.add({ protocol: 'http', address: canonicalAddress(remoteAddress), port: remotePort }, reason);
-  const refuseOneMore = (peer: Pick<Peer, 'remoteAddress' | 'remotePort'>): void =>
-    refused(`${LIMITS.connections} connections are open`, peer);
+  type Stranger = Pick<Peer, 'remoteAddress' | 'remotePort'>;
+  const refused = (kind: RefusalReason, reason: string, { remoteAddress, remotePort }: Stranger): void => {
+    const client = { protocol: 'http', address: canonicalAddress(remoteAddress), port: remotePort } as const;
+    options.refusals?.add(client, kind);
+    refusals.add(client, reason);
+  };
+  const refuseOneMore = (peer: Stranger): void =>
+    refused('tooManyConnections', `${LIMITS.connections} connections are open`, peer);
 
   const app = Fastify({
     serverFactory: (handler) => {
@@ -163,7 +170,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
         http2.serve(socket);
       },
       onFailure: (reason, peer) => {
-        if (peer !== undefined) refused(reason, peer);
+        if (peer !== undefined) refused('tls', reason, peer);
       },
     });
     closeFront = () => {

@@ -487,13 +487,32 @@ test('what cannot be stored is not made, item by item, and can be tried again', 
   t.deepEqual(statuses(await config.createVhosts([VHOST, { ...VHOST, name: 'other' }])), [409, 200]);
 });
 
-test('keys that have no effect are told of in the log', async (t) => {
+/** A configuration whose warnings are noted. */
+async function noted() {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const registry = new Registry();
   const cluster = await openAlone();
   const certificates = new CertificateStore({ folder: '/', log });
   const config = new DynamicConfig({ registry, cluster, certificates, log });
+  return { lines, log, cluster, certificates, config };
+}
+
+test('an application in OriginMode is warned of where access control is configured', async (t) => {
+  const { lines, config } = await noted();
+  const admissionWebhooks = { controlServerUrl: 'http://127.0.0.1/', enables: { publishers: 'llhls' } };
+  const origin = { name: 'origin', type: 'live', publishers: { llhls: { originMode: true } } };
+  await config.createVhosts([{ ...VHOST, name: 'guarded', admissionWebhooks }]);
+  await config.createVhosts([{ ...VHOST, name: 'open' }]);
+  lines.length = 0;
+  for (const vhost of ['guarded', 'open']) await config.createApplications(vhost, () => [origin]);
+  t.is(lines.length, 1);
+  t.is(lines[0]?.application, 'origin');
+  t.regex(String(lines[0]?.pending), /^OriginMode limits access control to master playlists/);
+});
+
+test('keys that have no effect are told of in the log', async (t) => {
+  const { lines, config } = await noted();
   await config.createVhosts([{ ...VHOST, applications: [APP] }]);
   t.deepEqual(lines, []);
   await config.patchApplication('made', 'app', () => ({ providers: { webrtcc: { timeout: 1 } } }));
@@ -504,21 +523,16 @@ test('keys that have no effect are told of in the log', async (t) => {
 });
 
 test('modules that are not there are told of, but for those that every application has by default', async (t) => {
-  const lines: Record<string, unknown>[] = [];
-  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const registry = new Registry();
-  const cluster = await openAlone();
-  const certificates = new CertificateStore({ folder: '/', log });
-  const config = new DynamicConfig({ registry, cluster, certificates, log });
-  const admissionWebhooks = { controlServerUrl: 'http://127.0.0.1/' };
-  await config.createVhosts([{ ...VHOST, admissionWebhooks }]);
+  const { lines, log, cluster, certificates, config } = await noted();
+  const dvr = { publishers: { llhls: { dvr: { enable: true } } } };
+  await config.createVhosts([{ ...VHOST, applications: [{ name: 'recorded', type: 'live', ...dvr }] }]);
   t.deepEqual(
-    lines.splice(0).map(({ vhost, pending }) => [vhost, (pending as string[]).length]),
-    [['made', 1]],
+    lines.splice(0).map(({ application, pending }) => [application, (pending as string[]).length]),
+    [['recorded', 1]],
   );
   await config.createApplications('made', () => [{ name: 'plain', type: 'live' }]);
   t.deepEqual(lines, []);
-  await config.patchApplication('made', 'plain', () => ({ publishers: { llhls: { dvr: { enable: true } } } }));
+  await config.patchApplication('made', 'plain', () => dvr);
   t.deepEqual(
     lines.splice(0).map(({ pending }) => pending),
     [['DVR is not available: its configuration has no effect']],
@@ -526,8 +540,8 @@ test('modules that are not there are told of, but for those that every applicati
   const again = new Registry();
   await new DynamicConfig({ registry: again, cluster, certificates, log }).restore();
   t.deepEqual(
-    lines.map(({ vhost, application }) => vhost ?? application),
-    ['made', 'plain'],
+    lines.map(({ application }) => application),
+    ['recorded', 'plain'],
     'and at the next start',
   );
 });

@@ -1,9 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { controlServer, json, type Question } from '../support/control-server.ts';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
 interface Said {
@@ -12,6 +14,12 @@ interface Said {
 }
 
 const NAMES = Array.from({ length: 12 }, (_, n) => `s${n}`);
+
+const vhostXml = (url: string): string =>
+  `<AdmissionWebhooks><ControlServerUrl>${url}</ControlServerUrl><SecretKey>x</SecretKey><Timeout>20000</Timeout>` +
+  '<Enables><Providers>rtmp</Providers></Enables></AdmissionWebhooks>';
+/** Longer than others wait until they close the sessions of a node that has died. */
+const LONG_MS = 12_000;
 
 async function publish(node: Kiln, name: string): Promise<RtmpClient> {
   const client = await RtmpClient.publish(name, { port: node.ports.rtmp });
@@ -35,9 +43,7 @@ test('each session that was opened is closed once: of a node that is killed, tha
   t.timeout(300_000);
   const control = await controlServer(t, json({ allowed: true }));
   const redis = await usedRedis(t);
-  const vhost =
-    `<AdmissionWebhooks><ControlServerUrl>${control.url}</ControlServerUrl><SecretKey>x</SecretKey><Timeout>20000</Timeout>` +
-    '<Enables><Providers>rtmp</Providers></Enables></AdmissionWebhooks>';
+  const vhost = vhostXml(control.url);
   const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { vhost })))) as [
     Kiln,
     Kiln,
@@ -64,4 +70,35 @@ test('each session that was opened is closed once: of a node that is killed, tha
   await b.stop();
   t.deepEqual(streams(control.questions, 'closing'), [...NAMES].sort());
   t.deepEqual(streams(control.questions, 'opening'), [...NAMES].sort());
+});
+
+test('a node that has lost Redis alone keeps its sessions, and the end of each is told once', async (t) => {
+  t.timeout(300_000);
+  const control = await controlServer(t, json({ allowed: true }));
+  const redis = await usedRedis(t);
+  const way = await TcpProxy.open(t, redis.port);
+  const vhost = vhostXml(control.url);
+  const [a, b] = (await Promise.all([
+    startNode(t, { url: `redis://127.0.0.1:${way.port}` }, 'a', { vhost }),
+    startNode(t, redis, 'b', { vhost }),
+  ])) as [Kiln, Kiln];
+  await untilStates(b, { a: 'ready', b: 'ready' });
+  const [staying, leaving] = (await Promise.all(['staying', 'leaving'].map((name) => publish(a, name)))) as [
+    RtmpClient,
+    RtmpClient,
+  ];
+  t.teardown(() => [staying, leaving].forEach((client) => client.close()));
+  await a.liveStream('leaving');
+  way.cut();
+  await untilStates(b, { a: 'lost', b: 'ready' });
+  await delay(LONG_MS);
+  t.deepEqual(streams(control.questions, 'closing'), []);
+  leaving.close();
+  await until('it is told', () => streams(control.questions, 'closing').length === 1);
+  way.heal();
+  await untilStates(b, { a: 'ready', b: 'ready' });
+  staying.close();
+  await until('both are told', () => streams(control.questions, 'closing').length === 2);
+  await Promise.all([a.stop(), b.stop()]);
+  t.deepEqual(streams(control.questions, 'closing'), ['leaving', 'staying']);
 });

@@ -67,6 +67,18 @@ for (const format of ['text', 'json'] as const) {
     );
   });
 
+  test(`a process whose log in ${format} is read late does not end before`, async (t) => {
+    const child = start(t, format);
+    await child.log('info', 3000);
+    await child.log('warn', 1);
+    child.tell('exit');
+    child.read();
+    t.is(await child.exited(), 0);
+    await until('it has said what was dropped', () => child.lines.some((line) => DROPPED.test(line)));
+    const dropped = child.lines.map((line) => Number(DROPPED.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count);
+    t.is(child.lines.filter((line) => line.includes('xxx')).length + dropped, 3001);
+  });
+
   test(`a process whose log in ${format} nobody reads can end`, async (t) => {
     const child = start(t, format);
     await child.log('info', 2000);

@@ -196,6 +196,48 @@ test('a page that plays counts itself, and says so when the server has gone', as
   await page.locator('#about', { hasText: '1 watching' }).waitFor();
   await close();
   await page.locator('.cover strong', { hasText: 'The server cannot be reached' }).nth(1).waitFor();
+  t.is(await page.locator('#about').innerText(), 'app');
+  t.is(await page.locator('.figures dd[title]:not([title=""])').count(), 0);
+  t.deepEqual(errors, []);
+});
+
+test('a picture that stands still while no node has the stream waits for the publisher', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  await page.clock.install();
+  goLive(registry, 'app', 'news');
+  const list = (await (await fetch(`${origin}/-/streams.json?app=app&stream=news`)).json()) as { streams: object[] };
+  let relayed = 0;
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  await page.route('**/streams.json*', async (route) => {
+    await route.fulfill({ json: { ...list, now: Date.now(), streams: [{ ...list.streams[0], relayed: true }] } });
+    relayed++;
+  });
+  await until('it was told of as relayed', () => relayed > 1);
+  await page.route('**/llhls.m3u8', () => {});
+  await page.evaluate(
+    `Object.defineProperty(document.querySelector('video'), 'currentTime', { get: () => 1, set() {} })`,
+  );
+  await page.clock.fastForward(10_000);
+  await heading(page, 'Reconnecting');
+  t.deepEqual(errors, []);
+});
+
+test('LL-HLS that brings no picture is started again after a while', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  await page.clock.install();
+  goLive(registry, 'app', 'news');
+  let hanging = 0;
+  await page.route('**/media.m3u8', () => void hanging++);
+  let started = 0;
+  page.on('request', (request) => (started += request.url().endsWith('/llhls.m3u8') ? 1 : 0));
+  await page.goto(`${origin}/app/news`);
+  await until('the player waits for a chunklist', () => hanging > 0);
+  await page.unroute('**/media.m3u8');
+  await page.clock.fastForward(12_000);
+  await plays(page);
+  t.true(started > 1);
+  await page.locator('.cover').first().waitFor({ state: 'hidden' });
   t.deepEqual(errors, []);
 });
 

@@ -71,6 +71,37 @@ test('the player page starts by itself when the stream does, plays by LL-HLS and
   t.deepEqual(errors, []);
 });
 
+for (const [how, signal] of [
+  ['ends', 'SIGKILL'],
+  ['does not answer any more', 'SIGSTOP'],
+] as const) {
+  test(`a server that ${how}: both players say so, and play again when it is back`, async (t) => {
+    const server = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
+    t.teardown(async () => {
+      server.signal('SIGCONT');
+      await server.stop();
+    });
+    const publish = () => publishPattern(server.rtmpUrl('live'));
+    let publisher = publish();
+    t.teardown(() => publisher.stop());
+    const page = await browser.newPage();
+    t.teardown(() => page.close());
+    await server.liveStream('live');
+    await page.goto(server.httpUrl('/app/live?mode=both'));
+    await bothPlay(page);
+    const went = performance.now();
+    server.signal(signal);
+    await page.locator('.cover strong', { hasText: 'The server cannot be reached' }).nth(1).waitFor();
+    t.log(`after ${Math.round(performance.now() - went)} ms`);
+    t.is(await page.locator('.cover:visible strong').count(), 2);
+    await publisher.stop();
+    await server.restart();
+    publisher = publish();
+    await bothPlay(page);
+    t.is(await page.locator('.cover:visible').count(), 0);
+  });
+}
+
 test('the list names what is live', async (t) => {
   const publisher = publishPattern(kiln.rtmpUrl('listed'), { size: '320x180' });
   t.teardown(() => publisher.stop());

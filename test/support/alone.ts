@@ -18,7 +18,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const directory = new StreamDirectory({ cluster, registry });
-  const webhooks = new AdmissionWebhooks({ cluster, registry, log });
+  const webhooks = new AdmissionWebhooks({ cluster, registry, answers: others.answers.bind(others), log });
   const names = new StreamNames({ cluster, registry, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   return {
@@ -35,6 +35,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
       sessionNames,
       find: async () => undefined,
       elsewhere: directory,
+      countElsewhere: async () => undefined,
       guards: [signedPolicy(() => []), webhooks.guard],
       openings: webhooks.openings,
       log,

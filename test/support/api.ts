@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
@@ -13,6 +16,9 @@ import { PullError } from '../../src/providers/pull/error.ts';
 import { PullKind } from '../../src/providers/pull/kind.ts';
 import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
+import { Journal } from '../../src/tasks/record/journal.ts';
+import { RecordKind } from '../../src/tasks/record/kind.ts';
+import { Records } from '../../src/tasks/record/records.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
@@ -103,6 +109,9 @@ export async function apiOptions(
   const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, open: noSource, log }));
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-api-'));
+  tasks.add(new RecordKind({ folder, journal: new Journal(join(folder, 'recording')), log }));
+  const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,
     cluster,
@@ -111,9 +120,10 @@ export async function apiOptions(
     pulls: new PulledStreams({
       directory,
       definitions: tasks.definitions,
-      tasks: new ClusterTasks({ cluster, tasks, others, calls, log }),
+      tasks: clusterTasks,
       log,
     }),
+    records: new Records({ tasks: clusterTasks, folder }),
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,

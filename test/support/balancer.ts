@@ -1,3 +1,5 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { balancerEnvironment } from '../../deploy/cluster/balancer.ts';
@@ -23,10 +25,14 @@ export interface Balancer {
   readonly api: number;
 }
 
-/** HAProxy with deploy/haproxy.cfg in front of three nodes, once one of them takes calls. It is gone after the test. */
+/**
+ * HAProxy with deploy/haproxy.cfg in front of three nodes, once one of them takes calls. It is gone after the test.
+ * @param spreads each HTTP request goes to the next node, whatever it is about
+ */
 export async function startBalancer(
   t: Pick<ExecutionContext, 'teardown'>,
   nodes: readonly [Kiln, Kiln, Kiln],
+  spreads = false,
 ): Promise<Balancer> {
   const [rtmp, http, ovt, api] = (await freePorts(4)) as [number, number, number, number];
   const balancer = { rtmp, http, ovt, api };
@@ -34,7 +40,8 @@ export async function startBalancer(
     balancer,
     nodes: nodes.map(({ ports: { ovt = NOWHERE, ...ports } }) => ({ ...ports, ovt })),
   });
-  const haproxy = new Program(findProgram('haproxy'), ['-f', CONFIG], { ...process.env, ...environment });
+  const config = spreads ? await spreadingConfig(t) : CONFIG;
+  const haproxy = new Program(findProgram('haproxy'), ['-f', config], { ...process.env, ...environment });
   t.teardown(() => haproxy.stop());
   await until('the balancer passes calls', async () => {
     if (!haproxy.running) throw new Error(haproxy.stderr);
@@ -42,4 +49,13 @@ export async function startBalancer(
     return (await Promise.all(answers)).every((answer) => answer?.status === 200);
   });
   return balancer;
+}
+
+async function spreadingConfig(t: Pick<ExecutionContext, 'teardown'>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const text = await readFile(CONFIG, 'utf8');
+  const path = join(folder, 'haproxy.cfg');
+  await writeFile(path, text.replace(/balance uri depth 2\n.*hash-type.*\n.*hash-balance.*\n/, 'balance roundrobin\n'));
+  return path;
 }

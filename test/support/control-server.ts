@@ -20,7 +20,7 @@ export function json(body: unknown, status = 200): (response: ServerResponse) =>
 
 /** An operator's server on loopback; `questions` fills as it is asked, and `connections` counts those that were made. */
 export async function controlServer(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   answer: Answer,
 ): Promise<{ url: string; questions: Question[]; connections: () => number }> {
   const questions: Question[] = [];

@@ -51,6 +51,7 @@ export async function inCluster(t: ExecutionContext, redis: RedisServer, id: str
     sessionNames,
     find: async () => undefined,
     elsewhere: directory,
+    countElsewhere: async () => undefined,
     guards: [],
     openings: NO_OPENINGS,
     log,

@@ -54,6 +54,7 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     sessionNames,
     find: async () => undefined,
     elsewhere: directory,
+    countElsewhere: async () => undefined,
     guards: [],
     openings: NO_OPENINGS,
     log,

@@ -8,7 +8,7 @@ const filler = 'x'.repeat(1000);
 let number = 0;
 createInterface({ input: process.stdin }).on('line', (line) => {
   const [what = '', count = ''] = line.split(' ');
-  if (what === 'exit') process.exit(0);
+  if (what === 'exit') log.flush(() => process.exit(0));
   for (let n = 0; n < Number(count); n++) log[what as 'info' | 'warn']({ number: ++number, filler }, 'line');
   process.stdout.write(`${process.memoryUsage().rss}\n`);
 });

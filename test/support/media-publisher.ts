@@ -1,7 +1,7 @@
 import type { AudioTrack, VideoTrack } from '../../src/core/track.ts';
 import { buildAudioTag, buildVideoTag } from './flv-build.ts';
 import { inRealTime } from './real-time.ts';
-import { RtmpClient } from './rtmp-client.ts';
+import { RtmpClient, type RtmpClientOptions } from './rtmp-client.ts';
 import type { Media } from './webrtc-media.ts';
 
 /** What a source sends for a while: one picture and one sound. */
@@ -42,8 +42,13 @@ export class MediaPublisher {
   }
 
   /** @throws when the server refuses */
-  static async start(port: number, stream: string, scenes: readonly Scene[]): Promise<MediaPublisher> {
-    return new MediaPublisher(await RtmpClient.publish(stream, { port }), scenes);
+  static async start(
+    port: number,
+    stream: string,
+    scenes: readonly Scene[],
+    options: Omit<RtmpClientOptions, 'port'> = {},
+  ): Promise<MediaPublisher> {
+    return new MediaPublisher(await RtmpClient.publish(stream, { ...options, port }), scenes);
   }
 
   close(): void {

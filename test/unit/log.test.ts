@@ -1,6 +1,8 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { FaultLog } from '../../src/log.ts';
+import { signUrl } from '../../src/access/policy/sign.ts';
+import { FaultLog, jsonLogger } from '../../src/log.ts';
+import { createHttpPort } from '../../src/web/http-port.ts';
 
 interface Line {
   msg: string;
@@ -38,4 +40,39 @@ test('a stranger that makes up kinds of faults gets a few lines, and every fault
     lines.reduce((sum, { count }) => sum + count, 0),
     10_000,
   );
+});
+
+const SIGNING = { policyQueryKeyName: 'p', signatureQueryKeyName: 'sig', secretKey: 'k', algorithm: 'sha1' } as const;
+
+function collectText() {
+  const lines: string[] = [];
+  return { lines, log: jsonLogger('info', { write: (line: string) => void lines.push(line) }) };
+}
+
+test('whatever a line is about, the policy and signature of a URL are not in it', (t) => {
+  const { lines, log } = collectText();
+  const url = signUrl('http://a:80/app/stream?session=one', { url_expire: 1 }, SIGNING);
+  const { searchParams } = new URL(url);
+  log.warn({ url, err: new Error(`no such stream ${url}`), streamid: encodeURIComponent(url) }, `asked for ${url}.`);
+  log.child({ of: url }, { level: 'error' }).error('a child');
+  t.is(lines.length, 2);
+  for (const secret of [searchParams.get('p'), searchParams.get('sig')])
+    t.false(lines.some((line) => line.includes(secret as string)));
+  t.like(JSON.parse(lines[0] as string), {
+    url: 'http://a:80/app/stream?session=one&p=***&sig=***',
+    streamid: 'http%3A%2F%2Fa%3A80%2Fapp%2Fstream%3Fsession%3Done%26p%3D***%26sig%3D***',
+  });
+});
+
+test('a request that fails is logged without what it was signed with', async (t) => {
+  const { lines, log } = collectText();
+  const { app, close } = createHttpPort({ log });
+  t.teardown(() => close(0));
+  app.get('/app/stream', () => {
+    throw new Error('of a test');
+  });
+  const url = signUrl('http://a:80/app/stream?_HLS_msn=7', { url_expire: 1 }, SIGNING);
+  t.is((await app.inject(url)).statusCode, 500);
+  t.is(lines.length, 1);
+  t.regex(lines[0] as string, /"url":"\/app\/stream\?_HLS_msn=7&p=\*\*\*&sig=\*\*\*"/);
 });

@@ -24,7 +24,8 @@ const MAX_SPELLINGS = 48;
 
 /**
  * The forms of a URL that its client may have been given, the likeliest first: a balancer may have taken TLS off, a
- * client leaves out default ports and percent-encodes what was signed in plain, or undoes it.
+ * client leaves out default ports, writes the host in capital letters, and percent-encodes what was signed in plain, or
+ * undoes it.
  * @param ports that the client may have used where it named none; undefined: the one in the URL
  */
 export function* spellings(url: string, ports?: readonly number[]): Generator<string, void> {
@@ -50,7 +51,7 @@ function* locations(url: string, ports: readonly number[] | undefined): Generato
   for (const name of pair === undefined ? [scheme] : [scheme, pair]) {
     const standard = DEFAULT_PORTS[name];
     const tried = ports === undefined ? [port] : [port, ...ports, ...(standard === undefined ? [] : [standard])];
-    for (const one of tried) yield `${name}://${host}:${one}${rest}`;
+    for (const one of tried) yield `${name}://${host.toLowerCase()}:${one}${rest}`;
   }
 }
 

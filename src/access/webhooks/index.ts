@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Cluster } from '#cluster';
+import type { Cluster, NodeIdentity } from '#cluster';
 import type { VirtualHostConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
+import type { VirtualHost } from '../../core/vhost.ts';
 import type { Logger } from '../../log.ts';
 import { ControlServerError } from '../control-server.ts';
 import { accessDenied, Denial } from '../denial.ts';
@@ -19,11 +20,16 @@ import { callOf, payload } from './payload.ts';
 
 export interface AdmissionWebhooksOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'records' | 'events'>;
-  readonly registry: Pick<Registry, 'vhosts'>;
+  readonly registry: Pick<Registry, 'vhosts' | 'on' | 'off'>;
+  /** Whether a node that the store takes for dead answers calls. */
+  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly log: Logger;
   /** Control servers are told no client's address. */
   readonly hidesClients?: boolean;
 }
+
+/** Deleted virtual hosts whose control servers are known. */
+const MAX_DELETED = 1000;
 
 /**
  * Asks the control servers of virtual hosts whether clients may connect, and tells them of the end of each session that
@@ -37,11 +43,13 @@ export class AdmissionWebhooks {
   readonly #sessions: OpenSessions;
   readonly #left: LeftSessions;
   #closed: Promise<void> | undefined;
+  /** Of virtual hosts that were deleted, the last one last: sessions that another node opened are closed after them. */
+  readonly #deleted = new Map<string, ControlServers>();
   /** Whom to tell of the end, also when the virtual host is another by then, or none. */
   readonly #servers = new WeakMap<Opened, ControlServers>();
 
   constructor(options: AdmissionWebhooksOptions) {
-    const { cluster, registry, log } = options;
+    const { cluster, registry, answers, log } = options;
     this.#options = options;
     this.#log = log.child({ module: 'webhooks' });
     this.#lines = new ControlLines(this.#log);
@@ -51,7 +59,8 @@ export class AdmissionWebhooks {
     this.#sessions = new OpenSessions({ cluster, tell, onFault, onAway: () => this.#left.lookIn() });
     const isUsed = (): boolean =>
       [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
-    this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, onFault });
+    registry.on('vhostClosed', this.#onVhostClosed);
+    this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, answers, onFault });
   }
 
   get openings(): Openings {
@@ -71,11 +80,22 @@ export class AdmissionWebhooks {
   }
 
   async #close(): Promise<void> {
+    this.#options.registry.off('vhostClosed', this.#onVhostClosed);
     await this.#left.close();
     await this.#sessions.settled();
     await this.#closings.close();
     this.#lines.close();
   }
+
+  readonly #onVhostClosed = ({ name, config: { admissionWebhooks } }: VirtualHost): void => {
+    if (admissionWebhooks === undefined) return;
+    this.#deleted.delete(name);
+    this.#deleted.set(name, serversOf(admissionWebhooks));
+    for (const oldest of this.#deleted.keys()) {
+      if (this.#deleted.size <= MAX_DELETED) break;
+      this.#deleted.delete(oldest);
+    }
+  };
 
   async #ask(
     request: AccessRequest,
@@ -89,7 +109,7 @@ export class AdmissionWebhooks {
       const why = `the control server does not allow it: ${reason || 'no reason given'}`;
       throw accessDenied(new Denial('webhookRefused', why));
     }
-    if (reason !== '') this.#log.debug({ reason, url: newUrl }, 'the control server allowed a client');
+    if (reason !== '') this.#log.debug({ reason }, 'the control server allowed a client');
     // nobody waits for the end of one answer
     const isSession = request.protocol !== 'thumbnail';
     const opening = { id: randomUUID(), vhost, call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) } };
@@ -120,7 +140,8 @@ export class AdmissionWebhooks {
 
   #tell(opening: Opened): void {
     const config = this.#options.registry.vhosts.get(opening.vhost)?.config.admissionWebhooks;
-    const servers = this.#servers.get(opening) ?? (config && serversOf(config));
+    const servers =
+      this.#servers.get(opening) ?? (config === undefined ? this.#deleted.get(opening.vhost) : serversOf(config));
     if (servers === undefined) return this.#closings.lose(`the virtual host ${opening.vhost} has no control server`);
     if (!('call' in opening) || opening.call === undefined)
       return this.#closings.lose('the store of the cluster has lost what they were');

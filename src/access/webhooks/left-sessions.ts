@@ -1,4 +1,4 @@
-import { UnavailableError, type Cluster, type NodeRecord } from '#cluster';
+import { UnavailableError, type Cluster, type NodeIdentity, type NodeRecord } from '#cluster';
 import Value from 'typebox/value';
 import { OPENING, type Opening } from '../opening.ts';
 import { MOVING_MS, type OpenSessions } from './open-sessions.ts';
@@ -11,6 +11,8 @@ export interface LeftSessionsOptions {
   readonly tell: (opening: Opening) => void;
   /** Whether sessions are opened at all, here or elsewhere. */
   readonly isUsed: () => boolean;
+  /** Asks a node that the store takes for dead whether it lives. */
+  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly onFault: (error: Error) => void;
 }
 
@@ -22,7 +24,7 @@ const SHARE = 32;
 
 /**
  * Closes the sessions of nodes that have died, and brings back records that the store has lost. A session that may go on
- * at another node is given a minute for it.
+ * at another node is given a minute for it. A node that is away from the store and answers calls has its sessions yet.
  */
 export class LeftSessions {
   readonly #options: LeftSessionsOptions;
@@ -93,12 +95,17 @@ export class LeftSessions {
     const { cluster, own } = this.#options;
     const present = new Set<string>();
     const left = new Set<string>();
+    const answering = new Map<string, boolean>();
     for await (const page of cluster.records.pages()) {
-      const due = page.filter((record) => {
-        if (record.incarnation === cluster.self.incarnation) present.add(record.id);
-        else if (!this.#alive.has(record.incarnation)) left.add(record.incarnation);
-        return this.#isDue(record);
-      });
+      const due: NodeRecord[] = [];
+      for (const record of page) {
+        const { id, incarnation } = record;
+        if (incarnation === cluster.self.incarnation) present.add(id);
+        else if (!this.#alive.has(incarnation)) left.add(incarnation);
+        // a store may come back as it was before
+        if (own.isClosed(id) || (this.#isLeft(record) && !(await this.#answers(incarnation, answering))))
+          due.push(record);
+      }
       for (let at = 0; at < due.length && !this.#closed; at += SHARE) await this.#finish(due.slice(at, at + SHARE));
       if (this.#closed) return;
     }
@@ -106,10 +113,8 @@ export class LeftSessions {
     own.restore(present);
   }
 
-  /** Whether a record is to be finished here. One that is not yet is looked at again. */
-  #isDue({ id, incarnation, value }: NodeRecord): boolean {
-    // of a store that came back as it was before
-    if (this.#options.own.isClosed(id)) return true;
+  /** Whether nobody has the session of a record any more. One of a node that is not away for long is looked at again. */
+  #isLeft({ incarnation, value }: NodeRecord): boolean {
     if (this.#alive.has(incarnation)) return false;
     const now = performance.now();
     const since = this.#away.get(incarnation) ?? now;
@@ -118,6 +123,21 @@ export class LeftSessions {
     const wait = since + (isMoving ? MOVING_MS : AWAY_MS) - now;
     if (wait > 0) this.lookIn(wait);
     return wait <= 0;
+  }
+
+  /** Whether a node lives that is away: then it is given as much time again. @param asked in the same look */
+  async #answers(incarnation: string, asked: Map<string, boolean>): Promise<boolean> {
+    const { cluster, answers } = this.#options;
+    const known = asked.get(incarnation);
+    if (known !== undefined) return known;
+    const node = cluster.nodes().find((row) => row.incarnation === incarnation);
+    const lives = node !== undefined && (await answers(node));
+    asked.set(incarnation, lives);
+    if (lives) {
+      this.#away.delete(incarnation);
+      this.lookIn(AWAY_MS);
+    }
+    return lives;
   }
 
   async #finish(records: readonly NodeRecord[]): Promise<void> {

@@ -56,7 +56,7 @@ export class OpenSessions implements Openings {
   /** This node has the session from now on, be it new or another node's so far. */
   adopt(opening: Opened): void {
     const { id } = opening;
-    if (this.#closed.has(id)) return;
+    if (this.#closed.has(id) || this.#ended.has(id)) return;
     this.#open.set(id, opening);
     this.#released.delete(id);
     this.#unwritten.add(id);
@@ -136,7 +136,7 @@ export class OpenSessions implements Openings {
   async #put(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     const records = ids.map((id) => {
-      const opening = this.#open.get(id) ?? this.#ended.get(id);
+      const opening = this.#open.get(id) ?? this.#ended.get(id) ?? this.#released.get(id)?.opening;
       this.#unwritten.delete(id);
       return { id, ...(opening !== undefined && 'call' in opening && { value: opening as Json }) };
     });

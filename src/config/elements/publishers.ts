@@ -11,6 +11,13 @@ const common = () => ({
   maxConnection: integer(0),
 });
 
+/** Common to those whose viewers are counted. */
+const played = () => ({
+  ...common(),
+  /** The same of all nodes together. */
+  clusterMaxConnection: integer(0),
+});
+
 /** Seconds of `max-age`; 0: `no-cache, no-store`; -1: no header. */
 const age = (value: number) => integer(value, { min: -1, max: 0x7fff_ffff });
 
@@ -27,7 +34,7 @@ const dump = () =>
 
 /** Common to HLS and LL-HLS. Durations in seconds. */
 const hls = () => ({
-  ...common(),
+  ...played(),
   segmentDuration: decimal(10, { min: 0.5, max: 3600 }),
   segmentCount: integer(5, { min: 3, max: 10_000 }),
   originMode: flag(false),
@@ -96,9 +103,9 @@ const PlayoutDelay = optional(
 
 /** Ways out of an application. One that is absent is off. */
 export const Publishers = section({
-  ...common(),
+  ...played(),
   webrtc: optional({
-    ...common(),
+    ...played(),
     timeout: integer(30_000, { min: 1 }),
     rtx: flag(false),
     ulpfec: flag(false),
@@ -126,7 +133,7 @@ export const Publishers = section({
     },
     { aliases: ['rtmpPush', 'srtPush', 'mpegtsPush'] },
   ),
-  thumbnail: optional({ ...common(), crossDomains: crossDomains() }),
-  srt: optional(common()),
-  ovt: optional(common()),
+  thumbnail: optional({ ...played(), crossDomains: crossDomains() }),
+  srt: optional(played()),
+  ovt: optional(played()),
 });

@@ -34,6 +34,11 @@ export function u32(...values: number[]): Buffer {
   return bytes;
 }
 
+/** Whole numbers up to 2^53. */
+export function u64(...values: number[]): Buffer {
+  return u32(...values.flatMap((value) => [Math.floor(value / 0x1_0000_0000), value % 0x1_0000_0000]));
+}
+
 /** A number from a source as the nearest one that fits into unsigned bits. */
 export function fitting(value: number, bits: 16 | 32): number {
   return value > 0 ? Math.min(Math.round(value), 2 ** bits - 1) : 0;

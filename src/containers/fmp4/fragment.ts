@@ -27,6 +27,15 @@ const TFHD = 20;
 const TFDT = 20;
 const TRUN = 20;
 
+/** Samples of one track in a fragment. */
+export interface Run {
+  readonly type: 'video' | 'audio';
+  readonly trackId: number;
+  /** Decode time of the first sample in ticks, not negative. */
+  readonly baseTime: number;
+  readonly samples: readonly Sample[];
+}
+
 /**
  * `moof` and `mdat` of one run of samples, in one buffer: a CMAF chunk (ISO/IEC 23000-19, 7.3.2.3).
  * @param sequence number of the fragment in its track, from 1
@@ -38,23 +47,66 @@ export function fragment(
   baseTime: number,
   samples: readonly Sample[],
 ): Buffer {
-  const video = type === 'video';
-  const trun = TRUN + samples.length * (video ? 16 : 8);
-  const traf = 8 + TFHD + TFDT + trun;
-  const moof = 8 + MFHD + traf;
-  let payload = 0;
-  for (const { data } of samples) payload += data.length;
-
+  const runs = [{ type, trackId: TRACK_ID, baseTime, samples }];
+  const payload = bytesOf(runs);
   // its own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
-  const bytes = Buffer.allocUnsafeSlow(moof + 8 + payload);
+  const bytes = Buffer.allocUnsafeSlow(headBytes(runs) + payload);
+  let at = writeHead(bytes, sequence, runs, payload);
+  for (const { data } of samples) at += data.copy(bytes, at);
+  return bytes;
+}
+
+/**
+ * `moof`, and the beginning of `mdat`: the data of all samples follow, run after run.
+ * @param sequence number of the fragment in its file, from 1
+ */
+export function fragmentHead(sequence: number, runs: readonly Run[]): Buffer {
+  const bytes = Buffer.allocUnsafe(headBytes(runs));
+  writeHead(bytes, sequence, runs, bytesOf(runs));
+  return bytes;
+}
+
+function bytesOf(runs: readonly Run[]): number {
+  let bytes = 0;
+  for (const { samples } of runs) for (const { data } of samples) bytes += data.length;
+  return bytes;
+}
+
+function trunBytes({ type, samples }: Run): number {
+  return TRUN + samples.length * (type === 'video' ? 16 : 8);
+}
+
+function moofBytes(runs: readonly Run[]): number {
+  return runs.reduce((bytes, run) => bytes + 8 + TFHD + TFDT + trunBytes(run), 8 + MFHD);
+}
+
+function headBytes(runs: readonly Run[]): number {
+  return moofBytes(runs) + 8;
+}
+
+function writeHead(bytes: Buffer, sequence: number, runs: readonly Run[], payload: number): number {
+  const moof = moofBytes(runs);
   let at = header(bytes, 0, moof, 'moof');
   at = header(bytes, at, MFHD, 'mfhd');
   at = bytes.writeUInt32BE(0, at);
   at = bytes.writeUInt32BE(sequence % 0x1_0000_0000, at);
-  at = header(bytes, at, traf, 'traf');
+  let offset = moof + 8;
+  for (const run of runs) {
+    at = writeTraf(bytes, at, run, offset);
+    offset += bytesOf([run]);
+  }
+  return header(bytes, at, 8 + payload, 'mdat');
+}
+
+/** @param offset of the run's data from the beginning of the `moof` */
+function writeTraf(bytes: Buffer, start: number, run: Run, offset: number): number {
+  const { type, trackId, baseTime, samples } = run;
+  const video = type === 'video';
+  const trun = trunBytes(run);
+  let at = header(bytes, start, 8 + TFHD + TFDT + trun, 'traf');
   at = header(bytes, at, TFHD, 'tfhd');
   at = bytes.writeUInt32BE(BASE_IS_MOOF | DEFAULT_FLAGS, at);
-  at = bytes.writeUInt32BE(TRACK_ID, at);
+  at = bytes.writeUInt32BE(trackId, at);
   at = bytes.writeUInt32BE(video ? DEPENDENT : INDEPENDENT, at);
   at = header(bytes, at, TFDT, 'tfdt');
   at = bytes.writeUInt32BE(0x01000000, at);
@@ -64,7 +116,7 @@ export function fragment(
   const perSample = SAMPLE_DURATION | SAMPLE_SIZE | (video ? SAMPLE_FLAGS | COMPOSITION_OFFSET : 0);
   at = bytes.writeUInt32BE(0x01000000 | DATA_OFFSET | perSample, at);
   at = bytes.writeUInt32BE(samples.length, at);
-  at = bytes.writeInt32BE(moof + 8, at);
+  at = bytes.writeInt32BE(offset, at);
   for (const sample of samples) {
     at = bytes.writeUInt32BE(sample.duration, at);
     at = bytes.writeUInt32BE(sample.data.length, at);
@@ -72,9 +124,7 @@ export function fragment(
     at = bytes.writeUInt32BE(sample.key ? INDEPENDENT : DEPENDENT, at);
     at = bytes.writeInt32BE(sample.compositionOffset, at);
   }
-  at = header(bytes, at, 8 + payload, 'mdat');
-  for (const { data } of samples) at += data.copy(bytes, at);
-  return bytes;
+  return at;
 }
 
 function header(bytes: Buffer, at: number, size: number, type: string): number {

@@ -17,6 +17,11 @@ const VIDEO_ENTRIES: Partial<Record<VideoCodec, readonly [entry: string, config:
   VP9: ['vp09', 'vpcC'],
 };
 
+/** Object types of ISO/IEC 14496-1, table 5: AAC, MP3, and MP3 of half the sample rates. */
+const AUDIO_ISO_14496_3 = 0x40;
+const AUDIO_11172_3 = 0x6b;
+const AUDIO_13818_3 = 0x69;
+
 /** Whether `initSegment` can describe tracks of this codec. */
 export function isPackable({ codec }: { readonly codec: string }): boolean {
   return codec === 'AAC' || codec === 'OPUS' || codec in VIDEO_ENTRIES;
@@ -53,22 +58,19 @@ function videoEntry(track: VideoTrack): Buffer {
 function audioEntry(track: AudioTrack): Buffer {
   const rate = track.samplerate <= 0xffff ? track.samplerate : 0;
   const head = [zeros(6), u16(1), zeros(8), u16(fitting(track.channels, 16), 16, 0, 0), u32(rate * 0x10000)];
-  if (track.codec === 'AAC') return box('mp4a', ...head, esds(track));
+  if (track.codec === 'AAC')
+    return box('mp4a', ...head, esds(track, AUDIO_ISO_14496_3, descriptor(5, configuration(track))));
+  if (track.codec === 'MP3')
+    return box('mp4a', ...head, esds(track, track.samplerate < 32_000 ? AUDIO_13818_3 : AUDIO_11172_3));
   if (track.codec === 'OPUS') return box('Opus', ...head, box('dOps', configuration(track)));
   throw new UnsupportedTrackError(`${track.codec} cannot be carried in fragmented MP4`);
 }
 
 /** Elementary stream descriptor (ISO/IEC 14496-1, 7.2.6; 14496-14, 5.6). */
-function esds(track: AudioTrack): Buffer {
-  const AUDIO_ISO_14496_3 = 0x40;
+function esds(track: AudioTrack, objectType: number, ...specific: Buffer[]): Buffer {
   const AUDIO_STREAM = 0x15;
   const bitrate = fitting(track.bitrate, 32);
-  const decoder = descriptor(
-    4,
-    u8(AUDIO_ISO_14496_3, AUDIO_STREAM, 0, 0, 0),
-    u32(bitrate, bitrate),
-    descriptor(5, configuration(track)),
-  );
+  const decoder = descriptor(4, u8(objectType, AUDIO_STREAM, 0, 0, 0), u32(bitrate, bitrate), ...specific);
   return fullBox('esds', 0, 0, descriptor(3, u16(0), u8(0), decoder, descriptor(6, u8(2))));
 }
 

@@ -107,7 +107,7 @@ export class RtmpServer {
   /** A connection counts as a session from its first byte of TLS on. */
   #secured(certificates: CertificateStore): OnSocket {
     const refuse = (reason: string, peer: Peer | undefined): void => {
-      if (peer !== undefined) this.#refused(reason, peer);
+      if (peer !== undefined) this.#refused(reason, peer, 'tls');
     };
     const front = createTlsFront({
       certificates,
@@ -132,8 +132,8 @@ export class RtmpServer {
     };
   }
 
-  #refused(reason: string, { remoteAddress: address, remotePort: port }: Peer): void {
-    this.#options.access.refused({ direction: 'incoming', protocol: 'rtmp', address, port }, reason);
+  #refused(reason: string, { remoteAddress: address, remotePort: port }: Peer, kind?: 'tls'): void {
+    this.#options.access.refused({ direction: 'incoming', protocol: 'rtmp', address, port }, reason, kind);
   }
 
   /** It did, or is gone. */

@@ -9,6 +9,7 @@ import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import { HeldMedia } from './held-media.ts';
 import { SrtSession } from './session.ts';
 
 export interface SrtProviderOptions {
@@ -18,8 +19,11 @@ export interface SrtProviderOptions {
   readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'>;
 }
 
-/** Each has threads in libsrt. Those wait whose stream has no tracks yet. */
-const LIMITS = { sessions: 1024, waiting: 128, purpose: 'publish' };
+/** Each has threads in libsrt. Those wait whose stream has no tracks yet: as many may come at once, and be asked about. */
+const LIMITS = { sessions: 1024, waiting: 256, purpose: 'publish' };
+const MEGABYTE = 1024 * 1024;
+/** Of a publisher with 8 Mbit/s that is four seconds. */
+const HELD_LIMITS = { each: 4 * MEGABYTE, all: 128 * MEGABYTE };
 
 /** Takes publishers that call over SRT. */
 export class SrtProvider {
@@ -27,6 +31,7 @@ export class SrtProvider {
   readonly #log: Logger;
   readonly #sessions = new SessionTable<SrtSession>(LIMITS);
   readonly #leaving = new Set<SrtSession>();
+  readonly #held = new HeldMedia(HELD_LIMITS);
   #ports: SrtPorts | undefined;
   #closed: Promise<void> | undefined;
 
@@ -95,6 +100,7 @@ export class SrtProvider {
     const session: SrtSession = new SrtSession(connection, id, {
       access,
       log: this.#log,
+      held: this.#held,
       onPublishing: () => this.#sessions.setWaiting(session, false),
       onLeaving: () => this.#leaving.add(session),
       onClose: () => {

@@ -10,6 +10,7 @@ import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsSource } from '../ts/source.ts';
+import type { HeldMedia, HeldQueue } from './held-media.ts';
 
 /** Of as many missing messages continuity counters tell for sure: they have at most fourteen packets, of the sixteen that these count. */
 const COUNTED_MESSAGES = 2;
@@ -17,6 +18,7 @@ const COUNTED_MESSAGES = 2;
 export interface SrtSessionContext {
   readonly access: Access;
   readonly log: Logger;
+  readonly held: HeldMedia;
   /** The stream is live. */
   readonly onPublishing: () => void;
   /** The publisher has left, the end of the stream is yet to come. */
@@ -31,6 +33,8 @@ export class SrtSession {
   readonly #context: SrtSessionContext;
   readonly #log: Logger;
   readonly #faults: FaultLog;
+  /** Until it is admitted. */
+  readonly #held: HeldQueue;
   #input: InputStream | undefined;
   #source: TsSource | undefined;
   readonly #gone = new AbortController();
@@ -48,6 +52,7 @@ export class SrtSession {
       stream: id.stream,
     });
     this.#faults = new FaultLog(this.#log);
+    this.#held = context.held.open();
     const losses = new LossLog(this.#log, 'received');
     connection.handlers = {
       counted: (statistics) => losses.add(statistics),
@@ -61,9 +66,10 @@ export class SrtSession {
     };
   }
 
-  /** Takes the name of the stream, which other nodes may be asked for; what the caller sends meanwhile waits in libsrt. */
+  /** Takes the name of the stream, which other nodes may be asked for; what the caller sends meanwhile is held. */
   async open(): Promise<void> {
     const { peer, local } = this.#connection;
+    this.#connection.read();
     try {
       const grant = await this.#context.access.admitPublisher({
         ...srtAccess(this.#id, peer, local?.port ?? 0),
@@ -94,6 +100,7 @@ export class SrtSession {
     this.#closed = true;
     this.#gone.abort();
     this.#connection.close((srt) => this.#log[level]({ srt }, `SRT session closed: ${reason}`));
+    this.#held.close();
     this.#source?.close();
     this.#faults.close();
     this.#input?.close(reason);
@@ -115,18 +122,21 @@ export class SrtSession {
       this.#context.onPublishing();
     });
     this.#log.debug('publishing was accepted');
-    this.#connection.read();
+    if (this.#held.dropped) this.#log.warn('the beginning of the stream was dropped: its admission took too long');
+    this.#held.release({ data: (bytes) => this.#receive(bytes), lost: (messages) => this.#lose(messages) });
   }
 
   #receive(bytes: Buffer): void {
+    if (this.#source === undefined) return this.#held.data(bytes);
     this.#input?.counters.received(bytes.length);
-    this.#source?.push(bytes);
+    this.#source.push(bytes);
   }
 
   /** The caller sent them again in vain, or too late. */
   #lose(messages: number): void {
+    if (this.#source === undefined) return this.#held.lost(messages);
     this.#faults.count('SRT messages were lost in the network');
-    if (messages > COUNTED_MESSAGES) this.#source?.lost();
+    if (messages > COUNTED_MESSAGES) this.#source.lost();
   }
 
   #ends(): Connection {

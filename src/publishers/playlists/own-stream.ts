@@ -1,3 +1,4 @@
+import { limitConnections } from '../../access/connection-limits.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Access } from '../../access/access.ts';
 import { isGuarded } from '../../config/enables.ts';
@@ -191,7 +192,13 @@ export class OwnStream implements PlayedStream {
 
   /** The same of one that another node has admitted. */
   beginAdopted(token: string, state: GrantState): Viewer | undefined {
-    return this.begin(token, this.#options.access.adopt(state));
+    const grant = this.#options.access.adopt(state);
+    try {
+      return this.begin(token, grant);
+    } catch (error) {
+      grant.end((error as Error).message);
+      throw error;
+    }
   }
 
   admit(token: string, seen = Date.now()): Viewer | undefined {
@@ -285,11 +292,8 @@ export class OwnStream implements PlayedStream {
   }
 
   #limitConnections(): void {
-    const { maxConnection } = this.config;
     // who plays what may be continued has been let in before
-    if (maxConnection === 0 || this.interrupted) return;
-    if (this.#options.application.counters.publishers[this.#options.form.kind] >= maxConnection)
-      throw kilnError('tooManyConnections', maxConnection);
+    if (!this.interrupted) limitConnections(this.#options.application, this.#options.form.kind);
   }
 }
 

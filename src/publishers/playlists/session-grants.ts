@@ -52,13 +52,17 @@ export class SessionGrants {
   /**
    * Ends a grant with the session.
    * @param now milliseconds since the epoch
-   * @throws tooManyConnections
+   * @throws tooManyConnections, when the grant has ended
    */
   hold(id: string, grant: SessionGrant, now: number): void {
     if (grant.openings.length === 0) return;
     let held = this.#sessions.get(id);
     if (held === undefined) {
-      if (this.#sessions.size >= MAX_SESSIONS) throw kilnError('tooManyConnections', MAX_SESSIONS);
+      if (this.#sessions.size >= MAX_SESSIONS) {
+        const refusal = kilnError('tooManyConnections', MAX_SESSIONS);
+        this.#end(grant, refusal.message);
+        throw refusal;
+      }
       this.#sessions.set(id, (held = { grants: [], lastSeen: now }));
     }
     held.grants.push(grant);
@@ -98,11 +102,11 @@ export class SessionGrants {
   /** Ends the grants of a session whose time is over. @param now milliseconds since the epoch */
   endOver(id: string, now: number): void {
     const held = this.#sessions.get(id);
-    if (held === undefined) return;
-    const over = new Set(held.grants.filter(({ until = Infinity }) => until <= now));
-    if (over.size === 0) return;
-    for (const grant of over) this.#end(grant, EXPIRED);
-    held.grants = held.grants.filter((grant) => !over.has(grant));
+    const isOver = ({ until = Infinity }: SessionGrant): boolean => until <= now;
+    // looked at twice a second for each session
+    if (held === undefined || !held.grants.some(isOver)) return;
+    for (const grant of held.grants) if (isOver(grant)) this.#end(grant, EXPIRED);
+    held.grants = held.grants.filter((grant) => !isOver(grant));
     if (held.grants.length === 0) this.#sessions.delete(id);
   }
 

@@ -26,7 +26,7 @@ export interface SrtPublisherOptions {
   readonly bind: SrtBindConfig;
 }
 
-const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
+const LIMITS = { sessions: 1024, waiting: 256, purpose: 'play' };
 const CHECK_MS = 1000;
 
 /** Streams to viewers that call over SRT, as MPEG-TS. */

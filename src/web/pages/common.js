@@ -2,6 +2,8 @@
 const clock = { offset: 0, took: Infinity };
 /** What was measured loses worth with every answer, so that clocks that drift are followed. */
 const CLOCK_AGING = 1.1;
+/** A server that has not answered by then is gone. With the time between two questions viewers hear of it within 5 s. */
+const ANSWER_MS = 2500;
 
 /** Milliseconds since the epoch by the server's clock. */
 export const serverNow = () => Date.now() + clock.offset;
@@ -27,7 +29,7 @@ export async function fetchStreams(query = {}) {
   const sent = Date.now();
   const response = await fetch(`/-/streams.json?${new URLSearchParams(query)}`, {
     cache: 'no-store',
-    signal: AbortSignal.timeout(3000),
+    signal: AbortSignal.timeout(ANSWER_MS),
   });
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   const received = Date.now();

@@ -5,6 +5,9 @@ const STALL_MS = 8000;
 const QUIET_ATTEMPTS = 3;
 const RETRY_MS = [500, 500, 500, 1000, 2000, 4000];
 
+/** What viewers read while the publisher is away: title, text, and that it will pass. */
+export const AWAY = ['Reconnecting', 'The publisher is away and may return.', true];
+
 /** One way to play: a picture with its state on top and its figures below. Plays again by itself after a fault. */
 export class Panel {
   element;
@@ -16,11 +19,13 @@ export class Panel {
   #note = element('p', { className: 'note', hidden: true });
   #makePlayer;
   #troubled;
+  #begun;
   #player;
   #target;
   #attempts = 0;
   #retry;
   #shown = false;
+  #away = false;
   #startedAt = 0;
   #progressAt = 0;
   #position = 0;
@@ -32,12 +37,14 @@ export class Panel {
    * @param makePlayer `(video, failed, changed) => player` with `start(url)`, `stats(serverNow)`, `catchUp()`, `close()`,
    *   and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
+   * @param begun called when a picture is shown
    * @param troubled called when the picture stopped: the stream may have ended
    * @param firstPictureMs after so long without a picture the player is started again
    */
-  constructor(title, mark, makePlayer, { unmuted, troubled, firstPictureMs }) {
+  constructor(title, mark, makePlayer, { unmuted, begun, troubled, firstPictureMs }) {
     this.#makePlayer = makePlayer;
     this.#firstPictureMs = firstPictureMs;
+    this.#begun = begun;
     this.#troubled = troubled;
     const picture = element('img', { src: mark, alt: '', className: 'pulse' });
     this.#cover = {
@@ -91,6 +98,13 @@ export class Panel {
     this.#showChoices();
   }
 
+  /** Whether the publisher is away and may return: what fails meanwhile fails for that reason. */
+  set away(away) {
+    const begins = away && !this.#away;
+    this.#away = away;
+    if (begins && this.#shown && this.#target !== undefined && !this.#cover.element.hidden) this.#show(...AWAY);
+  }
+
   /** A picture is shown that moves, or that the viewer has paused. */
   get playing() {
     return this.#player !== undefined && this.#cover.element.hidden && !this.#still;
@@ -130,6 +144,7 @@ export class Panel {
       this.#attempts = 0;
       this.#shown = true;
       this.#showSound();
+      this.#begun();
     });
     video.addEventListener('play', () => this.#player?.catchUp());
     video.addEventListener('loadedmetadata', () => this.#begin());
@@ -174,7 +189,9 @@ export class Panel {
       return;
     }
     const quiet = reason === undefined || (!this.#shown && this.#attempts < QUIET_ATTEMPTS);
-    this.#show(quiet ? 'Starting' : reason, quiet ? 'Waiting for the first frame' : 'Trying again', true);
+    if (quiet) this.#show('Starting', 'Waiting for the first frame', true);
+    else if (this.#away) this.#show(...AWAY);
+    else this.#show(reason, 'Trying again', true);
     const wait = RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)];
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#start(), wait);
@@ -224,7 +241,7 @@ export class Panel {
   }
 
   #clearFigures() {
-    for (const cell of Object.values(this.#figures)) cell.textContent = '–';
+    for (const cell of Object.values(this.#figures)) Object.assign(cell, { textContent: '–', title: '' });
   }
 
   async #refresh(player) {

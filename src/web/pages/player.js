@@ -1,6 +1,6 @@
 import { age, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
 import { LlhlsPlayer } from './llhls.js';
-import { Panel } from './panel.js';
+import { AWAY, Panel } from './panel.js';
 import { WhepPlayer } from './whep.js';
 
 const LIVE_POLL_MS = 2000;
@@ -25,6 +25,7 @@ const RETURN_MS = 30_000;
 
 const heard = {
   unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
+  begun: () => renderAbout(),
   troubled: () => loop(),
 };
 const panels = {
@@ -88,6 +89,7 @@ function render() {
   const ways = shownWays();
   for (const way of WAYS) {
     const shown = ways.includes(way);
+    panels[way].away = live?.relayed === true;
     // what plays goes on playing, also when the list cannot be asked for
     const lost = refused > 0 && !panels[way].playing;
     if (shown && live !== undefined && !lost) {
@@ -118,7 +120,7 @@ function absence() {
     return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
   }
   if (refused > 0) return ['The server cannot be reached', 'Trying again', true];
-  if (interrupted) return ['Reconnecting', 'The publisher is away and may return.', true];
+  if (interrupted) return AWAY;
   return everLive
     ? ['The stream has ended', 'If it comes back, it plays here by itself.', true]
     : ['Not live yet', 'It starts here by itself.', true];
@@ -135,13 +137,14 @@ function renderModes(ways) {
 
 function renderAbout() {
   const parts = [app];
-  if (live !== undefined && !live.unlisted) {
-    const own = Object.values(panels).filter(({ playing }) => playing).length;
+  const own = Object.values(panels).filter(({ playing }) => playing).length;
+  const known = live !== undefined && (refused === 0 || own > 0);
+  if (known && !live.unlisted) {
     parts.push(media(live), watching(Math.max(live.viewers, own)), `live for ${age(serverNow() - live.since)}`);
   }
   const text = parts.filter(Boolean).join(' · ');
   if (byId('about').textContent !== text) byId('about').textContent = text;
-  document.title = `${live === undefined ? '' : '● '}${stream} · Kiln`;
+  document.title = `${known ? '● ' : ''}${stream} · Kiln`;
 }
 
 function renderLinks() {

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Access } from '../../access/access.ts';
 import { httpAccess } from '../../access/http-request.ts';
+import type { RefusalReason } from '../../access/refusal-counts.ts';
 import { forwarded } from './forwarded.ts';
 import { directionOf, type PeerRequest } from './request.ts';
 
@@ -63,10 +64,8 @@ export class Upgrades {
     const peer = peerRequest(request, this.#proxies);
     if (peer === undefined || this.#wss.clients.size >= MAX_CONNECTIONS) {
       const status = peer === undefined ? '404 Not Found' : '503 Service Unavailable';
-      this.#refused(
-        request,
-        peer === undefined ? 'its path names no stream' : `${MAX_CONNECTIONS} connections are open`,
-      );
+      if (peer === undefined) this.#refused(request, 'its path names no stream', 'unread');
+      else this.#refused(request, `${MAX_CONNECTIONS} connections are open`, 'tooManyConnections');
       // its client's end is seen only by who reads, and may never come
       socket.on('error', () => socket.destroy()).resume();
       setTimeout(() => socket.destroy(), GRACE_MS).unref();
@@ -80,7 +79,7 @@ export class Upgrades {
     });
   }
 
-  #refused(request: IncomingMessage, reason: string): void {
+  #refused(request: IncomingMessage, reason: string, kind: RefusalReason): void {
     const { url = '', socket } = request;
     const { remoteAddress, remotePort } = socket;
     const { ip: address } = forwarded(request, this.#proxies);
@@ -94,6 +93,7 @@ export class Upgrades {
         asked: path.slice(0, MAX_ASKED),
       },
       reason,
+      kind,
     );
   }
 

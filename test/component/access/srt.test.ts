@@ -150,3 +150,32 @@ test.serial('callers are sent to other streams', async (t) => {
   t.is((await play('asked')).refused, 0);
   await until('it plays', () => output.sessions.size === 1);
 });
+
+test.serial('two hundred callers who come at once wait for their answers together', async (t) => {
+  const { guard, questions } = askedByHand();
+  const { publish, inputs, provider, ts } = await start(t, guard);
+  const calls = await Promise.all(Array.from({ length: 200 }, (_, n) => publish(`stream${n}`)));
+  t.true(calls.every(({ refused }) => refused === 0));
+  await until('all questions', () => questions.length === 200);
+  t.is(provider.sessions, 200);
+  t.true(questions.every(({ signal }) => signal?.aborted === false));
+  for (const question of questions) question.admit();
+  for (const call of [calls[0], calls[199]]) await call?.send(ts);
+  await until('the streams of the first and the last', () => inputs.length === 2);
+});
+
+test.serial('a caller who sends more than is held is admitted all the same', async (t) => {
+  const { guard, questions } = askedByHand();
+  const { publish, packets, received, ts } = await start(t, guard);
+  const call = await publish();
+  const question = await until('the question', () => questions[0]);
+  const noise = Buffer.alloc(1316, 0x47);
+  for (let sent = 0; sent < 20; sent++) {
+    await call.send(Buffer.concat(Array.from({ length: 800 }, () => noise)));
+    await until('the server has it', async () => (await call.unsent()) === 0);
+  }
+  question.admit();
+  await call.send(ts);
+  await until('what came last', () => received.length >= packets.length - 1);
+  t.is(call.refused, 0);
+});

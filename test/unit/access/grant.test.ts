@@ -46,6 +46,16 @@ test.serial('a session is closed when its time is over, and not before, however 
   t.deepEqual(closed, ['its allowed time is over']);
 });
 
+test.serial('a clock that is set forward ends a session within a minute', (t) => {
+  const closed: string[] = [];
+  const set = Date.now() + DAY;
+  new Grant({ until: set - 1, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));
+  const now = mock.method(Date, 'now', () => set);
+  t.teardown(() => now.mock.restore());
+  mock.timers.tick(60_000);
+  t.deepEqual(closed, ['its allowed time is over']);
+});
+
 test.serial('one whose time is over already is closed at once', (t) => {
   const closed: string[] = [];
   new Grant({ until: Date.now() - 1, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));

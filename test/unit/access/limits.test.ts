@@ -17,6 +17,8 @@ async function open(t: ExecutionContext, limits: Partial<ApplicationConfig['limi
   } as ApplicationConfig['publishers'];
   const limited = { connectionsPerMinute: 0, publishesPerMinute: 0, ...limits };
   addVhost(registry, { hostNames: ['live.example'], applications: ['app'], providers, publishers, limits: limited });
+  const onDemand = { name: 'demanded', hostNames: ['demanded.example'], applications: ['*'] };
+  addVhost(registry, { ...onDemand, providers, publishers, limits: limited });
   addVhost(registry, { name: 'open', hostNames: ['open.example'], applications: ['app'], providers, publishers });
   goLive(registry, 'app', 'stream');
   let asked = 0;
@@ -40,7 +42,10 @@ async function open(t: ExecutionContext, limits: Partial<ApplicationConfig['limi
 }
 
 test('networks: the denied ones go before the allowed ones, and no guard is asked about them', async (t) => {
-  const { watch, publish, asked, lines } = await open(t, { allow: '192.0.2.0/24,2001:db8::/32', deny: '192.0.2.7' });
+  const { access, watch, publish, asked, lines } = await open(t, {
+    allow: '192.0.2.0/24,2001:db8::/32',
+    deny: '192.0.2.7',
+  });
   for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1']) await t.notThrowsAsync(watch(address));
   const before = asked();
   for (const address of ['192.0.2.7', '::ffff:192.0.2.7', '198.51.100.1', '2001:db9::1', 'unknown', '']) {
@@ -49,6 +54,10 @@ test('networks: the denied ones go before the allowed ones, and no guard is aske
   }
   t.is(asked(), before);
   t.is(lines[0]?.msg, 'WebRTC viewer refused: Clients of this network are not allowed');
+  t.deepEqual(access.refusals.all(), [
+    { direction: 'outgoing', protocol: 'webrtc', reason: 'networkForbidden', count: 6 },
+    { direction: 'incoming', protocol: 'rtmp', reason: 'networkForbidden', count: 6 },
+  ]);
 });
 
 test('a list of denied networks alone lets all others in', async (t) => {
@@ -67,6 +76,14 @@ test('so many connections of an address a minute, an IPv6 network of 64 bits bei
   await t.notThrowsAsync(watch('192.0.2.2'));
   await t.notThrowsAsync(publish('192.0.2.1'));
   await t.throwsAsync(publish('192.0.2.1'), { code: 'tooOften', message: /at most 1 a minute/ });
+});
+
+test('names of applications that would be made on demand do not evade a limit', async (t) => {
+  const { access, from } = await open(t, { publishesPerMinute: 2 });
+  const publish = (app: string) =>
+    access.admitPublisher(publishRequest({ ...from('192.0.2.1'), hostName: 'demanded.example', app }));
+  for (const app of ['one', 'two']) await t.notThrowsAsync(publish(app));
+  await t.throwsAsync(publish('three'), { code: 'tooOften' });
 });
 
 test('thumbnails are pictures and no connections', async (t) => {

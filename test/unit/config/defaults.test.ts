@@ -181,8 +181,9 @@ test('publishers', async (t) => {
     '<SRT/><OVT/></Publishers>';
   const { publishers } = await only(t, serverXml({ apps: application(body) }));
   const common = { appWorkerCount: 1, streamWorkerCount: 8, delayBufferTimeMs: 0, maxConnection: 0 };
+  const played = { ...common, clusterMaxConnection: 0 };
   const hls = {
-    ...common,
+    ...played,
     segmentDuration: 10,
     segmentCount: 5,
     originMode: false,
@@ -199,9 +200,9 @@ test('publishers', async (t) => {
     dumps: [],
   };
   t.deepEqual<unknown, unknown>(publishers, {
-    ...common,
+    ...played,
     webrtc: {
-      ...common,
+      ...played,
       timeout: 30000,
       rtx: false,
       ulpfec: false,
@@ -221,9 +222,9 @@ test('publishers', async (t) => {
     hls,
     file: common,
     push: { ...common, connectionTimeout: 5000, sendTimeout: 2000 },
-    thumbnail: common,
-    srt: common,
-    ovt: common,
+    thumbnail: played,
+    srt: played,
+    ovt: played,
   });
 });
 

@@ -117,7 +117,5 @@ test('what is set for all ways out at once and heeded by none warns', async (t) 
   t.deepEqual(await warningsOf(t, { apps: all('<DelayBufferTimeMs>100</DelayBufferTimeMs>') }), [
     'DelayBufferTimeMs of all Publishers together',
   ]);
-  t.deepEqual(await warningsOf(t, { apps: all('<MaxConnection>5</MaxConnection>') }), [
-    'MaxConnection of all Publishers together',
-  ]);
+  t.deepEqual(await warningsOf(t, { apps: all('<MaxConnection>5</MaxConnection>') }), []);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ConflictError, type Change, type ConfigStore, type Json } from '#cluster';
+import { ConflictError, UnavailableError, type Change, type ConfigStore, type Json } from '#cluster';
 import { definitionKey } from '../../../src/tasks/definition.ts';
 import { ProgressWriter } from '../../../src/tasks/progress-writer.ts';
 import { openAlone } from '../../support/cluster.ts';
@@ -69,4 +69,19 @@ test('one that others change all the time is given up, after pauses; the others 
   t.true(tries.length > 2 && tries.length < 10, `${tries.length} tries`);
   t.true((tries.at(-1) ?? 0) - (tries.at(-2) ?? 0) > 100, 'with a pause');
   t.true(writes.length < 15, `${writes.length} writes`);
+});
+
+test('where it cannot be found out what others have changed, that is told, and later progress is saved', async (t) => {
+  let isContested = true;
+  const { config } = await contested(2, async (write, store) => {
+    if (isContested) await touch(write, store, [key(0)]);
+  });
+  const { sync } = config;
+  config.sync = () => Promise.reject(new UnavailableError('the store is away'));
+  const writer = new ProgressWriter(config);
+  await t.throwsAsync(writer.save(name(0), progress), { instanceOf: UnavailableError });
+  isContested = false;
+  config.sync = sync;
+  await writer.save(name(1), progress);
+  t.like(config.entries().get(key(1))?.value, { progress });
 });

@@ -4,6 +4,7 @@ import { BlockList, connect, type Socket } from 'node:net';
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { RefusalCounts } from '../../../src/access/refusal-counts.ts';
 import { createHttpPort, type HttpPortOptions } from '../../../src/web/http-port.ts';
 import { LIMITS } from '../../../src/web/limits.ts';
 
@@ -270,7 +271,8 @@ for (const hosts of [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]) {
       t.teardown(() => limit.mock.restore());
       const lines: Record<string, unknown>[] = [];
       const recorded = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-      const { number } = await open(t, { log: recorded }, hosts);
+      const refusals = new RefusalCounts();
+      const { number } = await open(t, { log: recorded, refusals }, hosts);
       const first = await openSocket(t, number);
       first.write('GET /who HTTP/1.1\r\nHost: a\r\n\r\n');
       await once(first, 'data');
@@ -281,6 +283,7 @@ for (const hosts of [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]) {
         remote: `127.0.0.1:${second.localPort}`,
         msg: 'HTTP client refused: 1 connections are open',
       });
+      t.deepEqual(refusals.all(), [{ protocol: 'http', reason: 'tooManyConnections', count: 1 }]);
     },
   );
 }

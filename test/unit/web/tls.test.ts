@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../src/access/certificates.ts';
 import { HANDSHAKE } from '../../../src/access/tls-front.ts';
+import { RefusalCounts } from '../../../src/access/refusal-counts.ts';
 import { createHttpPort, type HttpPortOptions } from '../../../src/web/http-port.ts';
 import { LIMITS } from '../../../src/web/limits.ts';
 import { openClient, openSession, openTls, PROTOCOLS, shownName, type Client } from '../../support/http-client.ts';
@@ -203,7 +204,8 @@ test('bodies have their limit, and long answers arrive whole', async (t) => {
 test('what is no TLS, or ends in mid-handshake, costs its own connection, and is logged with its address', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const recorded = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const { number } = await open(t, { log: recorded });
+  const refusals = new RefusalCounts();
+  const { number } = await open(t, { log: recorded, refusals });
   const hello = Buffer.from('16030100f8010000f40303', 'hex');
   for (const bytes of ['GET / HTTP/1.1\r\n\r\n', hello, Buffer.alloc(5000, 0x16), '']) {
     const socket = connect(number, '127.0.0.1');
@@ -217,6 +219,8 @@ test('what is no TLS, or ends in mid-handshake, costs its own connection, and is
   reset.write(hello);
   reset.resetAndDestroy();
   t.like(lines[0], { event: 'client.refused', msg: 'HTTP client refused: the client does not speak TLS' });
+  t.like(refusals.all()[0], { protocol: 'http', reason: 'tls' });
+  t.is(refusals.all().length, 1);
   t.regex(String(lines[0]?.remote), /^127\.0\.0\.1:\d+$/);
   t.is((await who(await openClient(t, 'h2', number))).version, '2.0');
 });

@@ -100,7 +100,7 @@ test('a lifetime ends the session', async (t) => {
   const input = await publish('stream');
   await until('it ends', () => input.closed);
   await until('the closing', () => questions.length === 2);
-  t.pass();
+  t.is(said(questions[1] as never).request.status, 'closing');
 });
 
 test('who is refused learns nothing; the log has the reason, and there is no closing', async (t) => {
@@ -108,7 +108,7 @@ test('who is refused learns nothing; the log has the reason, and there is no clo
   const { publish, lines, webhooks } = await open(t, url);
   const refused = await t.throwsAsync(publish('stream'), { code: 'accessDenied' });
   t.false(refused?.message.includes('paid'));
-  t.is(lines.at(-1)?.msg, 'RTMP publisher refused: the control server does not allow it: not paid');
+  t.is(lines.at(-1)?.msg, 'RTMP publisher refused: Access denied: the control server does not allow it: not paid');
   await webhooks.close();
   t.is(questions.length, 1);
 });
@@ -147,6 +147,21 @@ test('a closing is told also when a later check refuses, and when the client has
   );
 });
 
+test('a kept connection that ends before an answer is asked anew, and one that ends within an answer is not', async (t) => {
+  const begun = { 'content-type': 'application/json', 'content-length': 1000 };
+  const { url, questions, connections } = await controlServer(t, (response) => {
+    if (questions.length === 2) response.socket?.resetAndDestroy();
+    else if (questions.length < 5) json({ allowed: true })(response);
+    else response.writeHead(200, begun).write('{', () => response.socket?.resetAndDestroy());
+  });
+  const { access } = await open(t, url);
+  // the third is the second again, on a connection that is not kept
+  for (const stream of ['one', 'two', 'three']) await access.admitPublisher(publishRequest({ stream }));
+  t.deepEqual([questions.length, connections()], [4, 3]);
+  await t.throwsAsync(access.admitPublisher(publishRequest({ stream: 'four' })), { code: 'accessDenied' });
+  t.is(questions.length, 5);
+});
+
 test('the next control server of a list is asked where one does not answer, not where it refuses', async (t) => {
   const first = await controlServer(t, json({ allowed: false }));
   const second = await controlServer(t, json({ allowed: true }));
@@ -172,6 +187,24 @@ test('a closing that is not delivered is told again, to the server that was aske
   t.true(input.closed);
   await until('the second attempt', () => questions.length === 3);
   t.is(closings, 2);
+});
+
+test('the closing of a session that another node opened is told when its virtual host is gone', async (t) => {
+  const { url, questions } = await controlServer(t, json({}));
+  const { access, registry } = await open(t, url);
+  const client = { address: '192.0.2.9', port: 7, real_ip: '192.0.2.9' };
+  const call = {
+    client,
+    protocol: 'LLHLS',
+    direction: 'outgoing',
+    url: 'http://live.example:80/app/s',
+    time: 1,
+  } as const;
+  const grant = access.adopt({ openings: [{ id: 'elsewhere', vhost: 'default', call }] });
+  registry.deleteVhost('default', 'it was deleted');
+  grant.end('it was deleted');
+  await until('the closing', () => questions.length === 1);
+  t.is(said(questions[0] as never).request.status, 'closing');
 });
 
 test('200 publishers that come at once are asked about side by side, and one that is slow delays nobody else', async (t) => {

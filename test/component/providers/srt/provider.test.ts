@@ -37,9 +37,10 @@ async function start(t: ExecutionContext, latency = 60) {
   });
   const { cluster, access } = await aloneWith(registry);
   const [port = 0] = await freePorts(1);
+  const lines: string[] = [];
   const provider = await SrtProvider.listen({
     access,
-    log: pino({ level: 'silent' }),
+    log: pino({}, { write: (line: string) => void lines.push(line) }),
     ip: ['127.0.0.1'],
     bind: {
       port: [{ first: port, last: port }],
@@ -52,7 +53,7 @@ async function start(t: ExecutionContext, latency = 60) {
     await provider.close();
     await cluster.close();
   });
-  return { port, provider, registry, inputs, packets };
+  return { port, provider, registry, inputs, packets, lines };
 }
 
 const pictures = (packets: readonly Packet[]): Buffer[] =>
@@ -133,16 +134,19 @@ test.serial('the last picture comes, however long the latency is, before the str
 });
 
 test.serial('callers who send no media give way to others, and those who publish stay', async (t) => {
-  const { port, provider, inputs } = await start(t);
+  const { port, provider, inputs, lines } = await start(t);
   const publisher = await new SrtCaller(t).call(port, { streamId: 'default/app/talk' });
   await publisher.send(Buffer.concat(large(1).ts));
   await until('it is live', () => inputs.length === 1);
   const caller = new SrtCaller(t);
   const silent = await caller.call(port, { streamId: 'default/app/first' });
   await until('it is in', () => provider.sessions === 2);
-  for (let i = 0; i < 128; i++) t.is((await caller.call(port, { streamId: `default/app/other${i}` })).refused, 0);
+  const others = Array.from({ length: 256 }, (_, i) => caller.call(port, { streamId: `default/app/other${i}` }));
+  for (const { refused } of await Promise.all(others)) t.is(refused, 0);
   await until('the first of them is out', async () => !(await silent.connected()));
-  t.is(provider.sessions, 129);
+  const given = lines.filter((line) => line.includes('too many connections wait to publish'));
+  t.is(given.length, 1);
+  t.regex(given[0] ?? '', /"stream":"first"/);
   t.true(await publisher.connected());
 });
 

@@ -44,6 +44,16 @@ test('the signature is over everything but itself, wherever it stands', (t) => {
   t.throws(() => checkSignature(`${URL}?policy=${policy}&a=1&b=%20&signature=${signature}`, SIGNING), SIGNED);
 });
 
+test('a host is the same in capital letters, as the client typed it or in small ones', (t) => {
+  const signed = signUrl(URL, FIELDS, SIGNING);
+  accepted(t, signed.replace('live.example', 'Live.EXAMPLE'));
+  accepted(t, signed.replace('https://live.example', 'HTTP://LIVE.example'));
+  accepted(t, signUrl(URL.replace('live', 'LIVE'), FIELDS, SIGNING));
+  const ipv6 = signUrl('http://[2001:db8::a]:3333/app/stream/master.m3u8', FIELDS, SIGNING);
+  accepted(t, ipv6.replace('db8::a', 'DB8::A'));
+  t.throws(() => checkSignature(signed.replace('/app/', '/APP/'), SIGNING), SIGNED);
+});
+
 test('any change of the URL breaks the signature', (t) => {
   const url = signUrl(`${URL}?token=1`, FIELDS, SIGNING);
   accepted(t, url);

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
 import type { Cluster } from '#cluster';
 import type { Opening } from '../../../../src/access/opening.ts';
 import { LeftSessions } from '../../../../src/access/webhooks/left-sessions.ts';
 import { OpenSessions } from '../../../../src/access/webhooks/open-sessions.ts';
+import { OtherNodes } from '../../../../src/origins/other-nodes.ts';
+import { PeerCalls } from '../../../../src/origins/peer-calls.ts';
 import { openAlone } from '../../../support/cluster.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../support/until.ts';
@@ -22,8 +25,12 @@ function sessionsOf(t: ExecutionContext, cluster: Cluster, told: [id: string, no
   };
   const onFault = (error: Error): void => t.fail(error.stack);
   const own: OpenSessions = new OpenSessions({ cluster, tell, onFault, onAway: () => left.lookIn() });
-  const left = new LeftSessions({ cluster, own, tell, onFault, isUsed: () => isUsed });
+  const calls = new PeerCalls(cluster, pino({ level: 'silent' }));
+  const others = new OtherNodes(cluster, calls);
+  const answers = others.answers.bind(others);
+  const left = new LeftSessions({ cluster, own, tell, onFault, isUsed: () => isUsed, answers });
   t.teardown(() => left.close());
+  t.teardown(() => calls.close());
   return { own, left, cluster };
 }
 
@@ -66,6 +73,30 @@ test.serial('the end of a session is told once, however often and soon it is clo
   ]);
   t.is(a.own.size, 0);
   await records({});
+});
+
+test.serial('a session that is handed over before its record is written is known to who goes on with it', async (t) => {
+  const { told, a, b, records } = await three(t, 1);
+  a.own.adopt(opening('one', 'LLHLS'));
+  a.own.release({ id: 'one', vhost: 'default' });
+  await records({ one: 'a' });
+  b.own.resume('one', 'default');
+  await records({ one: 'b' });
+  b.own.close({ id: 'one', vhost: 'default' });
+  await until('its end is told', () => told.length > 0);
+  t.deepEqual(told, [['one', 'b']]);
+});
+
+test.serial('a session that has just ended is not opened again', async (t) => {
+  const told: [id: string, node: string][] = [];
+  const { own } = sessionsOf(t, await openAlone(), told);
+  own.adopt(opening('one'));
+  await new Promise(setImmediate);
+  own.close(opening('one'));
+  own.resume('one', 'default');
+  await own.settled();
+  t.is(told.length, 1);
+  t.is(own.size, 0);
 });
 
 test.serial('a session that ends in any turn around the end of a write is told of', async (t) => {
@@ -148,6 +179,31 @@ test.serial('without the store a node tells of its own, and the records follow w
   await delay(LONG_MS);
   t.deepEqual(new Set(told.map(([id]) => id)), new Set(['before', 'short', 'stays', 'meanwhile']));
   t.is(told.length, 4);
+});
+
+test.serial('sessions of a node that only the store does not reach are left alone, until it dies', async (t) => {
+  const { cluster, told, ids, a, b, records } = await three(t, 10);
+  for (const name of ['ends', 'stays', 'later']) a.own.adopt(opening(name));
+  a.own.adopt(opening('moves', 'LLHLS'));
+  await records({ ends: 'a', stays: 'a', later: 'a', moves: 'a' });
+  cluster.cutStore(['a']);
+  await until('it counts as lost', () => b.cluster.nodes().some(({ id, state }) => id === 'a' && state === 'lost'));
+  await delay(LONG_MS);
+  t.deepEqual(told, []);
+  a.own.close(opening('ends'));
+  await until('it is told', () => told.length === 1);
+  cluster.heal();
+  await records({ stays: 'a', later: 'a', moves: 'a' });
+  a.own.close(opening('later'));
+  await a.own.settled();
+  cluster.cutStore(['a']);
+  await delay(LONG_MS);
+  t.deepEqual(ids(), ['ends', 'later']);
+  cluster.kill('a');
+  await until('all are told', () => told.length === 4);
+  await delay(LONG_MS);
+  t.deepEqual(ids(), ['ends', 'later', 'moves', 'stays']);
+  await records({});
 });
 
 test.serial('a store that has lost everything gets the records of open sessions again', async (t) => {

@@ -671,7 +671,8 @@ test('a player names its session; a name that was thrown out gets no playlist ei
   t.is((await get(MASTER)).statusCode, 200);
 });
 
-test('a player that loads the playlist again under its name goes on, and its older token ends', async (t) => {
+test.serial('a player that loads the playlist again under its name goes on, and its older token ends', async (t) => {
+  virtualTime(t);
   const { get, advance, children, output } = await live(t);
   advance(3.1);
   const named = `${MASTER}?session=somebody`;

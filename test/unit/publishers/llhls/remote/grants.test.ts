@@ -131,6 +131,15 @@ test.serial('time that is over is known to every node, without a call', async (t
   t.false(output.sessions.has('me'));
 });
 
+test('a player whom the owner does not begin with: what it had adopted is closed there at once', async (t) => {
+  const { a, b, output } = await live(t);
+  b.openings.lifetime = 0;
+  t.is((await b.get(MASTER)).statusCode, 403);
+  t.is(output.sessions.size, 0);
+  t.is(a.openings.closed.length, 1);
+  t.regex(a.openings.closed[0] ?? '', /^b1: /);
+});
+
 test('an owner that cannot be reached: the node that was asked closes the opening, and the viewer gets 503', async (t) => {
   const { a, b } = await live(t);
   t.is((await b.get(MASTER)).statusCode, 200);

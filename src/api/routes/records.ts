@@ -1,0 +1,109 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type, { type Static } from 'typebox';
+import { localTime } from '../../core/local-time.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { Records, RecordTask } from '../../tasks/record/records.ts';
+import type { RecordReport } from '../../tasks/record/spec.ts';
+import { shown } from '../config-schema.ts';
+import { answers, ok } from '../envelope.ts';
+import { ApplicationPath, findApplication } from '../lookup.ts';
+import { readRecord } from '../record-request.ts';
+import { creationOf, namedTask, readTaskId, TaskStream } from '../task-actions.ts';
+
+const APP = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
+
+const text = () => Type.Optional(Type.String());
+const integer = () => Type.Optional(Type.Integer());
+
+/** A recording task (facts/08-recording-push-dump.md, "Record task JSON"). */
+const RecordInfo = Type.Object({
+  app: Type.String(),
+  createdTime: Type.String(),
+  filePath: text(),
+  finishTime: text(),
+  id: Type.String(),
+  infoPath: text(),
+  interval: integer(),
+  isConfig: Type.Boolean(),
+  metadata: text(),
+  outputFilePath: text(),
+  outputInfoPath: text(),
+  /** Why its state is `error`. */
+  reason: text(),
+  recordBytes: integer(),
+  recordTime: integer(),
+  schedule: text(),
+  segmentationRule: Type.String(),
+  sequence: integer(),
+  startTime: text(),
+  state: Type.String(),
+  stream: TaskStream,
+  totalRecordBytes: integer(),
+  totalRecordTime: integer(),
+  vhost: Type.String(),
+  warnings: Type.Optional(Type.Array(Type.String())),
+});
+type RecordInfo = Static<typeof RecordInfo>;
+
+/** Recordings of output streams: begun, stopped and listed, on any node. */
+export function recordRoutes(registry: Registry, records: Records): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    const params = ApplicationPath;
+    const start = {
+      params,
+      body: shown('RecordCreation'),
+      response: answers(RecordInfo),
+      summary: 'Record an output stream',
+    };
+    app.post(`${APP}::startRecord`, { schema: start }, async ({ params: path, body }) => {
+      const application = findApplication(registry, path);
+      const { id, spec } = readRecord(body);
+      return ok(infoOf(await records.create(application, id, spec)));
+    });
+
+    const stop = { params, body: shown('TaskId'), response: answers(RecordInfo), summary: 'Stop a recording' };
+    app.post(`${APP}::stopRecord`, { schema: stop }, async ({ params: path, body }) => {
+      const application = findApplication(registry, path);
+      const id = readTaskId(creationOf(body, ['id']));
+      return ok({ ...infoOf(await records.stop(application, id)), state: 'stopping' });
+    });
+
+    const list = { params, response: answers(Type.Array(RecordInfo)), summary: 'List the recordings' };
+    app.get(`${APP}::records`, { schema: list }, async ({ params: path }) =>
+      ok((await records.list(findApplication(registry, path))).map(infoOf)),
+    );
+    const chosen = { ...list, body: shown('TaskChoice') };
+    app.post(`${APP}::records`, { schema: chosen }, async ({ params: path, body }) => {
+      const application = findApplication(registry, path);
+      return ok((await records.list(application, namedTask(body))).map(infoOf));
+    });
+  };
+}
+
+function infoOf({ name, spec, report }: RecordTask): RecordInfo {
+  const { createdTime, ...requested } = spec;
+  const { state = 'ready', startTime, finishTime, warnings = [], reason } = report ?? {};
+  const { outputFilePath, outputInfoPath } = report ?? {};
+  return {
+    id: name.id,
+    vhost: name.vhost,
+    app: name.app,
+    state,
+    isConfig: false,
+    ...requested,
+    createdTime: localTime(createdTime),
+    ...(outputFilePath !== undefined && { outputFilePath }),
+    ...(outputInfoPath !== undefined && { outputInfoPath }),
+    ...(state !== 'ready' && countersOf(report)),
+    ...(state !== 'ready' && startTime !== undefined && { startTime: localTime(startTime) }),
+    ...(finishTime !== undefined && { finishTime: localTime(finishTime) }),
+    ...(reason !== undefined && { reason }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+}
+
+function countersOf(report: RecordReport | undefined) {
+  if (report === undefined) return undefined;
+  const { recordBytes, recordTime, totalRecordBytes, totalRecordTime, sequence } = report;
+  return { recordBytes, recordTime, totalRecordBytes, totalRecordTime, sequence };
+}

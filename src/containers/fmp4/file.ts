@@ -1,0 +1,160 @@
+import type { Packet } from '../../core/packet.ts';
+import { toSeconds } from '../../core/timebase.ts';
+import type { MediaTrack } from '../../core/track.ts';
+import { earliest, timeIn, type FileMuxer, type Origin, type Patch } from '../file-muxer.ts';
+import { ascii, box, u32, u64, zeros } from './box.ts';
+import { fragmentHead, type Run, type Sample } from './fragment.ts';
+import { fragmentedMovie } from './init.ts';
+import { movieHeader } from './movie.ts';
+import { SampleTable } from './sample-table.ts';
+
+const TIMESCALE = 90_000;
+/** Of media in a fragment: what is lost of a file that nobody has ended. */
+const FRAGMENT_SECONDS = 1;
+const FRAGMENT_BYTES = 8 * 1024 * 1024;
+/** The index of one track takes 64 MB of memory then. */
+const MAX_SAMPLES = 16 * 1024 * 1024;
+const MAX_TICKS = 0xffff_ffff;
+
+interface Part {
+  readonly id: number;
+  readonly track: MediaTrack;
+  readonly table: SampleTable;
+  run: Sample[];
+  /** Decode time of the first sample of the run. */
+  start: number;
+  /** The newest packet, whose duration the next one tells. */
+  last: { readonly packet: Packet; readonly dts: number } | undefined;
+  /** Of the last sample whose duration is known. */
+  step: number;
+}
+
+/**
+ * An MP4 file that is fragmented as long as it grows, and at its end becomes one with a full index: `moov` is appended,
+ * and the `free` box in front of all fragments becomes the header of one `mdat` around them.
+ */
+export class Mp4File implements FileMuxer {
+  readonly #parts: ReadonlyMap<number, Part>;
+  readonly #head: Buffer;
+  #origin: Origin | undefined;
+  #isBegun = false;
+  /** Bytes put out so far. */
+  #written = 0;
+  #placeAt = 0;
+  #fragments = 0;
+  #bytes = 0;
+
+  /**
+   * @param tracks of codecs that `sampleEntry` knows
+   * @param origin of an earlier file that this one continues; else the first packets are at 0
+   * @throws UnsupportedTrackError
+   */
+  constructor(tracks: readonly MediaTrack[], origin?: Origin) {
+    this.#origin = origin;
+    this.#parts = new Map(
+      tracks.map((track, index) => [
+        track.id,
+        { id: index + 1, track, table: new SampleTable(track), run: [], start: 0, last: undefined, step: 0 },
+      ]),
+    );
+    this.#head = this.#makeHead();
+  }
+
+  get origin(): Origin | undefined {
+    return this.#origin;
+  }
+
+  get full(): boolean {
+    return [...this.#parts.values()].some(({ table }) => table.samples >= MAX_SAMPLES);
+  }
+
+  write(packet: Packet): readonly Buffer[] {
+    const part = this.#parts.get(packet.track.id);
+    if (part === undefined) return [];
+    const { last } = part;
+    const dts = last === undefined ? packet.dts : Math.max(packet.dts, last.dts);
+    if (last !== undefined) this.#complete(part, dts - last.dts);
+    const isDue = part.run.length > 0 && toSeconds(dts - part.start, part.track.timebase) >= FRAGMENT_SECONDS;
+    const isKey = packet.key && part.track.type === 'video';
+    const out = isDue || isKey || this.#bytes > FRAGMENT_BYTES ? this.#cut() : [];
+    part.last = { packet, dts };
+    return out;
+  }
+
+  end(): { readonly tail: readonly Buffer[]; readonly patches: readonly Patch[] } {
+    for (const part of this.#parts.values()) {
+      if (part.last !== undefined) this.#complete(part, part.last.packet.duration || part.step);
+    }
+    const last = this.#cut();
+    const parts = [...this.#parts.values()].filter(({ table }) => table.samples > 0);
+    if (parts.length === 0) return { tail: last, patches: [] };
+    const media = this.#written - this.#placeAt;
+    const duration = Math.max(...parts.map(({ table }) => table.duration(TIMESCALE)));
+    const movie = box(
+      'moov',
+      movieHeader(TIMESCALE, duration, this.#parts.size + 1),
+      ...parts.map(({ id, table }) => table.track(id, TIMESCALE)),
+    );
+    return {
+      tail: [...last, movie],
+      patches: [{ at: this.#placeAt, data: Buffer.concat([u32(1), ascii('mdat'), u64(media)]) }],
+    };
+  }
+
+  #makeHead(): Buffer {
+    const type = box('ftyp', ascii('isom'), u32(0x200), ascii('isomiso2iso6mp41'));
+    this.#placeAt = type.length;
+    const tracks = Array.from(this.#parts.values(), ({ track }) => track);
+    return Buffer.concat([type, box('free', zeros(8)), fragmentedMovie(tracks, TIMESCALE)]);
+  }
+
+  #complete(part: Part, duration: number): void {
+    const { packet, dts } = part.last as NonNullable<Part['last']>;
+    part.last = undefined;
+    part.step = Math.min(duration, MAX_TICKS);
+    if (part.run.length === 0) part.start = dts;
+    part.run.push({
+      duration: part.step,
+      compositionOffset: part.track.type === 'video' ? packet.pts - dts : 0,
+      key: packet.key,
+      data: packet.data,
+    });
+    this.#bytes += packet.data.length;
+  }
+
+  /** All samples whose duration is known. */
+  #cut(): Buffer[] {
+    const parts = [...this.#parts.values()].filter(({ run }) => run.length > 0);
+    if (parts.length === 0) return [];
+    this.#origin ??= earliest(this.#beginnings());
+    const origin = this.#origin as Origin;
+    const runs = parts.map(({ id, track, start, run }): Run => {
+      const baseTime = Math.max(0, timeIn(origin, start, track.timebase));
+      return { type: track.type, trackId: id, baseTime, samples: run };
+    });
+    this.#fragments += 1;
+    const head = fragmentHead(this.#fragments, runs);
+    const out = this.#isBegun ? [head] : [this.#head, head];
+    this.#isBegun = true;
+    this.#written += out.reduce((bytes, { length }) => bytes + length, 0);
+    for (const [index, { table }] of parts.entries()) {
+      const run = runs[index] as Run;
+      table.add(run, this.#written);
+      for (const { data } of run.samples) {
+        out.push(data);
+        this.#written += data.length;
+      }
+    }
+    for (const part of parts) part.run = [];
+    this.#bytes = 0;
+    return out;
+  }
+
+  /** Where the first packets of all tracks are that have any. */
+  #beginnings(): Origin[] {
+    return [...this.#parts.values()].flatMap(({ run, start, last, track: { timebase } }) => {
+      if (run.length > 0) return [{ time: start, timebase }];
+      return last === undefined ? [] : [{ time: last.dts, timebase }];
+    });
+  }
+}

@@ -1,0 +1,75 @@
+import type { MediaTrack } from '../../core/track.ts';
+import { ascii, box, fitting, fullBox, u16, u32, u64, zeros } from './box.ts';
+import { sampleEntry } from './sample-entry.ts';
+
+const UNITY_MATRIX = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000);
+const MAX_U32 = 0xffff_ffff;
+
+export interface TrackPlace {
+  readonly id: number;
+  /** In ticks of the movie, edits included. */
+  readonly duration: number;
+  /** In ticks of the track. */
+  readonly mediaDuration: number;
+  /** `edts`, where the track has one. */
+  readonly edits?: Buffer;
+  /** Boxes of `stbl` behind the sample description. */
+  readonly tables: readonly Buffer[];
+}
+
+/** `mvhd` (ISO/IEC 14496-12, 8.2.2). The duration is in ticks of the timescale. */
+export function movieHeader(timescale: number, duration: number, nextTrackId: number): Buffer {
+  return timedBox(
+    'mvhd',
+    0,
+    u32(timescale),
+    duration,
+    u32(0x10000),
+    u16(0x100, 0),
+    zeros(8),
+    UNITY_MATRIX,
+    zeros(24),
+    u32(nextTrackId),
+  );
+}
+
+/**
+ * `trak` of a track, with its timebase as timescale (ISO/IEC 14496-12, 8.3).
+ * @throws UnsupportedTrackError
+ */
+export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits, tables }: TrackPlace): Buffer {
+  const video = track.type === 'video';
+  const size = video ? u32(fitting(track.width, 16) * 0x10000, fitting(track.height, 16) * 0x10000) : u32(0, 0);
+  const tkhd = timedBox(
+    'tkhd',
+    7, // enabled, in movie, in preview
+    u32(id, 0),
+    duration,
+    u32(0, 0),
+    u16(0, 0, video ? 0 : 0x100, 0),
+    UNITY_MATRIX,
+    size,
+  );
+  const hdlr = fullBox('hdlr', 0, 0, u32(0), ascii(video ? 'vide' : 'soun'), zeros(12), ascii('Kiln\0'));
+  const mdhd = timedBox('mdhd', 0, u32(track.timebase.den), mediaDuration, u16(language(track.language), 0));
+  const header = video ? fullBox('vmhd', 0, 1, zeros(8)) : fullBox('smhd', 0, 0, zeros(4));
+  const dinf = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)));
+  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), sampleEntry(track)), ...tables);
+  const mdia = box('mdia', mdhd, hdlr, box('minf', header, dinf, stbl));
+  return box('trak', tkhd, ...(edits === undefined ? [] : [edits]), mdia);
+}
+
+/** A box with creation and modification times, which are not told, and a duration that may need 64 bits. */
+function timedBox(type: string, flags: number, before: Buffer, duration: number, ...rest: Buffer[]): Buffer {
+  return duration > MAX_U32
+    ? fullBox(type, 1, flags, zeros(16), before, u64(duration), ...rest)
+    : fullBox(type, 0, flags, zeros(8), before, u32(duration), ...rest);
+}
+
+/** ISO 639-2 code, five bits a letter (ISO/IEC 14496-12, 8.4.2.3). */
+function language(code: string | undefined): number {
+  const letters = code !== undefined && /^[a-z]{3}$/.test(code) ? code : 'und';
+  let packed = 0;
+  for (const letter of letters) packed = packed * 32 + (letter.charCodeAt(0) - 0x60);
+  return packed;
+}

@@ -1,0 +1,108 @@
+import type { MediaTrack } from '../../core/track.ts';
+import { rescale } from '../../core/timebase.ts';
+import { box, fullBox, u32, u64 } from './box.ts';
+import type { Run } from './fragment.ts';
+import { trackBox } from './movie.ts';
+import { Numbers } from './numbers.ts';
+
+/** What is known of all samples of a track in a file: the tables of its `stbl` (ISO/IEC 14496-12, 8.5 to 8.7). */
+export class SampleTable {
+  readonly #track: MediaTrack;
+  readonly #sizes = new Numbers();
+  /** Pairs of count and value. */
+  readonly #durations = new Numbers();
+  readonly #offsets = new Numbers();
+  readonly #keys = new Numbers();
+  /** Pairs of the halves of an offset in the file. */
+  readonly #chunks = new Numbers();
+  /** Triples of first chunk, samples per chunk and sample description. */
+  readonly #runs = new Numbers();
+  #perChunk = 0;
+  #isReordered = false;
+  /** Decode time of the first sample in the file. */
+  #start: number | undefined;
+  #end = 0;
+
+  constructor(track: MediaTrack) {
+    this.#track = track;
+  }
+
+  get samples(): number {
+    return this.#sizes.length;
+  }
+
+  /** @param at where the first sample's data are in the file */
+  add({ baseTime, samples }: Run, at: number): void {
+    if (this.#start === undefined) {
+      this.#start = baseTime;
+      this.#end = baseTime;
+    }
+    for (const { duration, compositionOffset, key, data } of samples) {
+      this.#sizes.push(data.length);
+      count(this.#durations, duration);
+      count(this.#offsets, compositionOffset);
+      if (compositionOffset !== 0) this.#isReordered = true;
+      if (key) this.#keys.push(this.samples);
+      this.#end += duration;
+    }
+    this.#chunks.push(Math.floor(at / 0x1_0000_0000));
+    this.#chunks.push(at % 0x1_0000_0000);
+    if (samples.length !== this.#perChunk) {
+      this.#perChunk = samples.length;
+      for (const value of [this.#chunks.length / 2, samples.length, 1]) this.#runs.push(value);
+    }
+  }
+
+  /** Length of the track in ticks of the movie. */
+  duration(timescale: number): number {
+    return this.#inMovie(this.#end, timescale);
+  }
+
+  /** `trak` with all samples. */
+  track(id: number, timescale: number): Buffer {
+    const start = this.#start ?? 0;
+    const mediaDuration = this.#end - start;
+    const before = this.#inMovie(start, timescale);
+    const own = this.#inMovie(mediaDuration, timescale);
+    const edits =
+      before === 0
+        ? undefined
+        : box('edts', fullBox('elst', 1, 0, u32(2), u64(before), EMPTY, u64(own), u64(0), NORMAL_RATE));
+    return trackBox(this.#track, {
+      id,
+      duration: this.duration(timescale),
+      mediaDuration,
+      ...(edits && { edits }),
+      tables: this.#tables(),
+    });
+  }
+
+  #tables(): Buffer[] {
+    const { samples } = this;
+    const tables = [fullBox('stts', 0, 0, u32(this.#durations.length / 2), this.#durations.bytes())];
+    if (this.#isReordered) tables.push(fullBox('ctts', 1, 0, u32(this.#offsets.length / 2), this.#offsets.bytes()));
+    if (this.#keys.length < samples) tables.push(fullBox('stss', 0, 0, u32(this.#keys.length), this.#keys.bytes()));
+    tables.push(
+      fullBox('stsc', 0, 0, u32(this.#runs.length / 3), this.#runs.bytes()),
+      fullBox('stsz', 0, 0, u32(0, samples), this.#sizes.bytes()),
+      fullBox('co64', 0, 0, u32(this.#chunks.length / 2), this.#chunks.bytes()),
+    );
+    return tables;
+  }
+
+  #inMovie(ticks: number, timescale: number): number {
+    return rescale(ticks, this.#track.timebase, { num: 1, den: timescale });
+  }
+}
+
+const EMPTY = u32(0xffff_ffff, 0xffff_ffff, 0x10000);
+const NORMAL_RATE = u32(0x10000);
+
+/** Adds to pairs of count and value. */
+function count(pairs: Numbers, value: number): void {
+  if (pairs.length > 0 && pairs.at(-1) === value >>> 0) pairs.set(-2, pairs.at(-2) + 1);
+  else {
+    pairs.push(1);
+    pairs.push(value);
+  }
+}

@@ -1,0 +1,57 @@
+import type { Json } from '#cluster';
+import { FaultLog, type Logger } from '../../log.ts';
+import type { StreamKind, StreamTask } from '../kind.ts';
+import type { Journal } from './journal.ts';
+import { Recorder } from './recorder.ts';
+import { recordPaths } from './settings.ts';
+import { readRecordProgress, readRecordSpec } from './spec.ts';
+
+export const RECORD = 'record';
+
+export interface RecordKindOptions {
+  /** That a relative RootPath starts from, and that recordings go to where there is none. */
+  readonly folder: string;
+  readonly journal: Journal;
+  readonly log: Logger;
+}
+
+/** Recordings of output streams. */
+export class RecordKind implements StreamKind {
+  readonly name = RECORD;
+  readonly #options: RecordKindOptions;
+
+  constructor(options: RecordKindOptions) {
+    this.#options = options;
+  }
+
+  follows(spec: Json): string | undefined {
+    return readRecordSpec(spec)?.stream.name;
+  }
+
+  async run(task: StreamTask): Promise<void> {
+    const { name, application, output, progress, signal } = task;
+    const spec = readRecordSpec(task.spec);
+    if (spec === undefined) throw new Error('the definition cannot be read');
+    const { error, failed } = readRecordProgress(progress);
+    if (error !== undefined) {
+      // an error is final: it stays until the task is stopped
+      task.show(() => failed as Json);
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      return;
+    }
+    const { folder, journal } = this.#options;
+    const log = this.#options.log.child({
+      module: RECORD,
+      task: name.id,
+      stream: `${application.internalName}/${output.name}`,
+    });
+    const paths = recordPaths(application.config, spec, folder);
+    if (paths === undefined) throw new Error('the application has no File publisher');
+    const faults = new FaultLog(log);
+    try {
+      await new Recorder({ task, spec, paths, journal, faults, log }).run();
+    } finally {
+      faults.close();
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto';
+import { link, lstat, mkdir, open, realpath, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, extname, isAbsolute, join, relative, sep } from 'node:path';
+
+const MAX_PART_BYTES = 255;
+const MAX_PATH_BYTES = 3072;
+const MAX_SUFFIX = 10_000;
+/** What file systems say that have no hard links. */
+const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** A path that leads out of the root, or that no file can have. */
+export class PathError extends Error {
+  override readonly name = 'PathError';
+}
+
+/** What the macros of a path stand for (facts/08-recording-push-dump.md). */
+export interface PathValues {
+  readonly transactionId: string;
+  readonly id: string;
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+  /** Name of the input stream. */
+  readonly source: string;
+  readonly sequence: number;
+  readonly start: Date;
+  readonly end: Date;
+}
+
+/** Puts values in the place of macros. What no macro is called stays as it is. */
+export function expandPath(template: string, values: PathValues): string {
+  return template.replaceAll(/\$\{(\w+)(?::([^}]*))?\}/g, (whole, name: string, format?: string) => {
+    switch (name) {
+      case 'TransactionId':
+        return values.transactionId;
+      case 'Id':
+        return values.id;
+      case 'VirtualHost':
+        return values.vhost;
+      case 'Application':
+        return values.app;
+      case 'Stream':
+        return values.stream;
+      case 'SourceStream':
+        return values.source;
+      case 'Sequence':
+        return String(values.sequence);
+      case 'StartTime':
+        return formatted(values.start, format);
+      case 'EndTime':
+        return formatted(values.end, format);
+      default:
+        return whole;
+    }
+  });
+}
+
+/**
+ * The parts of a path below a root: one that begins with `/` may name the root itself, too.
+ * @throws PathError
+ */
+export function partsBelow(root: string, path: string): string[] {
+  const inside = isAbsolute(path) ? relative(root, path) : path;
+  if (isAbsolute(inside)) throw new PathError(`the path leads out of ${root}: ${path}`);
+  const parts = inside.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..')) throw new PathError(`the path leads out of the root: ${path}`);
+  if (parts.length === 0 || inside.endsWith('/')) throw new PathError(`the path names no file: ${path}`);
+  if (inside.includes('\0')) throw new PathError('the path contains a NUL character');
+  for (const part of parts) {
+    if (Buffer.byteLength(part) > MAX_PART_BYTES) throw new PathError(`a name in the path is too long: ${part}`);
+  }
+  if (Buffer.byteLength(inside) > MAX_PATH_BYTES) throw new PathError('the path is too long');
+  return parts;
+}
+
+/**
+ * The whole path of a file, whose folder exists then. Links are followed as long as they stay below the root.
+ * @param make false: what is missing is not made, and what would be in it is not looked at
+ * @throws PathError, what the system says
+ */
+export async function placeBelow(root: string, parts: readonly string[], make = true): Promise<string> {
+  if (make) await mkdir(root, { recursive: true });
+  const top = await realpath(root).catch((error: unknown) => {
+    if (!make && codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (top === undefined) return join(root, ...parts);
+  let folder = top;
+  for (const [index, part] of parts.slice(0, -1).entries()) {
+    const next = join(folder, part);
+    if (make) await mkdir(next).catch(unlessExists);
+    const real = await realpath(next).catch((error: unknown) => {
+      if (!make && codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (real === undefined) return join(folder, ...parts.slice(index));
+    if (real !== top && !real.startsWith(top.endsWith(sep) ? top : top + sep))
+      throw new PathError(`a link leads out of ${root}: ${next}`);
+    folder = real;
+  }
+  return join(folder, parts.at(-1) as string);
+}
+
+/** A name of a file that is being written, beside its final one. */
+export function temporaryBeside(path: string): string {
+  return join(dirname(path), `tmp_${randomBytes(16).toString('hex')}`);
+}
+
+/**
+ * Gives a file its final name, or where that is in use one with a suffix: nothing is ever replaced.
+ * @returns the name that it got
+ * @throws what the system says
+ */
+export async function renameFree(from: string, to: string): Promise<string> {
+  const extension = extname(to);
+  const stem = join(dirname(to), basename(to, extension));
+  for (let suffix = 0; suffix <= MAX_SUFFIX; suffix++) {
+    const path = suffix === 0 ? to : `${stem}_${suffix}${extension}`;
+    if (await renameTo(from, path)) return path;
+  }
+  throw new Error(`all names like ${to} are in use`);
+}
+
+/** @returns false when the name is in use */
+async function renameTo(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    await unlink(from);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    if (!NO_LINKS.includes(codeOf(error))) throw error;
+  }
+  try {
+    await (await open(to, 'wx')).close();
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+  await rename(from, to);
+  return true;
+}
+
+/** Whether there is something of that name. @throws what the system says */
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+function unlessExists(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error;
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as NodeJS.ErrnoException).code;
+}
+
+/** Tokens of the local time: YYYY MM DD hh mm ss. */
+function formatted(time: Date, format = 'YYYYMMDDhhmmss'): string {
+  const tokens: Record<string, number> = {
+    YYYY: time.getFullYear(),
+    MM: time.getMonth() + 1,
+    DD: time.getDate(),
+    hh: time.getHours(),
+    mm: time.getMinutes(),
+    ss: time.getSeconds(),
+  };
+  return format.replaceAll(/YYYY|MM|DD|hh|mm|ss/g, (token) => String(tokens[token]).padStart(token.length, '0'));
+}

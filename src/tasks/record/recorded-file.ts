@@ -1,0 +1,120 @@
+import { open } from 'node:fs/promises';
+import type { FileMuxer, Origin } from '../../containers/file-muxer.ts';
+import type { Packet } from '../../core/packet.ts';
+import { MILLISECONDS, rescale } from '../../core/timebase.ts';
+import type { Track } from '../../core/track.ts';
+import type { Container } from './container.ts';
+import { FileWriter } from './file-writer.ts';
+import { finishFile, valuesOf } from './finish.ts';
+import type { Journal, JournalEntry } from './journal.ts';
+import { placeBelow, temporaryBeside } from './paths.ts';
+import { partsOf } from './settings.ts';
+
+export interface RecordedFileOptions {
+  readonly container: Container;
+  readonly tracks: readonly Track[];
+  /** The track that tells how long the file is. */
+  readonly leader: Track;
+  readonly origin: Origin | undefined;
+  readonly journal: Journal;
+  /** What is known of it, but for its temporary name. */
+  readonly entry: Omit<JournalEntry, 'temporary'>;
+  readonly onFault: (fault: string) => void;
+  readonly onInfoFailure: (error: Error) => void;
+  /** Called once, when nothing can be written any more. */
+  readonly onFailure: (error: Error) => void;
+}
+
+/** One file of a recording, from its first packet until it has its name. */
+export class RecordedFile {
+  readonly #options: RecordedFileOptions;
+  readonly #muxer: FileMuxer;
+  readonly #writer: FileWriter;
+  readonly #tracks: Map<number, Track>;
+  #entry: JournalEntry | undefined;
+  #begin: number | undefined;
+  #last = 0;
+
+  constructor(options: RecordedFileOptions) {
+    const { container, tracks, origin, onFault, onFailure } = options;
+    this.#options = options;
+    this.#tracks = new Map(tracks.map((track) => [track.id, track]));
+    this.#muxer = container.open(tracks, onFault, origin);
+    this.#writer = new FileWriter(this.#open(), onFailure);
+  }
+
+  get sequence(): number {
+    return this.#options.entry.sequence;
+  }
+
+  get startTime(): number {
+    return this.#options.entry.startTime;
+  }
+
+  /** Bytes on the disk, or on their way. */
+  get bytes(): number {
+    return this.#writer.bytes;
+  }
+
+  /** Milliseconds of media. */
+  get time(): number {
+    return this.elapsed(this.#last);
+  }
+
+  get origin(): Origin | undefined {
+    return this.#muxer.origin;
+  }
+
+  get full(): boolean {
+    return this.#muxer.full;
+  }
+
+  /** Milliseconds from the beginning of the file to a time of its leading track. */
+  elapsed(dts: number): number {
+    const { timebase } = this.#options.leader;
+    return this.#begin === undefined ? 0 : Math.max(0, rescale(dts - this.#begin, timebase, MILLISECONDS));
+  }
+
+  /** The track of that id as the file knows it. */
+  track(id: number): Track | undefined {
+    return this.#tracks.get(id);
+  }
+
+  write(packet: Packet): void {
+    this.#tracks.set(packet.track.id, packet.track);
+    if (packet.track.id === this.#options.leader.id) {
+      this.#begin ??= packet.dts;
+      this.#last = packet.dts + packet.duration;
+    }
+    this.#writer.append(this.#muxer.write(packet));
+  }
+
+  /**
+   * Completes the file and gives it its name, also when the disk has failed meanwhile.
+   * @returns where it is, and its info file
+   * @throws what has kept it from being completed; it has its name then, if that was possible
+   */
+  async end(lastSequence: boolean) {
+    const finishTime = Date.now();
+    const { tail, patches } = this.#muxer.end();
+    this.#writer.append(tail);
+    let failure: unknown;
+    await this.#writer.end(patches).catch((error: unknown) => (failure = error));
+    if (this.#entry === undefined) throw failure;
+    const finished = { recordBytes: this.bytes, recordTime: this.time, lastSequence, finishTime };
+    const places = await finishFile(this.#entry, finished, this.#options.onInfoFailure);
+    await this.#options.journal.remove(this.#entry);
+    if (failure !== undefined) throw failure;
+    return { ...places, finishTime };
+  }
+
+  async #open() {
+    const { entry, journal } = this.#options;
+    const parts = partsOf(entry, valuesOf({ ...entry, temporary: '' }, entry.startTime));
+    const temporary = temporaryBeside(await placeBelow(entry.root, parts.file));
+    await journal.add({ ...entry, temporary });
+    const handle = await open(temporary, 'wx');
+    this.#entry = { ...entry, temporary };
+    return handle;
+  }
+}

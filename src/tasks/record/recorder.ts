@@ -1,0 +1,259 @@
+import { randomInt } from 'node:crypto';
+import type { Origin } from '../../containers/file-muxer.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { Reader } from '../../core/reader.ts';
+import { sameFormat, type Track } from '../../core/track.ts';
+import type { FaultLog, Logger } from '../../log.ts';
+import { TaskEnd, type StreamTask } from '../kind.ts';
+import { selectTracks, type TrackSelection } from '../track-selection.ts';
+import { containerOf, type Container } from './container.ts';
+import type { Journal } from './journal.ts';
+import { RecordedFile } from './recorded-file.ts';
+import { nextOf, parseSchedule, type Schedule } from './schedule.ts';
+import type { RecordPaths } from './settings.ts';
+import { asJson, readRecordProgress, type RecordProgress, type RecordReport, type RecordSpec } from './spec.ts';
+
+export interface RecorderOptions {
+  readonly task: StreamTask;
+  readonly spec: RecordSpec;
+  readonly paths: RecordPaths;
+  readonly journal: Journal;
+  readonly faults: FaultLog;
+  readonly log: Logger;
+}
+
+const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const ID_LENGTH = 16;
+/** A longer timer would be due at once; the schedule is asked again then. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Records an output stream as long as it is there: files that begin at key frames of its first track. */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #container: Container;
+  readonly #schedule: Schedule | undefined;
+  readonly #transactionId = Array.from({ length: ID_LENGTH }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join('');
+  readonly #progress: RecordProgress;
+  readonly #over = Promise.withResolvers<void>();
+  /** Files that are being completed. */
+  readonly #ending = new Set<Promise<void>>();
+  #selection: TrackSelection = { tracks: [], warnings: [] };
+  #leader: Track | undefined;
+  #file: RecordedFile | undefined;
+  #reader: Reader | undefined;
+  /** The next key frame begins another file. */
+  #isDue = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** Of the first file, for those that continue its times. */
+  #origin: Origin | undefined;
+  #failure: Error | undefined;
+  #startTime: number | undefined;
+  #finished: { readonly file: string; readonly info: string; readonly finishTime: number } | undefined;
+
+  constructor(options: RecorderOptions) {
+    const { task, spec, paths } = options;
+    this.#options = options;
+    this.#container = containerOf(paths.file);
+    this.#schedule = spec.schedule === undefined ? undefined : parseSchedule(spec.schedule);
+    this.#progress = { ...readRecordProgress(task.progress) };
+  }
+
+  /** Resolves when the task ends or the stream is gone, and the last file is complete. */
+  async run(): Promise<void> {
+    const { task } = this.#options;
+    const { signal, output } = task;
+    const onAbort = (): void => this.#over.resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    output.on('tracks', this.#select);
+    task.show(() => asJson(this.#report()));
+    this.#select();
+    this.#plan();
+    // what it has seen so far ends with it, too
+    this.#reader = output.read({ packet: (packet) => this.#take(packet) });
+    if (!signal.aborted) await this.#over.promise;
+    this.#reader.close();
+    output.off('tracks', this.#select);
+    clearTimeout(this.#timer);
+    const isStopped = signal.aborted && signal.reason instanceof TaskEnd && signal.reason.reason === 'removed';
+    this.#end(isStopped);
+    await Promise.all(this.#ending);
+    this.#keep();
+    signal.removeEventListener('abort', onAbort);
+  }
+
+  #take(packet: Packet): void {
+    if (this.#failure !== undefined) return;
+    const { track, key } = packet;
+    const begins = key && track.id === this.#leader?.id;
+    if (begins && (this.#file === undefined || this.#mustSplit(this.#file, packet))) this.#begin();
+    const file = this.#file;
+    const known = file?.track(track.id);
+    if (file === undefined || known === undefined) return;
+    if (known !== track && this.#isOther(known, track)) {
+      this.#isDue = true;
+      this.#options.task.output.wantKey();
+      return;
+    }
+    file.write(packet);
+    if (begins) this.#keep();
+  }
+
+  #mustSplit(file: RecordedFile, { track, dts }: Packet): boolean {
+    const { interval } = this.#options.spec;
+    const known = file.track(track.id);
+    if (this.#isDue || file.full || known === undefined || this.#isOther(known, track)) return true;
+    return interval !== undefined && file.elapsed(dts) >= interval;
+  }
+
+  /** What is in the file so far cannot be continued with it. */
+  #isOther(known: Track, track: Track): boolean {
+    return !this.#container.followsChanges && !sameFormat(known, track);
+  }
+
+  #begin(): void {
+    this.#end(false);
+    const { task, spec, paths, journal, faults, log } = this.#options;
+    const { name, output } = task;
+    this.#choose();
+    const leader = this.#leader;
+    if (leader === undefined) return;
+    this.#isDue = false;
+    this.#startTime = Date.now();
+    const file = new RecordedFile({
+      container: this.#container,
+      tracks: this.#selection.tracks,
+      leader,
+      origin: spec.segmentationRule === 'continuity' ? this.#origin : undefined,
+      journal,
+      entry: {
+        ...paths,
+        transactionId: this.#transactionId,
+        id: name.id,
+        ...(spec.metadata !== undefined && { metadata: spec.metadata }),
+        vhost: name.vhost,
+        app: name.app,
+        stream: output.name,
+        source: output.input.name,
+        sequence: this.#progress.sequence,
+        createdTime: spec.createdTime,
+        startTime: this.#startTime,
+      },
+      onFault: (fault) => faults.count(`not recorded: ${fault}`),
+      onInfoFailure: (error) =>
+        log.warn({ reason: error.message }, 'the info file of a recording could not be written'),
+      onFailure: (error) => this.#fail(error),
+    });
+    this.#file = file;
+    this.#progress.sequence += 1;
+    this.#keep();
+  }
+
+  /** Completes the file that is being written, if any, beside what follows. */
+  #end(isLast: boolean): void {
+    const file = this.#file;
+    if (file === undefined) return;
+    this.#file = undefined;
+    const ending = this.#complete(file, isLast).finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+
+  async #complete(file: RecordedFile, isLast: boolean): Promise<void> {
+    const { log } = this.#options;
+    try {
+      const ended = file.end(isLast);
+      this.#origin ??= file.origin;
+      this.#progress.totalBytes += file.bytes;
+      this.#progress.totalTime += file.time;
+      this.#finished = await ended;
+      const { sequence, bytes, time } = file;
+      log.info(
+        { event: 'record.finished', file: this.#finished.file, sequence, bytes, ms: time },
+        'the file is finished',
+      );
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#options.log.error({ event: 'record.failed', reason: error.message }, 'the recording has failed');
+    this.#end(true);
+    this.#progress.error = error.message;
+    this.#progress.failed = this.#report();
+    this.#keep();
+  }
+
+  readonly #select = (): void => {
+    const before = this.#selection.tracks;
+    const wasLeader = this.#leader?.id;
+    this.#choose();
+    const { tracks } = this.#selection;
+    const isSame =
+      tracks.length === before.length &&
+      tracks.every((track, index) => before[index]?.id === track.id && !this.#isOther(before[index], track));
+    if (isSame || this.#file === undefined) return;
+    this.#isDue = true;
+    // nothing of it comes any more: there is no key frame to wait for
+    if (this.#leader?.id !== wasLeader) this.#end(false);
+    this.#options.task.output.wantKey();
+  };
+
+  /** Of the tracks as they are now. */
+  #choose(): void {
+    const { task, spec } = this.#options;
+    const { tracks } = task.output;
+    this.#selection = selectTracks(tracks, spec.stream, (track) => this.#container.objection(track));
+    this.#leader =
+      this.#selection.tracks.find(({ type }) => type === 'video') ??
+      this.#selection.tracks.find(({ type }) => type === 'audio');
+    if (this.#leader === undefined && tracks.length > 0) {
+      const reasons = this.#selection.warnings.join('; ');
+      this.#fail(new Error(`there is nothing to record${reasons === '' ? '' : `: ${reasons}`}`));
+    }
+  }
+
+  /** Waits until the schedule wants another file. */
+  #plan(): void {
+    if (this.#schedule === undefined) return;
+    const now = Date.now();
+    const next = nextOf(this.#schedule, now);
+    this.#timer = setTimeout(
+      () => {
+        if (Date.now() >= next) {
+          this.#isDue = true;
+          this.#options.task.output.wantKey();
+        }
+        this.#plan();
+      },
+      Math.min(next - now, MAX_TIMER_MS),
+    ).unref();
+  }
+
+  #keep(): void {
+    const { totalBytes, totalTime, ...rest } = this.#progress;
+    const { bytes = 0, time = 0 } = this.#file ?? {};
+    this.#options.task.keep(asJson({ ...rest, totalBytes: totalBytes + bytes, totalTime: totalTime + time }));
+  }
+
+  #report(): RecordReport {
+    const { sequence, totalBytes, totalTime } = this.#progress;
+    const { bytes = 0, time = 0 } = this.#file ?? {};
+    const { file, info, finishTime } = this.#finished ?? {};
+    return {
+      state: this.#failure !== undefined ? 'error' : this.#file === undefined ? 'ready' : 'recording',
+      warnings: [...this.#selection.warnings],
+      ...(this.#failure !== undefined && { reason: this.#failure.message }),
+      ...(file !== undefined && { outputFilePath: file }),
+      ...(info !== undefined && { outputInfoPath: info }),
+      recordBytes: bytes,
+      recordTime: time,
+      totalRecordBytes: totalBytes + bytes,
+      totalRecordTime: totalTime + time,
+      sequence: Math.max(0, sequence - 1),
+      ...(this.#startTime !== undefined && { startTime: this.#startTime }),
+      ...(this.#failure !== undefined && { finishTime: finishTime ?? Date.now() }),
+    };
+  }
+}

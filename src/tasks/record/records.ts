@@ -1,0 +1,114 @@
+import type { Application } from '../../core/application.ts';
+import { kilnError } from '../../errors.ts';
+import type { ClusterTasks, TaskRow } from '../cluster-tasks.ts';
+import type { TaskName } from '../definition.ts';
+import { TaskExistsError } from '../tasks.ts';
+import { RECORD } from './kind.ts';
+import { PathError, placeBelow } from './paths.ts';
+import { partsOf, recordPaths } from './settings.ts';
+import {
+  asJson,
+  readRecordProgress,
+  readRecordReport,
+  readRecordSpec,
+  type RecordReport,
+  type RecordSpec,
+} from './spec.ts';
+
+/** Unused: a task that follows a stream waits for it for ever. */
+const NO_LIMIT_MS = 0;
+
+/** A recording task of the cluster. */
+export interface RecordTask {
+  readonly name: TaskName;
+  readonly spec: RecordSpec;
+  /** How it is; undefined as long as nobody runs it. */
+  readonly report: RecordReport | undefined;
+}
+
+export interface RecordsOptions {
+  readonly tasks: ClusterTasks;
+  /** As `recordPaths` takes it. */
+  readonly folder: string;
+}
+
+/** The recordings of the whole cluster. */
+export class Records {
+  readonly #options: RecordsOptions;
+
+  constructor(options: RecordsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Defines a recording. It begins where its stream is, at the next key frame, or when there is one.
+   * @throws publisherNotFound, recordExists, taskInvalid for a path outside the root, clusterUnavailable, changeUnknown,
+   * storageFailed
+   */
+  async create(application: Application, id: string, spec: RecordSpec): Promise<RecordTask> {
+    await this.#checkPaths(application, id, spec);
+    const name = taskName(application, id);
+    try {
+      await this.#options.tasks.create(name, asJson(spec), { persistent: true, withinMs: NO_LIMIT_MS });
+    } catch (error) {
+      if (error instanceof TaskExistsError) throw kilnError('recordExists');
+      throw error;
+    }
+    return (await this.list(application, id))[0] ?? { name, spec, report: undefined };
+  }
+
+  /** All of an application, or the one of that id, in order of their ids. @throws publisherNotFound */
+  async list(application: Application, id?: string): Promise<RecordTask[]> {
+    checkPublisher(application);
+    const rows = await this.#options.tasks.list(RECORD, application);
+    return rows.flatMap((row) => (id === undefined || row.name.id === id ? (taskOf(row) ?? []) : []));
+  }
+
+  /**
+   * Stops a recording, wherever it runs, and waits for the end of its file, a few seconds at most.
+   * @returns how it was
+   * @throws publisherNotFound, recordNotFound, clusterUnavailable, changeUnknown, storageFailed
+   */
+  async stop(application: Application, id: string): Promise<RecordTask> {
+    const [task] = await this.list(application, id);
+    const isGone = !(await this.#options.tasks.remove(taskName(application, id)));
+    if (task === undefined || isGone) throw kilnError('recordNotFound', id);
+    return task;
+  }
+
+  /** Nothing is made: folders come with the first file. */
+  async #checkPaths(application: Application, id: string, spec: RecordSpec): Promise<void> {
+    checkPublisher(application);
+    const paths = recordPaths(application.config, spec, this.#options.folder);
+    if (paths === undefined) return;
+    const now = new Date();
+    const stream = spec.stream.name;
+    const names = { id, vhost: application.vhost.name, app: application.name, stream, source: stream };
+    const values = { ...names, transactionId: '0'.repeat(16), sequence: 0, start: now, end: now };
+    try {
+      const { file, info } = partsOf(paths, values);
+      await placeBelow(paths.root, file, false);
+      await placeBelow(paths.root, info, false);
+    } catch (error) {
+      if (error instanceof PathError) throw kilnError('taskInvalid', error.message);
+      // what the disk says here is not what it says where the stream will be
+    }
+  }
+}
+
+function taskName({ vhost, name: app }: Application, id: string): TaskName {
+  return { kind: RECORD, vhost: vhost.name, app, id };
+}
+
+/** @throws publisherNotFound */
+function checkPublisher({ vhost, name, config }: Application): void {
+  if (config.publishers.file === undefined) throw kilnError('publisherNotFound', vhost.name, name);
+}
+
+/** undefined for one of another version. */
+function taskOf({ name, definition, report }: TaskRow): RecordTask | undefined {
+  const spec = readRecordSpec(definition.spec);
+  if (spec === undefined) return undefined;
+  const { failed } = readRecordProgress(definition.progress?.value);
+  return { name, spec, report: readRecordReport(report) ?? readRecordReport(failed) };
+}

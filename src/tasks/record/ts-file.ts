@@ -1,0 +1,78 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+import { timeIn, type FileMuxer, type Origin } from '../../containers/file-muxer.ts';
+import { TsMuxer } from '../../containers/mpegts/muxer.ts';
+import type { TsUnit } from '../../containers/mpegts/planned-unit.ts';
+import type { Packet } from '../../core/packet.ts';
+import { toSeconds } from '../../core/timebase.ts';
+import type { MediaTrack, Track } from '../../core/track.ts';
+import { LiveSound } from '../../packaging/sound-group.ts';
+
+/** An MPEG-TS file: several frames of a sound in one PES packet. */
+export class TsFile implements FileMuxer {
+  readonly full = false;
+  readonly #muxer: TsMuxer;
+  readonly #tracks: ReadonlySet<number>;
+  readonly #sounds = new Map<number, LiveSound>();
+  readonly #onFault: (fault: string) => void;
+  #origin: Origin | undefined;
+
+  /** @param onFault is told of frames that cannot be carried, which are left out */
+  constructor(tracks: readonly Track[], onFault: (fault: string) => void, origin?: Origin) {
+    this.#muxer = new TsMuxer(tracks);
+    this.#tracks = new Set(tracks.map(({ id }) => id));
+    this.#onFault = onFault;
+    this.#origin = origin;
+  }
+
+  get origin(): Origin | undefined {
+    return this.#origin;
+  }
+
+  write(packet: Packet): readonly Buffer[] {
+    const { track, key, data } = packet;
+    if (!this.#tracks.has(track.id)) return [];
+    this.#origin ??= { time: packet.dts, timebase: track.timebase };
+    const dts = timeIn(this.#origin, packet.dts, track.timebase);
+    const pts = timeIn(this.#origin, packet.pts, track.timebase);
+    const now = toSeconds(dts, track.timebase);
+    const out = [...this.#sounds.values()].flatMap((sound) => this.#written(sound.due(now)));
+    if (track.type !== 'audio') return [...out, ...this.#written([{ track, dts, pts, key, data: [data] }])];
+    try {
+      const { units, sound } = this.#soundOf(track);
+      out.push(...this.#written([...units, ...sound.push({ ...packet, dts, pts })]));
+    } catch (error) {
+      this.#leaveOut(error);
+    }
+    return out;
+  }
+
+  end() {
+    const tail = [...this.#sounds.values()].flatMap((sound) => this.#written(sound.take()));
+    return { tail, patches: [] };
+  }
+
+  /** @returns also what waited in the one of another configuration */
+  #soundOf(track: MediaTrack): { readonly sound: LiveSound; readonly units: readonly TsUnit[] } {
+    const known = this.#sounds.get(track.id);
+    if (known?.track === track) return { sound: known, units: [] };
+    const sound = new LiveSound(track);
+    this.#sounds.set(track.id, sound);
+    return { sound, units: known?.take() ?? [] };
+  }
+
+  #written(units: readonly TsUnit[]): Buffer[] {
+    return units.flatMap((unit) => {
+      try {
+        return [this.#muxer.writeUnit(unit)];
+      } catch (error) {
+        this.#leaveOut(error);
+        return [];
+      }
+    });
+  }
+
+  #leaveOut(error: unknown): void {
+    if (!(error instanceof BitstreamError)) throw error;
+    this.#onFault(error.message);
+  }
+}

@@ -1,0 +1,300 @@
+import { get } from 'node:http';
+import test, { type ExecutionContext } from 'ava';
+import { signUrl, type PolicyFields } from '../../src/access/policy/sign.ts';
+import { aac } from '../support/aac.ts';
+import { admissionsXml, startAdmissions } from '../support/admissions.ts';
+import { BEHIND_BALANCER, startBalancer } from '../support/balancer.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { urisOf } from '../support/load/llhls-player.ts';
+import { MediaPublisher } from '../support/media-publisher.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { RtmpClient } from '../support/rtmp-client.ts';
+import { SrtCaller } from '../support/srt/caller.ts';
+import { until, untilWorks } from '../support/until.ts';
+import { ViewerPeer } from '../support/viewer-peer.ts';
+import { h264 } from '../support/webrtc-media.ts';
+
+const SIGNING = {
+  policyQueryKeyName: 'policy',
+  signatureQueryKeyName: 'signature',
+  secretKey: 'of these nodes',
+  algorithm: 'sha1',
+} as const;
+const SIGNED_POLICY =
+  '<SignedPolicy><PolicyQueryKeyName>policy</PolicyQueryKeyName><SignatureQueryKeyName>signature</SignatureQueryKeyName>' +
+  `<SecretKey>${SIGNING.secretKey}</SecretKey><Enables><Publishers>llhls</Publishers></Enables></SignedPolicy>`;
+const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>5</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
+const HOUR = 3_600_000;
+/** Of this machine, and none that the nodes believe about who its clients are. */
+const FROM = { localAddress: '127.0.0.5' };
+/** Calls through the balancer, which sends each to another node. */
+const CALLS = 6;
+
+const SECONDS = 3.2;
+const scene = {
+  video: await h264({ width: 160, height: 90, fps: 15, gop: 16, seconds: SECONDS, kbit: 100 }),
+  audio: await aac(440, {}, SECONDS),
+};
+
+/** Three nodes behind a balancer, with a control server that allows everybody but `refused`. */
+async function start(t: ExecutionContext) {
+  const control = await startAdmissions(t, ({ url }) => ({ allowed: !url.includes('who=refused') }));
+  const redis = await usedRedis(t);
+  const options = {
+    vhost: SIGNED_POLICY + admissionsXml(control),
+    hostName: '127.0.0.1',
+    modules: BEHIND_BALANCER,
+    llhls: LLHLS,
+    srt: {},
+    nodeXml: '<DrainTimeout>3000</DrainTimeout>',
+  };
+  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, options)))) as [
+    Kiln,
+    Kiln,
+    Kiln,
+  ];
+  for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+  const balancer = await startBalancer(t, nodes, true);
+  const closed = async (...whos: readonly string[]): Promise<void> => {
+    try {
+      await until('all have closed', () => whos.every((who) => control.count('closing', who) > 0), 120_000);
+    } catch (error) {
+      throw new Error(`${whos.join(', ')} were to be closed: ${control.list().join(', ')}`, { cause: error });
+    }
+  };
+  return { nodes, control, balancer, closed };
+}
+
+function sign(url: string, fields: Partial<PolicyFields> = {}): string {
+  return signUrl(url, { url_expire: Date.now() + HOUR, ...fields }, SIGNING);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Asks a port of this machine for a URL, whatever host that names. */
+function ask(url: string, port = Number(new URL(url).port)): Promise<Answer> {
+  const { host, pathname, search } = new URL(url);
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: pathname + search, headers: { host }, agent: false }, (message) => {
+      let body = '';
+      message.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      message.on('end', () => resolve({ status: message.statusCode ?? 0, body }));
+    }).on('error', reject);
+  });
+}
+
+/** The URLs that a master playlist names, as a player asks for them. */
+async function children(t: ExecutionContext, master: string, port?: number): Promise<string[]> {
+  const { status, body } = await ask(master, port);
+  t.is(status, 200, body);
+  return urisOf(body).map((uri) => new URL(uri, master).href);
+}
+
+/** A player that asks for the chunklists of its session, each time at another of the ports. */
+function keepsAsking(t: ExecutionContext, urls: readonly string[], ports: readonly number[]) {
+  const statuses: number[] = [];
+  let count = 0;
+  const timer = setInterval(() => {
+    const [url, port] = [urls[count % urls.length], ports[count++ % ports.length]];
+    ask(url as string, port).then(
+      ({ status }) => statuses.push(status),
+      () => statuses.push(0),
+    );
+  }, 250);
+  const stop = (): void => clearInterval(timer);
+  t.teardown(stop);
+  return { statuses, stop };
+}
+
+async function publish(t: ExecutionContext, node: Kiln, key: string): Promise<MediaPublisher> {
+  const publisher = await MediaPublisher.start(node.ports.rtmp, key, [scene], FROM);
+  t.teardown(() => publisher.close());
+  return publisher;
+}
+
+async function watch(t: ExecutionContext, node: Kiln, who: string): Promise<ViewerPeer> {
+  const peer = new ViewerPeer({ audio: false });
+  t.teardown(() => peer.close());
+  await peer.play(node.httpUrl(`/app/live?direction=whep&who=${who}`));
+  await peer.until(() => peer.packets.video.length > 0);
+  return peer;
+}
+
+test.serial('a signed master playlist covers its children on every node, and ends on every node', async (t) => {
+  t.timeout(300_000);
+  const { nodes, control, balancer, closed } = await start(t);
+  await publish(t, nodes[0], 'live?who=publisher');
+  await publish(t, nodes[1], 'other?who=otherPublisher');
+  const masterOf = (stream: string, who: string): string =>
+    `http://127.0.0.1:${balancer.http}/app/${stream}/llhls.m3u8?who=${who}`;
+  for (const stream of ['live', 'other'])
+    await until(`${stream} can be played`, async () => (await ask(sign(masterOf(stream, 'early')))).status === 200);
+
+  const master = masterOf('live', 'viewer');
+  const everywhere = async (url: string): Promise<Set<number>> => {
+    const direct = nodes.map(({ ports }) => ask(url, ports.http));
+    const balanced = Array.from({ length: CALLS }, () => ask(url));
+    return new Set((await Promise.all([...direct, ...balanced])).map(({ status }) => status));
+  };
+  t.deepEqual(await everywhere(master), new Set([401]), 'unsigned');
+  t.is(control.count('opening', 'viewer'), 0);
+  const own = await children(t, sign(master));
+  const present = keepsAsking(t, own, [balancer.http]);
+  const foreign = await children(t, sign(masterOf('other', 'foreign')));
+  t.deepEqual([control.count('opening', 'viewer'), control.count('opening', 'foreign')], [1, 1]);
+  for (const [at, url] of own.entries()) {
+    t.deepEqual(await everywhere(url), new Set([200]), url);
+    const [path, others] = [url, foreign[at] as string].map((one) => new URL(one).pathname.split('/').slice(3));
+    const [name = ''] = (path as string[]).slice(-1);
+    t.is((path as string[]).length, 2, 'a token and a name');
+    t.deepEqual(await everywhere(url.replace(`/${path?.[0]}/`, '/')), new Set([401]), 'without a token');
+    t.deepEqual(await everywhere(url.replace(`/${path?.[0]}/`, `/${others?.[0]}/`)), new Set([401]), name);
+  }
+  t.deepEqual(new Set(present.statuses), new Set([200]));
+  t.is(control.count('closing', 'viewer'), 0);
+  present.stop();
+
+  const stream_expire = Date.now() + 15_000;
+  const limited = await children(t, sign(masterOf('live', 'limited'), { stream_expire }));
+  const player = keepsAsking(t, limited, [balancer.http]);
+  await until('it plays', () => player.statuses.includes(200));
+  await until('its time is over', () => Date.now() > stream_expire);
+  for (const url of limited) t.deepEqual(await everywhere(url), new Set([403]), url);
+  await until('the player hears of it', () => player.statuses.includes(403));
+  player.stop();
+  t.deepEqual(new Set(player.statuses), new Set([200, 403]));
+  const whos = ['viewer', 'foreign', 'limited'];
+  await closed(...whos);
+  for (const who of whos) t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
+});
+
+test.serial(
+  'a virtual host made on one node asks on all, and the ends are told when it is gone; a drain tells once',
+  async (t) => {
+    t.timeout(300_000);
+    const {
+      nodes: [a, b, c],
+      control,
+      closed,
+    } = await start(t);
+    const made = {
+      name: 'made',
+      host: { names: ['made.example'] },
+      signedPolicy: { ...SIGNING, secretKey: 'of the made one', enables: { publishers: 'llhls' } },
+      admissionWebhooks: {
+        controlServerUrl: control.url,
+        secretKey: 'x',
+        timeout: 20_000,
+        enables: { providers: 'rtmp', publishers: 'llhls' },
+      },
+    };
+    const llhls = { segmentDuration: 1, segmentCount: 5, chunkDuration: 0.5 };
+    const app = { name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls } };
+    t.is((await a.api('/v1/vhosts', 'POST', [made])).status, 200);
+    t.is((await a.api('/v1/vhosts/made/apps', 'POST', [app])).status, 200);
+    const host = 'made.example';
+    for (const node of [b, c]) {
+      t.like((await node.api<typeof made>('/v1/vhosts/made')).body.response.admissionWebhooks, {
+        controlServerUrl: control.url,
+      });
+      const refused = RtmpClient.publish('live?who=refused', { port: node.ports.rtmp, host, ...FROM });
+      await t.throwsAsync(refused, { message: /denied/i });
+    }
+    t.is(control.count('opening', 'refused'), 2);
+    const publisher = await MediaPublisher.start(c.ports.rtmp, 'live?who=made', [scene], { host, ...FROM });
+    t.teardown(() => publisher.close());
+    const master = `http://${host}:${b.ports.http}/app/live/llhls.m3u8?who=madeViewer`;
+    t.is((await ask(master)).status, 401);
+    t.is((await ask(sign(master))).status, 401, 'by the key of another virtual host');
+    const signing = { ...SIGNING, secretKey: 'of the made one' };
+    const signed = signUrl(master, { url_expire: Date.now() + HOUR }, signing);
+    const early = signUrl(master.replace('madeViewer', 'early'), { url_expire: Date.now() + HOUR }, signing);
+    await until('it can be played', async () => (await ask(early)).status === 200);
+    const urls = await children(t, signed);
+    const player = keepsAsking(t, urls, [b.ports.http, c.ports.http]);
+    await until('it plays', () => player.statuses.filter((status) => status === 200).length > 4);
+    t.is((await a.api('/v1/vhosts/made', 'DELETE')).status, 200);
+    await closed('made', 'madeViewer');
+
+    await publish(t, c, 'live?who=publisher');
+    await c.liveStream('live');
+    await watch(t, c, 'whep');
+    await watch(t, b, 'relayed');
+    const own = `http://127.0.0.1:${c.ports.http}/app/live/llhls.m3u8?who=viewer`;
+    keepsAsking(t, await children(t, sign(own)), [c.ports.http]);
+    c.signal('SIGTERM');
+    await c.exited();
+    await closed('publisher', 'whep', 'relayed', 'viewer');
+    for (const who of ['made', 'madeViewer', 'publisher', 'whep', 'relayed', 'viewer'])
+      t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
+    t.is(control.count('closing', 'refused'), 0);
+  },
+);
+
+test.serial(
+  'of nodes that are killed, one that admitted and one that owns the stream, each session is closed once',
+  async (t) => {
+    t.timeout(400_000);
+    const {
+      nodes: [a, b, c],
+      control,
+      closed,
+    } = await start(t);
+    await publish(t, a, 'live?who=publisher');
+    await a.liveStream('live');
+    const master = (node: Kiln, who: string): string =>
+      sign(`http://127.0.0.1:${node.ports.http}/app/live/llhls.m3u8?who=${who}`);
+    const srt = new SrtCaller(t);
+    const call = async (node: Kiln, who: string) => {
+      const streamId = `default/app/live?who=${who}`;
+      const { refused, receive } = await srt.call(node.ports.srtPlay as number, { streamId });
+      t.is(refused, 0);
+      const comes = (): Promise<unknown> => until('media comes', async () => (await receive()) > 0);
+      await comes();
+      return { receive, comes };
+    };
+    await watch(t, b, 'whepB');
+    const peer = await watch(t, c, 'whepC');
+    await call(b, 'srtB');
+    const viewer = await call(c, 'srtC');
+    const staying = keepsAsking(
+      t,
+      await children(t, master(b, 'staying')),
+      [b, a, c].map(({ ports }) => ports.http),
+    );
+    const leaving = keepsAsking(t, await children(t, master(c, 'leaving')), [a.ports.http]);
+    await until('both play', () => [staying, leaving].every(({ statuses }) => statuses.includes(200)));
+
+    b.signal('SIGKILL');
+    await closed('whepB', 'srtB');
+    const known = staying.statuses.length;
+    await until(
+      'the player goes on',
+      () => staying.statuses.slice(known).filter((status) => status === 200).length > 4,
+    );
+    for (const who of ['publisher', 'whepC', 'srtC', 'staying', 'leaving']) t.is(control.count('closing', who), 0, who);
+
+    leaving.stop();
+    a.signal('SIGKILL');
+    await untilWorks('a publisher is back', () => publish(t, c, 'live?who=back'));
+    await closed('publisher', 'leaving');
+    const { length: shown } = peer.packets.video;
+    await peer.until(() => peer.packets.video.length > shown + 15);
+    await viewer.receive();
+    await viewer.comes();
+    const then = staying.statuses.length;
+    await until('the player goes on', () => staying.statuses.slice(then).filter((status) => status === 200).length > 4);
+    for (const who of ['whepC', 'srtC', 'staying']) t.is(control.count('closing', who), 0, who);
+    staying.stop();
+    await closed('staying');
+    await c.stop();
+    await closed('back', 'whepC', 'srtC');
+    for (const who of ['publisher', 'whepB', 'whepC', 'srtB', 'srtC', 'staying', 'leaving'])
+      t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
+    // it came again and again until the name was free
+    t.is(control.count('closing', 'back'), control.count('opening', 'back'));
+  },
+);

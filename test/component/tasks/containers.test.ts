@@ -1,0 +1,186 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { videoState } from '../../../src/containers/elementary/video.ts';
+import type { Packet } from '../../../src/core/packet.ts';
+import type { VideoCodec } from '../../../src/core/track.ts';
+import { containerOf } from '../../../src/tasks/record/container.ts';
+import { codedPackets, tracksOf, type Coded } from '../../support/coded-packets.ts';
+import { interleaved, videoTrack } from '../../support/packets.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'kiln-containers-'));
+test.after.always(() => rmSync(folder, { recursive: true }));
+
+const SECONDS = 4;
+/** Where the stream is when the recording begins. */
+const LATER = 1000;
+
+const IVF = {
+  VP8: ['-c:v', 'libvpx', '-deadline', 'realtime'],
+  VP9: ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
+  AV1: ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime'],
+} as const;
+
+/** Packets of codecs that have no start codes, by way of IVF. */
+function ivfPackets(codec: keyof typeof IVF, id: number): Packet[] {
+  const ivf = execFileSync(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      'testsrc2=size=160x90:rate=25',
+      ...IVF[codec],
+      '-b:v',
+      '200k',
+      '-g',
+      '25',
+    ].concat(['-pix_fmt', 'yuv420p', '-t', String(SECONDS), '-f', 'ivf', 'pipe:1']),
+    { maxBuffer: 1 << 26 },
+  );
+  const state = videoState(codec as VideoCodec);
+  const units = [];
+  for (let at = 32; at < ivf.length;) {
+    const size = ivf.readUInt32LE(at);
+    const unit = state.frame(ivf.subarray(at + 12, at + 12 + size));
+    if (unit !== undefined) units.push({ ...unit, pts: Number(ivf.readBigUInt64LE(at + 4)) * 3600 });
+    at += 12 + size;
+  }
+  const { config, width, height } = state.format as NonNullable<typeof state.format>;
+  const track = videoTrack({ id, codec, config, width, height, framerate: 25 });
+  return units.map(({ key, data, pts }) => ({ track, dts: pts, pts, duration: 3600, key, data }));
+}
+
+function later(packets: readonly Packet[]): Packet[] {
+  return packets.map((packet) => {
+    const by = (LATER * packet.track.timebase.den) / packet.track.timebase.num;
+    return { ...packet, dts: packet.dts + by, pts: packet.pts + by };
+  });
+}
+
+interface Written {
+  readonly packets: readonly Packet[];
+  readonly path: string;
+}
+
+/** A file of packets; `isCut`: as it is on the disk when the process is killed near the end. */
+function write(name: string, packets: readonly Packet[], isCut = false): Written {
+  const container = containerOf(name);
+  const tracks = tracksOf(packets);
+  for (const track of tracks) if (container.objection(track)) throw new Error(container.objection(track));
+  const muxer = container.open(
+    tracks,
+    (fault) => {
+      throw new Error(fault);
+    },
+    undefined,
+  );
+  let bytes = Buffer.concat(packets.flatMap((packet) => muxer.write(packet)));
+  if (!isCut) {
+    const { tail, patches } = muxer.end();
+    bytes = Buffer.concat([bytes, ...tail]);
+    for (const { at, data } of patches) data.copy(bytes, at);
+  }
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return { packets, path };
+}
+
+interface Probe {
+  readonly format: { readonly duration: string; readonly start_time: string };
+  readonly streams: readonly { readonly codec_name: string; readonly duration?: string; readonly start_time: string }[];
+}
+
+function probe(path: string): Probe {
+  const text = execFileSync('ffprobe', ['-v', 'error', '-show_format', '-show_streams', '-of', 'json', path]);
+  return JSON.parse(text.toString()) as Probe;
+}
+
+/** What ffmpeg says of a file, all of which it has decoded. @throws when it does not like it */
+function decodes(path: string): string {
+  return execFileSync('ffmpeg', ['-v', 'error', '-xerror', '-i', path, '-f', 'null', '-'], {
+    stdio: 'pipe',
+  }).toString();
+}
+
+function frames(path: string, kind: 'v' | 'a'): number {
+  const text = execFileSync('ffprobe', [
+    ...['-v', 'error', '-select_streams', `${kind}:0`, '-count_frames'],
+    ...['-show_entries', 'stream=nb_read_frames', '-of', 'csv=p=0', path],
+  ]);
+  return Number(text.toString().trim().split('\n')[0]);
+}
+
+const MATRIX: readonly (readonly [extension: string, coded: Coded])[] = [
+  ['mp4', { video: { codec: 'H264' }, audio: 'AAC', seconds: SECONDS }],
+  ['mp4', { video: { codec: 'H265' }, audio: 'OPUS', seconds: SECONDS }],
+  ['mp4', { video: { codec: 'H264' }, audio: 'MP3', seconds: SECONDS }],
+  ['mp4', { audio: 'AAC', seconds: SECONDS }],
+  ['ts', { video: { codec: 'H264' }, audio: 'AAC', seconds: SECONDS }],
+  ['ts', { video: { codec: 'H265' }, audio: 'OPUS', seconds: SECONDS }],
+  ['ts', { video: { codec: 'H264' }, audio: 'MP3', seconds: SECONDS }],
+  ['webm', { audio: 'OPUS', seconds: SECONDS }],
+];
+
+function check(t: import('ava').ExecutionContext, { packets, path }: Written): void {
+  decodes(path);
+  const { streams, format } = probe(path);
+  t.is(streams.length, tracksOf(packets).length);
+  t.true(Math.abs(Number(format.duration) - SECONDS) < 0.2, `duration ${format.duration}`);
+  const video = packets.filter(({ track }) => track.type === 'video').length;
+  if (video > 0) t.is(frames(path, 'v'), video);
+  const starts = streams.map(({ start_time: start }) => Number(start));
+  t.true(Math.max(...starts) - Math.min(...starts) < 0.15, `starts ${starts.join(' ')}`);
+}
+
+for (const [extension, coded] of MATRIX) {
+  const name = [coded.video?.codec, coded.audio].filter(Boolean).join('-');
+  test.serial(`${extension} of ${name} is decoded whole, with its duration`, (t) => {
+    const written = write(`${name}.${extension}`, later(codedPackets(coded)));
+    check(t, written);
+  });
+}
+
+for (const codec of ['VP8', 'VP9', 'AV1'] as const) {
+  test.serial(`webm of ${codec} and Opus is decoded whole, with its duration`, (t) => {
+    const opus = codedPackets({ audio: 'OPUS', seconds: SECONDS }).map((packet) => ({
+      ...packet,
+      track: { ...packet.track, id: 1 },
+    }));
+    const sound = opus.map((packet) => ({ ...packet, track: (opus[0] as Packet).track }));
+    check(t, write(`${codec}.webm`, later(interleaved(ivfPackets(codec, 0), sound))));
+  });
+}
+
+test.serial('mp4 of AV1 is decoded whole, with its duration', (t) => {
+  check(t, write('av1.mp4', later(ivfPackets('AV1', 0))));
+});
+
+for (const extension of ['mp4', 'ts', 'webm']) {
+  test.serial(`a ${extension} that nobody has ended can be played`, (t) => {
+    const packets =
+      extension === 'webm'
+        ? later(ivfPackets('VP8', 0))
+        : later(codedPackets({ video: { codec: 'H264' }, audio: 'AAC', seconds: SECONDS }));
+    const { path } = write(`cut.${extension}`, packets, true);
+    decodes(path);
+    const read = frames(path, 'v');
+    t.true(read >= (SECONDS - 1.1) * 25, `${read} frames`);
+  });
+}
+
+test.serial('an mp4 has one movie with an index and no fragments for its reader', (t) => {
+  const { path } = write('index.mp4', codedPackets({ video: { codec: 'H264' }, audio: 'AAC', seconds: SECONDS }));
+  const bytes = readFileSync(path);
+  const types: string[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const size = bytes.readUInt32BE(at);
+    types.push(bytes.toString('latin1', at + 4, at + 8));
+    at += size === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : size;
+  }
+  t.deepEqual(types, ['ftyp', 'mdat', 'moov']);
+});

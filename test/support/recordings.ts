@@ -1,0 +1,81 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { ApplicationConfig } from '../../src/config/model.ts';
+import { Registry } from '../../src/core/registry.ts';
+import { OtherNodes } from '../../src/origins/other-nodes.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import type { Packet } from '../../src/core/packet.ts';
+import type { Track } from '../../src/core/track.ts';
+import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
+import { Journal } from '../../src/tasks/record/journal.ts';
+import { RecordKind } from '../../src/tasks/record/kind.ts';
+import { Records } from '../../src/tasks/record/records.ts';
+import type { RecordSpec } from '../../src/tasks/record/spec.ts';
+import { Tasks } from '../../src/tasks/tasks.ts';
+import { openAlone } from './cluster.ts';
+import { addVhost, goLive } from './live.ts';
+import { until } from './until.ts';
+
+/** A node whose application `app` records below a folder of its own. */
+export async function openRecords(t: ExecutionContext, file: Partial<ApplicationConfig['publishers']['file']> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-records-'));
+  const root = join(folder, 'root');
+  const log = pino({ level: 'silent' });
+  const registry = new Registry();
+  addVhost(registry, { publishers: { file: { rootPath: root, ...file } } as ApplicationConfig['publishers'] });
+  const cluster = await openAlone();
+  const calls = new PeerCalls(cluster, log);
+  const tasks = new Tasks({ cluster, registry, log });
+  const journal = new Journal(join(folder, 'journal'));
+  tasks.add(new RecordKind({ folder, journal, log }));
+  const clusterTasks = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster, calls), calls, log });
+  const records = new Records({ tasks: clusterTasks, folder });
+  tasks.start();
+  t.teardown(async () => {
+    await tasks.close();
+    await cluster.close();
+    rmSync(folder, { recursive: true });
+  });
+  const application = registry.vhost('default').application('app');
+  return {
+    root,
+    folder,
+    journal,
+    records,
+    application,
+    log,
+    /** Makes a stream live, whose task records from the next packet on. */
+    async publish(tracks: readonly Track[], id?: string, stream = 'stream') {
+      const output = goLive(registry, 'app', stream, tracks);
+      application.announce(output);
+      if (id !== undefined) await until('the stream is read', () => output.readers > 0);
+      return output;
+    },
+    /** Names of all files below the root, in order. */
+    files: (): string[] =>
+      readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter((entry) => !entry.isDirectory())
+        .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
+        .sort(),
+  };
+}
+
+export function recordSpec(spec: Partial<RecordSpec> = {}): RecordSpec {
+  return {
+    stream: { name: 'stream', trackIds: [], variantNames: [] },
+    segmentationRule: 'discontinuity',
+    createdTime: Date.now(),
+    ...spec,
+  };
+}
+
+/** The same packets later. */
+export function shifted(packets: readonly Packet[], seconds: number): Packet[] {
+  return packets.map((packet) => {
+    const by = Math.round((seconds * packet.track.timebase.den) / packet.track.timebase.num);
+    return { ...packet, dts: packet.dts + by, pts: packet.pts + by };
+  });
+}

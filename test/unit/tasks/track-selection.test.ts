@@ -1,0 +1,55 @@
+import test from 'ava';
+import type { Track } from '../../../src/core/track.ts';
+import { selectTracks } from '../../../src/tasks/track-selection.ts';
+import { AUDIO, VIDEO } from '../../support/live.ts';
+
+const TRACKS: readonly Track[] = [
+  { ...VIDEO, id: 0, name: 'high', codec: 'VP8' } as Track,
+  { ...VIDEO, id: 1, name: 'low' },
+  { ...VIDEO, id: 2, name: 'low' },
+  { ...AUDIO, id: 3, name: 'opus', codec: 'OPUS' } as Track,
+  { ...AUDIO, id: 4, name: 'a:1' },
+  { id: 5, name: 'Data', type: 'data', codec: 'ID3v2', timebase: { num: 1, den: 1000 }, bypass: true },
+];
+
+const all = () => undefined;
+const likeRtmp = ({ codec }: Track) =>
+  codec === 'H264' || codec === 'AAC' ? undefined : `${codec} cannot be carried in FLV`;
+
+function select(trackIds: number[], variantNames: string[], objection: (track: Track) => string | undefined = all) {
+  const { tracks, warnings } = selectTracks(TRACKS, { trackIds, variantNames }, objection);
+  return { ids: tracks.map(({ id }) => id), warnings };
+}
+
+test('without a choice the first of each kind that can be carried is taken', (t) => {
+  t.deepEqual(select([], []), { ids: [0, 3, 5], warnings: [] });
+  t.deepEqual(select([], [], likeRtmp), { ids: [1, 4], warnings: [] });
+});
+
+test('a kind of which nothing can be carried is told of', (t) => {
+  const { ids, warnings } = select([], [], ({ type }) => (type === 'audio' ? 'no audio here' : undefined));
+  t.deepEqual(ids, [0, 5]);
+  t.deepEqual(warnings, ['track 3 (opus) is left out: no audio here', 'track 4 (a:1) is left out: no audio here']);
+});
+
+test('ids and names add up, in the order of the stream', (t) => {
+  t.deepEqual(select([3, 1], ['high']), { ids: [0, 1, 3], warnings: [] });
+});
+
+test('a name takes all tracks of it, with an index one of them', (t) => {
+  t.deepEqual(select([], ['low']).ids, [1, 2]);
+  t.deepEqual(select([], ['low:1']).ids, [2]);
+  t.deepEqual(select([], ['low:2']), { ids: [], warnings: ['the stream has no track named low:2'] });
+  t.deepEqual(select([], ['a:1']).ids, [4]);
+});
+
+test('what is missing or cannot be carried is left out, and told of', (t) => {
+  t.deepEqual(select([0, 9], ['none', 'low'], likeRtmp), {
+    ids: [1, 2],
+    warnings: [
+      'the stream has no track 9',
+      'the stream has no track named none',
+      'track 0 (high) is left out: VP8 cannot be carried in FLV',
+    ],
+  });
+});
