@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { link, lstat, mkdir, open, realpath, rename, unlink } from 'node:fs/promises';
+import { link, mkdir, open, realpath, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, relative, sep } from 'node:path';
 
 const MAX_PART_BYTES = 255;
@@ -139,17 +139,6 @@ async function renameTo(from: string, to: string): Promise<boolean> {
   }
   await rename(from, to);
   return true;
-}
-
-/** Whether there is something of that name. @throws what the system says */
-export async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false;
-    throw error;
-  }
 }
 
 function unlessExists(error: unknown): void {

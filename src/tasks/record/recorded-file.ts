@@ -33,6 +33,8 @@ export class RecordedFile {
   readonly #tracks: Map<number, Track>;
   #entry: JournalEntry | undefined;
   #begin: number | undefined;
+  /** Time of the newest frame, and of its end. */
+  #newest: number | undefined;
   #last = 0;
 
   constructor(options: RecordedFileOptions) {
@@ -83,8 +85,11 @@ export class RecordedFile {
   write(packet: Packet): void {
     this.#tracks.set(packet.track.id, packet.track);
     if (packet.track.id === this.#options.leader.id) {
+      const before = this.#newest ?? packet.dts;
       this.#begin ??= packet.dts;
-      this.#last = packet.dts + packet.duration;
+      this.#newest = packet.dts;
+      // where the source does not say how long a frame lasts, it lasts as long as the one before
+      this.#last = packet.dts + (packet.duration || Math.max(0, packet.dts - before));
     }
     this.#writer.append(this.#muxer.write(packet));
   }
