@@ -3,6 +3,8 @@ import type { Logger } from '../log.ts';
 import type { Patched } from '../management/dynamic-config.ts';
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** Actions that only list, though they are called by POST. */
+const LISTING = /:(?:records|pushes|hlsDumps)$/;
 const MOST_NAMES = 20;
 
 /** Calls that have changed nothing. */
@@ -18,8 +20,8 @@ export function noted<T>(request: FastifyRequest, { value, isChanged }: Patched<
 export function logChanges(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, url, ip, id } = request;
-    if (!READING.has(method) && reply.statusCode < 400 && !unchanged.has(request)) {
-      const path = url.replace(/[?#].*$/s, '');
+    const path = url.replace(/[?#].*$/s, '');
+    if (!READING.has(method) && !LISTING.test(path) && reply.statusCode < 400 && !unchanged.has(request)) {
       const names = namesIn(request);
       const what = names.length === 0 ? path : `${path} (${names.join(', ')})`;
       const fields = { method, path, names, status: reply.statusCode, requestId: id, remote: ip };
@@ -29,11 +31,12 @@ export function logChanges(app: FastifyInstance, log: Logger): void {
   });
 }
 
-/** Names of what a call makes: they are in no path. */
+/** Names of what a call makes, or ids of tasks: they are in no path. */
 function namesIn({ body }: FastifyRequest): string[] {
   const items: unknown[] = Array.isArray(body) ? body : [body];
   return items.slice(0, MOST_NAMES).flatMap((item) => {
-    const name: unknown = (item as { name?: unknown } | null | undefined)?.name;
+    const { name: given, id } = (item ?? {}) as { name?: unknown; id?: unknown };
+    const name = given ?? id;
     return typeof name === 'string' ? [name] : [];
   });
 }

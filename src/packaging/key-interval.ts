@@ -17,7 +17,10 @@ export class KeyInterval {
   #last: number | undefined;
   #frames = 0;
   #measured = false;
-  /** The newest interval, in seconds and in frames: undefined where it was not like the one before. */
+  /**
+   * The newest interval, in seconds and in frames: undefined where it was not like the one before. Behind a hole, or a
+   * publisher's return, it is expected to be what it was.
+   */
   #steadySeconds: number | undefined;
   #steadyFrames: number | undefined;
   #newest: { readonly seconds: number; readonly frames: number } | undefined;
@@ -74,11 +77,7 @@ export class KeyInterval {
   #compare(interval: { readonly seconds: number; readonly frames: number } | undefined, frame: number): void {
     const before = this.#newest ?? interval;
     this.#newest = interval;
-    if (interval === undefined || before === undefined) {
-      this.#steadySeconds = undefined;
-      this.#steadyFrames = undefined;
-      return;
-    }
+    if (interval === undefined || before === undefined) return;
     const isSteady = Math.abs(interval.seconds - before.seconds) < frame * EQUAL;
     this.#steadySeconds = isSteady ? interval.seconds : undefined;
     this.#steadyFrames = interval.frames === before.frames ? interval.frames : undefined;

@@ -8,6 +8,7 @@ import { electLeaders, isFirst } from './leader.ts';
 import type { PartForm } from './part-form.ts';
 import type { Past, Progress } from './past.ts';
 import { isRefusal, Refusals } from './refusals.ts';
+import { SegmentLength } from './segment-length.ts';
 import { TargetDuration } from './target-duration.ts';
 import { TrackPackager } from './track-packager.ts';
 import { WallTime, type MediaClock } from './wall-time.ts';
@@ -17,9 +18,9 @@ export interface SegmenterOptions {
   readonly chunkDuration: number;
   /** Seconds after which a segment ends at the next key frame. */
   readonly segmentDuration: number;
-  /** The same for the first segment, not longer: many players start when it is complete. */
+  /** The same for the first segment, not longer: many players start when it is complete. Those after it grow to the others' length. */
   readonly firstSegmentDuration: number;
-  /** Complete segments in a playlist. */
+  /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
   /** Media sequence number of the first segment. */
   readonly firstMsn: number;
@@ -30,6 +31,8 @@ export interface SegmenterOptions {
 /** A segment without key frames ends here all the same, so that memory stays bounded. */
 export const MAX_SEGMENT_SECONDS = 30;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** A playlist loses no segment that would leave fewer targets' time in it (RFC 8216 6.2.2). */
+const LEAST_TARGETS = 3;
 const NO_CLOCK: MediaClock = { at: () => Infinity };
 
 /**
@@ -48,6 +51,7 @@ export class Segmenter<Data = Buffer> {
   readonly #lag = new Lag();
   readonly #target: TargetDuration;
   readonly #maxSeconds: number;
+  readonly #length: SegmentLength;
   #firstMsn: number;
   #leaders: readonly TrackPackager<Data>[] = [];
   #started = false;
@@ -64,6 +68,7 @@ export class Segmenter<Data = Buffer> {
     this.#options = options;
     this.#refusals = new Refusals(log);
     this.#target = new TargetDuration(options.segmentDuration);
+    this.#length = new SegmentLength(options.firstSegmentDuration, options.segmentDuration);
     this.#faults = faults;
     this.#firstMsn = options.firstMsn;
     this.#initVersions = new Map(options.past?.inits);
@@ -170,6 +175,7 @@ export class Segmenter<Data = Buffer> {
       const { segmentCount, chunkDuration } = this.#options;
       const limits = {
         segmentCount,
+        leastSeconds: () => LEAST_TARGETS * this.targetDuration,
         chunkDuration,
         pictureTarget: () => this.#partTarget || this.#pictureTarget(),
         nextCut: () => this.#nextCut(packager),
@@ -208,6 +214,7 @@ export class Segmenter<Data = Buffer> {
     this.#started = true;
     this.#kept = undefined;
     this.#lag.start(time);
+    this.#length.restart();
     this.#shift = shiftFor(time);
     // whoever played what was there before finds another timeline
     const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
@@ -247,16 +254,10 @@ export class Segmenter<Data = Buffer> {
     }
     if (!full) {
       if (!packet.key || !isFirst(packager, seconds(packet), this.#leaders)) return;
-      if (elapsed < this.#wanted(packager.msn) - packager.tolerance) return;
+      if (elapsed < this.#length.seconds - packager.tolerance) return;
     }
     this.#cutAll(packager, packet);
     if (!packet.key) packager.advance(packet);
-  }
-
-  /** Seconds after which a segment ends at the next key frame. */
-  #wanted(msn: number): number {
-    const { segmentDuration, firstSegmentDuration } = this.#options;
-    return msn === this.#firstMsn ? firstSegmentDuration : segmentDuration;
   }
 
   /**
@@ -265,8 +266,8 @@ export class Segmenter<Data = Buffer> {
    */
   #nextCut(packager: TrackPackager<Data>): number | undefined {
     if (this.#cut === undefined) return undefined;
-    const { time, msn } = this.#cut;
-    const earliest = (leader: TrackPackager<Data>): number => time + this.#wanted(msn) - leader.tolerance;
+    const { time } = this.#cut;
+    const earliest = (leader: TrackPackager<Data>): number => time + this.#length.seconds - leader.tolerance;
     if (this.#leaders.includes(packager)) return earliest(packager);
     for (const leader of this.#leaders) {
       const due = leader.track.type === 'audio' ? earliest(leader) : leader.keyInterval.due(earliest(leader));
@@ -291,8 +292,9 @@ export class Segmenter<Data = Buffer> {
   }
 
   #cutAll({ frameSeconds: slack }: TrackPackager<Data>, packet: Packet, why?: 'jump' | 'change'): void {
-    const { msn, discontinuities } = this.#cut as Cut;
+    const { msn, discontinuities, time: begun } = this.#cut as Cut;
     const time = seconds(packet);
+    this.#length.end(time - begun);
     const discontinuity = why !== undefined;
     this.#cut = {
       msn: msn + 1,

@@ -9,11 +9,9 @@ import { PartBuilder } from './part-builder.ts';
 import { PartFit, type PartLimits } from './part-fit.ts';
 import type { PartForm } from './part-form.ts';
 import { Segment, type Init } from './segment.ts';
-import { Window } from './window.ts';
+import { Window, type WindowLimits } from './window.ts';
 
-export interface PackagerLimits extends PartLimits {
-  /** Complete segments in a playlist. */
-  readonly segmentCount: number;
+export interface PackagerLimits extends PartLimits, WindowLimits {
   /** From when on a frame of the track, of video a key frame, is expected to begin a segment; undefined where nobody knows. */
   readonly nextCut: () => number | undefined;
 }
@@ -61,7 +59,7 @@ export class TrackPackager<Data = Buffer> {
    * @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used
    */
   constructor(track: MediaTrack, limits: PackagerLimits, form: PartForm<Data>, initVersion: number) {
-    this.window = new Window(limits.segmentCount);
+    this.window = new Window(limits);
     this.#form = form;
     this.keyInterval = new KeyInterval(track);
     this.#track = track;

@@ -13,10 +13,19 @@ interface WindowEvents<Data> {
 /** A segment stays one segment's time after it left the playlist, for readers that are late. */
 const GRACE_SEGMENTS = 1;
 const MAX_BYTES = 256 * 1024 * 1024;
+/** Times the number of segments that a playlist has where they are not short. */
+const MOST_SHORT = 4;
+
+export interface WindowLimits {
+  /** Complete segments in a playlist; more where they are short. */
+  readonly segmentCount: number;
+  /** Seconds that the complete segments of a playlist last together at least, once they have. */
+  readonly leastSeconds: () => number;
+}
 
 /** The segments of one track that players can ask for: a number of complete ones and the growing one. */
 export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
-  readonly #count: number;
+  readonly #limits: WindowLimits;
   readonly #maxBytes: number;
   readonly #complete: Segment<Data>[] = [];
   #open: Segment<Data> | undefined;
@@ -28,10 +37,9 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   #leading = 0;
   #discontinuities = 0;
 
-  /** @param count complete segments in a playlist */
-  constructor(count: number, maxBytes = MAX_BYTES) {
+  constructor(limits: WindowLimits, maxBytes = MAX_BYTES) {
     super();
-    this.#count = count;
+    this.#limits = limits;
     this.#maxBytes = maxBytes;
   }
 
@@ -111,11 +119,21 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     segment.complete = true;
     this.#open = undefined;
     this.#complete.push(segment);
-    while (this.#complete.length - this.#listedFrom - this.#leading > this.#count) this.#unlist();
+    while (this.#isTooLong) this.#unlist();
     while (this.#listedFrom > GRACE_SEGMENTS || (this.#bytes > this.#maxBytes && this.#complete.length > 1)) {
       this.#evict();
     }
     this.emit('complete', segment);
+  }
+
+  /** Whether the playlist can do without its first segment. */
+  get #isTooLong(): boolean {
+    const { segmentCount, leastSeconds } = this.#limits;
+    const count = this.#complete.length - this.#listedFrom - this.#leading;
+    if (count <= segmentCount) return false;
+    if (count > segmentCount * MOST_SHORT) return true;
+    const rest = this.#complete.slice(this.#listedFrom + 1);
+    return rest.reduce((sum, { duration }) => sum + duration, 0) >= leastSeconds();
   }
 
   #unlist(): void {

@@ -51,3 +51,18 @@ test('a PATCH that changes nothing is not logged', async (t) => {
     t.like(logged()[0], { msg: `PATCH ${path}` });
   }
 });
+
+test('tasks are logged by their ids when they are made, and not when they are listed', async (t) => {
+  const { call, logged } = await open(t);
+  const applications = [{ name: 'app', type: 'live', publishers: { file: { rootPath: '/nowhere' } } }];
+  await call('POST', '/v1/vhosts', [{ ...VHOST, applications }]);
+  logged();
+  const task = { id: 'later', stream: { name: 'stream' } };
+  t.is((await call('POST', '/v1/vhosts/made/apps/app:startRecord', task)).statusCode, 200);
+  t.is((await call('POST', '/v1/vhosts/made/apps/app:records', {})).statusCode, 200);
+  const changes = logged().filter(({ event }) => event === 'api.changed');
+  t.deepEqual(
+    changes.map(({ msg }) => msg),
+    ['POST /v1/vhosts/made/apps/app:startRecord (later)'],
+  );
+});

@@ -15,10 +15,13 @@ export interface Hint {
   readonly atEnd: boolean;
 }
 
-/** Packages packets in the order in which they arrive, and compares each hint that players see with what comes. */
+/**
+ * Packages packets in the order in which they arrive, and compares each hint that players see with what comes; not the one
+ * of when a publisher leaves.
+ */
 export function hintsOf(
   tracks: readonly MediaTrack[],
-  packets: readonly Packet[],
+  packets: readonly (Packet | 'left')[],
   options: Partial<SegmenterOptions>,
 ): Hint[] {
   const hints: Hint[] = [];
@@ -34,6 +37,11 @@ export function hintsOf(
     packager(track.id).window.on('part', ({ msn }, { index }) => judge(track, `${msn}.${index}`));
   }
   for (const packet of packets) {
+    if (packet === 'left') {
+      segmenter.finish();
+      open.clear();
+      continue;
+    }
     segmenter.push(packet);
     for (const track of tracks) {
       const { last, next } = packager(track.id).window;

@@ -186,7 +186,8 @@ test('more gaps than a playlist has segments are listed until the playlist is fu
       );
       if (real < 3) t.is(numbers[0] ?? 18, 18);
       t.is(numbers.length, numbers[0] === 18 ? 12 + real : real);
-      t.true(real <= 3);
+      const behind = window.listed.slice(1).reduce((sum, { duration }) => sum + duration, 0);
+      t.true(real <= 3 || behind < 3 * segmenter.targetDuration);
     }
   }
 });

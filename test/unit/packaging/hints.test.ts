@@ -28,8 +28,8 @@ function inMilliseconds(packets: readonly Packet[]): Packet[] {
 }
 
 /** Shares that were right of some track's hints: of all, and where segments end. */
-function shares(hints: readonly Hint[], track?: MediaTrack) {
-  const settled = hints.filter((hint) => hint.at >= SETTLED && (track === undefined || hint.track === track));
+function shares(hints: readonly Hint[], track?: MediaTrack, from = SETTLED) {
+  const settled = hints.filter((hint) => hint.at >= from && (track === undefined || hint.track === track));
   const share = (some: readonly Hint[]): number =>
     some.filter(({ hinted, came }) => hinted === came).length / some.length;
   return { all: share(settled), ends: share(settled.filter(({ atEnd }) => atEnd)) };
@@ -137,4 +137,24 @@ test('an interval that becomes another is believed when it has come again', (t) 
     ({ at, hinted, came }) => at >= SETTLED && hinted !== came,
   );
   t.true(wrong.length <= 1, JSON.stringify(wrong));
+});
+
+test('hints are right from the second key frame on, and behind a return of the publisher', (t) => {
+  for (const gop of [1, 2]) {
+    for (const segmentDuration of [2, 6]) {
+      for (const late of [0, -0.1, 0.3]) {
+        const media = (from: number, to: number): Packet[] =>
+          arriving([videoPackets(VIDEO, { from, to, gop: gop * 30 }), 0], [audioPackets(AUDIO, { from, to }), late]);
+        const packets = [...media(0, 9), 'left', ...media(60, 69), 'left', ...media(20, 29)] as const;
+        const hints = hintsOf([VIDEO, AUDIO], packets, { segmentDuration, firstSegmentDuration: 1 });
+        for (const track of [VIDEO, AUDIO]) {
+          const { all, ends } = shares(hints, track, gop + Math.abs(late));
+          t.true(
+            all >= SHARE && ends >= SHARE,
+            `${track.type}: ${JSON.stringify({ gop, segmentDuration, late, all, ends })}`,
+          );
+        }
+      }
+    }
+  }
 });

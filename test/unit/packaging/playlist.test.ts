@@ -35,7 +35,7 @@ interface Plan {
 
 /** A window of segments of 0.5 s parts; the last plan is of the growing one. */
 function fill(count: number, plans: readonly Plan[]): Window {
-  const window = new Window(count);
+  const window = new Window({ segmentCount: count, leastSeconds: () => 0 });
   const first = init(0);
   plans.forEach((plan, msn) => {
     if (msn > 0) window.complete();

@@ -44,12 +44,51 @@ test('segments begin at key frames once their time is reached', (t) => {
   assertContinuous(t, segments(0), 90_000);
 });
 
-test('the first segment may end earlier than the others', (t) => {
+test('the first segments may be short: each lasts no longer than the two before it together', (t) => {
+  for (const [gop, most, lasted] of [
+    [30, 6, [1, 1, 2, 3, 5, 6, 6]],
+    [60, 6, [2, 2, 4, 6, 6]],
+    [30, 2, [1, 1, 2, 2, 2]],
+    [60, 4, [2, 2, 4, 4]],
+  ] as const) {
+    const video = videoTrack();
+    const { push, segments, segmenter } = start([video], { segmentDuration: most, firstSegmentDuration: 1 });
+    push(videoPackets(video, { to: lasted.reduce((sum, seconds) => sum + seconds, 0), gop }));
+    t.deepEqual(durations(segments(0)), [...lasted]);
+    t.is(segmenter.targetDuration, most);
+  }
+});
+
+test('they are short again when the stream goes on after an end', (t) => {
   const video = videoTrack();
-  const { push, segments, segmenter } = start([video], { segmentDuration: 4, firstSegmentDuration: 1 });
-  push(videoPackets(video, { to: 12, gop: 60 }));
-  t.deepEqual(durations(segments(0)), [2, 4, 4, 2]);
-  t.is(segmenter.targetDuration, 4);
+  const { push, segments, segmenter } = start([video], { segmentDuration: 6, firstSegmentDuration: 1 });
+  push(videoPackets(video, { to: 14, gop: 30 }));
+  segmenter.finish();
+  push(videoPackets(video, { from: 100, to: 107, gop: 30 }));
+  t.deepEqual(durations(segments(0)), [1, 1, 2, 3, 5, 2, 1, 1, 2, 3]);
+});
+
+test('a playlist keeps more segments where they are short, until they last three targets', (t) => {
+  const video = videoTrack();
+  const { segmenter, packager } = start([video], { segmentDuration: 6, firstSegmentDuration: 1, segmentCount: 3 });
+  const { window } = packager(0);
+  const seconds = (): number => window.listed.reduce((sum, { duration }) => sum + duration, 0);
+  for (const packet of videoPackets(video, { to: 60, gop: 30 })) {
+    const before = seconds();
+    segmenter.push(packet);
+    t.true(seconds() >= Math.min(before, 18), `${seconds()}`);
+  }
+  t.deepEqual(durations(window.listed), [6, 6, 6]);
+});
+
+test('however short segments are, a playlist does not grow without end', (t) => {
+  const video = videoTrack();
+  const { segmenter, packager } = start([video], { segmentDuration: 6, segmentCount: 3 });
+  for (const packet of videoPackets(video, { to: 10, gop: 1 })) {
+    segmenter.push(packet);
+    segmenter.finish();
+  }
+  t.is(packager(0).window.listed.length, 12);
 });
 
 test('a key frame interval that does not fit makes longer segments, which the target tells before they end', (t) => {

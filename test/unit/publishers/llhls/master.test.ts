@@ -301,7 +301,8 @@ test('a short segment of nothing but a key frame is no peak', async (t) => {
   }
   const { body } = await server.get('/app/stream/ladder.m3u8');
   const [line = ''] = lines(body, '#EXT-X-STREAM-INF');
-  t.true(Number(attribute(line, 'BANDWIDTH')) < 2_000_000, line);
+  // with what comes until half a target is over
+  t.true(Number(attribute(line, 'BANDWIDTH')) < 8_300_000 / 3, line);
 });
 
 test('a rendition that comes later is waited for when the stream starts, not for ever', async (t) => {
