@@ -54,6 +54,12 @@ export async function openRecords(t: ExecutionContext, file: Partial<Application
       if (id !== undefined) await until('the stream is read', () => output.readers > 0);
       return output;
     },
+    /** Stops a recording, and waits until all its files have their names: that may take a busy disk long. */
+    async stop(id: string) {
+      const stopped = await records.stop(application, id);
+      await until('all files are complete', async () => (await journal.list()).length === 0);
+      return stopped;
+    },
     /** Names of all files below the root, in order. */
     files: (): string[] =>
       readdirSync(root, { recursive: true, withFileTypes: true })

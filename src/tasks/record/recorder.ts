@@ -68,8 +68,15 @@ export class Recorder {
     task.show(() => asJson(this.#report()));
     this.#select();
     this.#plan();
-    // what it has seen so far ends with it, too
-    this.#reader = output.read({ packet: (packet) => this.#take(packet) });
+    this.#reader = output.read({
+      packet: (packet) => {
+        try {
+          this.#take(packet);
+        } catch (error) {
+          this.#fail(error as Error);
+        }
+      },
+    });
     if (!signal.aborted) await this.#over.promise;
     this.#reader.close();
     output.off('tracks', this.#select);

@@ -28,13 +28,13 @@ function format(path: string): { readonly start: number; readonly duration: numb
 }
 
 for (const extension of ['mp4', 'ts']) {
-  test(`files of an interval in ${extension} join without a frame lost or twice`, async (t) => {
-    const { records, application, publish, files, root } = await openRecords(t);
+  test.serial(`files of an interval in ${extension} join without a frame lost or twice`, async (t) => {
+    const { records, application, stop, publish, files, root } = await openRecords(t);
     const spec = recordSpec({ interval: 2000, filePath: `\${Sequence}.${extension}`, infoPath: 'info.xml' });
     await records.create(application, 'r', spec);
     const output = await publish(TRACKS, 'r');
     for (const packet of shifted(PACKETS, 500)) output.write(packet);
-    const stopped = await records.stop(application, 'r');
+    const stopped = await stop('r');
     t.is(stopped.report?.state, 'recording');
     const names = [0, 1, 2, 3, 4].map((n) => `${n}.${extension}`);
     t.deepEqual(files(), [...names, 'info.xml']);
@@ -42,7 +42,7 @@ for (const extension of ['mp4', 'ts']) {
     await records.create(application, 'whole', recordSpec({ filePath: 'whole.mp4', infoPath: 'whole.xml' }));
     await until('both read', () => output.readers > 0);
     for (const packet of shifted(PACKETS, 600)) output.write(packet);
-    await records.stop(application, 'whole');
+    await stop('whole');
     for (const kind of ['v', 'a'] as const) {
       const joined = names.flatMap((name) => hashes(join(root, name), kind));
       if (extension === 'mp4') t.deepEqual(joined, hashes(whole, kind));
@@ -56,19 +56,19 @@ for (const extension of ['mp4', 'ts']) {
   });
 }
 
-test('with continuity the times of a file go on where those before it ended', async (t) => {
-  const { records, application, publish, root } = await openRecords(t);
+test.serial('with continuity the times of a file go on where those before it ended', async (t) => {
+  const { records, application, stop, publish, root } = await openRecords(t);
   const spec = recordSpec({ interval: 2000, filePath: '${Sequence}.mp4', segmentationRule: 'continuity' });
   await records.create(application, 'r', spec);
   const output = await publish(TRACKS, 'r');
   for (const packet of shifted(PACKETS, 500)) output.write(packet);
-  await records.stop(application, 'r');
+  await stop('r');
   const { start } = format(join(root, '2.mp4'));
   t.true(Math.abs(start - 4) < 0.2, `starts at ${start}`);
 });
 
-test('a recording goes on with the next sequence when its stream is back, and keeps its totals', async (t) => {
-  const { records, application, publish, files } = await openRecords(t);
+test.serial('a recording goes on with the next sequence when its stream is back, and keeps its totals', async (t) => {
+  const { records, application, stop, publish, files } = await openRecords(t);
   t.is((await records.create(application, 'r', recordSpec({ filePath: FILE, infoPath: 'i.xml' }))).report, undefined);
   const first = await publish(TRACKS, 'r');
   for (const packet of PACKETS) first.write(packet);
@@ -81,25 +81,25 @@ test('a recording goes on with the next sequence when its stream is back, and ke
   const after = (await records.list(application, 'r'))[0]?.report;
   t.is(after?.sequence, 1);
   t.is(after?.totalRecordTime, 2 * (after?.recordTime ?? 0));
-  await records.stop(application, 'r');
+  await stop('r');
   t.deepEqual(files(), ['i.xml', 'stream/0.mp4', 'stream/1.mp4']);
   t.deepEqual(await records.list(application), []);
 });
 
-test('a file that exists is never replaced', async (t) => {
-  const { records, application, publish, files, root } = await openRecords(t);
+test.serial('a file that exists is never replaced', async (t) => {
+  const { records, application, stop, publish, files, root } = await openRecords(t);
   mkdirSync(root);
   writeFileSync(join(root, 'a.ts'), 'mine');
   await records.create(application, 'r', recordSpec({ filePath: 'a.ts', infoPath: 'i.xml' }));
   const output = await publish(TRACKS, 'r');
   for (const packet of PACKETS) output.write(packet);
-  await records.stop(application, 'r');
+  await stop('r');
   t.deepEqual(files(), ['a.ts', 'a_1.ts', 'i.xml']);
   t.is(readFileSync(join(root, 'a.ts'), 'utf8'), 'mine');
 });
 
-test('a disk that fails is an error of the task, which stays until it is stopped', async (t) => {
-  const { records, application, publish, root } = await openRecords(t);
+test.serial('a disk that fails is an error of the task, which stays until it is stopped', async (t) => {
+  const { records, application, stop, publish, root } = await openRecords(t);
   writeFileSync(root, 'not a folder');
   await records.create(application, 'r', recordSpec());
   const output = await publish(TRACKS, 'r');
@@ -112,22 +112,22 @@ test('a disk that fails is an error of the task, which stays until it is stopped
   output.input.close('gone');
   await until('nobody reads', async () => output.readers === 0);
   t.is((await records.list(application, 'r'))[0]?.report?.state, 'error');
-  await records.stop(application, 'r');
+  await stop('r');
 });
 
-test('a track that a container cannot carry is left out, with a warning', async (t) => {
-  const { records, application, publish } = await openRecords(t);
+test.serial('a track that a container cannot carry is left out, with a warning', async (t) => {
+  const { records, application, stop, publish } = await openRecords(t);
   const odd = TRACKS.map((track) => (track.type === 'audio' ? { ...track, codec: 'PCMA' as const } : track));
   await records.create(application, 'r', recordSpec({ filePath: 'a.mp4' }));
   const output = await publish(odd, 'r');
   for (const packet of PACKETS) output.write(packet);
   const [task] = await records.list(application, 'r');
   t.deepEqual(task?.report?.warnings, ['track 1 (audio) is left out: PCMA cannot be carried in MP4']);
-  await records.stop(application, 'r');
+  await stop('r');
 });
 
 for (const path of ['../x.ts', 'a/../../x.ts', '/etc/x.ts', `${'x'.repeat(300)}.ts`, 'a\0.ts', 'out/x.ts', 'dir/']) {
-  test(`${JSON.stringify(path.slice(0, 20))} is no path below the root`, async (t) => {
+  test.serial(`${JSON.stringify(path.slice(0, 20))} is no path below the root`, async (t) => {
     const { records, application, root, folder } = await openRecords(t);
     mkdirSync(root);
     symlinkSync(folder, join(root, 'out'));
@@ -141,17 +141,17 @@ for (const path of ['../x.ts', 'a/../../x.ts', '/etc/x.ts', `${'x'.repeat(300)}.
   });
 }
 
-test('names with dots, Unicode and the root itself are fine', async (t) => {
-  const { records, application, publish, files, root } = await openRecords(t);
+test.serial('names with dots, Unicode and the root itself are fine', async (t) => {
+  const { records, application, stop, publish, files, root } = await openRecords(t);
   await records.create(application, 'ünï..', recordSpec({ filePath: `${root}/x/${'${Id}'}.ts`, infoPath: '..i.xml' }));
   const output = await publish(TRACKS, 'r');
   for (const packet of PACKETS) output.write(packet);
-  await records.stop(application, 'ünï..');
+  await stop('ünï..');
   t.deepEqual(files(), ['..i.xml', 'x/ünï...ts']);
 });
 
 for (const extension of ['mp4', 'ts']) {
-  test(`what a killed process has left of a ${extension} is finished at the next start`, async (t) => {
+  test.serial(`what a killed process has left of a ${extension} is finished at the next start`, async (t) => {
     const { journal, root, folder, log, files } = await openRecords(t);
     mkdirSync(root);
     const source = join(folder, `whole.${extension}`);
