@@ -1,6 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,13 +17,16 @@ function start(t: ExecutionContext, format: 'text' | 'json') {
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'pipe');
   execFileSync('mkfifo', [path]);
-  const reading = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  // a process that opens the pipe at once and reads when it gets a line: the thread of a test closes what it has opened
+  // itself when it ends, so a descriptor must not be given to a socket, which has closed it by then
+  const reader = spawn('sh', ['-c', 'exec 3<"$0"; read -r _; exec cat <&3', path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  t.teardown(() => reader.kill('SIGKILL'));
   const writing = openSync(path, constants.O_WRONLY);
   const child = spawn(process.execPath, [CHILD, format], { stdio: ['pipe', 'pipe', writing] });
   closeSync(writing);
   t.teardown(() => child.kill('SIGKILL'));
-  const pipe = new Socket({ fd: reading, readable: true, writable: false });
-  t.teardown(() => pipe.destroy());
   const answers: number[] = [];
   createInterface({ input: child.stdout as Readable }).on('line', (line) => answers.push(Number(line)));
   const lines: string[] = [];
@@ -38,7 +40,10 @@ function start(t: ExecutionContext, format: 'text' | 'json') {
       child.stdin?.write(`${level} ${count}\n`);
       return await until('it answers', () => answers[before]);
     },
-    read: () => createInterface({ input: pipe }).on('line', (line) => lines.push(line)),
+    read: () => {
+      reader.stdin.end('read\n');
+      createInterface({ input: reader.stdout }).on('line', (line) => lines.push(line));
+    },
   };
 }
 
