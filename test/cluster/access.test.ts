@@ -153,6 +153,7 @@ test.serial('a signed master playlist covers its children on every node, and end
     t.deepEqual(await everywhere(url.replace(`/${path?.[0]}/`, '/')), new Set([401]), 'without a token');
     t.deepEqual(await everywhere(url.replace(`/${path?.[0]}/`, `/${others?.[0]}/`)), new Set([401]), name);
   }
+  await until('it has been answered', () => present.statuses.length > 0);
   t.deepEqual(new Set(present.statuses), new Set([200]));
   t.is(control.count('closing', 'viewer'), 0);
   present.stop();

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { launchBrowser } from '../support/browser.ts';
 import { Program, publishPattern } from '../support/ffmpeg.ts';
+import { HeldWay } from '../support/held-way.ts';
 import { Kiln } from '../support/kiln.ts';
 import { ladderXml, BYPASS, video } from '../support/ladder-config.ts';
 import { PlayerPage, type PlayerName } from '../support/player-page.ts';
@@ -72,9 +73,14 @@ test.after.always(async () => {
 /** The publisher leaves when all have played, and returns. */
 const returned = (async () => {
   await until('all players have played', () => before === 0, 110_000);
+  // Shaka Player itself may stand still after an outage of some seconds, so nobody waits for an encoder to start
+  const way = await HeldWay.open(kiln.ports.rtmp);
+  const next = publishPattern(`rtmp://127.0.0.1:${way.port}/app/live`, { size: '320x180', bitrate: '300k' });
+  await until('it wants to publish', () => way.held > 0);
   await publisher.stop();
+  publisher = next;
   await until('the stream is gone', async () => (await kiln.stream('live')).status === 404);
-  publisher = publishPattern(kiln.rtmpUrl('live'), { size: '320x180', bitrate: '300k' });
+  way.release();
   await kiln.liveStream('live');
 })();
 returned.catch(() => {});
