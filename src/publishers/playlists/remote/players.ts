@@ -90,9 +90,11 @@ export class RemotePlayers {
       return present;
     }
     const { tokens, guarded } = this.#options;
-    const claims = this.#isRefused(token) ? undefined : tokens.verify(token);
+    const claims = tokens.verify(token);
     if (claims === undefined || (guarded && !claims.guarded)) throw kilnError('playlistSessionRefused');
+    // the owner refuses those whose time is over, too: they hear why
     if (isOver(claims)) throw kilnError('playlistSessionOver');
+    if (this.#isRefused(token)) throw kilnError('playlistSessionRefused');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
     const player = present ?? this.#remember(token, claims.until);
     if (!this.#options.isAway()) return this.#introduce(player);
@@ -127,6 +129,7 @@ export class RemotePlayers {
     const { token } = player;
     player.changed = true;
     const outcome = await this.#reportNext().then(() => this.#players.get(token));
+    if (isOver(player)) throw kilnError('playlistSessionOver');
     if (this.#isRefused(token)) throw kilnError('playlistSessionRefused');
     if (outcome === undefined) throw kilnError('tooManyConnections', this.#options.maxConnection);
     return outcome;
