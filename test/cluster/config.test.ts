@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
-import { sharedNodes, startNode, usedRedis } from '../support/nodes.ts';
+import { startNode, usedRedis } from '../support/nodes.ts';
+import { sharedNodes } from '../support/shared-nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { until } from '../support/until.ts';
 

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
-import { sharedNodes } from '../support/nodes.ts';
+import { sharedNodes } from '../support/shared-nodes.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { playOvt } from '../support/ovt.ts';
 import { until } from '../support/until.ts';

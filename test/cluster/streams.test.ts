@@ -1,7 +1,8 @@
 import test from 'ava';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { sharedNodes, startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { sharedNodes } from '../support/shared-nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 

@@ -1,9 +1,8 @@
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { Kiln, type KilnOptions } from './kiln.ts';
 import { freePorts } from './ports.ts';
 import { RedisServer } from './redis.ts';
-import { Teardown } from './teardown.ts';
 import { until } from './until.ts';
 
 /** A row of `GET /v1/cluster/nodes`, as far as tests look at it. */
@@ -70,26 +69,6 @@ export async function startNode(
     if (outcome.status === 'fulfilled') await outcome.value.stop();
   });
   return await starting;
-}
-
-type NodesOf<Ids extends readonly string[]> = { readonly [At in keyof Ids]: Kiln };
-
-/**
- * Nodes of one cluster for all tests of a file that leave them running: started before the first of its tests, gone after
- * the last. Tests that tell their own from what others do give their streams other names, or are serial.
- */
-export function sharedNodes<const Ids extends readonly string[]>(
-  ids: Ids,
-  options: KilnOptions & ClusterOptions = {},
-): () => NodesOf<Ids> {
-  const undo = new Teardown();
-  let nodes: readonly Kiln[] = [];
-  test.before(async () => {
-    const redis = await usedRedis(undo);
-    nodes = await Promise.all(ids.map((id) => startNode(undo, redis, id, options)));
-  });
-  test.after.always(() => undo.run());
-  return () => nodes as NodesOf<Ids>;
 }
 
 /** The nodes as one of them knows them, by id. */
