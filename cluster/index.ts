@@ -9,6 +9,7 @@ export type { ClockReport } from './redis/clock-watch.ts';
 export type { RedisClusterOptions } from './redis/cluster.ts';
 export type { RedisOptions } from './redis/connection.ts';
 export type { StoreReport } from './redis/outage.ts';
+export type { StoreSettings } from './redis/settings.ts';
 export type * from './types.ts';
 
 /**

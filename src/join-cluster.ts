@@ -8,7 +8,9 @@ import {
   type Cluster,
   type RedisOptions,
   type StoreReport,
+  type StoreSettings,
 } from '#cluster';
+import { secretsOf } from './config/cluster-secrets.ts';
 import { loadNodeTls, loadRedisTls } from './config/cluster-tls.ts';
 import type { ClusterConfig, ServerConfig } from './config/model.ts';
 import { hostInUrl } from './config/values.ts';
@@ -44,15 +46,16 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
       log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a cluster operation failed'),
   };
   if (cluster === undefined) return await openEmbedded({ ...common, id: 'kiln' });
-  const { name, secret, redis, node } = cluster;
+  const { name, redis, node } = cluster;
   const [first = '*'] = ip;
   const host = EVERY_IPV4.includes(first) ? '0.0.0.0' : first;
   const tls = await loadNodeTls(node, folder);
-  const port = { host, port: node.port, advertise: node.advertiseAddress, secret, tls };
+  const port = { host, port: node.port, advertise: node.advertiseAddress, secrets: secretsOf(cluster), tls };
   const nodesFile = kept ? join(dirname(storageFile), 'nodes.json') : undefined;
   const onStore = (report: StoreReport): void => logStore(report, log);
   const onClock = (report: ClockReport): void => logClock(report, log);
-  const reports = { onStore, onClock };
+  const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
+  const reports = { onStore, onClock, onSettings };
   return await openRedis({
     ...common,
     ...reports,
@@ -89,6 +92,21 @@ function logClock({ isWrong, aheadMs }: ClockReport, log: Logger): void {
     `the clock of this node is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of Redis: the dates in playlists ` +
       'jump when a publisher changes nodes. Does NTP run on all of them?',
   );
+}
+
+function logSettings({ evictionPolicy, writesAlone }: StoreSettings, log: Logger): void {
+  if (evictionPolicy !== undefined && evictionPolicy !== 'noeviction')
+    log.warn(
+      { event: 'store.evicts', evictionPolicy },
+      `Redis drops keys when its memory is full (maxmemory-policy ${evictionPolicy}): nodes notice it and restore what they ` +
+        'know, but new streams and changes wait meanwhile. Set it to noeviction',
+    );
+  if (writesAlone)
+    log.warn(
+      { event: 'store.writesAlone' },
+      'Redis acknowledges writes that no replica has (min-replicas-to-write 0): a failover loses the last of them. Nodes ' +
+        'restore what they know, but changes of the configuration may be lost with the node that made them. Set it to 1',
+    );
 }
 
 async function redisOptions(redis: ClusterConfig['redis'], folder: string): Promise<RedisOptions> {

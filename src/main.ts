@@ -50,8 +50,10 @@ if (options.help) {
   print(USAGE);
   process.exit(0);
 }
-const version = await readVersion();
+// git tells it while the rest is read and loaded
+const reading = readVersion();
 if (options.version) {
+  const version = await reading;
   print(`Kiln ${version.version} (${version.gitVersion})`);
   process.exit(0);
 }
@@ -79,9 +81,10 @@ let demo: Demo | undefined;
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 const planned = options.demo ? await planDemo() : undefined;
-log.debug({ version: version.version, config: options.config }, 'starting');
 // what only answers or finds a fault does not wait for all of this to be loaded
 const loaded = await import('./server.ts');
+const version = await reading;
+log.debug({ version: version.version, config: options.config }, 'starting');
 server = await loaded.Server.start(config, { version, log, folder, storageFile, onReplaced }).catch(
   (error: unknown) => {
     const failure = startFailure(error, config);

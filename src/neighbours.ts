@@ -85,6 +85,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     clusterTasks,
     pulls,
     bring: demand.bring,
+    fetch: demand.fetch,
     /** In the order in which they were opened; `tasks` end before them. */
     parts: [names, sessionNames, directory, changes, relays, maps, pushing, calls, access, webhooks],
   };

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import { afterRunning } from '../running-time.ts';
 import type { PeerResponse } from '../types.ts';
-import { bodyHash } from './mac.ts';
+import { bodyHash, type Secrets } from './mac.ts';
 import { MAX_HEAD, refusalText, seal, unseal, type Call } from './wire.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
@@ -18,7 +18,7 @@ export interface Way {
   readonly agent: Agent;
   /** PEM of the authority of the nodes' certificates. */
   readonly ca?: string;
-  readonly secret: string;
+  readonly secrets: Secrets;
   readonly timeoutMs: number;
 }
 
@@ -46,7 +46,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
     new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const unknown = (text: string, cause?: Error): Error =>
     new OutcomeUnknownError(`node ${call.to.id}: ${text}`, { cause });
-  const sealed = seal(way.secret, 'call', call);
+  const sealed = seal(way.secrets, 'call', call);
   // a node may close the connection before it can reject a head that is too long
   if (lengthOf(sealed) > MAX_HEAD - HTTP_HEAD) throw unreachable('the path and the headers of the call are too long');
   const headers = { ...sealed, 'content-length': body.length };
@@ -70,7 +70,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
     const text = signal.aborted ? 'no answer in time' : error.message;
     throw reached || again ? unknown(text, error) : unreachable(text, error);
   }
-  const answer = unseal(way.secret, 'answer', sent.headers);
+  const answer = unseal(way.secrets, 'answer', sent.headers);
   if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
     const text = `answered ${sent.status} without proof of the cluster secret: another secret, another version, or not a Kiln node`;
     // a node that rejects strangers, or a head that is too long, has not executed the call; otherwise it may have

@@ -3,19 +3,33 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 /** What is signed: the proof of one is not valid for the other. */
 export type Kind = 'call' | 'answer';
 
-/** Proof that the sender of a text knows the secret of the cluster. */
-export function sign(secret: string, kind: Kind, text: string): string {
-  return createHmac('sha256', secret).update(`kiln ${kind} 1\n${text}`).digest('base64url');
+/** The secret of the cluster; while it is being changed, the one before as the second. */
+export type Secrets = readonly string[];
+
+/**
+ * Proof that the sender of a text knows the secret of the cluster: a MAC by each of its secrets, separated by commas, so that
+ * a node that knows only one of them takes it.
+ */
+export function sign(secrets: Secrets, kind: Kind, text: string): string {
+  return secrets.map((secret) => macOf(secret, kind, text).toString('base64url')).join(',');
 }
 
-/** In constant time. */
-export function isSigned(secret: string, kind: Kind, text: string, mac: string): boolean {
-  const given = Buffer.from(mac, 'base64url');
-  const right = Buffer.from(sign(secret, kind, text), 'base64url');
-  return given.length === right.length && timingSafeEqual(given, right);
+/** Whether one of the MACs is by one of the secrets. In constant time. */
+export function isSigned(secrets: Secrets, kind: Kind, text: string, proof: string): boolean {
+  const given = proof.split(',', MAX_MACS).map((mac) => Buffer.from(mac, 'base64url'));
+  return secrets.some((secret) => {
+    const right = macOf(secret, kind, text);
+    return given.some((mac) => mac.length === right.length && timingSafeEqual(mac, right));
+  });
 }
 
 /** Hash of the body of a call or an answer: SHA-256 in base64url. */
 export function bodyHash(body: Buffer): string {
   return createHash('sha256').update(body).digest('base64url');
+}
+
+const MAX_MACS = 2;
+
+function macOf(secret: string, kind: Kind, text: string): Buffer {
+  return createHmac('sha256', secret).update(`kiln ${kind} 1\n${text}`).digest();
 }

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
 import { exchange, type Way } from './exchange.ts';
-import { bodyHash } from './mac.ts';
+import { bodyHash, type Secrets } from './mac.ts';
 import { PeerServer } from './server.ts';
 import { openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
@@ -28,8 +28,8 @@ export interface PeerPortOptions {
   readonly port: number;
   /** Name or address by which other nodes reach it; `host` when undefined. */
   readonly advertise?: string;
-  /** The secret that only the nodes of the cluster know. */
-  readonly secret: string;
+  /** What only the nodes of the cluster know. */
+  readonly secrets: Secrets;
   readonly tls?: PeerTls;
 }
 
@@ -78,11 +78,11 @@ export class PeerPort {
   }
 
   #way(to: NodeIdentity, timeoutMs: number): Way {
-    const { secret, tls, addressOf } = this.#options;
+    const { secrets, tls, addressOf } = this.#options;
     const address = addressOf(to.id);
     if (address === undefined) throw new UnreachableError(`node ${to.id} has no known address`);
     const agent = address.startsWith('https:') ? this.#agents.https : this.#agents.http;
-    return { address, agent, ca: tls?.ca, secret, timeoutMs };
+    return { address, agent, ca: tls?.ca, secrets, timeoutMs };
   }
 
   #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {

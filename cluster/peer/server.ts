@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { NodeIdentity, PeerHandler, PeerResponse, PeerStreamHandler } from '../types.ts';
-import { bodyHash } from './mac.ts';
+import { bodyHash, type Secrets } from './mac.ts';
 import { Nonces } from './nonces.ts';
 import type { PeerTls } from './port.ts';
 import { PROTOCOL, STREAM } from './stream.ts';
@@ -29,7 +29,7 @@ const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) 
 /** Identity of this node, and what answers calls. */
 export interface PeerServerOptions {
   readonly self: NodeIdentity;
-  readonly secret: string;
+  readonly secrets: Secrets;
   readonly tls: PeerTls | undefined;
   readonly now: () => number;
   readonly handler: PeerHandler;
@@ -89,8 +89,8 @@ export class PeerServer {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { secret, handler, onFault } = this.#options;
-    const call = unseal(secret, 'call', request.headers);
+    const { secrets, handler, onFault } = this.#options;
+    const call = unseal(secrets, 'call', request.headers);
     if (call === undefined) return reject(response, 403);
     const refused = this.#objection(call, request.socket);
     if (refused !== undefined) return this.#answer(response, call, NOTHING, refused);
@@ -107,13 +107,13 @@ export class PeerServer {
   #takeStream({ headers, socket: { remoteAddress, remotePort } }: IncomingMessage, socket: Duplex, head: Buffer): void {
     // the handler of the stream notices its end; before there is one nobody has to
     socket.on('error', () => socket.destroy());
-    const call = unseal(this.#options.secret, 'call', headers);
+    const call = unseal(this.#options.secrets, 'call', headers);
     if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
     const refused =
       this.#objection(call, { remoteAddress, remotePort }) ?? (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
     const take = call.method === STREAM && refused === undefined ? this.#takesStreams : undefined;
     const status = take === undefined ? 503 : 101;
-    const answer = seal(this.#options.secret, 'answer', {
+    const answer = seal(this.#options.secrets, 'answer', {
       status,
       headers: {},
       nonce: call.nonce,
@@ -154,7 +154,7 @@ export class PeerServer {
       bodyHash: bodyHash(body),
       ...(refused !== undefined && { refused }),
     };
-    response.writeHead(200, { ...seal(this.#options.secret, 'answer', answer), 'content-length': body.length });
+    response.writeHead(200, { ...seal(this.#options.secrets, 'answer', answer), 'content-length': body.length });
     response.end(body);
   }
 }

@@ -15,7 +15,7 @@ export const PROTOCOL = 'kiln';
  * bytes are not signed.
  * @throws UnreachableError when it could not be opened
  */
-export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
+export function openStream({ address, ca, secrets, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const objection = (answer: Answer | undefined): string | undefined => {
     if (answer === undefined || answer.nonce !== call.nonce)
@@ -25,7 +25,7 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
   };
   return new Promise((resolve, reject) => {
     const make = address.startsWith('https:') ? httpsRequest : httpRequest;
-    const headers = { ...seal(secret, 'call', call), connection: 'Upgrade', upgrade: PROTOCOL };
+    const headers = { ...seal(secrets, 'call', call), connection: 'Upgrade', upgrade: PROTOCOL };
     const request: ClientRequest = make(`${address}/`, {
       method: 'GET',
       headers,
@@ -41,10 +41,10 @@ export function openStream({ address, ca, secret, timeoutMs }: Omit<Way, 'agent'
     request.on('error', (error) => end(error.message, error));
     request.on('response', (response) => {
       response.resume();
-      end(objection(unseal(secret, 'answer', response.headers)) ?? 'it does not accept streams');
+      end(objection(unseal(secrets, 'answer', response.headers)) ?? 'it does not accept streams');
     });
     request.on('upgrade', (response, socket, head) => {
-      const wrong = objection(unseal(secret, 'answer', response.headers));
+      const wrong = objection(unseal(secrets, 'answer', response.headers));
       if (wrong !== undefined) {
         socket.destroy();
         return end(wrong);

@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
-import { isSigned, sign, type Kind } from './mac.ts';
+import { isSigned, sign, type Kind, type Secrets } from './mac.ts';
 
 const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
 const HeaderValues = Type.Record(Type.String(), Type.String());
@@ -63,18 +63,18 @@ export const MAX_HEAD = 64 * 1024;
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };
 
 /** Headers with the fields of a call or an answer, and the proof of its sender. */
-export function seal(secret: string, kind: Kind, content: Call | Answer): Record<string, string> {
+export function seal(secrets: Secrets, kind: Kind, content: Call | Answer): Record<string, string> {
   const text = Buffer.from(JSON.stringify(content)).toString('base64url');
-  return { [`kiln-${kind}`]: text, 'kiln-mac': sign(secret, kind, text) };
+  return { [`kiln-${kind}`]: text, 'kiln-mac': sign(secrets, kind, text) };
 }
 
 /** @returns undefined when it does not come from the cluster, or is malformed */
-export function unseal(secret: string, kind: 'call', headers: Headers): Call | undefined;
-export function unseal(secret: string, kind: 'answer', headers: Headers): Answer | undefined;
-export function unseal(secret: string, kind: Kind, headers: Headers): Call | Answer | undefined {
+export function unseal(secrets: Secrets, kind: 'call', headers: Headers): Call | undefined;
+export function unseal(secrets: Secrets, kind: 'answer', headers: Headers): Answer | undefined;
+export function unseal(secrets: Secrets, kind: Kind, headers: Headers): Call | Answer | undefined {
   const text = headers[`kiln-${kind}`];
   const mac = headers['kiln-mac'];
-  if (typeof text !== 'string' || typeof mac !== 'string' || !isSigned(secret, kind, text, mac)) return undefined;
+  if (typeof text !== 'string' || typeof mac !== 'string' || !isSigned(secrets, kind, text, mac)) return undefined;
   const content = parse(Buffer.from(text, 'base64url').toString());
   return Value.Check(SCHEMAS[kind], content) ? content : undefined;
 }

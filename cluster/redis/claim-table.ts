@@ -79,6 +79,8 @@ export class ClaimTable {
       this.#onFault(new Error(`Redis: the claim of ${key} is malformed`));
       return this.#remove(key, changes);
     }
+    // a Redis that came back with an older state has one of an earlier owner
+    if (record.owner.fence < (this.record(key)?.owner.fence ?? 0)) return;
     this.#entries.set(key, { record, text });
     changes.set(key, record.owner);
     this.#onChange(key, record);

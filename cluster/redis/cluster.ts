@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { coalesced } from '../coalesce.ts';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
 import { UnavailableError } from '../errors.ts';
@@ -40,10 +40,9 @@ import { Nodes } from './nodes.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
+import { settingsIn, type StoreSettings } from './settings.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
-
-const ASK_AGAIN_MS = 100;
 
 export interface RedisClusterOptions extends ConfigCopyOptions {
   /** Of the cluster: several may share a Redis. */
@@ -59,6 +58,8 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly onStore?: (report: StoreReport) => void;
   /** Called when this node's clock begins or ceases to differ from that of Redis by more than half a second. */
   readonly onClock?: (report: ClockReport) => void;
+  /** Called with the settings of Redis at the first connection, and when they differ at a later one. */
+  readonly onSettings?: (settings: StoreSettings) => void;
 }
 
 /**
@@ -101,10 +102,21 @@ class RedisCluster implements Cluster {
   readonly #peers: Peers;
   readonly #heartbeat: Heartbeat;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
+  #settings: StoreSettings | undefined;
   #closed = false;
 
   constructor(
-    { name, id, redis, port, timing, onFault: report, onStore = () => {}, onClock = () => {} }: RedisClusterOptions,
+    {
+      name,
+      id,
+      redis,
+      port,
+      timing,
+      onFault: report,
+      onStore = () => {},
+      onClock = () => {},
+      onSettings = () => {},
+    }: RedisClusterOptions,
     copy: ConfigCopy,
     known: KnownPeers,
   ) {
@@ -117,7 +129,10 @@ class RedisCluster implements Cluster {
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
-      onUp: () => this.#heartbeat.wake(),
+      onUp: () => {
+        this.#heartbeat.wake();
+        void this.#readSettings(onSettings);
+      },
       onDown: (reason) => this.#heartbeat.down(reason),
       onMessage: (what) => this.#hear(what),
       onFault,
@@ -151,6 +166,7 @@ class RedisCluster implements Cluster {
       config: this.config,
       outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
+      onConfirmed: () => void this.#peers.confirm().catch(onFault),
     });
     this.#port = new PeerPort({
       ...port,
@@ -229,7 +245,7 @@ class RedisCluster implements Cluster {
         throw new UnavailableError(
           'Redis lost its data, and the previous owners have not all claimed their keys again yet',
         );
-      await delay(ASK_AGAIN_MS);
+      await this.#heartbeat.opened();
     }
   }
 
@@ -316,6 +332,17 @@ class RedisCluster implements Cluster {
     const since = performance.now();
     await atMost(timeoutMs, this.#heartbeat.beat());
     return Math.max(1, timeoutMs - (performance.now() - since));
+  }
+
+  async #readSettings(onSettings: (settings: StoreSettings) => void): Promise<void> {
+    try {
+      const settings = settingsIn(await this.#connection.client.info());
+      if (isDeepStrictEqual(settings, this.#settings)) return;
+      this.#settings = settings;
+      onSettings(settings);
+    } catch {
+      // an ACL may forbid it, and a connection that has ended is reported elsewhere
+    }
   }
 
   #knowsHolder(key: string): boolean {

@@ -9,6 +9,12 @@ import type { StoreAddress } from '../types.ts';
 const MAX_PAUSE_MS = 1000;
 const TIMED_OUT = 'no answer in time';
 const CLOSED = 'the connection was closed';
+/**
+ * A key that a store in use has, where the prefix alone is none: of a Redis Cluster whose slot is on its way to another
+ * node, neither runs a script that names a key that there is and one that there is not (it answers TRYAGAIN). A script that
+ * ran on one of them would find only a part of the keys.
+ */
+const ALWAYS_THERE = 'epoch';
 /** ioredis' own time for a command, in times of the given one: it counts on while this process stands still. */
 const BACKSTOP = 10;
 
@@ -123,9 +129,10 @@ export class Connection {
   async run({ text, hash }: Script, args: readonly (string | number)[]): Promise<unknown> {
     const sent = performance.now();
     try {
-      const reply = await this.client.evalsha(hash, 1, this.#prefix, ...args).catch((error: Error) => {
+      const keys = [this.#prefix, `${this.#prefix}${ALWAYS_THERE}`] as const;
+      const reply = await this.client.evalsha(hash, keys.length, ...keys, ...args).catch((error: Error) => {
         if (!error.message.startsWith('NOSCRIPT')) throw error;
-        return this.client.eval(text, 1, this.#prefix, ...args);
+        return this.client.eval(text, keys.length, ...keys, ...args);
       });
       this.#answered = performance.now();
       return reply;

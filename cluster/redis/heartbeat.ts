@@ -2,13 +2,14 @@ import type { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
+import { atMost } from '../running-time.ts';
 import type { ClusterEvents, ClusterState } from '../types.ts';
 import { parseChanges, type TableReply } from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
 import type { Connection } from './connection.ts';
 import type { Leases } from './leases.ts';
-import type { Beat, Nodes } from './nodes.ts';
+import type { Beat, Knowledge, Nodes } from './nodes.ts';
 import type { Outage } from './outage.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
@@ -26,11 +27,15 @@ export interface HeartbeatOptions {
   readonly outage: Outage;
   /** Redis is unreachable, and a lease is about to become invalid. */
   readonly onAtStake: () => void;
+  /** Redis has every valid lease of this node. */
+  readonly onConfirmed: () => void;
   readonly onFault: (error: Error) => void;
 }
 
 /** The connection for messages is checked every so many beats: whatever messages announce, a beat finds, too. */
 const PROBE_EVERY = 5;
+/** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
+const ASK_AGAIN_MS = 100;
 
 /** What happens every second: this node reports that it is alive, learns what has changed, and renews its leases. */
 export class Heartbeat {
@@ -46,6 +51,9 @@ export class Heartbeat {
   #open = false;
   #replaced = false;
   #beats = 0;
+  #reported: Knowledge['reported'];
+  /** Resolves when everybody may claim. */
+  #opening = Promise.withResolvers<void>();
   /** How often the connection was lost. */
   #downs = 0;
   #closed = false;
@@ -108,14 +116,16 @@ export class Heartbeat {
 
   async #beatNow(): Promise<void> {
     if (this.#closed) return;
-    const { connection, nodes, config, leases, onAtStake, onFault } = this.#options;
+    const { connection, nodes, config, leases, onAtStake, onConfirmed, onFault } = this.#options;
     const downs = this.#downs;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
-      const beat = await nodes.beat(config.version);
+      const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
       // before anything that takes longer
       await leases.renew();
+      if (leases.remade > 0) onConfirmed();
       await this.#follow(beat);
+      this.#report(beat);
       // the connection may be gone since it was answered
       if (!this.#closed && downs === this.#downs) this.#setConnected();
     } catch (error) {
@@ -142,6 +152,14 @@ export class Heartbeat {
     if (beat.nodesChanged) events.emit('nodes');
   }
 
+  /** While Redis is being restored the others wait for what this node has: the next beat says at once that it is there. */
+  #report({ recovery }: Beat): void {
+    const before = this.#reported;
+    const state = this.#options.leases.remade;
+    this.#reported = recovery === undefined ? undefined : { recovery, state };
+    if (recovery !== undefined && (before?.recovery !== recovery || before.state !== state)) this.wake();
+  }
+
   #followDrain(): void {
     const { draining } = this.#options.nodes;
     if (draining === this.#draining) return;
@@ -150,16 +168,26 @@ export class Heartbeat {
   }
 
   async #pullNow(): Promise<void> {
-    const { connection, config, table } = this.#options;
+    const { connection, config, table, leases } = this.#options;
     const { epoch, revision } = config.version;
-    const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision]);
+    const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision, leases.highest]);
     const [id, open, claims, entries] = reply as PullReply;
     const isEmptied = this.#epoch !== 0 && this.#epoch !== Number(id);
     this.#epoch = Number(id);
+    leases.see(this.#epoch);
     if (isEmptied) this.#options.events.emit('emptied');
+    if (this.#open && open === 0) this.#opening = Promise.withResolvers();
     this.#open = open === 1;
     table.apply(parseChanges(claims), this.#open);
-    if (this.#open) config.apply(this.#epoch, parseChanges(entries));
+    if (!this.#open) return;
+    config.apply(this.#epoch, parseChanges(entries));
+    this.#opening.resolve();
+  }
+
+  /** Resolves when Redis has been restored, and after a while in any case. */
+  opened(): Promise<void> {
+    if (this.#open) return delay(ASK_AGAIN_MS);
+    return atMost(this.#options.timing.beat, this.#opening.promise);
   }
 
   #setDegraded(reason: string): void {

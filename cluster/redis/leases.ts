@@ -93,6 +93,18 @@ export class Leases {
     });
   }
 
+  /** The highest fence that this node has seen. */
+  get highest(): number {
+    return this.#highest;
+  }
+
+  /** Of the claims that Redis has lost: `0` a valid one is still to be made again, `1` one that is not valid, `2` none. */
+  get remade(): 0 | 1 | 2 {
+    const lost = [...this.#leases].filter(({ isRemade, fence, ended }) => isRemade && fence > 0 && !ended);
+    if (lost.length === 0) return 2;
+    return lost.some(({ valid }) => valid) ? 0 : 1;
+  }
+
   holds(key: string): boolean {
     return this.#leases.of(key).some((lease) => !lease.ended);
   }
@@ -138,9 +150,14 @@ export class Leases {
     }
   }
 
+  /** Redis has had this fence; ids of epochs are fences, too. */
+  see(fence: number): void {
+    this.#highest = Math.max(this.#highest, fence);
+  }
+
   /** A key has a new owner. */
   observe(key: string, { token, owner }: ClaimRecord): void {
-    this.#highest = Math.max(this.#highest, owner.fence);
+    this.see(owner.fence);
     for (const lease of this.#leases.of(key)) {
       if (lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
     }
@@ -204,7 +221,7 @@ export class Leases {
 
   async #ask(request: ClaimRequest): Promise<ClaimAnswer> {
     const answer = await requestClaim(this.#options, request, this.#highest);
-    if (answer !== undefined && 'fence' in answer) this.#highest = Math.max(this.#highest, answer.fence);
+    if (answer !== undefined && 'fence' in answer) this.see(answer.fence);
     return answer;
   }
 
@@ -218,8 +235,10 @@ export class Leases {
       leases.map(async (lease, at) => {
         const reply = replies[at];
         if (lease.ended) return;
-        if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
-        else if (reply === 1 && !lease.isRemade) {
+        if (typeof reply === 'string') {
+          this.#loseTo(lease, parseClaim(reply)?.owner);
+          lease.remake();
+        } else if (reply === 1 && !lease.isRemade) {
           if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
         } else await this.#claimAnew(lease);
         if (reply === 1 && !lease.ended) await this.#writePending(lease);
@@ -240,13 +259,13 @@ export class Leases {
     const { key, token, meta, options, kept } = lease;
     const sent = performance.now();
     const mayHold = this.#unlessPromised();
-    if (!lease.valid && !mayHold()) return;
     lease.remake();
+    if (!lease.valid && !mayHold()) return;
     const before = lease.fence === 0 ? 'none' : lease.valid ? 'valid' : 'lapsed';
     // if another node has it by now it is lost, whatever the options of the claim were
     const answer = await this.#ask({ key, token, meta, options: { ...options, take: false }, before, kept });
     if (answer === undefined) return;
-    if ('owner' in answer) return this.#lose(lease, answer.owner);
+    if ('owner' in answer) return this.#loseTo(lease, answer.owner);
     // it is tried again when the promise is over
     if (!lease.valid && !mayHold()) return;
     lease.extend(sent + this.#validity, answer.fence);
@@ -260,7 +279,7 @@ export class Leases {
       await this.#claimAnew(lease);
       reply = await write(lease);
     }
-    if (typeof reply === 'string') this.#lose(lease, parseClaim(reply)?.owner);
+    if (typeof reply === 'string') this.#loseTo(lease, parseClaim(reply)?.owner);
     if (lease.signal.aborted) throw lease.signal.reason;
     if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is not confirmed yet`);
   }
@@ -273,8 +292,7 @@ export class Leases {
   async #release(lease: RedisLease): Promise<void> {
     this.#leases.delete(lease);
     this.#givenUp.add(lease);
-    // what fails now is retried with the next renewal, or expires
-    await this.#givenUp.report().catch(() => undefined);
+    await this.#reportGivenUp();
   }
 
   /**
@@ -283,6 +301,11 @@ export class Leases {
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
     if (options.take !== true) this.#givenUp.add({ key, token });
+  }
+
+  /** Redis says that a key is another's: of an earlier claim than the lease it says so only because it is behind. */
+  #loseTo(lease: RedisLease, owner: Owner | undefined): void {
+    if (owner === undefined || owner.fence > lease.fence) this.#lose(lease, owner);
   }
 
   #lose(lease: RedisLease, owner: Owner | undefined): void {
@@ -294,7 +317,14 @@ export class Leases {
   /** Announces that a lease has stopped, for a node that may wait for it. */
   #yield(lease: RedisLease): void {
     this.#givenUp.add(lease);
-    this.#givenUp.report().catch(() => undefined);
+    void this.#reportGivenUp();
+  }
+
+  /** What fails for want of Redis is reported with the next renewal, or expires. */
+  async #reportGivenUp(): Promise<void> {
+    await this.#givenUp.report().catch((error: unknown) => {
+      if (!(error instanceof UnavailableError)) throw error;
+    });
   }
 
   #expire(): void {

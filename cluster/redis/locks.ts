@@ -7,8 +7,8 @@ const HELD_MS = 5000;
 const ASK_AGAIN_MS = 50;
 
 /**
- * Locks for short steps, one node at a time. A step that stands still for longer than its lock lasts is no longer alone
- * when it continues, so its writes must be conditional, too.
+ * Locks for short steps, one node at a time. A process that was suspended for longer than its lock lasts is no
+ * longer alone when it continues, so the writes of a step must be conditional, too.
  */
 export class RedisLocks {
   readonly #redlock: Redlock;

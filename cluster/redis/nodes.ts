@@ -4,7 +4,7 @@ import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
-import type { Timing } from './timing.ts';
+import { validity, type Timing } from './timing.ts';
 
 /** The answer to a beat. */
 export interface Beat {
@@ -13,12 +13,24 @@ export interface Beat {
   readonly epoch: number;
   /** False while Redis is being restored. */
   readonly open: boolean;
+  /** While it is being restored: id of that. */
+  readonly recovery: string | undefined;
   /** Redis wants this node's copy of the configuration. */
   readonly wanted: boolean;
   readonly claimsRevision: number;
   readonly configRevision: number;
   /** Nodes came or went, or describe themselves differently. */
   readonly nodesChanged: boolean;
+}
+
+/** What a node knows that Redis may have lost. */
+export interface Knowledge {
+  /** Which state of the configuration it has. */
+  readonly copy: { readonly epoch: number; readonly revision: number };
+  /** The highest fence that it has seen. */
+  readonly highest: number;
+  /** What it has done in which recovery of Redis: `0` nothing, `1` its valid claims are made again, `2` all of them. */
+  readonly reported: { readonly recovery: string; readonly state: 0 | 1 | 2 } | undefined;
 }
 
 export interface NodesOptions {
@@ -45,7 +57,7 @@ interface OwnRow extends NodeDescription {
 }
 
 type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
-type Reply = readonly [string, string, string, number, number, string, string, readonly Row[]];
+type Reply = readonly [string, string, string, number, number, string, string, readonly Row[], string];
 
 /** The nodes of the cluster, as Redis has them. */
 export class Nodes {
@@ -54,6 +66,8 @@ export class Nodes {
   /** How they describe themselves, without times. */
   #said = '';
   #joined = false;
+  /** When the last beat was sent that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
+  #completeAt = -Infinity;
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
   #description: NodeDescription = { load: 0, full: true, info: {} };
   #retires = false;
@@ -105,10 +119,12 @@ export class Nodes {
     return this.#rows.some((row) => row.id === id && row.incarnation === incarnation && row.state === 'draining');
   }
 
-  /** @param copy which state of the configuration this node has. @throws UnavailableError */
-  async beat(copy: { readonly epoch: number; readonly revision: number }): Promise<Beat> {
+  /** @throws UnavailableError */
+  async beat({ copy, highest, reported }: Knowledge): Promise<Beat> {
     const { self, connection, timing, clock, onFault } = this.#options;
     const [sent, sentAt] = [Date.now(), performance.now()];
+    // nobody else can have come since and hold what this node held
+    const isComplete = sentAt - this.#completeAt < validity(timing);
     const row: OwnRow = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
@@ -120,9 +136,14 @@ export class Nodes {
       timing.grace,
       copy.epoch,
       copy.revision,
+      highest,
+      reported?.state ?? 0,
+      reported?.recovery ?? '',
+      JSON.stringify(isComplete ? this.#alive() : []),
     ])) as Reply;
-    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows] = reply;
+    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery] = reply;
     this.#joined = true;
+    if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
     const heard = rows.flatMap((row) => {
@@ -142,6 +163,7 @@ export class Nodes {
       replaced: status === 'replaced',
       epoch: Number(epoch),
       open: open === 1,
+      recovery: recovery || undefined,
       wanted: wanted === 1,
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
@@ -153,6 +175,11 @@ export class Nodes {
   async setDraining(id: string, draining: boolean): Promise<void> {
     const done = await this.#options.connection.run(SCRIPTS.drain, [encodeURIComponent(id), draining ? 1 : 0]);
     if (done !== 1) throw new NoNodeError(`there is no node ${id}`);
+  }
+
+  /** Encoded ids of the nodes that were alive when Redis answered last, this one among them. */
+  #alive(): string[] {
+    return this.#rows.filter(({ state }) => state !== 'lost').map(({ id }) => encodeURIComponent(id));
   }
 
   #others(): NodeRow[] {

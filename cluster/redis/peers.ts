@@ -13,10 +13,19 @@ const QUESTION = 'kiln:peer';
 type Held = readonly (readonly [key: string, fence: number])[];
 
 const Question = Type.Union([
-  Type.Object({ about: Type.Literal('store'), held: Type.Array(Type.Tuple([Type.String(), Type.Number()])) }),
+  Type.Object({
+    about: Type.Literal('store'),
+    held: Type.Array(Type.Tuple([Type.String(), Type.Number()])),
+    round: Type.Optional(Type.Number()),
+  }),
+  Type.Object({ about: Type.Literal('confirmed'), round: Type.Number() }),
   Type.Object({ about: Type.Literal('key'), key: Type.String() }),
 ]);
-type Question = { readonly about: 'store'; readonly held: Held } | { readonly about: 'key'; readonly key: string };
+type Question =
+  | { readonly about: 'store'; readonly held: Held; readonly round?: number }
+  /** No question: Redis has what the sender holds, and the promises of its rounds so far are over. */
+  | { readonly about: 'confirmed'; readonly round: number }
+  | { readonly about: 'key'; readonly key: string };
 
 const Reply = Type.Object({
   withoutStore: Type.Boolean(),
@@ -44,12 +53,16 @@ export interface PeersOptions {
 /**
  * What nodes ask each other when Redis is away. An owner continues only if all nodes that were alive answer that they have
  * no Redis either. A node that answers so claims nothing new for the time to live, even if Redis is back at once: so the
- * owner keeps what it has until it asks again.
+ * owner keeps what it has until it asks again, or until it says that Redis has it.
  */
 export class Peers {
   readonly #options: PeersOptions;
   #handler: PeerHandler | undefined;
-  #promised = -Infinity;
+  /** By the incarnation that asked: until when, on the monotonic clock, and in which of its rounds. */
+  readonly #promises = new Map<string, { readonly until: number; readonly round: number }>();
+  /** How often this node has asked, and the last time that was over when Redis had what it holds. */
+  #round = 0;
+  #confirmed = 0;
 
   constructor(options: PeersOptions) {
     this.#options = options;
@@ -61,12 +74,12 @@ export class Peers {
 
   /** Until when this node claims nothing new, on the monotonic clock. */
   get promised(): number {
-    return this.#promised;
+    return Math.max(-Infinity, ...[...this.#promises.values()].map(({ until }) => until));
   }
 
   /** Whether this node may claim keys that others have owned. */
   get mayClaim(): boolean {
-    return performance.now() >= this.#promised;
+    return performance.now() >= this.promised;
   }
 
   /**
@@ -76,11 +89,20 @@ export class Peers {
    * @returns keys that others have later claims of; undefined when a node has Redis, or was alive and is unreachable
    */
   async allWithoutStore(held: Held): Promise<ReadonlySet<string> | undefined> {
-    const question = { about: 'store', held } as const;
+    const question = { about: 'store', held, round: ++this.#round } as const;
     const others = this.#options.nodes.peers() ?? [];
     const replies = await Promise.all(others.map((node) => this.#ask(node, question)));
     if (!replies.every((reply, at) => reply?.withoutStore ?? others[at]?.lost)) return undefined;
     return new Set(replies.flatMap((reply) => reply?.superseded ?? []));
+  }
+
+  /** Redis has everything that this node holds: others need not keep the promises that they have given so far. */
+  async confirm(): Promise<void> {
+    if (this.#confirmed === this.#round) return;
+    this.#confirmed = this.#round;
+    const question = { about: 'confirmed', round: this.#round } as const;
+    // for one that does not hear it the promise ends by itself
+    await Promise.all((this.#options.nodes.peers() ?? []).map((node) => this.#ask(node, question)));
   }
 
   /**
@@ -100,13 +122,25 @@ export class Peers {
     const question = read(Question, request.body);
     if (question === undefined) return { status: 400, headers: {}, body: Buffer.alloc(0) };
     const withoutStore = this.#options.isDegraded();
-    if (question.about === 'store' && withoutStore) this.#promised = performance.now() + this.#options.timing.ttl;
+    if (question.about === 'store' && withoutStore) this.#promise(from.incarnation, question.round ?? Infinity);
+    if (question.about === 'confirmed') this.#release(from.incarnation, question.round);
     const reply: Reply = {
       withoutStore,
       holds: question.about === 'key' && this.#options.holds(question.key),
       superseded: question.about === 'store' ? this.#options.superseding(question.held, from) : [],
     };
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
+  }
+
+  #promise(to: string, round: number): void {
+    const now = performance.now();
+    for (const [incarnation, { until }] of this.#promises) if (until < now) this.#promises.delete(incarnation);
+    this.#promises.set(to, { until: now + this.#options.timing.ttl, round });
+  }
+
+  #release(to: string, round: number): void {
+    const promise = this.#promises.get(to);
+    if (promise !== undefined && promise.round <= round) this.#promises.delete(to);
   }
 
   /**

@@ -5,11 +5,11 @@ import { script } from './connection.ts';
 const folder = join(import.meta.dirname, 'lua');
 const read = (name: string): string => readFileSync(join(folder, `${name}.lua`), 'utf8');
 const prelude = read('prelude');
-const load = (name: string) => script(`${prelude}\n${read(name)}`);
+const load = (...names: string[]) => script([prelude, ...names.map(read)].join('\n'));
 
 /** Every step that Redis does for us; each is one, whatever others do at the same time. */
 export const SCRIPTS = {
-  beat: load('beat'),
+  beat: load('recovery', 'beat'),
   claim: load('claim'),
   drain: load('drain'),
   keep: load('keep'),

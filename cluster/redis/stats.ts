@@ -33,6 +33,9 @@ export class RedisStats {
   #unchanged = 0;
   /** Redis may lack the gauges of this node, or the sums of a row: everything is sent. */
   #full = true;
+  /** When Redis counted the last batch, and when the last of a report that was complete, by its wall clock. */
+  #countedAt = 0;
+  #toldAt = 0;
 
   constructor(self: NodeIdentity, connection: Connection) {
     this.#self = self;
@@ -40,12 +43,11 @@ export class RedisStats {
     this.#connection = connection;
   }
 
-  /** One call at a time. @param epoch of Redis: another one knows nothing of what was reported. @throws UnavailableError */
+  /** One call at a time. @param epoch of Redis: another one may lack some of what was reported. @throws UnavailableError */
   async report(rows: readonly StatsRow[], epoch: number): Promise<void> {
     if (epoch !== this.#epoch) {
       this.#epoch = epoch;
-      this.#counted = new Map();
-      this.#pending = undefined;
+      // what the rows that are still there have is known, and nothing else of them is added
       this.#full = true;
     }
     if (this.#pending !== undefined && !(await this.#send(this.#pending))) return;
@@ -57,6 +59,7 @@ export class RedisStats {
       if (!(await this.#send(this.#pending))) return;
     }
     this.#full = false;
+    this.#toldAt = this.#countedAt;
   }
 
   /** @throws UnavailableError */
@@ -97,8 +100,11 @@ export class RedisStats {
       this.#full ? 1 : 0,
       JSON.stringify(ended),
       JSON.stringify(encoded),
+      this.#toldAt,
     ]);
-    if (outcome === 'counted') {
+    const [, countedAt] = /^counted (\d+)$/.exec(String(outcome)) ?? [];
+    if (countedAt !== undefined) {
+      this.#countedAt = Number(countedAt);
       this.#pending = undefined;
       for (const [key, row] of rows) this.#counted.set(key, row);
       for (const key of ended) this.#counted.delete(key);

@@ -4,7 +4,7 @@ import { KilnError } from '../errors.ts';
 import { definePeerCall, type PeerCall } from './peer-call.ts';
 import type { PeerCalls } from './peer-calls.ts';
 
-/** Lists do not wait until a node that stands still counts as lost. */
+/** Lists do not wait until a node that does not answer counts as lost. */
 const TIMEOUT_MS = 2000;
 
 /** Whether that life of a node goes on. */

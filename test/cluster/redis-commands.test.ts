@@ -16,6 +16,10 @@ test('what nodes ask of Redis: once for a call of the management API, whichever 
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   await untilStates(b, { a: 'ready', b: 'ready' });
+  // a new Redis takes the first write when it is open, which all nodes have to hear of
+  const first = { name: 'first', host: { names: ['first.example.com'] } };
+  t.is((await a.api('/v1/vhosts', 'POST', [first])).status, 200);
+  await until('b has it, too', async () => (await b.api<string[]>('/v1/vhosts')).body.response.includes('first'));
   const monitor = await RedisMonitor.open(t, redis);
   const untilBeats = (beats: number): Promise<Counts> =>
     monitor.during((counts) => until(`${beats} beats`, () => of(counts, 'beat') >= beats));

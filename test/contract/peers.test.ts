@@ -67,7 +67,7 @@ test('a call is carried with everything it has, and its answer back', async (t) 
 test('nodes call each other over TLS where certificates are configured', async (t) => {
   const authority = issue('authority', { authority: true });
   const { cert, key } = issue('node', { issuer: authority });
-  const port = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  const port = { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } };
   const {
     nodes: [a, b],
   } = await open(t, [{ port }, { port }]);
@@ -79,7 +79,7 @@ test('nodes call each other over TLS where certificates are configured', async (
 test('while some nodes have TLS and others not yet, a call goes through or is known not to have', async (t) => {
   const authority = issue('authority', { authority: true });
   const { cert, key } = issue('node', { issuer: authority });
-  const port = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  const port = { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } };
   const {
     nodes: [plain, secure],
   } = await open(t, [{}, { port }]);
@@ -90,7 +90,7 @@ test('while some nodes have TLS and others not yet, a call goes through or is kn
 });
 
 test('who does not know the secret calls nobody, and nobody answers for a node', async (t) => {
-  const port = { host: '127.0.0.1', port: 0, secret: 'another' };
+  const port = { host: '127.0.0.1', port: 0, secrets: ['another'] };
   const {
     nodes: [a, b],
   } = await open(t, [{}, { port }]);
@@ -103,6 +103,30 @@ test('who does not know the secret calls nobody, and nobody answers for a node',
   t.false(called);
   t.is(await post(addressOf(a), {}), 403);
   t.is(await post(addressOf(a), { 'kiln-call': 'e30', 'kiln-mac': 'x' }), 403);
+});
+
+test('the secret is changed node by node, while all call each other', async (t) => {
+  const at = (...secrets: string[]) => ({ port: { host: '127.0.0.1', port: 0, secrets } });
+  const { nodes } = await open(t, [at('old'), at('new', 'old'), at('new')]);
+  const [before, between, after] = nodes as readonly Cluster[] as [Cluster, Cluster, Cluster];
+  for (const node of [before, between, after]) {
+    node.serve(
+      async () => ({ status: 200, headers: {}, body: Buffer.alloc(0) }),
+      (stream) => stream.end('media'),
+    );
+  }
+  for (const [from, to] of [
+    [before, between],
+    [between, before],
+    [between, after],
+    [after, between],
+  ] as const) {
+    t.is((await from.forward(to.self, CALL, TIMEOUT)).status, 200);
+    const stream = await from.connect(to.self, '/', TIMEOUT);
+    t.is((await once(stream, 'data')).toString(), 'media');
+  }
+  await t.throwsAsync(before.forward(after.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
+  await t.throwsAsync(after.forward(before.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
 });
 
 test('what was heard on the way can be neither repeated nor changed', async (t) => {
@@ -133,7 +157,7 @@ test('what was heard on the way can be neither repeated nor changed', async (t) 
     bodyHash: bodyHash(Buffer.from('body')),
   };
   const port = (listener.address() as { port: number }).port;
-  const way = { address: `http://127.0.0.1:${port}`, agent: new Agent(), secret: SECRET, timeoutMs: TIMEOUT };
+  const way = { address: `http://127.0.0.1:${port}`, agent: new Agent(), secrets: [SECRET], timeoutMs: TIMEOUT };
   await t.throwsAsync(
     exchange(way, call, Buffer.from('body')),
     { instanceOf: OutcomeUnknownError },
@@ -189,7 +213,7 @@ test('a connection that was closed meanwhile costs no call', async (t) => {
   const proxy = await TcpProxy.open(t, Number(new URL(addressOf(b)).port));
   const agent = new Agent({ keepAlive: true });
   t.teardown(() => agent.destroy());
-  const way = { address: `http://127.0.0.1:${proxy.port}`, agent, secret: SECRET, timeoutMs: TIMEOUT };
+  const way = { address: `http://127.0.0.1:${proxy.port}`, agent, secrets: [SECRET], timeoutMs: TIMEOUT };
   const call = (nonce: string) => ({
     from: a.self,
     to: b.self,
@@ -233,7 +257,7 @@ test('a node behind a connection that swallows everything is not reached, or not
     nonce: 'n',
     bodyHash: '',
   };
-  const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secret: SECRET, timeoutMs: 2000 };
+  const way = { address: `http://127.0.0.1:${proxy.port}`, agent: new Agent(), secrets: [SECRET], timeoutMs: 2000 };
   await t.throwsAsync(exchange(way, call, Buffer.alloc(0)), { instanceOf: OutcomeUnknownError });
   proxy.cut();
 });
@@ -274,7 +298,7 @@ test.serial('a node that stood still hears what was answered meanwhile', async (
 test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {
   const authority = issue('authority', { authority: true });
   const { cert, key } = issue('node', { issuer: authority });
-  const tls = { host: '127.0.0.1', port: 0, secret: SECRET, tls: { cert, key, ca: authority.cert } };
+  const tls = { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } };
   for (const options of [{}, { port: tls }]) {
     const {
       nodes: [a, b],
@@ -357,7 +381,7 @@ test('what is signed and of another shape harms nobody', async (t) => {
     { from: b.self, method: 'GET', path: '/', headers: {}, nonce: 'x', time: Date.now(), bodyHash: '' },
   ];
   for (const content of contents) {
-    const headers = seal(SECRET, 'call', content as unknown as Call);
+    const headers = seal([SECRET], 'call', content as unknown as Call);
     t.is(await post(addressOf(a), headers), 403);
     t.is(await post(addressOf(a), { ...headers, connection: 'Upgrade', upgrade: 'kiln' }), 403);
   }

@@ -148,7 +148,8 @@ test('Sentinel: a new master is told of while the old one is still asked for', a
   t.deepEqual(node.stores(), [{ host: '127.0.0.1', port: next.port }]);
 });
 
-test('Redis Cluster: every key is in one slot', async (t) => {
+/** Three nodes of a Redis Cluster, and a client of each. */
+async function openRedisCluster(t: ExecutionContext) {
   const free = await freePorts(6);
   const ports = free.slice(0, 3);
   const bus = free.slice(3);
@@ -177,7 +178,11 @@ test('Redis Cluster: every key is in one slot', async (t) => {
       (text) => String(text).includes('cluster_state:ok') && String(text).includes('cluster_known_nodes:3'),
     ),
   );
-  const redis = { cluster: ports.map((port) => `redis://127.0.0.1:${port}`) };
+  return { ports, clients, redis: { cluster: ports.map((port) => `redis://127.0.0.1:${port}`) } };
+}
+
+test('Redis Cluster: every key is in one slot', async (t) => {
+  const { ports, clients, redis } = await openRedisCluster(t);
   const b = await openNode(t, 'b', { cluster: redis.cluster.slice(1) });
   await works(t, await openNode(t, 'a', redis), b);
   t.deepEqual(
@@ -190,6 +195,43 @@ test('Redis Cluster: every key is in one slot', async (t) => {
   );
   const keys = (await Promise.all(clients.map((client) => client.keys('*')))).filter((list) => list.length > 0);
   t.is(keys.length, 1);
+});
+
+test('Redis Cluster: while the slot is on its way to another node the store is unreachable, and not empty', async (t) => {
+  const { ports, clients, redis } = await openRedisCluster(t);
+  const [a, b] = [await openNode(t, 'a', redis), await openNode(t, 'b', redis)];
+  await until('connected', () => a.state === 'connected' && b.state === 'connected');
+  const emptied: string[] = [];
+  for (const node of [a, b]) node.events.on('emptied', () => emptied.push(node.self.id));
+  const claim = await a.claim('pushed', 1, { silence: 'continue' });
+  if ('owner' in claim) return t.fail();
+  const { fence } = claim.lease;
+  const counts = await Promise.all(clients.map((client) => client.dbsize()));
+  const from = counts.findIndex((count) => count > 0);
+  const to = (from + 1) % ports.length;
+  const [source, target] = [clients[from], clients[to]] as [Redis, Redis];
+  const slot = (await source.call('CLUSTER', 'KEYSLOT', '{kiln:test}:')) as number;
+  const [sourceId, targetId] = (await Promise.all([source, target].map((one) => one.call('CLUSTER', 'MYID')))) as [
+    string,
+    string,
+  ];
+  await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', sourceId);
+  await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', targetId);
+  const move = async (keys: readonly string[]) => {
+    if (keys.length > 0) await source.call('MIGRATE', '127.0.0.1', ports[to] ?? 0, '', 0, 5000, 'KEYS', ...keys);
+  };
+  const [some, rest] = [['{kiln:test}:epoch', '{kiln:test}:claims', '{kiln:test}:fence'], () => source.keys('*')];
+  await move(some);
+  await until('the store is away', () => a.state === 'degraded' && b.state === 'degraded');
+  await t.throwsAsync(b.config.write([{ key: 'x', value: 1, seen: 0 }]), { instanceOf: UnavailableError });
+  await move(await rest());
+  for (const client of [target, ...clients]) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', targetId);
+  await until('it is back', () => a.state === 'connected' && b.state === 'connected');
+  await until('confirmed', () => claim.lease.valid);
+  t.deepEqual(emptied, []);
+  t.is(claim.lease.fence, fence);
+  t.is((await b.ownerOf('pushed'))?.fence, fence);
+  t.deepEqual(await source.keys('*'), []);
 });
 
 test('two clusters of different names share a Redis and nothing else', async (t) => {

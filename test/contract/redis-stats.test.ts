@@ -187,3 +187,89 @@ test('of a thousand rows only what changed is told, in steps that are over soon'
     ],
   );
 });
+
+test('nothing names a node any more that is gone for good, and what it counted stays', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const timing = { ...TIMING, forget: 4500 };
+  const a = await openNode(t, 'a', { url: redis.url }, { timing });
+  const leaver = await openNode(t, 'leaver', { url: redis.url }, { timing });
+  const proxy = await TcpProxy.open(t, redis.port);
+  const dead = await openNode(t, 'dead', { url: `redis://127.0.0.1:${proxy.port}` }, { timing });
+  for (const node of [a, leaver, dead]) await node.reportStats([row(10, 1)]);
+  const traces = async () => {
+    const found: string[] = [];
+    for (const key of await raw.keys('*')) {
+      if (/leaver|dead/.test(key)) found.push(key);
+      if ((await raw.type(key)) === 'hash')
+        found.push(...(await raw.hkeys(key)).filter((field) => /leaver|dead/.test(field)));
+      if ((await raw.type(key)) === 'zset')
+        found.push(...(await raw.zrange(key, 0, -1)).filter((member) => /leaver|dead/.test(member)));
+    }
+    return found;
+  };
+  t.true((await traces()).includes('i:leaver'));
+  await leaver.close();
+  proxy.cut();
+  await until('no trace is left', async () => (await traces()).length === 0);
+  t.deepEqual((await sum(a))?.counters, { bytes: 30 });
+  t.deepEqual((await sum(a))?.gauges, { viewers: 1 });
+});
+
+test('a node that has left and is back counts what it counts, once', async (t) => {
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const first = await openNode(t, 'b', { url: redis.url });
+  for (const node of [a, first]) await node.reportStats([row(10, 1)]);
+  await first.close();
+  const second = await openNode(t, 'b', { url: redis.url });
+  await second.reportStats([row(5, 1)]);
+  // a report that begins anew, as after a time without Redis
+  for (let beats = 0; beats < 3; beats++) await second.reportStats([row(7, 1)]);
+  t.deepEqual((await sum(a))?.counters, { bytes: 27 });
+});
+
+test('what is in the sums counts once when Redis loses something else, or comes back older', async (t) => {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis(redis.url);
+  raw.on('error', () => {});
+  t.teardown(() => raw.disconnect());
+  const [a, b] = [await openNode(t, 'a', { url: redis.url }), await openNode(t, 'b', { url: redis.url })];
+  const opened = () =>
+    until('both have what is there', async () => {
+      const position = await raw.hget('{kiln:test}:epoch', 'id');
+      return [a, b].every(({ config }) => config.position.startsWith(`${position}.`));
+    });
+  await opened();
+  for (const node of [a, b]) await node.reportStats([row(10, 1)]);
+  const before = await raw.hget('{kiln:test}:epoch', 'id');
+  await raw.del('{kiln:test}:claims');
+  await until('restored', async () => (await raw.hget('{kiln:test}:epoch', 'id')) !== before);
+  await opened();
+  for (const node of [a, b]) await node.reportStats([row(15, 1)]);
+  t.deepEqual((await sum(a))?.counters, { bytes: 30 });
+  t.deepEqual((await sum(a))?.gauges, { viewers: 2 });
+});
+
+test('a node that Redis has forgotten, and that is back, counts what it counts, once', async (t) => {
+  const redis = await RedisServer.start(t);
+  const timing = { ...TIMING, forget: 4500 };
+  const proxy = await TcpProxy.open(t, redis.port);
+  const a = await openNode(t, 'a', { url: redis.url }, { timing });
+  const b = await openNode(t, 'b', { url: `redis://127.0.0.1:${proxy.port}` }, { timing });
+  const alone = (bytes: number): StatsRow => ({ ...row(bytes, 0), key: 'alone' });
+  await a.reportStats([row(10, 1)]);
+  await b.reportStats([row(10, 1), alone(1)]);
+  proxy.cut();
+  await until('forgotten', () => a.nodes().length === 1);
+  await until('without traces', async () => (await sum(a))?.gauges.viewers === 1);
+  proxy.heal();
+  await until('back', () => b.state === 'connected');
+  await until('it counts again', async () => {
+    await b.reportStats([row(15, 1), alone(2)]);
+    return (await sum(a))?.gauges.viewers === 2;
+  });
+  t.deepEqual((await sum(a))?.counters, { bytes: 25 });
+  t.deepEqual((await a.stats(['alone'])).get('alone')?.counters, { bytes: 2 });
+});

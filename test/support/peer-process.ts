@@ -3,11 +3,9 @@ import { servePeers } from './serve-peers.ts';
 import { WhepPeer, type Kind, type PeerOptions } from './whep-peer.ts';
 
 /** What a viewer tells of what it receives. */
-export interface Received {
-  readonly is: 'packet' | 'report';
-  readonly kind: Kind;
-  readonly packet: Buffer;
-}
+export type Received =
+  | { readonly is: 'packet' | 'report'; readonly kind: Kind; readonly packet: Buffer }
+  | { readonly is: 'event'; readonly message: string };
 
 servePeers<PeerOptions, Received>(
   (options, tell) =>
@@ -15,6 +13,7 @@ servePeers<PeerOptions, Received>(
       ...options,
       onRtp: (kind, packet) => tell({ is: 'packet', kind, packet }),
       onRtcp: (kind, packet) => tell({ is: 'report', kind, packet }),
+      onEvent: (message) => tell({ is: 'event', message }),
       onState: (state) => tell({ is: 'state', state }),
     }),
 );

@@ -2,47 +2,31 @@
 local node, incarnation, description = ARGV[1], ARGV[2], ARGV[3]
 local ttl, forget, joining = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local grace, copy_epoch, copy_revision = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
-
-local function recover()
-  redis.call('DEL', P .. 'staged')
-  redis.call('HSET', P .. 'epoch', 'id', whole(fence(tonumber(copy_epoch))), 'until', whole(now + grace), 'from', '0', 'revision', '0')
-end
-
--- The best copy of the configuration that was offered takes the place of what is there.
-local function restore()
-  local epoch = redis.call('HMGET', P .. 'epoch', 'from', 'revision')
-  if epoch[2] ~= '0' then
-    redis.call('DEL', P .. 'config', P .. 'config:log', P .. 'config:gone', P .. 'config:floor')
-    local entries = redis.call('HGETALL', P .. 'staged')
-    for at = 1, #entries, 2 do
-      local revision = string.match(entries[at + 1], '^%d+')
-      if revision then
-        redis.call('HSET', P .. 'config', entries[at], entries[at + 1])
-        redis.call('ZADD', P .. 'config:log', revision, entries[at])
-      end
-    end
-    redis.call('SET', P .. 'config:revision', epoch[2])
-  end
-  redis.call('DEL', P .. 'staged')
-  redis.call('HSET', P .. 'epoch', 'until', '0')
-  tell('config')
-end
+-- The highest fence that the node knows of, what it has done in which recovery, and the nodes that it knows (recovery.lua).
+local highest, reported, reported_of, knows = tonumber(ARGV[10]), ARGV[11], ARGV[12], cjson.decode(ARGV[13])
 
 local id, limit = epoch()
--- A Redis that came back with an older state knows less than a node has seen of the same epoch.
-if not id or (limit == 0 and id == copy_epoch and copy_revision > stored('config:revision')) then
-  recover()
-  id, limit = epoch()
+-- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
+local is_behind = highest > stored('fence')
+  or (limit == 0 and id == copy_epoch and copy_revision > stored('config:revision'))
+if not id or is_behind or not has_sets(id) or (limit > 0 and not has_recovery(id)) then
+  local was_new = not id and is_new()
+  start_anew(now + grace, math.max(tonumber(copy_epoch), highest))
+  if was_new then redis.call('HSET', P .. 'epoch', 'new', '1') end
+elseif redis.call('HGET', P .. 'epoch', 'run') ~= server_run() then
+  await_nodes(id, now + grace, ttl)
 end
+id, limit = epoch()
 local offer = 0
 if limit > 0 then
   local staged = redis.call('HMGET', P .. 'epoch', 'from', 'revision')
   local from, revision = tonumber(staged[1]), tonumber(staged[2])
   local own = tonumber(copy_epoch)
   if copy_revision > 0 and (own > from or (own == from and copy_revision > revision)) then offer = 1 end
+  local state = (reported_of == redis.call('HGET', P .. 'epoch', 'recovery') and offer == 0) and reported or '0'
   -- one that cannot bring its copy does not hold up the others for ever
-  if now >= limit and (offer == 0 or now >= limit + grace) then
-    restore()
+  if all_have_reported(node, state, knows) or (now >= limit and (offer == 0 or now >= limit + grace)) then
+    open(id)
     limit = 0
   end
 end
@@ -72,14 +56,9 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', wh
   withdraw_node(lost)
 end
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - forget))) do
-  for _, set in ipairs({ 'nodes', 'nodes:drain', 'stats:seq' }) do redis.call('HDEL', P .. set, lost) end
-  redis.call('ZREM', P .. 'nodes:heard', lost)
+  forget_node(lost)
 end
-withdraw_left()
-for _, row in ipairs(redis.call('ZRANGEBYSCORE', P .. 'stats:orphans', '-inf', whole(now), 'LIMIT', 0, MOST_AT_ONCE)) do
-  redis.call('DEL', P .. 'stats:row:' .. row)
-  redis.call('ZREM', P .. 'stats:orphans', row)
-end
+tidy_rows()
 reap_claims()
 
 local rows = {}
@@ -93,4 +72,5 @@ end
 return {
   status, whole(now), id, limit == 0 and 1 or 0, offer,
   whole(stored('claims:revision')), whole(stored('config:revision')), rows,
+  limit > 0 and redis.call('HGET', P .. 'epoch', 'recovery') or '',
 }

@@ -6,9 +6,14 @@ local kept = ARGV[12]
 
 -- In a Redis that has lost its claims those come first whose lease is valid; then, when no other can be valid any more,
 -- those that were cut off; then all.
-local id, limit = epoch()
-local may = id and limit == 0 or before == 'valid' or (before == 'lapsed' and id and limit - now <= slack)
-if not may then return { 'wait' } end
+local function may_claim()
+  local id, limit = epoch()
+  -- a new fence would hide that the state is an older one
+  if not id or not is_sound(id, floor) then return false end
+  if limit == 0 or before == 'valid' then return true end
+  return before == 'lapsed' and (limit - now <= slack or least_reported() > 0)
+end
+if not may_claim() then return { 'wait' } end
 
 local present = claimed(key)
 if present and token_of(present) ~= token and not take then return { 'owner', present } end

@@ -14,7 +14,9 @@ local clock = redis.call('TIME')
 local wall = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reckoned = redis.call('HMGET', P .. 'clock', 'wall', 'now')
 local passed = wall - tonumber(reckoned[1] or wall)
-local now = tonumber(reckoned[2] or wall) + math.max(0, math.min(passed, LONGEST_GAP_MS))
+-- a clock that was lost goes on from the last beat
+local since = reckoned[2] or redis.call('ZREVRANGE', P .. 'nodes:heard', 0, 0, 'WITHSCORES')[2] or wall
+local now = tonumber(since) + math.max(0, math.min(passed, LONGEST_GAP_MS))
 if not reckoned[1] or passed < 0 or passed > CLOCK_STEP_MS then
   redis.call('HSET', P .. 'clock', 'wall', string.format('%.0f', wall), 'now', string.format('%.0f', now))
 end
@@ -47,9 +49,53 @@ local function epoch()
   return values[1], tonumber(values[2] or '0')
 end
 
-local function is_open()
+-- A section of what the server says about itself; empty where the user may not ask for it.
+local function server_info(section)
+  local info = redis.pcall('INFO', section)
+  return type(info) == 'string' and info or ''
+end
+
+-- Of this run of the server.
+local function server_run()
+  return string.match(server_info('server'), 'run_id:(%x+)') or ''
+end
+
+-- What is lost for everybody when Redis loses one of these keys. Each has an entry with the id of the epoch, which
+-- changes with nothing: where that is not there, the set has been evicted or deleted.
+local function sentinel(id)
+  return '~' .. id
+end
+local function guard_sets(id)
+  for _, set in ipairs({ 'claims', 'config' }) do redis.call('HSET', P .. set, sentinel(id), '') end
+  redis.call('ZADD', P .. 'claims:expiry', '+inf', sentinel(id))
+  for _, set in ipairs({ 'claims:log', 'config:log' }) do redis.call('ZADD', P .. set, '-inf', sentinel(id)) end
+end
+local function has_config(id)
+  return redis.call('HEXISTS', P .. 'config', sentinel(id)) == 1 and redis.call('ZSCORE', P .. 'config:log', sentinel(id))
+end
+local function has_sets(id)
+  if redis.call('HEXISTS', P .. 'claims', sentinel(id)) == 0 or not has_config(id) then return false end
+  return redis.call('ZSCORE', P .. 'claims:expiry', sentinel(id)) and redis.call('ZSCORE', P .. 'claims:log', sentinel(id))
+end
+
+-- How far the nodes are that may have claims in a Redis that has lost some: 0, 1 or 2, the least of all; 0 as long as
+-- nobody has said which nodes there are.
+local function least_reported()
+  local least = redis.call('HEXISTS', P .. 'epoch', 'known') == 1 and 2 or 0
+  for _, state in ipairs(redis.call('HVALS', P .. 'epoch:nodes')) do least = math.min(least, tonumber(state)) end
+  return least
+end
+
+-- Whether nothing is lost that a beat is yet to notice: the state is not older than the highest fence that the asking node
+-- knows of, all sets are there, and the nodes have reported to this run of the server.
+local function is_sound(id, highest)
+  return highest <= stored('fence') and has_sets(id) and redis.call('HGET', P .. 'epoch', 'run') == server_run()
+end
+
+-- Whether everybody may claim and write.
+local function is_open(highest)
   local id, limit = epoch()
-  return id and limit == 0
+  return id and limit == 0 and is_sound(id, highest)
 end
 
 -- One command for many arguments, as far as Lua takes them at once.
@@ -125,7 +171,7 @@ end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
 -- the greatest of those and `t:name` since when, `i:node` the incarnation of a node that counts in the totals,
--- `nodes` how many nodes have the row. `stats:of:node` has the rows of a node.
+-- `nodes` how many nodes have the row, `born` since when there is one. `stats:of:node` has the rows of a node, `stats:counted:node` those with its `i:`.
 
 local function withdraw_row(node, row)
   local key = P .. 'stats:row:' .. row
@@ -149,24 +195,54 @@ local function withdraw_row(node, row)
   end
 end
 
--- Some of the rows that nodes left: `stats:left` names those nodes, `stats:left:node` their rows.
-local function withdraw_left()
+-- What a life of a node that is over has counted in a row is in the totals.
+local function forget_row(node, row)
+  local key, field = P .. 'stats:row:' .. row, 'i:' .. node
+  local present = string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
+  if redis.call('HGET', key, field) ~= present then redis.call('HDEL', key, field) end
+end
+
+-- What is to be done with many rows of a node is done in steps: `list` names the nodes, `list:node` has its rows.
+local function put_off(list, node, rows)
+  if redis.call('EXISTS', rows) == 0 then return end
+  local left = P .. list .. ':' .. node
+  redis.call('SUNIONSTORE', left, left, rows)
+  redis.call('DEL', rows)
+  redis.call('SADD', P .. list, node)
+end
+local function some_of(list, take)
   local rest = MOST_AT_ONCE
-  for _, node in ipairs(redis.call('SMEMBERS', P .. 'stats:left')) do
-    local rows = rest > 0 and redis.call('SPOP', P .. 'stats:left:' .. node, rest) or {}
-    for _, row in ipairs(rows) do withdraw_row(node, row) end
+  for _, node in ipairs(redis.call('SMEMBERS', P .. list)) do
+    local rows = rest > 0 and redis.call('SPOP', P .. list .. ':' .. node, rest) or {}
+    for _, row in ipairs(rows) do take(node, row) end
     rest = rest - #rows
-    if rest > 0 then redis.call('SREM', P .. 'stats:left', node) end
+    if rest > 0 then redis.call('SREM', P .. list, node) end
   end
 end
 
 -- Gauges of a node that is gone leave the sums, soon; its counters are in the totals.
 local function withdraw_node(node)
-  local rows, left = P .. 'stats:of:' .. node, P .. 'stats:left:' .. node
-  if redis.call('EXISTS', rows) == 1 then
-    redis.call('SUNIONSTORE', left, left, rows)
-    redis.call('DEL', rows)
-    redis.call('SADD', P .. 'stats:left', node)
-  end
+  put_off('stats:left', node, P .. 'stats:of:' .. node)
   redis.call('HDEL', P .. 'stats:shown', node)
+end
+
+-- Nothing names a node any more that is gone for good.
+local function forget_node(node)
+  withdraw_node(node)
+  put_off('stats:gone', node, P .. 'stats:counted:' .. node)
+  for _, set in ipairs({ 'nodes', 'nodes:drain', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
+  redis.call('ZREM', P .. 'nodes:heard', node)
+end
+
+local function tidy_rows()
+  some_of('stats:left', withdraw_row)
+  some_of('stats:gone', forget_row)
+  for _, row in ipairs(redis.call('ZRANGEBYSCORE', P .. 'stats:orphans', '-inf', whole(now), 'LIMIT', 0, MOST_AT_ONCE)) do
+    for _, field in ipairs(redis.call('HKEYS', P .. 'stats:row:' .. row)) do
+      local node = string.match(field, '^i:(.*)')
+      if node then redis.call('SREM', P .. 'stats:counted:' .. node, row) end
+    end
+    redis.call('DEL', P .. 'stats:row:' .. row)
+    redis.call('ZREM', P .. 'stats:orphans', row)
+  end
 end

@@ -1,5 +1,6 @@
 -- What changed in claims and config since the revisions that a node knows; everything when it knows none that is kept.
-local known, claims_since, config_since = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+-- A Redis that is behind the highest fence that the node knows of is about to be restored.
+local known, claims_since, config_since, highest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function changes(set, since)
   local revision = stored(set .. ':revision')
@@ -14,6 +15,6 @@ local function changes(set, since)
 end
 
 reap_claims()
-local id, limit = epoch()
+local id = epoch()
 if id ~= known then claims_since, config_since = 0, 0 end
-return { id or '', (id and limit == 0) and 1 or 0, changes('claims', claims_since), changes('config', config_since) }
+return { id or '', is_open(highest) and 1 or 0, changes('claims', claims_since), changes('config', config_since) }

@@ -4,6 +4,8 @@
 local node, incarnation, id = ARGV[1], ARGV[2], ARGV[3]
 local sequence, full = tonumber(ARGV[4]), ARGV[5] == '1'
 local ended, rows = cjson.decode(ARGV[6]), cjson.decode(ARGV[7])
+-- by the wall clock: the last report before this full one
+local last = tonumber(ARGV[8])
 
 if epoch() ~= id then return 'epoch' end
 local present = redis.call('HGET', P .. 'nodes', node)
@@ -19,9 +21,12 @@ local function join(name, key)
     redis.call('HINCRBY', key, 'nodes', 1)
     redis.call('ZREM', P .. 'stats:orphans', name)
   end
-  local included = redis.call('HGET', key, 'i:' .. node) == incarnation
-  if not included then redis.call('HSET', key, 'i:' .. node, incarnation) end
-  return included
+  redis.call('HSETNX', key, 'born', whole(wall))
+  if redis.call('HGET', key, 'i:' .. node) == incarnation then return true end
+  redis.call('HSET', key, 'i:' .. node, incarnation)
+  redis.call('SADD', P .. 'stats:counted:' .. node, name)
+  -- its traces may have been removed in between
+  return tonumber(redis.call('HGET', key, 'born')) <= last
 end
 
 local own = 'g:' .. node .. ':'
@@ -74,4 +79,4 @@ for _, name in ipairs(ended) do
 end
 redis.call('HSET', P .. 'stats:seq', node, whole(sequence))
 redis.call('HSET', P .. 'stats:shown', node, '1')
-return 'counted'
+return 'counted ' .. whole(wall)

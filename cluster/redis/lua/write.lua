@@ -1,7 +1,7 @@
 -- After what the writer knows, four arguments for each entry: key, revision that was seen, what becomes of it (`put`,
 -- `removed`; `expected` is compared and stays as it is), value.
 local known, known_revision = ARGV[1], tonumber(ARGV[2])
-if not is_open() then return { 'wait' } end
+if not is_open(0) then return { 'wait' } end
 -- an older state came back: what is written to it would be lost with it (beat.lua)
 if epoch() == known and known_revision > stored('config:revision') then return { 'wait' } end
 

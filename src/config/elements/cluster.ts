@@ -59,6 +59,8 @@ export const Cluster = optional({
   name: text({ default: 'kiln' }),
   /** Shared by all nodes; node-to-node calls are authenticated with it. */
   secret: text(),
+  /** The secret before, which the nodes know that were not restarted with the new one yet. */
+  previousSecret: Type.Optional(text()),
   redis: Redis,
   node: Node,
 });

@@ -104,7 +104,10 @@ async function auditRedis({ redis: { port }, nodes, ids, publishers, pulled }: C
   const client = new Redis(port);
   try {
     const claims = await client.hgetall(`${PREFIX}claims`);
-    const is = Object.entries(claims).map(([key, record]) => `${key} ${record.split(' ')[2]}`);
+    // an entry of each epoch is no claim
+    const is = Object.entries(claims).flatMap(([key, record]) =>
+      record === '' ? [] : `${key} ${record.split(' ')[2]}`,
+    );
     const pushes = publishers.map(
       ({ name, connection }) =>
         `stream/default/app/${name} ${ids[nodes.findIndex((node) => node === connection?.node)]}`,

@@ -144,17 +144,17 @@ test('of strangers the one that has been there longest goes; a node is none', as
 });
 
 test('what is signed is neither changed nor used for something else', (t) => {
-  const mac = sign('secret', 'call', 'text');
-  t.true(isSigned('secret', 'call', 'text', mac));
+  const mac = sign(['secret'], 'call', 'text');
+  t.true(isSigned(['secret'], 'call', 'text', mac));
   for (const [secret, kind, text] of [
     ['other', 'call', 'text'],
     ['secret', 'answer', 'text'],
     ['secret', 'call', 'texts'],
   ] as const) {
-    t.false(isSigned(secret, kind, text, mac));
+    t.false(isSigned([secret], kind, text, mac));
   }
-  t.false(isSigned('secret', 'call', 'text', ''));
-  t.false(isSigned('secret', 'call', 'text', `${mac}AAAA`));
+  t.false(isSigned(['secret'], 'call', 'text', ''));
+  t.false(isSigned(['secret'], 'call', 'text', `${mac}AAAA`));
   const call = {
     method: 'GET',
     path: '/ü',
@@ -165,11 +165,11 @@ test('what is signed is neither changed nor used for something else', (t) => {
     nonce: 'n',
     bodyHash: '',
   };
-  const headers = seal('secret', 'call', call);
-  t.deepEqual(unseal('secret', 'call', headers), call);
-  t.is(unseal('other', 'call', headers), undefined);
-  t.is(unseal('secret', 'answer', { ...headers, 'kiln-answer': headers['kiln-call'] }), undefined);
-  t.is(unseal('secret', 'call', {}), undefined);
+  const headers = seal(['secret'], 'call', call);
+  t.deepEqual(unseal(['secret'], 'call', headers), call);
+  t.is(unseal(['other'], 'call', headers), undefined);
+  t.is(unseal(['secret'], 'answer', { ...headers, 'kiln-answer': headers['kiln-call'] }), undefined);
+  t.is(unseal(['secret'], 'call', {}), undefined);
 });
 
 test('what is signed has the shape of a call, or is none', (t) => {
@@ -184,7 +184,7 @@ test('what is signed has the shape of a call, or is none', (t) => {
     nonce: 'n',
     bodyHash: '',
   };
-  t.deepEqual(unseal('secret', 'call', seal('secret', 'call', call as unknown as Call)), call as unknown as Call);
+  t.deepEqual(unseal(['secret'], 'call', seal(['secret'], 'call', call as unknown as Call)), call as unknown as Call);
   const texts = ['method', 'path', 'nonce', 'bodyHash'].map((key) => [key, [null, undefined, 7, {}]] as const);
   const nodes = ['from', 'to'].map(
     (key) => [key, [null, undefined, 'a', {}, { id: 'a' }, { id: 'a', incarnation: 1 }]] as const,
@@ -199,14 +199,14 @@ test('what is signed has the shape of a call, or is none', (t) => {
   );
   for (const content of [null, 7, 'text', [], {}, ...changed]) {
     t.is(
-      unseal('secret', 'call', seal('secret', 'call', content as unknown as Call)),
+      unseal(['secret'], 'call', seal(['secret'], 'call', content as unknown as Call)),
       undefined,
       JSON.stringify(content),
     );
   }
   for (let n = 0; n < 200; n++) {
     const text = Buffer.from(Array.from({ length: random.below(40) }, () => random.below(256))).toString('base64url');
-    t.is(unseal('secret', 'call', { 'kiln-call': text, 'kiln-mac': sign('secret', 'call', text) }), undefined);
+    t.is(unseal(['secret'], 'call', { 'kiln-call': text, 'kiln-mac': sign(['secret'], 'call', text) }), undefined);
   }
 });
 

@@ -1,0 +1,17 @@
+/** Settings of Redis by which it may lose what nodes rely on. */
+export interface StoreSettings {
+  /** `maxmemory-policy`; undefined when Redis does not say. With any but `noeviction` it drops keys when its memory is full. */
+  readonly evictionPolicy: string | undefined;
+  /** It has replicas, and takes writes that none of them has (`min-replicas-to-write` 0). */
+  readonly writesAlone: boolean;
+}
+
+/** Settings in the answer to INFO. */
+export function settingsIn(info: string): StoreSettings {
+  const value = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+  return {
+    evictionPolicy: value('maxmemory_policy'),
+    // told only where a minimum is set
+    writesAlone: Number(value('connected_slaves') ?? 0) > 0 && value('min_slaves_good_slaves') === undefined,
+  };
+}

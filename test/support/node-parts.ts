@@ -1,0 +1,34 @@
+import { pino } from 'pino';
+import type { Cluster } from '#cluster';
+import { Access, type AccessOptions } from '../../src/access/access.ts';
+import type { Registry } from '../../src/core/registry.ts';
+import { OtherNodes } from '../../src/origins/other-nodes.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { SessionNames } from '../../src/origins/session-names.ts';
+import { StreamDirectory } from '../../src/origins/stream-directory.ts';
+import { StreamNames } from '../../src/origins/stream-names.ts';
+import { NO_OPENINGS } from './access.ts';
+
+/** What a node knows of the streams of its cluster, and how it calls the others. */
+export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ level: 'silent' })) {
+  const names = new StreamNames({ cluster, registry, log });
+  const directory = new StreamDirectory({ cluster, registry });
+  const calls = new PeerCalls(cluster, log);
+  const others = new OtherNodes(cluster, calls);
+  const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
+  /** Admits everybody to what is on the node, unless `more` says otherwise. */
+  const access = (more: Partial<AccessOptions> = {}): Access =>
+    new Access({
+      registry,
+      names,
+      sessionNames,
+      find: async () => undefined,
+      elsewhere: directory,
+      countElsewhere: async () => undefined,
+      guards: [],
+      openings: NO_OPENINGS,
+      log,
+      ...more,
+    });
+  return { log, names, directory, calls, others, sessionNames, access };
+}
