@@ -13,6 +13,9 @@ export interface Patch {
   readonly data: Buffer;
 }
 
+/** Bytes of a file: as many as are there. */
+export type ReadAt = (at: number, bytes: number) => Promise<Buffer>;
+
 /** Makes a file of packets while they come. Whatever it has put out can be played, to the last whole piece of it. */
 export interface FileMuxer {
   /** Known from the first bytes of media on. */

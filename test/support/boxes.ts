@@ -64,3 +64,19 @@ export function parseFragment(bytes: Buffer): ParsedFragment {
     payload: mdat.content,
   };
 }
+
+/** Reads the content of an `emsg` of version 1. */
+export function parseEmsg(content: Buffer) {
+  if (content.readUInt32BE(0) !== 0x0100_0000) throw new Error('not version 1');
+  const valueAt = content.indexOf(0, 24) + 1;
+  const messageAt = content.indexOf(0, valueAt) + 1;
+  return {
+    timescale: content.readUInt32BE(4),
+    time: Number(content.readBigUInt64BE(8)),
+    duration: content.readUInt32BE(16),
+    id: content.readUInt32BE(20),
+    scheme: content.toString('latin1', 24, valueAt - 1),
+    value: content.toString('latin1', valueAt, messageAt - 1),
+    message: content.subarray(messageAt),
+  };
+}

@@ -56,6 +56,47 @@ export function codedPackets({ video, audio, seconds }: Coded): Packet[] {
   );
 }
 
+const IVF = {
+  VP8: ['-c:v', 'libvpx', '-deadline', 'realtime', '-cpu-used', '8'],
+  VP9: ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
+  AV1: ['-c:v', 'libaom-av1', '-cpu-used', '8', '-usage', 'realtime'],
+} as const;
+
+/** The same of a video codec without start codes, by way of IVF; the track's id is 0. */
+export function ivfPackets(
+  codec: keyof typeof IVF,
+  { seconds, gop = 25 }: { seconds: number; gop?: number },
+): Packet[] {
+  const ivf = execFileSync(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      'testsrc2=size=160x90:rate=25',
+      ...IVF[codec],
+      '-b:v',
+      '200k',
+      '-g',
+      String(gop),
+    ].concat(['-pix_fmt', 'yuv420p', '-t', String(seconds), '-f', 'ivf', 'pipe:1']),
+    { maxBuffer: 1 << 26 },
+  );
+  const state = videoState(codec);
+  const units = [];
+  for (let at = 32; at < ivf.length;) {
+    const size = ivf.readUInt32LE(at);
+    const unit = state.frame(ivf.subarray(at + 12, at + 12 + size));
+    if (unit !== undefined) units.push({ ...unit, pts: Number(ivf.readBigUInt64LE(at + 4)) * 3600 });
+    at += 12 + size;
+  }
+  const { config, width, height } = state.format as NonNullable<typeof state.format>;
+  const track = videoTrack({ id: 0, codec, config, width, height, framerate: 25 });
+  return units.map(({ key, data, pts }) => ({ track, dts: pts, pts, duration: 3600, key, data }));
+}
+
 /** The tracks of packets, in order of their ids. */
 export function tracksOf(packets: readonly Packet[]): MediaTrack[] {
   return [...new Set(packets.map(({ track }) => track as MediaTrack))].sort((one, other) => one.id - other.id);

@@ -1,6 +1,6 @@
 import type { Packet } from '../../src/core/packet.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
-import type { AudioTrack, MediaTrack, VideoTrack } from '../../src/core/track.ts';
+import type { AudioTrack, DataTrack, MediaTrack, VideoTrack } from '../../src/core/track.ts';
 
 /** avcC of 640x360 baseline and of 1280x720 high, as x264 writes them. */
 export const AVC_BASELINE = Buffer.from(
@@ -46,6 +46,15 @@ export function audioTrack(shape: Partial<AudioTrack> = {}): AudioTrack {
     bitrate: 0,
     ...shape,
   };
+}
+
+export function dataTrack(shape: Partial<DataTrack> = {}): DataTrack {
+  return { id: 1024, name: 'Data', type: 'data', codec: 'ID3v2', timebase: VIDEO_TIMEBASE, bypass: true, ...shape };
+}
+
+/** An event that takes effect when it comes. @param ticks of its track */
+export function eventPacket(track: DataTrack, ticks: number, data: Buffer | string): Packet {
+  return { track, dts: ticks, pts: ticks, duration: 0, key: true, data: Buffer.from(data) };
 }
 
 export interface Span {

@@ -2,15 +2,17 @@ import type { Packet } from '../../core/packet.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import { earliest, timeIn, type FileMuxer, type Origin, type Patch } from '../file-muxer.ts';
-import { ascii, box, u32, u64, zeros } from './box.ts';
+import { ascii, box, u32, zeros } from './box.ts';
+import { finalIndex, MOVIE_TIMESCALE, PLACE_BYTES } from './final-index.ts';
 import { fragmentHead, type Run, type Sample } from './fragment.ts';
 import { fragmentedMovie } from './init.ts';
-import { movieHeader } from './movie.ts';
+import { trackBox, type TrackPlace } from './movie.ts';
 import { SampleTable } from './sample-table.ts';
 
-const TIMESCALE = 90_000;
 /** Of media in a fragment: what is lost of a file that nobody has ended. */
 const FRAGMENT_SECONDS = 1;
+/** The first fragment waits so long for tracks that come later than others: one of them may begin the file. */
+const BEGINNING_SECONDS = 3;
 const FRAGMENT_BYTES = 8 * 1024 * 1024;
 /** The index of one track takes 64 MB of memory then. */
 const MAX_SAMPLES = 16 * 1024 * 1024;
@@ -54,7 +56,7 @@ export class Mp4File implements FileMuxer {
     this.#parts = new Map(
       tracks.map((track, index) => [
         track.id,
-        { id: index + 1, track, table: new SampleTable(track), run: [], start: 0, last: undefined, step: 0 },
+        { id: index + 1, track, table: new SampleTable(track.timebase), run: [], start: 0, last: undefined, step: 0 },
       ]),
     );
     this.#head = this.#makeHead();
@@ -70,13 +72,14 @@ export class Mp4File implements FileMuxer {
 
   write(packet: Packet): readonly Buffer[] {
     const part = this.#parts.get(packet.track.id);
-    if (part === undefined) return [];
+    if (part === undefined || this.#isBefore(packet)) return [];
     const { last } = part;
     const dts = last === undefined ? packet.dts : Math.max(packet.dts, last.dts);
     if (last !== undefined) this.#complete(part, dts - last.dts);
-    const isDue = part.run.length > 0 && toSeconds(dts - part.start, part.track.timebase) >= FRAGMENT_SECONDS;
+    const seconds = part.run.length === 0 ? 0 : toSeconds(dts - part.start, part.track.timebase);
     const isKey = packet.key && part.track.type === 'video';
-    const out = isDue || isKey || this.#bytes > FRAGMENT_BYTES ? this.#cut() : [];
+    const isDue = seconds >= BEGINNING_SECONDS || (!this.#isIncomplete && (isKey || seconds >= FRAGMENT_SECONDS));
+    const out = isDue || this.#bytes > FRAGMENT_BYTES ? this.#cut() : [];
     part.last = { packet, dts };
     return out;
   }
@@ -88,24 +91,32 @@ export class Mp4File implements FileMuxer {
     const last = this.#cut();
     const parts = [...this.#parts.values()].filter(({ table }) => table.samples > 0);
     if (parts.length === 0) return { tail: last, patches: [] };
-    const media = this.#written - this.#placeAt;
-    const duration = Math.max(...parts.map(({ table }) => table.duration(TIMESCALE)));
-    const movie = box(
-      'moov',
-      movieHeader(TIMESCALE, duration, this.#parts.size + 1),
-      ...parts.map(({ id, table }) => table.track(id, TIMESCALE)),
-    );
-    return {
-      tail: [...last, movie],
-      patches: [{ at: this.#placeAt, data: Buffer.concat([u32(1), ascii('mdat'), u64(media)]) }],
-    };
+    const tracks = parts.map(({ id, track, table }) => ({
+      id,
+      table,
+      trak: (place: TrackPlace) => trackBox(track, place),
+    }));
+    const { movie, patch } = finalIndex(tracks, this.#parts.size + 1, this.#placeAt, this.#written);
+    return { tail: [...last, movie], patches: [patch] };
+  }
+
+  /** It is not known yet where the file begins. */
+  get #isIncomplete(): boolean {
+    if (this.#origin !== undefined) return false;
+    for (const { run, last } of this.#parts.values()) if (run.length === 0 && last === undefined) return true;
+    return false;
+  }
+
+  /** What is of a time before the beginning of the file has no place in it. */
+  #isBefore({ dts, track: { timebase } }: Packet): boolean {
+    return this.#origin !== undefined && timeIn(this.#origin, dts, timebase) < 0;
   }
 
   #makeHead(): Buffer {
     const type = box('ftyp', ascii('isom'), u32(0x200), ascii('isomiso2iso6mp41'));
     this.#placeAt = type.length;
     const tracks = Array.from(this.#parts.values(), ({ track }) => track);
-    return Buffer.concat([type, box('free', zeros(8)), fragmentedMovie(tracks, TIMESCALE)]);
+    return Buffer.concat([type, box('free', zeros(PLACE_BYTES - 8)), fragmentedMovie(tracks, MOVIE_TIMESCALE)]);
   }
 
   #complete(part: Part, duration: number): void {

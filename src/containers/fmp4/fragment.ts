@@ -40,18 +40,23 @@ export interface Run {
  * `moof` and `mdat` of one run of samples, in one buffer: a CMAF chunk (ISO/IEC 23000-19, 7.3.2.3).
  * @param sequence number of the fragment in its track, from 1
  * @param baseTime decode time of the first sample in ticks, not negative
+ * @param boxes in front of the `moof`
  */
 export function fragment(
   type: 'video' | 'audio',
   sequence: number,
   baseTime: number,
   samples: readonly Sample[],
+  boxes: readonly Buffer[] = [],
 ): Buffer {
   const runs = [{ type, trackId: TRACK_ID, baseTime, samples }];
   const payload = bytesOf(runs);
+  const before = boxes.reduce((bytes, { length }) => bytes + length, 0);
   // its own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
-  const bytes = Buffer.allocUnsafeSlow(headBytes(runs) + payload);
-  let at = writeHead(bytes, sequence, runs, payload);
+  const bytes = Buffer.allocUnsafeSlow(before + headBytes(runs) + payload);
+  let at = 0;
+  for (const box of boxes) at += box.copy(bytes, at);
+  at = writeHead(bytes, at, sequence, runs, payload);
   for (const { data } of samples) at += data.copy(bytes, at);
   return bytes;
 }
@@ -62,7 +67,7 @@ export function fragment(
  */
 export function fragmentHead(sequence: number, runs: readonly Run[]): Buffer {
   const bytes = Buffer.allocUnsafe(headBytes(runs));
-  writeHead(bytes, sequence, runs, bytesOf(runs));
+  writeHead(bytes, 0, sequence, runs, bytesOf(runs));
   return bytes;
 }
 
@@ -84,9 +89,9 @@ function headBytes(runs: readonly Run[]): number {
   return moofBytes(runs) + 8;
 }
 
-function writeHead(bytes: Buffer, sequence: number, runs: readonly Run[], payload: number): number {
+function writeHead(bytes: Buffer, start: number, sequence: number, runs: readonly Run[], payload: number): number {
   const moof = moofBytes(runs);
-  let at = header(bytes, 0, moof, 'moof');
+  let at = header(bytes, start, moof, 'moof');
   at = header(bytes, at, MFHD, 'mfhd');
   at = bytes.writeUInt32BE(0, at);
   at = bytes.writeUInt32BE(sequence % 0x1_0000_0000, at);

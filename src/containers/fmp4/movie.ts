@@ -60,7 +60,7 @@ export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits
 }
 
 /** A box with creation and modification times, which are not told, and a duration that may need 64 bits. */
-function timedBox(type: string, flags: number, before: Buffer, duration: number, ...rest: Buffer[]): Buffer {
+export function timedBox(type: string, flags: number, before: Buffer, duration: number, ...rest: Buffer[]): Buffer {
   return duration > MAX_U32
     ? fullBox(type, 1, flags, zeros(16), before, u64(duration), ...rest)
     : fullBox(type, 0, flags, zeros(8), before, u32(duration), ...rest);

@@ -1,13 +1,17 @@
-import type { MediaTrack } from '../../core/track.ts';
-import { rescale } from '../../core/timebase.ts';
+import { rescale, type Timebase } from '../../core/timebase.ts';
 import { box, fullBox, u32, u64 } from './box.ts';
-import type { Run } from './fragment.ts';
-import { trackBox } from './movie.ts';
+import type { Run, Sample } from './fragment.ts';
+import type { TrackPlace } from './movie.ts';
 import { Numbers } from './numbers.ts';
+
+/** Samples of one track in a fragment, whose data need not be there. */
+export interface IndexedRun extends Pick<Run, 'baseTime'> {
+  readonly samples: readonly (Omit<Sample, 'data'> & { readonly data: { readonly length: number } })[];
+}
 
 /** What is known of all samples of a track in a file: the tables of its `stbl` (ISO/IEC 14496-12, 8.5 to 8.7). */
 export class SampleTable {
-  readonly #track: MediaTrack;
+  readonly #timebase: Timebase;
   readonly #sizes = new Numbers();
   /** Pairs of count and value. */
   readonly #durations = new Numbers();
@@ -23,8 +27,8 @@ export class SampleTable {
   #start: number | undefined;
   #end = 0;
 
-  constructor(track: MediaTrack) {
-    this.#track = track;
+  constructor(timebase: Timebase) {
+    this.#timebase = timebase;
   }
 
   get samples(): number {
@@ -32,7 +36,7 @@ export class SampleTable {
   }
 
   /** @param at where the first sample's data are in the file */
-  add({ baseTime, samples }: Run, at: number): void {
+  add({ baseTime, samples }: IndexedRun, at: number): void {
     if (this.#start === undefined) {
       this.#start = baseTime;
       this.#end = baseTime;
@@ -58,8 +62,8 @@ export class SampleTable {
     return this.#inMovie(this.#end, timescale);
   }
 
-  /** `trak` with all samples. */
-  track(id: number, timescale: number): Buffer {
+  /** What `trak` tells of it. @param timescale of the movie */
+  place(id: number, timescale: number): TrackPlace {
     const start = this.#start ?? 0;
     const mediaDuration = this.#end - start;
     const before = this.#inMovie(start, timescale);
@@ -68,13 +72,13 @@ export class SampleTable {
       before === 0
         ? undefined
         : box('edts', fullBox('elst', 1, 0, u32(2), u64(before), EMPTY, u64(own), u64(0), NORMAL_RATE));
-    return trackBox(this.#track, {
+    return {
       id,
       duration: this.duration(timescale),
       mediaDuration,
       ...(edits && { edits }),
       tables: this.#tables(),
-    });
+    };
   }
 
   #tables(): Buffer[] {
@@ -91,7 +95,7 @@ export class SampleTable {
   }
 
   #inMovie(ticks: number, timescale: number): number {
-    return rescale(ticks, this.#track.timebase, { num: 1, den: timescale });
+    return rescale(ticks, this.#timebase, { num: 1, den: timescale });
   }
 }
 

@@ -36,6 +36,8 @@ const TABLES_INTERVAL = 22_500;
  * PID, else on the first sound's.
  */
 export class TsMuxer {
+  #tracks: readonly Track[] = [];
+  /** By id of the track; all tracks of events of a codec have one, for players read no more. */
   #streams = new Map<number, TsStream>();
   #omitted: Omitted[] = [];
   #leader: TsStream | undefined;
@@ -56,19 +58,36 @@ export class TsMuxer {
     return this.#omitted;
   }
 
-  /** Sets or replaces the tracks. A PID stays that of its track, by id. */
+  /** Sets or replaces the tracks. A PID stays that of its track, by id, and of events as long as their codec is the same. */
   setTracks(tracks: readonly Track[]): void {
     const streams: TsStream[] = [];
+    const byTrack = new Map<number, TsStream>();
+    this.#tracks = tracks;
     this.#omitted = [];
     for (const track of tracks) {
-      const stream = this.#streamOf(track);
+      const isEvents = track.type === 'data';
+      const shared = isEvents ? streams.find((stream) => stream.track.codec === track.codec) : undefined;
+      const stream = shared ?? this.#streamOf(track);
       if (stream === undefined) continue;
-      if (buildPmt({ version: 0, ...programOf([...streams, stream]) }) !== undefined) streams.push(stream);
-      else this.#omitted.push({ track, reason: 'the program has too many streams' });
+      if (shared === undefined) {
+        if (buildPmt({ version: 0, ...programOf([...streams, stream]) }) === undefined) {
+          this.#omitted.push({ track, reason: 'the program has too many streams' });
+          continue;
+        }
+        streams.push(stream);
+      }
+      byTrack.set(track.id, stream);
     }
-    this.#streams = new Map(streams.map((stream) => [stream.track.id, stream]));
+    this.#streams = byTrack;
     this.#leader = leaderOf(streams);
     if (this.#tables.set(programOf(streams)) !== false) this.#told = false;
+  }
+
+  /** Adds those tracks that it does not have; one of another codec replaces that with its id. */
+  addTracks(tracks: readonly Track[]): void {
+    const added = new Map(tracks.map((track) => [track.id, track]));
+    for (const { id, codec } of this.#tracks) if (added.get(id)?.codec === codec) added.delete(id);
+    if (added.size > 0) this.setTracks([...this.#tracks.filter(({ id }) => !added.has(id)), ...added.values()]);
   }
 
   /** The tables come again with the next packet: what begins there can be read by itself. */
@@ -163,13 +182,15 @@ export class TsMuxer {
   #streamFor(track: Track): TsStream | undefined {
     const known = this.#streams.get(track.id);
     if (known === undefined || known.track === track) return known;
-    this.setTracks([...this.#streams.values()].map((stream) => (stream === known ? track : stream.track)));
+    if (track.type === 'data') return known.track.codec === track.codec ? known : undefined;
+    this.setTracks(this.#tracks.map((one) => (one.id === track.id ? track : one)));
     return this.#streams.get(track.id);
   }
 
   #streamOf(track: Track): TsStream | undefined {
-    const known = this.#streams.get(track.id);
-    if (known?.track === track) return known;
+    const before = this.#streams.get(track.id);
+    if (before?.track === track) return before;
+    const known = track.type === 'data' && before?.track.codec !== track.codec ? undefined : before;
     try {
       const form = formOf(track);
       return { pid: known?.pid ?? this.#freePid(), track, form, packets: known?.packets ?? 0 };

@@ -3,7 +3,7 @@ import { Continuity } from '../../../src/core/continuity.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import { StartCaches } from '../../../src/core/start-caches.ts';
 import { addVhost, goLive } from '../../support/live.ts';
-import { videoPackets, videoTrack } from '../../support/packets.ts';
+import { dataTrack, videoPackets, videoTrack } from '../../support/packets.ts';
 import { until } from '../../support/until.ts';
 import { virtualTime } from '../../support/virtual-time.ts';
 
@@ -40,6 +40,8 @@ test('of a stream that nobody relays nothing is kept; of one that is, everything
   leave();
   for (const packet of packets.slice(33, 35)) one.write(packet);
   t.deepEqual(kept(caches, one), [30, 31, 32, 33, 34], 'the next relay may come soon');
+  one.setTracks([VIDEO, dataTrack()]);
+  t.deepEqual(kept(caches, one), [30, 31, 32, 33, 34], 'a track of events changes nothing');
   one.setTracks([videoTrack({ id: 5 })]);
   t.deepEqual(kept(caches, one), []);
   one.input.close('over');

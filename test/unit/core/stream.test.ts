@@ -3,6 +3,7 @@ import { Counters, Flow } from '../../../src/core/counters.ts';
 import type { Reader } from '../../../src/core/reader.ts';
 import type { Session } from '../../../src/core/session.ts';
 import { InputStream, type OutputStream } from '../../../src/core/stream.ts';
+import type { Track } from '../../../src/core/track.ts';
 import { AUDIO, audio, RTMP, Sink, VIDEO, video } from './support.ts';
 
 const openInput = (parent = new Counters()) => new InputStream('live', RTMP, parent);
@@ -292,4 +293,44 @@ test('playlists by the name that clients ask for', (t) => {
   t.is(output.playlist('master')?.name, 'Master');
   t.is(output.playlist('other'), undefined);
   t.is(output.playlists.length, 2);
+});
+
+test('an event gets a data track of its kind, and the time of the media that arrived last', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO, AUDIO]);
+  const sink = new Sink();
+  stream.read(sink);
+  t.false(stream.inject('ID3v2', Buffer.from('early')), 'there is no time yet');
+  t.is(stream.tracks.length, 2);
+  stream.write(video(7, true));
+  t.true(stream.inject('ID3v2', Buffer.from('first')));
+  t.true(stream.inject('ID3v2', Buffer.from('second')));
+  t.true(stream.inject('ID3v2', Buffer.from('beside video'), 'video'));
+  t.true(stream.inject('CUE', Buffer.from('{}')));
+  const events = sink.packets.filter(({ track }) => track.type === 'data');
+  t.deepEqual(
+    events.map(({ data }) => data.toString()),
+    ['first', 'second', 'beside video', '{}'],
+  );
+  t.is(new Set(events.map(({ track }) => track.id)).size, 3);
+  t.deepEqual(new Set(events.map(({ pts }) => pts)), new Set([7 * 90_000]));
+});
+
+test('data tracks of injected events stay when the source changes its tracks', (t) => {
+  const stream = openInput();
+  stream.setTracks([VIDEO]);
+  stream.write(video(0, true));
+  stream.inject('ID3v2', Buffer.from('tag'));
+  const [, events] = stream.tracks;
+  stream.setTracks([VIDEO, AUDIO]);
+  t.deepEqual(stream.tracks, [VIDEO, AUDIO, events]);
+  stream.inject('ID3v2', Buffer.from('tag'));
+  t.deepEqual(stream.tracks, [VIDEO, AUDIO, events]);
+  const other: Track = { ...VIDEO, id: 1024 };
+  stream.setTracks([VIDEO, other]);
+  t.deepEqual(stream.tracks, [VIDEO, other, { ...events, id: 1025 } as Track], 'no two tracks have one id');
+  t.true(stream.inject('ID3v2', Buffer.from('tag')));
+  t.is(stream.tracks.length, 3);
+  stream.close('over');
+  t.false(stream.inject('ID3v2', Buffer.from('late')));
 });

@@ -10,7 +10,16 @@ import { rescale, VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { DataTrack, Track } from '../../../../src/core/track.ts';
 import { codedPackets, tracksOf, type Coded } from '../../../support/coded-packets.ts';
 import { decode } from '../../../support/decoder.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from '../../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  dataTrack,
+  eventPacket,
+  interleaved,
+  videoPackets,
+  videoTrack,
+  withNal,
+} from '../../../support/packets.ts';
 import { analyse, type TsAnalysis } from '../../../support/ts-analyser.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
 
@@ -250,6 +259,28 @@ test('languages, ID3 and SCTE-35 are told in the tables and carried as they are'
   t.deepEqual(
     analysis.sections.get(0x102)?.map((each) => each.toString('hex')),
     [section.toString('hex')],
+  );
+});
+
+test('all tracks of events of a codec are one stream, which goes on when one of them has gone', (t) => {
+  const audio = audioTrack();
+  const all = dataTrack({ id: 7, timebase: { num: 1, den: 1000 } });
+  const some: DataTrack = { ...all, id: 8, target: 'audio' };
+  const muxer = new TsMuxer([audio, all]);
+  const event = (track: DataTrack, pts: number): Packet => eventPacket(track, pts, `ID3 at ${pts}`);
+  const [first, second] = [audioPackets(audio, { to: 0.4 }), audioPackets(audio, { from: 0.4, to: 1 })];
+  const bytes = [mux([...first, event(all, 400)], muxer)];
+  muxer.addTracks([all, some]);
+  t.deepEqual(muxer.omitted, []);
+  bytes.push(mux([event(some, 401), ...second, event(all, 1000)], muxer));
+  muxer.setTracks([audio, some]);
+  bytes.push(mux([event(some, 1001)], muxer));
+  const analysis = analyse(Buffer.concat(bytes));
+  t.deepEqual(analysis.errors, []);
+  t.true(analysis.pmts.every(({ streams }) => [...streams.values()].join() === '15,21'));
+  t.deepEqual(
+    analysis.pes.get(0x101)?.map(({ payload }) => payload.toString()),
+    ['ID3 at 400', 'ID3 at 401', 'ID3 at 1000', 'ID3 at 1001'],
   );
 });
 

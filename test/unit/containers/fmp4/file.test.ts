@@ -1,6 +1,8 @@
 import test from 'ava';
+import { createFile, MP4BoxBuffer } from 'mp4box';
 import { Mp4File } from '../../../../src/containers/fmp4/file.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { indexOf } from '../../../support/mp4-index.ts';
+import { audioPackets, audioTrack, videoPackets, videoTrack } from '../../../support/packets.ts';
 
 const VIDEO = videoTrack();
 const SOUND = audioTrack();
@@ -59,4 +61,62 @@ test('at its end a file has tables of all samples, in one mdat around the fragme
 
 test('nothing is put out for no packets', (t) => {
   t.deepEqual(new Mp4File([VIDEO]).end(), { tail: [], patches: [] });
+});
+
+/** Seconds in the file of the first frame of both tracks, where the audio comes so much later than its times say. */
+function beginnings(late: number, audioFrom = 10) {
+  const file = new Mp4File([VIDEO, SOUND]);
+  const arrivals = [
+    ...videoPackets(VIDEO, { from: 10, to: 20, gop: 15 }).map((one) => ({ one, at: one.dts / 90_000 })),
+    ...audioPackets(SOUND, { from: audioFrom, to: 20 }).map((one) => ({ one, at: one.dts / 48_000 + late })),
+  ].sort((a, b) => a.at - b.at);
+  const pieces = arrivals.flatMap(({ one }) => file.write(one));
+  const { tail, patches } = file.end();
+  const bytes = Buffer.concat([...pieces, ...tail]);
+  for (const { at, data } of patches) data.copy(bytes, at);
+  return { bytes, tracks: indexOf((tail.at(-1) as Buffer).subarray(8)) };
+}
+
+test('audio that comes later than the video of its time is in its place', (t) => {
+  for (const late of [0, 0.3, 0.8, 2]) {
+    const { tracks } = beginnings(late, 9.9);
+    const [video, audio] = tracks as [(typeof tracks)[number], (typeof tracks)[number]];
+    // the first audio frame begins at 9.92 s, the first video frame at 10 s
+    t.deepEqual([video.empty, audio.empty], [7200, 0], `${late} s`);
+    t.is(audio.count, audioPackets(SOUND, { from: 9.9, to: 20 }).length);
+  }
+});
+
+test('a track that is silent is waited for no longer than a few seconds, and what comes of it then goes to its place', (t) => {
+  const { tracks } = beginnings(5, 9.9);
+  const [video, audio] = tracks as [(typeof tracks)[number], (typeof tracks)[number]];
+  t.deepEqual([video.empty, audio.empty], [0, 480]);
+  const file = new Mp4File([VIDEO, SOUND]);
+  const begun = videoPackets(VIDEO, { from: 10, to: 20, gop: 15 }).find((one) => file.write(one).length > 0);
+  t.true((begun as { dts: number }).dts < 14 * 90_000);
+});
+
+test('mp4box finds all samples in the index, and no fragments', (t) => {
+  const { bytes } = beginnings(0);
+  const file = createFile(true);
+  let info: Parameters<NonNullable<typeof file.onReady>>[0] | undefined;
+  file.onReady = (found) => (info = found);
+  file.onError = (_module, message) => t.fail(message);
+  file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(new Uint8Array(bytes).buffer, 0));
+  file.flush();
+  t.false(info?.isFragmented);
+  t.is(info?.duration, 900_960);
+  t.deepEqual(
+    info?.tracks.map(({ nb_samples: count }) => count),
+    [300, audioPackets(SOUND, { from: 10, to: 20 }).length],
+  );
+  const [video] = videoPackets(VIDEO, { from: 10, to: 11 });
+  t.deepEqual(Buffer.from(file.getTrackSample(1, 0)?.data ?? []), video?.data);
+});
+
+test('payload is put out as it is, not as a copy', (t) => {
+  const sent = videoPackets(VIDEO, { to: 3 });
+  const file = new Mp4File([VIDEO]);
+  const out = new Set(sent.flatMap((one) => file.write(one)).concat(file.end().tail));
+  t.true(sent.every(({ data }) => out.has(data)));
 });

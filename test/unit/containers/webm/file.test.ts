@@ -1,7 +1,7 @@
 import test from 'ava';
 import { size64, vint } from '../../../../src/containers/webm/ebml.ts';
 import { WebmFile } from '../../../../src/containers/webm/file.ts';
-import { videoTrack } from '../../../support/packets.ts';
+import { videoPackets, videoTrack } from '../../../support/packets.ts';
 
 const TRACK = videoTrack({ codec: 'VP8', config: undefined });
 
@@ -59,4 +59,11 @@ test('a cluster of two frames, byte for byte, behind the head', (t) => {
 
 test('nothing is put out for no packets', (t) => {
   t.deepEqual(new WebmFile([TRACK]).end(), { tail: [], patches: [] });
+});
+
+test('payload is put out as it is, not as a copy', (t) => {
+  const sent = videoPackets(TRACK, { to: 3 });
+  const file = new WebmFile([TRACK]);
+  const out = new Set(sent.flatMap((one) => file.write(one)).concat(file.end().tail));
+  t.true(sent.every(({ data }) => out.has(data)));
 });

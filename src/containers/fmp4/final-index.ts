@@ -1,0 +1,39 @@
+import type { Patch } from '../file-muxer.ts';
+import { ascii, box, u32, u64 } from './box.ts';
+import { movieHeader, type TrackPlace } from './movie.ts';
+import type { SampleTable } from './sample-table.ts';
+
+/** Timescale of files with several tracks. */
+export const MOVIE_TIMESCALE = 90_000;
+/** Bytes of the `free` box that becomes the header of the one `mdat`. */
+export const PLACE_BYTES = 16;
+
+export interface IndexedTrack {
+  readonly id: number;
+  /** With at least one sample. */
+  readonly table: SampleTable;
+  /** Its `trak`. */
+  trak(place: TrackPlace): Buffer;
+}
+
+/**
+ * What makes a file of fragments one with a full index: a `moov` behind them, and a `mdat` around them.
+ * @param tracks at least one
+ * @param nextTrackId greater than the ids of all
+ * @param placeAt where the `free` box is
+ * @param end of the fragments
+ */
+export function finalIndex(
+  tracks: readonly IndexedTrack[],
+  nextTrackId: number,
+  placeAt: number,
+  end: number,
+): { readonly movie: Buffer; readonly patch: Patch } {
+  const duration = Math.max(...tracks.map(({ table }) => table.duration(MOVIE_TIMESCALE)));
+  const movie = box(
+    'moov',
+    movieHeader(MOVIE_TIMESCALE, duration, nextTrackId),
+    ...tracks.map(({ id, table, trak }) => trak(table.place(id, MOVIE_TIMESCALE))),
+  );
+  return { movie, patch: { at: placeAt, data: Buffer.concat([u32(1), ascii('mdat'), u64(end - placeAt)]) } };
+}

@@ -1,0 +1,210 @@
+import type { Patch, ReadAt } from '../file-muxer.ts';
+import { box } from './box.ts';
+import { finalIndex, PLACE_BYTES } from './final-index.ts';
+import { timedBox, type TrackPlace } from './movie.ts';
+import { SampleTable, type IndexedRun } from './sample-table.ts';
+
+/** What makes an interrupted file whole. */
+export interface Mended {
+  /** Bytes of it that can be played; what follows is to be cut off. */
+  readonly whole: number;
+  /** To be appended then, if anything is. */
+  readonly tail: readonly Buffer[];
+  /** To be overwritten when that is on the disk. */
+  readonly patches: readonly Patch[];
+}
+
+interface Child {
+  readonly type: string;
+  /** With and without its header. */
+  readonly bytes: Buffer;
+  readonly content: Buffer;
+}
+
+interface Trak {
+  readonly bytes: Buffer;
+  readonly table: SampleTable;
+}
+
+interface TrackRun extends IndexedRun {
+  readonly trackId: number;
+  /** Of its data, from the beginning of the `moof`. */
+  readonly offset: number;
+}
+
+const HEAD_BYTES = 16;
+const BOX_HEAD_BYTES = 8;
+/** A `moov` or `moof` of a recording has some kilobytes: what says more is damaged. */
+const MAX_TABLE_BYTES = 16 * 1024 * 1024;
+/** In `trun`: data offset, a duration and a size for each sample (ISO/IEC 14496-12, 8.8.8). */
+const REQUIRED = 0x301;
+const SAMPLE_FLAGS = 0x400;
+const COMPOSITION_OFFSET = 0x800;
+const FIRST_SAMPLE_FLAGS = 0x4;
+/** sample_is_non_sync_sample. */
+const NON_SYNC = 0x10000;
+
+/**
+ * What is left of an `Mp4File` that nobody has ended: its whole fragments, and the index that its end would have appended.
+ * A file of another writer gets no index, and one that has its index stays as it is.
+ */
+export async function mendMp4(read: ReadAt, size: number): Promise<Mended> {
+  const fragments = new Fragments();
+  for (let at = 0; at < size;) {
+    const head = await read(at, HEAD_BYTES);
+    if (head.length < BOX_HEAD_BYTES) break;
+    const short = head.readUInt32BE(0);
+    const bytes = short === 1 && head.length === HEAD_BYTES ? Number(head.readBigUInt64BE(8)) : short;
+    const type = head.toString('latin1', 4, 8);
+    if (bytes < BOX_HEAD_BYTES || at + bytes > size) break;
+    const hasTables = (type === 'moov' || type === 'moof') && bytes <= MAX_TABLE_BYTES;
+    try {
+      fragments.add(type, at, bytes, hasTables ? await read(at, bytes) : undefined);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      break;
+    }
+    at += bytes;
+  }
+  return fragments.mended();
+}
+
+/** The boxes of a file, one after the other. */
+class Fragments {
+  readonly #traks = new Map<number, Trak>();
+  #whole = 0;
+  #placeAt: number | undefined;
+  /** All fragments so far are such as `Mp4File` writes. */
+  #isOwn = true;
+  #runs: readonly TrackRun[] = [];
+  #moofAt = 0;
+
+  /** @param table the box, of those that are read @throws RangeError for one that is damaged */
+  add(type: string, at: number, bytes: number, table: Buffer | undefined): void {
+    const end = at + bytes;
+    if (type === 'free' && bytes === PLACE_BYTES) this.#placeAt ??= at;
+    else if (type === 'moof') {
+      this.#moofAt = at;
+      const runs = table && readRuns(table);
+      this.#runs = runs ?? [];
+      if (runs === undefined) this.#isOwn = false;
+    } else if (type === 'mdat') {
+      for (const run of this.#runs) this.#traks.get(run.trackId)?.table.add(run, this.#moofAt + run.offset);
+      this.#runs = [];
+      this.#whole = end;
+    } else if (type === 'moov') {
+      // the index comes behind the media
+      if (this.#whole > 0 && this.#traks.size === 0) this.#whole = end;
+      if (this.#whole === 0 && table !== undefined)
+        for (const [id, trak] of readTraks(table)) this.#traks.set(id, trak);
+    }
+  }
+
+  mended(): Mended {
+    const whole = this.#whole;
+    const used = [...this.#traks].filter(([, { table }]) => table.samples > 0);
+    if (!this.#isOwn || this.#placeAt === undefined || used.length === 0) return { whole, tail: [], patches: [] };
+    const tracks = used.map(([id, { bytes, table }]) => ({
+      id,
+      table,
+      trak: (place: TrackPlace) => placed(bytes, place),
+    }));
+    const { movie, patch } = finalIndex(tracks, Math.max(...this.#traks.keys()) + 1, this.#placeAt, whole);
+    return { whole, tail: [movie], patches: [patch] };
+  }
+}
+
+function readTraks(moov: Buffer): [id: number, trak: Trak][] {
+  return children(moov.subarray(BOX_HEAD_BYTES))
+    .filter(({ type }) => type === 'trak')
+    .map(({ bytes, content }) => {
+      const id = child(content, 'tkhd').content.readUInt32BE(12);
+      const timescale = child(child(content, 'mdia').content, 'mdhd').content.readUInt32BE(12);
+      return [id, { bytes, table: new SampleTable({ num: 1, den: timescale }) }];
+    });
+}
+
+/** @returns undefined for a fragment of another form than that of `fragmentHead` */
+function readRuns(moof: Buffer): TrackRun[] | undefined {
+  const runs: TrackRun[] = [];
+  for (const { type, content } of children(moof.subarray(BOX_HEAD_BYTES))) {
+    if (type !== 'traf') continue;
+    const trackId = child(content, 'tfhd').content.readUInt32BE(4);
+    const tfdt = child(content, 'tfdt').content;
+    const trun = child(content, 'trun').content;
+    const flags = trun.readUInt32BE(0) & 0xffffff;
+    if (tfdt[0] !== 1 || (flags & REQUIRED) !== REQUIRED || (flags & FIRST_SAMPLE_FLAGS) !== 0) return undefined;
+    runs.push({
+      trackId,
+      baseTime: Number(tfdt.readBigUInt64BE(4)),
+      offset: trun.readInt32BE(8),
+      samples: readSamples(trun, flags),
+    });
+  }
+  return runs;
+}
+
+function readSamples(trun: Buffer, flags: number): IndexedRun['samples'] {
+  const count = trun.readUInt32BE(4);
+  const bytes = 8 + ((flags & SAMPLE_FLAGS) === 0 ? 0 : 4) + ((flags & COMPOSITION_OFFSET) === 0 ? 0 : 4);
+  if (12 + count * bytes > trun.length) throw new RangeError('a run of samples that is cut off');
+  return Array.from({ length: count }, (_, index) => {
+    let at = 12 + index * bytes;
+    const duration = trun.readUInt32BE(at);
+    const length = trun.readUInt32BE(at + 4);
+    at += 8;
+    const key = (flags & SAMPLE_FLAGS) === 0 || (trun.readUInt32BE(at) & NON_SYNC) === 0;
+    if ((flags & SAMPLE_FLAGS) !== 0) at += 4;
+    return {
+      duration,
+      compositionOffset: (flags & COMPOSITION_OFFSET) === 0 ? 0 : trun.readInt32BE(at),
+      key,
+      data: { length },
+    };
+  });
+}
+
+/** The `trak` of a fragmented file as that of one with tables. */
+function placed(trak: Buffer, { duration, mediaDuration, edits, tables }: TrackPlace): Buffer {
+  return rebuilt(trak, {
+    tkhd: ({ content }) => Buffer.concat([timed('tkhd', content, 8, duration), ...(edits ? [edits] : [])]),
+    mdia: (mdia) =>
+      rebuilt(mdia.bytes, {
+        mdhd: ({ content }) => timed('mdhd', content, 4, mediaDuration),
+        minf: (minf) =>
+          rebuilt(minf.bytes, { stbl: ({ content }) => box('stbl', child(content, 'stsd').bytes, ...tables) }),
+      }),
+  });
+}
+
+function rebuilt(bytes: Buffer, parts: Readonly<Record<string, (part: Child) => Buffer>>): Buffer {
+  const inside = children(bytes.subarray(BOX_HEAD_BYTES));
+  return box(bytes.toString('latin1', 4, 8), ...inside.map((part) => parts[part.type]?.(part) ?? part.bytes));
+}
+
+/** A box of version 0 with another duration, in front of which `before` bytes follow the times. */
+function timed(type: string, content: Buffer, before: number, duration: number): Buffer {
+  const flags = content.readUInt32BE(0) & 0xffffff;
+  const rest = content.subarray(12 + before + 4);
+  return timedBox(type, flags, content.subarray(12, 12 + before), duration, rest);
+}
+
+/** @throws RangeError where there is none */
+function child(content: Buffer, type: string): Child {
+  const found = children(content).find((one) => one.type === type);
+  if (found === undefined) throw new RangeError(`there is no ${type} box`);
+  return found;
+}
+
+/** @throws RangeError for sizes that do not add up */
+function children(content: Buffer): Child[] {
+  const found: Child[] = [];
+  for (let at = 0; at < content.length;) {
+    const size = content.readUInt32BE(at);
+    if (size < BOX_HEAD_BYTES || at + size > content.length) throw new RangeError(`a box of ${size} bytes`);
+    const bytes = content.subarray(at, at + size);
+    found.push({ type: bytes.toString('latin1', 4, 8), bytes, content: bytes.subarray(BOX_HEAD_BYTES) });
+    at += size;
+  }
+  return found;
+}
