@@ -38,6 +38,8 @@ interface Place {
 export class ArrivalClock {
   /** Of the wall clock from media time, in milliseconds. */
   #offset = Infinity;
+  /** Media time of the packet that arrived last, in seconds. */
+  #newest: number | undefined;
   readonly #places = new Map<number, Place>();
   /** Changes when the timestamps of the source jump. */
   #epoch = 0;
@@ -50,6 +52,11 @@ export class ArrivalClock {
   /** The same of all packets in the window for drift. */
   #windowStart = 0;
   #leastInWindow = Infinity;
+
+  /** Media time of the packet that arrived last, in seconds; undefined before the first. */
+  get newest(): number | undefined {
+    return this.#newest;
+  }
 
   /** Milliseconds since the epoch at a media time, in seconds; Infinity as long as nothing has arrived. */
   at(media: number): number {
@@ -68,6 +75,7 @@ export class ArrivalClock {
     const decoded = toSeconds(dts, track.timebase);
     const reordered = track.type === 'video' ? toSeconds(pts - dts, track.timebase) : 0;
     const shown = reordered > 0 && reordered <= MAX_REORDERING_SECONDS ? decoded + reordered : decoded;
+    this.#newest = shown;
     const offset = now - shown * 1000;
     if (!this.#isOnTimeline(track.id, decoded, offset)) return;
     if (this.#startedAt === -Infinity) this.#startedAt = now;

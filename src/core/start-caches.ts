@@ -2,6 +2,7 @@ import { GopCache } from './gop-cache.ts';
 import type { Reader } from './reader.ts';
 import type { Registry } from './registry.ts';
 import type { OutputStream } from './stream.ts';
+import { isMedia, type Track } from './track.ts';
 
 /** Longer groups of pictures are begun with their next key frame. */
 const LIMITS = { bytes: 8 * 1024 * 1024, seconds: 10 };
@@ -91,8 +92,12 @@ class StartCache {
   #users = 0;
   #late: NodeJS.Timeout | undefined;
   #closed = false;
-  /** What was there of other tracks cannot be told of any more. */
+  #media: readonly Track[];
+  /** What was there of other tracks cannot be told of any more; those of events come and go beside it. */
   readonly #onTracks = (): void => {
+    const before = this.#media;
+    this.#media = this.#output.tracks.filter(isMedia);
+    if (this.#media.length === before.length && this.#media.every((track, i) => track === before[i])) return;
     this.#reader.close();
     this.#packets = new GopCache(LIMITS);
     this.#reader = this.#output.read(this.#packets);
@@ -103,6 +108,7 @@ class StartCache {
     this.#output = output;
     this.#key = key;
     this.#onClose = onClose;
+    this.#media = output.tracks.filter(isMedia);
     this.#reader = output.read(this.#packets);
     output.on('tracks', this.#onTracks).once('close', this.#onEnd);
     output.input.continuity.keep(key, true);

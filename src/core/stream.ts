@@ -2,14 +2,17 @@ import { EventEmitter } from 'node:events';
 import { ArrivalClock } from './arrival-clock.ts';
 import { Continuity } from './continuity.ts';
 import { Counters } from './counters.ts';
+import { EventTracks } from './event-tracks.ts';
 import { KickedSessions } from './kicked-sessions.ts';
 import { TrackMeter, type Measured } from './meter.ts';
 import type { Packet } from './packet.ts';
 import type { Playlist } from './playlist.ts';
 import { Reader, type Consumer, type ReaderLimits } from './reader.ts';
+import { SeiInsertion, type UserData } from './sei-insertion.ts';
 import type { Session } from './session.ts';
 import type { Source } from './source.ts';
-import type { Track } from './track.ts';
+import { VIDEO_TIMEBASE } from './timebase.ts';
+import type { DataCodec, DataTrack, Track } from './track.ts';
 
 interface StreamEvents {
   /** The set of tracks, or the configuration of one, is another. */
@@ -163,6 +166,7 @@ export class InputStream extends Stream {
   /** Its output streams are made: no other is to come. Set through `Application.outputsMade`. */
   hasOutputs = false;
   readonly #isListed: boolean;
+  readonly #events = new EventTracks();
   readonly #outputs = new Map<string, OutputStream>();
 
   constructor(name: string, source: Source, parent: Counters, options: InputOptions = {}) {
@@ -207,6 +211,38 @@ export class InputStream extends Stream {
     return output;
   }
 
+  override setTracks(tracks: readonly Track[]): void {
+    super.setTracks(this.#events.after(tracks));
+  }
+
+  /**
+   * Writes an event at the time of the media that arrived last. The first of its kind adds a data track to the stream.
+   * @param data of the codec's form, which nobody changes afterwards
+   * @param target the only tracks that it belongs beside; all of them where there is none
+   * @returns false when there is no media yet, or none any more, that it could belong to
+   */
+  inject(codec: DataCodec, data: Buffer, target?: DataTrack['target']): boolean {
+    const { newest } = this.arrival;
+    if (this.closed || newest === undefined) return false;
+    const { track, isNew } = this.#events.of(codec, target, this.tracks);
+    if (isNew) this.setTracks(this.tracks);
+    const pts = Math.round((newest * VIDEO_TIMEBASE.den) / VIDEO_TIMEBASE.num);
+    this.write({ track, dts: pts, pts, duration: 0, key: true, data });
+    return true;
+  }
+
+  /**
+   * Puts user data into the H.264 and H.265 video of every output stream, into a frame of each track that is no older than
+   * the media that arrived last. Where packets go past the output stream, from WebRTC to WebRTC, it is not there.
+   * @returns false when there is no media yet, or none any more
+   */
+  insertUserData(userData: UserData): boolean {
+    const { newest } = this.arrival;
+    if (this.closed || newest === undefined) return false;
+    for (const output of this.#outputs.values()) output.insertUserData(userData, newest);
+    return true;
+  }
+
   override write(packet: Packet): void {
     this.arrival.note(packet);
     super.write(packet);
@@ -237,6 +273,7 @@ export class OutputStream extends Stream {
   #resting = false;
   readonly #sessions = new Map<string, Session>();
   readonly #departures = new Set<() => void>();
+  readonly #userData = new SeiInsertion();
   #relays = 0;
 
   constructor(name: string, input: InputStream) {
@@ -275,7 +312,7 @@ export class OutputStream extends Stream {
     return this.#sessions.size > 0 || this.#relays > 0;
   }
 
-  /** Another node relays it to viewers, who are counted there, until the answer is called. */
+  /** It is used by others than its sessions, as by a relay on another node, until the answer is called. */
   addRelay(): () => void {
     const count = (step: 1 | -1): void => {
       this.#relays += step;
@@ -287,6 +324,15 @@ export class OutputStream extends Stream {
 
   override wantKey(): void {
     this.input.wantKey();
+  }
+
+  override write(packet: Packet): void {
+    super.write(this.#userData.empty ? packet : this.#userData.apply(packet, this.tracks));
+  }
+
+  /** @param from media time, in seconds, of the first frame that takes it */
+  insertUserData(userData: UserData, from: number): void {
+    this.#userData.add(userData, from);
   }
 
   addPlaylist(playlist: Playlist): void {

@@ -4,7 +4,11 @@ import type { Timebase } from './timebase.ts';
 export type VideoCodec = 'H264' | 'H265' | 'AV1' | 'VP8' | 'VP9';
 export type AudioCodec = 'AAC' | 'OPUS' | 'MP3' | 'MP2' | 'AC3' | 'EAC3' | 'PCMA' | 'PCMU';
 export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
-export type DataCodec = 'ID3v2' | 'SCTE35';
+/**
+ * Kinds of events: ID3v2 tags, SCTE-35 sections (`splice_info_section`), CUE (UTF-8 JSON: `{ "cueType": "out" | "in",
+ * "duration": milliseconds }`), AMF (an AMF0 data message: name and values).
+ */
+export type DataCodec = 'ID3v2' | 'SCTE35' | 'CUE' | 'AMF';
 export type Codec = VideoCodec | AudioCodec | ImageCodec | DataCodec;
 
 /** What makes the packets of a track that an output profile encodes. It lives as long as the track does. */
@@ -65,9 +69,12 @@ export interface ImageTrack extends PictureTrack {
   readonly codec: ImageCodec;
 }
 
+/** Events, each packet one of them. */
 export interface DataTrack extends TrackBase {
   readonly type: 'data';
   readonly codec: DataCodec;
+  /** The only tracks that they belong beside; absent: all of the stream. */
+  readonly target?: 'video' | 'audio';
 }
 
 /**
@@ -80,6 +87,18 @@ export type MediaTrack = VideoTrack | AudioTrack;
 /** Whether a track carries picture or sound that plays. */
 export function isMedia(track: Track): track is MediaTrack {
   return track.type === 'video' || track.type === 'audio';
+}
+
+/** Whether an event of a data track belongs beside a track of audio or video. */
+export function isBeside({ target }: DataTrack, type: Track['type']): boolean {
+  return target === undefined || target === type;
+}
+
+/** The data tracks of a stream whose events belong beside some of its tracks. */
+export function eventsBeside(chosen: readonly Track[], all: readonly Track[]): DataTrack[] {
+  return all.filter(
+    (track): track is DataTrack => track.type === 'data' && chosen.some(({ type }) => isBeside(track, type)),
+  );
 }
 
 /** Whether what decodes one goes on with the other: they differ in no more than what is said of them. */

@@ -1,5 +1,6 @@
 import type { Sample } from '../containers/fmp4/fragment.ts';
 import type { Packet } from '../core/packet.ts';
+import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 
 interface Frame {
@@ -67,6 +68,17 @@ export class PartBuilder<Data> {
     return this.#end;
   }
 
+  /** When its frames are shown, in ticks, if the last one is over at `end`. */
+  shown(end: number): { readonly from: number; readonly to: number } {
+    let from = Infinity;
+    let to = -Infinity;
+    for (const { pts } of this.#frames) {
+      from = Math.min(from, pts);
+      to = Math.max(to, pts);
+    }
+    return { from, to: to + end - (this.#frames.at(-1)?.dts ?? end) };
+  }
+
   /** The next part starts where its first frame says. */
   breakTimeline(): void {
     this.#cursor = undefined;
@@ -89,8 +101,9 @@ export class PartBuilder<Data> {
   /**
    * Makes the part and starts the next.
    * @param end ticks where its last frame ends
+   * @param events that go out with it
    */
-  build(end: number): BuiltPart<Data> {
+  build(end: number, events: readonly TimedEvent[]): BuiltPart<Data> {
     const frames = this.#frames;
     const first = frames[0] as Frame;
     const samples: Sample[] = [];
@@ -101,7 +114,7 @@ export class PartBuilder<Data> {
       samples.push({ duration: next - decode, compositionOffset: pts - decode, key: packet.key, data: packet.data });
       decode = next;
     }
-    const part = this.#form.part(this.#type, ++this.#sequence, this.#start, samples);
+    const part = this.#form.part(this.#type, ++this.#sequence, this.#start, samples, events);
     this.#cursor = decode;
     this.#frames = [];
     this.#bytes = 0;

@@ -1,7 +1,9 @@
+import { emsg } from '../containers/fmp4/emsg.ts';
 import { fragment, type Sample } from '../containers/fmp4/fragment.ts';
 import { isPackable, UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { MediaTrack } from '../core/track.ts';
 import { describe } from './description.ts';
+import type { CarriedTrack, TimedEvent } from './part-events.ts';
 import type { Init } from './segment.ts';
 
 /** What the parts of a package are. */
@@ -11,12 +13,14 @@ export interface PartForm<Data> {
   /**
    * @param sequence number of the part in its track, from 1
    * @param start decode time of the first sample in ticks, not negative
+   * @param events on the timeline of the samples
    */
   part(
     type: 'video' | 'audio',
     sequence: number,
     start: number,
     samples: readonly Sample[],
+    events: readonly TimedEvent[],
   ): { readonly data: Data; readonly bytes: number };
 }
 
@@ -26,8 +30,21 @@ export const FRAGMENTS: PartForm<Buffer> = {
     if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS`);
     return describe(track, version);
   },
-  part: (type, sequence, start, samples) => {
-    const data = fragment(type, sequence, start, samples);
+  part: (type, sequence, start, samples, events) => {
+    const data = fragment(type, sequence, start, samples, events.map(emsgOf));
     return { data, bytes: data.length };
   },
 };
+
+/** How players tell what an event is ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
+const SCHEMES: Readonly<Record<CarriedTrack['codec'], { readonly scheme: string; readonly value: string }>> = {
+  // the value that OvenMediaEngine's players know (facts/05-hls.md, "sendEvent")
+  ID3v2: { scheme: 'https://aomedia.org/emsg/ID3', value: 'OvenMediaEngine' },
+  SCTE35: { scheme: 'urn:scte:scte35:2013:bin', value: '' },
+};
+
+function emsgOf({ id, track, time, data }: TimedEvent): Buffer {
+  // a picture shown before the timeline begins may be the first of the part
+  const milliseconds = Math.max(0, Math.ceil(time * 1000 - 1e-3));
+  return emsg({ ...SCHEMES[track.codec], time: milliseconds, id, message: data });
+}

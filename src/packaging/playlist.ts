@@ -1,3 +1,4 @@
+import type { Breaks } from './breaks.ts';
 import type { Segment } from './segment.ts';
 import type { Window } from './window.ts';
 
@@ -27,6 +28,8 @@ export interface ChunklistOptions {
   readonly preloadHint: boolean;
   /** Whether delta updates are offered. */
   readonly skippable: boolean;
+  /** No more segments follow: the playlist has only complete segments, whatever its form. */
+  readonly ended: boolean;
 }
 
 /** Targets from the end of the playlist beyond which a delta update may leave segments out (RFC 8216bis 4.4.3.8). */
@@ -51,24 +54,38 @@ export class ChunklistBuilder {
     this.#names = names;
   }
 
-  build(window: Window, form: ChunklistForm, options: ChunklistOptions, reports: readonly RenditionReport[]): string {
+  build(
+    window: Window,
+    form: ChunklistForm,
+    options: ChunklistOptions,
+    reports: readonly RenditionReport[],
+    breaks?: Breaks,
+  ): string {
     const { listed } = window;
     const open = window.open !== undefined && window.open.parts.length > 0 ? window.open : undefined;
-    const lowLatency = form !== 'legacy';
-    const skip = form === 'delta' && options.skippable ? skippable(listed, open, options.targetDuration) : 0;
+    const lowLatency = form !== 'legacy' && !options.ended;
+    const skip =
+      form === 'delta' && lowLatency && options.skippable ? skippable(listed, open, options.targetDuration) : 0;
     let text = this.#header(window, listed[0] ?? open, lowLatency, options);
     if (skip > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skip}\n`;
+    const marks = breaks === undefined || breaks.empty ? undefined : breaks;
+    const [oldest, shown] = [listed[0] ?? open, listed[skip] ?? open];
+    // delta updates have them all: nobody is offered to skip them (CAN-SKIP-DATERANGES)
+    if (marks !== undefined && oldest !== undefined && shown !== undefined)
+      text += marks.before(shown.msn, oldest.wallClock);
     const partsFrom = listed.length - SEGMENTS_WITH_PARTS + (open === undefined ? 0 : 1);
     // a delta update names its init again: Shaka Player does not keep that of a skipped segment for the ones after it
     let before: Segment | undefined;
     for (let index = skip; index < listed.length; index++) {
       const segment = listed[index] as Segment;
       text += this.#prelude(segment, before);
+      if (marks !== undefined) text += marks.at(segment.msn);
       text += lowLatency && index >= partsFrom ? this.#withParts(segment) : this.#plain(segment);
       before = segment;
     }
-    if (!lowLatency) return text;
-    if (open !== undefined) text += this.#prelude(open, before) + this.#dated(open) + this.#parts(open);
+    if (!lowLatency) return options.ended ? `${text}#EXT-X-ENDLIST\n` : text;
+    if (open !== undefined)
+      text += this.#prelude(open, before) + (marks?.at(open.msn) ?? '') + this.#dated(open) + this.#parts(open);
     if (options.preloadHint) text += this.#hint(window, open ?? before);
     for (const { uri, msn, part } of reports) {
       text += `#EXT-X-RENDITION-REPORT:URI="${uri}",LAST-MSN=${msn},LAST-PART=${part}\n`;

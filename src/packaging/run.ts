@@ -4,17 +4,21 @@ import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import { formOf, isForeseen } from '../containers/mpegts/elementary-form.ts';
 import type { MediaTrack } from '../core/track.ts';
 import { codecString } from './codec-string.ts';
+import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 
 /** Frames of one track that follow each other: what becomes bytes when somebody asks for it. Times in ticks. */
 export class Run {
   /** Decode time of the first sample. */
   readonly start: number;
+  /** That go out with it, on the same timeline. */
+  readonly events: readonly TimedEvent[];
   #samples: readonly Sample[];
   #users = 0;
 
-  constructor(start: number, samples: readonly Sample[]) {
+  constructor(start: number, samples: readonly Sample[], events: readonly TimedEvent[] = []) {
     this.start = start;
+    this.events = events;
     this.#samples = samples;
   }
 
@@ -54,9 +58,9 @@ export const RUNS: PartForm<Run> = {
     }
     return { version, track, codec: codecOf(track), data: Buffer.alloc(0) };
   },
-  part: (_type, _sequence, start, samples) => ({
-    data: new Run(start, samples),
-    bytes: samples.reduce((sum, { data }) => sum + data.length, 0),
+  part: (_type, _sequence, start, samples, events) => ({
+    data: new Run(start, samples, events),
+    bytes: [...samples, ...events].reduce((sum, { data }) => sum + data.length, 0),
   }),
 };
 

@@ -1,10 +1,12 @@
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
-import { isMedia, type MediaTrack, type Track } from '../core/track.ts';
+import { isBeside, isMedia, type DataTrack, type MediaTrack, type Track } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
+import { Breaks } from './breaks.ts';
 import type { Cut } from './cut.ts';
 import { Lag, MAX_LAG_SECONDS } from './lag.ts';
 import { electLeaders, isFirst } from './leader.ts';
+import { isCarried } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 import type { Past, Progress } from './past.ts';
 import { isRefusal, Refusals } from './refusals.ts';
@@ -30,6 +32,8 @@ export interface SegmenterOptions {
 
 /** A segment without key frames ends here all the same, so that memory stays bounded. */
 export const MAX_SEGMENT_SECONDS = 30;
+/** No splice makes a segment shorter. */
+const LEAST_SECONDS = 0.2;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** A playlist loses no segment that would leave fewer targets' time in it (RFC 8216 6.2.2). */
 const LEAST_TARGETS = 3;
@@ -57,11 +61,20 @@ export class Segmenter<Data = Buffer> {
   #started = false;
   #clock: MediaClock = NO_CLOCK;
   #cut: Cut | undefined;
+  /** Seconds from the decode time of the newest cut to its presentation time. */
+  #reordering = 0;
   #shift = 0;
   /** Of the first picture that could not begin the stream. */
   #kept: number | undefined;
+  /** What its media playlists tell of splices and ad breaks. */
+  readonly breaks = new Breaks();
   /** Fixed with the leader's first part. */
   #partTarget = 0;
+  /** The segments are to be concluded, or have been. */
+  #onConcluded: (() => void) | undefined;
+  #concluded = false;
+  /** Id of the next event. Players that know those of the stream before, maybe from another node, must not take it for one of them. */
+  #nextEvent = Math.floor(Date.now() / 1000);
 
   constructor(form: PartForm<Data>, options: SegmenterOptions, log: Logger, faults: FaultLog) {
     this.#form = form;
@@ -103,6 +116,7 @@ export class Segmenter<Data = Buffer> {
    * @returns packagers of tracks that are new, by track id
    */
   setTracks(tracks: readonly Track[], clock: MediaClock = this.#clock): TrackPackager<Data>[] {
+    if (this.#concluded) return [];
     this.#clock = clock;
     for (const [id, packager] of this.#packagers) {
       const track = tracks.find((one) => one.id === id);
@@ -131,24 +145,46 @@ export class Segmenter<Data = Buffer> {
     return added;
   }
 
+  /** The segments have ended for good: packets are ignored, and the tracks stay as they are. */
+  get concluded(): boolean {
+    return this.#concluded;
+  }
+
   /**
-   * Ends the growing segments: nothing comes any more, or something else does. What is pushed afterwards goes on behind
-   * a discontinuity.
+   * Ends the growing segments. What is pushed afterwards follows a discontinuity, unless the segments are to be
+   * concluded.
    */
   finish(): void {
     const last = this.#cut;
-    if (!this.#started || last === undefined) return;
-    for (const packager of this.#packagers.values()) packager.finish();
-    this.#started = false;
-    this.#firstMsn = last.msn + 1;
-    this.#lag.finish();
-    this.#elect();
+    if (this.#started && last !== undefined) {
+      for (const packager of this.#packagers.values()) packager.finish();
+      this.#started = false;
+      this.#firstMsn = last.msn + 1;
+      this.#lag.finish();
+      this.#elect();
+    }
+    if (this.#onConcluded === undefined || this.#concluded) return;
+    this.#concluded = true;
+    this.#onConcluded();
+  }
+
+  /**
+   * Ends the segments for good.
+   * @param urgent now, so that the last ones are shorter; otherwise at the next cut
+   * @param onConcluded called once when they have ended, which may be before this returns
+   */
+  conclude(urgent: boolean, onConcluded: () => void): void {
+    this.#onConcluded ??= onConcluded;
+    if (urgent || !this.#started) this.finish();
   }
 
   /** Takes a packet of any track; those of tracks it does not package are left out. */
   push(packet: Packet): void {
-    const packager = this.#packagers.get(packet.track.id);
-    if (packager === undefined || !isMedia(packet.track)) return;
+    const { track } = packet;
+    if (this.#concluded) return;
+    if (track.type === 'data') return this.#pushEvent(packet, track);
+    const packager = this.#packagers.get(track.id);
+    if (packager === undefined || !isMedia(track)) return;
     if (!this.#started && !this.#start(packager, packet)) return;
     const finding = packager.inspect(packet);
     if (finding === 'late') {
@@ -158,16 +194,31 @@ export class Segmenter<Data = Buffer> {
     }
     const time = seconds(packet);
     const jump = packager.jumps(packet) && !this.#isHole(packager, time);
-    if (packet.track.type === 'video') this.#noteKeyFrame(packager, packet.key, time);
+    if (track.type === 'video') this.#noteKeyFrame(packager, packet.key, time);
     try {
       if (jump || finding === 'changed') this.#break(packager, packet, jump);
       else this.#cutWhereDue(packager, packet);
+      if (this.#concluded) return;
       packager.push(packet);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       this.#faults.count(`HLS: dropped a packet that cannot be packaged: ${error.message}`);
     }
     if (!packager.awaitsJump) this.#goOn(time);
+  }
+
+  /** An event goes out with the parts of every track that it belongs beside. */
+  #pushEvent({ dts, pts, data }: Packet, track: DataTrack): void {
+    const { timebase } = track;
+    const id = this.#nextEvent++ % 2 ** 32;
+    const time = toSeconds(pts, timebase);
+    this.breaks.note({ id, codec: track.codec, data, time });
+    if (!isCarried(track)) return;
+    const event = { id, track, data, at: toSeconds(dts, timebase), time };
+    for (const packager of this.#packagers.values()) {
+      if (isBeside(track, packager.track.type) && !packager.addEvent(event))
+        this.#faults.count('HLS: dropped an event, because too many wait for media');
+    }
   }
 
   #package(track: MediaTrack): TrackPackager<Data> | undefined {
@@ -229,6 +280,7 @@ export class Segmenter<Data = Buffer> {
       discontinuities,
       wallTime: this.#wallTimeOf(packet),
     };
+    this.#beginBreaks(packet, true);
     for (const one of this.#packagers.values()) {
       if (gaps > 0) one.lead(this.#cut, gaps, this.targetDuration);
       one.start(this.#cut, this.#shift);
@@ -254,10 +306,14 @@ export class Segmenter<Data = Buffer> {
     }
     if (!full) {
       if (!packet.key || !isFirst(packager, seconds(packet), this.#leaders)) return;
-      if (elapsed < this.#length.seconds - packager.tolerance) return;
+      if (elapsed < this.#length.seconds - packager.tolerance && !this.#isBreak(packager, packet, elapsed)) return;
     }
     this.#cutAll(packager, packet);
     if (!packet.key) packager.advance(packet);
+  }
+
+  #isBreak({ frameSeconds }: TrackPackager<Data>, packet: Packet, elapsed: number): boolean {
+    return elapsed >= LEAST_SECONDS && this.breaks.isDue(presentation(packet), frameSeconds);
   }
 
   /**
@@ -267,7 +323,11 @@ export class Segmenter<Data = Buffer> {
   #nextCut(packager: TrackPackager<Data>): number | undefined {
     if (this.#cut === undefined) return undefined;
     const { time } = this.#cut;
-    const earliest = (leader: TrackPackager<Data>): number => time + this.#length.seconds - leader.tolerance;
+    const earliest = (leader: TrackPackager<Data>): number => {
+      // key frames are shown as much later than they are decoded as that of the cut
+      const due = this.breaks.dueAt(leader.frameSeconds) - this.#reordering;
+      return Math.min(time + this.#length.seconds - leader.tolerance, Math.max(time + LEAST_SECONDS, due));
+    };
     if (this.#leaders.includes(packager)) return earliest(packager);
     for (const leader of this.#leaders) {
       const due = leader.track.type === 'audio' ? earliest(leader) : leader.keyInterval.due(earliest(leader));
@@ -292,6 +352,7 @@ export class Segmenter<Data = Buffer> {
   }
 
   #cutAll({ frameSeconds: slack }: TrackPackager<Data>, packet: Packet, why?: 'jump' | 'change'): void {
+    if (this.#onConcluded !== undefined) return this.finish();
     const { msn, discontinuities, time: begun } = this.#cut as Cut;
     const time = seconds(packet);
     this.#length.end(time - begun);
@@ -305,8 +366,16 @@ export class Segmenter<Data = Buffer> {
       discontinuities: discontinuities + (discontinuity ? 1 : 0),
       wallTime: this.#wallTimeOf(packet),
     };
+    this.#beginBreaks(packet, why === 'jump');
     this.#lag.expect(msn + 1, time);
     for (const packager of this.#packagers.values()) packager.cut(this.#cut);
+  }
+
+  /** @param anew media times have nothing to do with those before */
+  #beginBreaks(packet: Packet, anew: boolean): void {
+    const time = presentation(packet);
+    this.#reordering = time - seconds(packet);
+    this.breaks.cut(this.#cut as Cut, time, anew);
   }
 
   #wallTimeOf(packet: Packet): WallTime {

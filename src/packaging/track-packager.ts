@@ -6,6 +6,7 @@ import { differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
 import { KeyInterval } from './key-interval.ts';
 import { PartBuilder } from './part-builder.ts';
+import { WaitingEvents, type TimedEvent } from './part-events.ts';
 import { PartFit, type PartLimits } from './part-fit.ts';
 import type { PartForm } from './part-form.ts';
 import { Segment, type Init } from './segment.ts';
@@ -26,6 +27,7 @@ const JUMP_SECONDS = 10;
 const FOLLOWING_SHARE = 0.5;
 /** Audio that is ahead of the video by this share of a part has parts there before it is known where a segment ends. */
 const AHEAD_SHARE = 0.9;
+const NO_EVENTS: readonly TimedEvent[] = [];
 
 /** Makes parts and segments of one track, cut where the stream's segmenter says. */
 export class TrackPackager<Data = Buffer> {
@@ -37,6 +39,7 @@ export class TrackPackager<Data = Buffer> {
   #init: Init;
   #durations: FrameDuration;
   readonly #fit: PartFit;
+  readonly #events = new WaitingEvents();
   readonly #nextCut: () => number | undefined;
   /** Cuts that the track has not reached, the oldest first. */
   readonly #pending: Cut[] = [];
@@ -162,6 +165,7 @@ export class TrackPackager<Data = Buffer> {
       this.window.complete();
     }
     this.#builder.breakTimeline();
+    this.#events.clear();
     this.#lastDts = undefined;
     this.#needKey = this.#track.type === 'video';
     this.#broken = false;
@@ -238,6 +242,11 @@ export class TrackPackager<Data = Buffer> {
     this.#returns = near;
     // what follows may be predicted from what is left out
     this.#needKey = this.#track.type === 'video';
+  }
+
+  /** An event goes out with the part that covers its time, or with the next one. @returns false where another was dropped for it */
+  addEvent(event: TimedEvent): boolean {
+    return this.#events.add(event);
   }
 
   /** The frame after this call does not follow the one before. @param shift seconds to add to its times */
@@ -317,12 +326,20 @@ export class TrackPackager<Data = Buffer> {
   #closePart(end: number, ending = false): void {
     if (this.#builder.empty) return;
     const builder = this.#builder;
-    const built = builder.build(this.#fit.endOf(builder, end));
+    const exactEnd = this.#fit.endOf(builder, end);
+    const built = builder.build(exactEnd, this.#events.empty ? NO_EVENTS : this.#eventsUntil(exactEnd));
     const duration = built.duration / this.#track.timebase.den;
     this.#fit.note(duration);
     const index = this.window.open?.parts.length ?? 0;
     const { independent, data, bytes } = built;
     this.window.add({ index, duration, independent, data, bytes }, ending);
+  }
+
+  /** What goes out with the growing part, on the timeline of parts. */
+  #eventsUntil(end: number): TimedEvent[] {
+    const { from, to } = this.#builder.shown(end);
+    const events = this.#events.take(this.#mediaTime(from), this.#mediaTime(to));
+    return events.map((event) => ({ ...event, at: event.at + this.#shift, time: event.time + this.#shift }));
   }
 
   /** Whether the part that grows, if it is full, is likely to be the last of its segment. */
@@ -366,6 +383,7 @@ export class TrackPackager<Data = Buffer> {
     }
     if (!first) this.window.complete();
     if (this.#broken || cut.discontinuity) this.#builder.breakTimeline();
+    if (cut.jump) this.#events.release();
     this.#broken = false;
     this.#current = cut;
     if (first) this.window.start(this.#segment(cut, false), cut.discontinuities);

@@ -5,7 +5,7 @@ import { BitstreamError } from '../codecs/bits.ts';
 import type { FaultLog } from '../log.ts';
 import type { Run } from './run.ts';
 import type { Segment } from './segment.ts';
-import { unitsOf } from './ts-units.ts';
+import { eventsOf, unitsOf } from './ts-units.ts';
 
 /** What is written in one turn: a segment of a stream that is rich has forty times as much. */
 const TURN_BYTES = 1024 * 1024;
@@ -37,7 +37,10 @@ export class TsSegment implements TsFacts {
   readonly #body: Buffer[] = [];
   #writing: Promise<void> | undefined;
 
-  /** @param of what of each track is in it */
+  /**
+   * @param of what of each track is in it
+   * @param muxer that has those tracks; it is given the tracks of events that it does not have
+   */
   constructor(facts: TsFacts, of: readonly Segment<Run>[], muxer: TsMuxer, faults: FaultLog) {
     this.msn = facts.msn;
     this.discontinuity = facts.discontinuity;
@@ -46,6 +49,7 @@ export class TsSegment implements TsFacts {
     const tracks = of.map(({ init, parts }) => ({ track: init.track, runs: parts.map(({ data }) => data) }));
     this.#runs = tracks.flatMap(({ runs }) => runs);
     for (const run of this.#runs) run.keep();
+    muxer.addTracks(eventsOf(tracks).map(({ track }) => track));
     muxer.repeatTables();
     const planned: PlannedUnit[] = [];
     for (const unit of unitsOf(tracks)) {

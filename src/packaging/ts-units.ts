@@ -2,14 +2,26 @@ import type { Sample } from '../containers/fmp4/fragment.ts';
 import type { TsUnit } from '../containers/mpegts/planned-unit.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
+import type { TimedEvent } from './part-events.ts';
 import type { Run } from './run.ts';
 import { isInStep, MAX_GROUP_BYTES } from './sound-group.ts';
 
 const MAX_GROUP_SECONDS = 0.25;
 
-/** The frames of several tracks in order of their decode times; those of sound in groups. */
-export function unitsOf(tracks: readonly { readonly track: MediaTrack; readonly runs: readonly Run[] }[]): TsUnit[] {
-  const units: { readonly unit: TsUnit; readonly time: number }[] = [];
+/** What of a track is in a segment. */
+interface TrackRuns {
+  readonly track: MediaTrack;
+  readonly runs: readonly Run[];
+}
+
+interface Timed {
+  readonly unit: TsUnit;
+  readonly time: number;
+}
+
+/** The frames of several tracks in order of their decode times, those of sound in groups, and the events that go out with them. */
+export function unitsOf(tracks: readonly TrackRuns[]): TsUnit[] {
+  const units: Timed[] = [];
   for (const { track, runs } of tracks) {
     for (const { start, samples } of runs) {
       let dts = start;
@@ -24,7 +36,23 @@ export function unitsOf(tracks: readonly { readonly track: MediaTrack; readonly 
       }
     }
   }
+  for (const event of eventsOf(tracks)) units.push(unitOf(event));
   return units.sort((one, other) => one.time - other.time).map(({ unit }) => unit);
+}
+
+/** Each once: those that belong beside all tracks are with the picture, where there is one. */
+export function eventsOf(tracks: readonly TrackRuns[]): TimedEvent[] {
+  const common = tracks.some(({ track }) => track.type === 'video') ? 'video' : 'audio';
+  return tracks.flatMap(({ track: { type }, runs }) =>
+    runs.flatMap(({ events }) => events.filter(({ track: { target = common } }) => target === type)),
+  );
+}
+
+function unitOf({ track, data, at, time }: TimedEvent): Timed {
+  const { num, den } = track.timebase;
+  const dts = Math.round((at * den) / num);
+  const pts = Math.max(dts, Math.round((time * den) / num));
+  return { unit: { track, dts, pts, key: true, data: [data] }, time: at };
 }
 
 /** How many frames from one on go together: players count on from the first. */

@@ -63,6 +63,12 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return this.#discontinuities;
   }
 
+  /** Discontinuities of the stream before a segment that is kept, its own not counted. */
+  discontinuitiesBefore(segment: Segment<Data>): number {
+    const index = this.#complete.indexOf(segment);
+    return this.#discontinuities + discontinuitiesBetween(this.#complete, this.#listedFrom, index);
+  }
+
   /** The first segments, so many, are gaps that lead players to what comes: they are listed until that fills the playlist. */
   lead(count: number): void {
     this.#leading = count;
@@ -149,4 +155,14 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     this.#bytes -= gone.bytes;
     this.emit('evicted', gone);
   }
+}
+
+/** Discontinuities of the segments from one place to another, itself not counted; negative when that is in front of it. */
+export function discontinuitiesBetween(
+  segments: readonly { readonly discontinuity: boolean }[],
+  from: number,
+  to: number,
+): number {
+  const between = segments.slice(Math.min(from, to), Math.max(from, to));
+  return Math.sign(to - from) * between.filter(({ discontinuity }) => discontinuity).length;
 }

@@ -20,6 +20,15 @@ export interface ReceivingMedia {
   readonly rids: readonly string[];
 }
 
+/** A media section of the peer's offer that carries data channels (RFC 8841). */
+export interface DataChannelMedia {
+  readonly mid: string;
+  readonly protocol: string;
+  readonly sctpPort: number;
+  /** Bytes that are taken in one message. */
+  readonly maxMessageSize: number;
+}
+
 /** A media section of the peer's offer that nothing is sent on. */
 export interface UnusedMedia {
   readonly mid: string;
@@ -37,20 +46,22 @@ export interface LocalDescription {
   readonly ice: types.IceParameters;
   readonly fingerprint: types.DtlsFingerprint;
   readonly candidates: readonly HostCandidate[];
-  readonly media: readonly (SendingMedia | ReceivingMedia | UnusedMedia)[];
+  readonly media: readonly (SendingMedia | ReceivingMedia | DataChannelMedia | UnusedMedia)[];
   /** Mids that an offer bundles, in the answer to it: only they can be in a group. */
   readonly bundle?: readonly string[];
 }
 
 /** Name in the origin line. */
 const USER = 'Kiln';
+/** The format of data channels. */
+export const DATA_CHANNEL = 'webrtc-datachannel';
 const RTP_PROTOCOL = 'UDP/TLS/RTP/SAVPF';
 
 /** Writes an offer or an answer of an ICE-lite end that knows all its candidates. */
 export function writeDescription(description: LocalDescription): string {
   const { sessionId, ice, setup, fingerprint, media, bundle = media.map(({ mid }) => mid) } = description;
   const bundled = media.filter(
-    (section) => bundle.includes(section.mid) && (!('protocol' in section) || isRtp(section)),
+    (section) => bundle.includes(section.mid) && (!('formats' in section) || isRtp(section)),
   );
   const lines = [
     'v=0',
@@ -73,6 +84,7 @@ export function writeDescription(description: LocalDescription): string {
   for (const section of media) {
     if ('rtpParameters' in section) lines.push(...sendingSection(section, description, transport));
     else if ('accepted' in section) lines.push(...receivingSection(section, description, transport));
+    else if ('sctpPort' in section) lines.push(...dataSection(section, description, transport));
     else lines.push(...unusedSection(section, bundled.includes(section), description, transport));
   }
   return `${lines.join('\r\n')}\r\n`;
@@ -118,6 +130,22 @@ function receivingSection(
     ...extensions.map(({ id, uri }) => `a=extmap:${id} ${uri}`),
     ...rids.map((rid) => `a=rid:${rid} recv`),
     ...(rids.length > 0 ? [`a=simulcast:recv ${rids.join(';')}`] : []),
+    ...candidateLines(candidates),
+  ];
+}
+
+function dataSection(
+  { mid, protocol, sctpPort, maxMessageSize }: DataChannelMedia,
+  { candidates }: LocalDescription,
+  transport: readonly string[],
+): string[] {
+  return [
+    `m=application 9 ${protocol} ${DATA_CHANNEL}`,
+    'c=IN IP4 0.0.0.0',
+    `a=mid:${mid}`,
+    ...transport.filter((line) => !line.startsWith('a=rtcp')),
+    `a=sctp-port:${sctpPort}`,
+    `a=max-message-size:${maxMessageSize}`,
     ...candidateLines(candidates),
   ];
 }

@@ -13,6 +13,8 @@ const PIPE_PORTS = { min: 50_000, max: 59_999 };
 /** A key frame comes all at once, and what comes while the worker has to wait for its turn is lost beyond this. */
 const SOCKET_BUFFER = 1024 * 1024;
 const BUFFERS = { recvBufferSize: SOCKET_BUFFER, sendBufferSize: SOCKET_BUFFER };
+/** Of data channels, in bytes. */
+const MIN_RECEIVE_WINDOW = 64 * 1024;
 const CHECK_MS = 2000;
 /** A worker that has not answered at so many looks is hung: what is written to it piles up here. */
 const SILENT_CHECKS = 5;
@@ -93,7 +95,9 @@ export class MediaWorker {
     iceConsentTimeout: number;
     /** Bits per second that the way to the viewer is taken to carry before anything is known of it. */
     initialBitrate: number;
+    dataChannels?: { readonly send: number; readonly receive: number };
   }): Promise<types.WebRtcTransport> {
+    const { dataChannels } = options;
     return this.#router.createWebRtcTransport({
       webRtcServer: this.#server,
       enableUdp: options.protocol !== 'tcp',
@@ -101,6 +105,12 @@ export class MediaWorker {
       preferUdp: true,
       iceConsentTimeout: options.iceConsentTimeout,
       initialAvailableOutgoingBitrate: options.initialBitrate,
+      ...(dataChannels && {
+        enableSctp: true,
+        maxSendMessageSize: dataChannels.send,
+        maxReceiveMessageSize: dataChannels.receive,
+        sctpMaxReceiverWindowBufferSize: Math.max(MIN_RECEIVE_WINDOW, 2 * dataChannels.receive),
+      }),
     });
   }
 

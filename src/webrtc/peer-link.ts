@@ -30,6 +30,8 @@ export interface LinkOptions {
   readonly timeoutMs: number;
   /** Bits per second that the way to the peer is taken to carry before anything is known of it. */
   readonly initialBitrate: number;
+  /** There are data channels: bytes of the largest message each way. */
+  readonly dataChannels?: { readonly send: number; readonly receive: number };
 }
 
 interface LinkEvents {
@@ -61,13 +63,17 @@ export class PeerLink extends EventEmitter<LinkEvents> {
   }
 
   /** @throws mediaUnavailable when the worker dies meanwhile */
-  static async open(worker: MediaWorker, { way, timeoutMs, initialBitrate }: LinkOptions): Promise<PeerLink> {
+  static async open(
+    worker: MediaWorker,
+    { way, timeoutMs, initialBitrate, dataChannels }: LinkOptions,
+  ): Promise<PeerLink> {
     const iceConsentTimeout = consentTimeout(timeoutMs);
     try {
       const transport = await worker.createWebRtcTransport({
         protocol: way.protocol,
         iceConsentTimeout,
         initialBitrate,
+        ...(dataChannels && { dataChannels }),
       });
       return new PeerLink(transport, worker, way);
     } catch (error) {

@@ -37,6 +37,8 @@ export interface RemoteMedia {
   readonly source: { readonly ssrc: number; readonly rtxSsrc?: number } | undefined;
   readonly codecs: readonly RemoteCodec[];
   readonly extensions: readonly { readonly id: number; readonly uri: string }[];
+  /** Data channels: the SCTP port, and the largest message that the peer takes, in bytes; 0: any (RFC 8841). */
+  readonly sctp: { readonly port: number; readonly maxMessageSize: number } | undefined;
 }
 
 export interface RemoteDescription {
@@ -53,6 +55,8 @@ const MAX_LINES = 1500;
 const MAX_MEDIA = 32;
 const MAX_FORMATS = 128;
 const ALGORITHMS = new Set(['sha-1', 'sha-224', 'sha-256', 'sha-384', 'sha-512']);
+/** Of a peer that does not tell (RFC 8841 section 6.1). */
+const MAX_MESSAGE_SIZE = 65_536;
 const RECEIVING = new Set(['recvonly', 'sendrecv']);
 const SENDING = new Set(['sendonly', 'sendrecv']);
 /** More qualities of one picture nobody sends. */
@@ -142,7 +146,14 @@ function parseMedia(
     extensions: (section.ext ?? []).flatMap(({ value, uri }) =>
       typeof value === 'number' && value >= 1 && value <= MAX_EXTENSION_ID ? [{ id: value, uri: String(uri) }] : [],
     ),
+    sctp: off ? undefined : parseSctp(section),
   };
+}
+
+function parseSctp({ type, sctpPort, maxMessageSize = MAX_MESSAGE_SIZE }: MediaDescription): RemoteMedia['sctp'] {
+  const isPort = Number.isInteger(sctpPort) && (sctpPort as number) > 0 && (sctpPort as number) < 65_536;
+  if (type !== 'application' || !isPort || !(maxMessageSize >= 0)) return undefined;
+  return { port: sctpPort as number, maxMessageSize };
 }
 
 /** Of alternatives the first, which is the preferred one. */

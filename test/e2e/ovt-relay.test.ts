@@ -90,6 +90,43 @@ test('every codec passes as it is, with names, languages and playlists', async (
   );
 });
 
+test('events of every kind pass, also of tracks that come with the first of them, with what they belong beside', async (t) => {
+  const { far, application, relays } = relayNodes(t);
+  const media = await h264({ seconds: 0.5 });
+  const source = announce(goLive(far, 'app', 'talk', [media.track]), far);
+  const output = await opened(relays, application);
+  const packets = record(output);
+  const [first, ...others] = packetsOf(media);
+  source.write(first as Packet);
+  const kinds = (['ID3v2', 'SCTE35', 'CUE', 'AMF'] as const).flatMap((codec) =>
+    ([undefined, 'video', 'audio'] as const).map((target) => ({ codec, target })),
+  );
+  const events = kinds.map(({ codec, target }, i): Packet => ({
+    track: {
+      id: 1024 + i,
+      name: 'Data',
+      type: 'data',
+      codec,
+      timebase: media.track.timebase,
+      bypass: true,
+      ...(target && { target }),
+    },
+    dts: i,
+    pts: i + 5,
+    duration: 0,
+    key: true,
+    data: Buffer.from(`${codec} ${target}`),
+  }));
+  source.setTracks([media.track, ...events.map(({ track }) => track)]);
+  for (const packet of [...events, ...others]) source.write(packet);
+  await until('all packets', () => packets.length === 1 + events.length + others.length);
+  const base = (packets[0] as Packet).dts - (first as Packet).dts;
+  t.deepEqual(
+    packets.slice(1, 1 + events.length).map(({ track, dts, pts, data }) => [track, dts - base, pts - base, data]),
+    events.map(({ track, dts, pts, data }) => [track, dts, pts, data]),
+  );
+});
+
 test('the first relay of a stream begins with its next key frame, the next with what came since; it wakes what waits for viewers', async (t) => {
   const { far, application, relays } = relayNodes(t);
   const media = await h264({ seconds: 2, gop: 15 });

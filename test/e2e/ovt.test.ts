@@ -1,11 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
-import { sameFormat, type Track } from '../../src/core/track.ts';
+import { sameFormat, type DataTrack, type Track } from '../../src/core/track.ts';
+import type { WireDescription } from '../../src/protocols/ovt/description.ts';
 import { aac } from '../support/aac.ts';
 import { goLive } from '../support/live.ts';
 import { playOvt, startOvt } from '../support/ovt.ts';
 import { av1Media, countFrames, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
+import { dataTrack, eventPacket } from '../support/packets.ts';
 import { rawOvt } from '../support/raw-ovt.ts';
 import { until } from '../support/until.ts';
 import { h264, ivf, type Media } from '../support/webrtc-media.ts';
@@ -42,7 +44,7 @@ for (const [name, media] of CASES) {
     for (const packets of sent) write(output, packets);
     await until('all packets', () => recorder.packets.length === sent.flat().length);
     const [{ tracks } = { tracks: [] }] = recorder.told;
-    t.is(tracks.length, all.length);
+    t.is(tracks.filter(({ type }) => type !== 'data').length, all.length);
     for (const [i, { track }] of all.entries()) {
       t.true(sameFormat(tracks[i] as Track, track), `${track.codec}: ${JSON.stringify(tracks[i])}`);
       t.like(tracks[i], { id: track.id, name: track.name, type: track.type });
@@ -92,6 +94,44 @@ test('an edge that is no Kiln gets start codes with parameter sets, and ADTS', a
   t.deepEqual([application, code], ['stop', 200]);
 });
 
+test('an edge that is no Kiln gets all ID3 tags in one track, which is there from the beginning', async (t) => {
+  const video = await h264({ seconds: 0.5 });
+  const tags = dataTrack({ timebase: { num: 1, den: 1000 } });
+  const forVideo: DataTrack = { ...tags, id: 1025, target: 'video', timebase: video.track.timebase };
+  const forAudio: DataTrack = { ...tags, id: 1026, target: 'audio' };
+  const splices: DataTrack = { ...tags, id: 1027, codec: 'SCTE35' };
+  const ovt = await startOvt();
+  t.teardown(() => ovt.close());
+  const output = goLive(ovt.registry, 'app', 'talk', [video.track]);
+  const edge = await rawOvt(t, ovt.server.port);
+  const { contents } = await edge.ask('describe', ovt.url('app/talk'));
+  const [, described] = (contents as WireDescription).stream.tracks;
+  t.like(described, { id: 1, mediaType: 2, codecId: 0, timebaseDen: 90_000 });
+  t.false('eventTarget' in (described as object));
+  t.is((await edge.ask('play', ovt.url('app/talk'))).code, 200);
+  output.setTracks([video.track, tags, forVideo, forAudio, splices]);
+  const event = (track: DataTrack, ticks: number) => eventPacket(track, ticks, `ID3 of ${track.id}`);
+  write(output, [event(tags, 500), event(forVideo, 45_001), event(splices, 501), event(forAudio, 502)]);
+  const frames = await until('the events', () => edge.frames.length === 3 && edge.frames);
+  t.deepEqual(
+    frames.map(({ track, mediaType, bitstream, packetType, pts, data }) => [
+      track,
+      mediaType,
+      bitstream,
+      packetType,
+      pts,
+      data.toString(),
+    ]),
+    [
+      [1, 2, 18, 4, 45_000, 'ID3 of 1024'],
+      [1, 2, 18, 5, 45_001, 'ID3 of 1025'],
+      [1, 2, 18, 6, 45_180, 'ID3 of 1026'],
+    ],
+  );
+  output.input.close('over');
+  t.is((await edge.notice()).application, 'stop', 'there was nothing to tell of the tracks');
+});
+
 test('what an edge gets is decoded by ffmpeg, every frame of it', async (t) => {
   const media = [await h264({ seconds: 1 }), await h265(2), await aac(440, {}, 1)];
   const ovt = await startOvt();
@@ -131,7 +171,11 @@ test('a change of tracks in mid-stream', async (t) => {
     () => recorder.packets.length === one.frames.length + other.frames.length + sound.frames.length,
   );
   const shown = recorder.told.map(({ tracks }) => tracks.map((track) => ('width' in track ? track.width : track.name)));
-  t.deepEqual(shown, [[320, 'audio'], [160, 'audio'], ['audio']]);
+  t.deepEqual(shown, [
+    [320, 'audio', 'Data'],
+    [160, 'audio', 'Data'],
+    ['audio', 'Data'],
+  ]);
   const tracks = [...new Set(recorder.packets.map(({ track }) => track))];
   t.deepEqual(
     tracks.map((track) => ('width' in track ? track.width : track.name)),

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import type { MediaTrack } from '../../src/core/track.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { LiveStream } from '../support/live-stream.ts';
+import { dataTrack, eventPacket } from '../support/packets.ts';
 import { until } from '../support/until.ts';
 import { h264, ivf, opus, type Media } from '../support/webrtc-media.ts';
 import { startWebrtc } from '../support/webrtc-server.ts';
@@ -66,7 +67,7 @@ for (const [codec, video] of Object.entries(codecs)) {
   });
 }
 
-test('Chromium plays over ICE-TCP, with retransmissions and a playout delay', async (t) => {
+test('Chromium plays over ICE-TCP, with retransmissions, a playout delay and events', async (t) => {
   const { registry, url } = await startWebrtc(t, {
     webrtc: { rtx: true, playoutDelay: { min: 100, max: 500 } },
     ice: [
@@ -78,8 +79,13 @@ test('Chromium plays over ICE-TCP, with retransmissions and a playout delay', as
   t.teardown(() => live.close());
   const page = await openPage(url);
   t.teardown(() => page.close());
-  await page.evaluate(`playWhep('${url}/app/stream?transport=tcp')`);
+  await page.evaluate(`playWhep('${url}/app/stream?transport=tcp', undefined, true)`);
   await watch(page, 60);
+  const event = eventPacket(dataTrack({ codec: 'CUE' }), 0, '{"cueType":"in"}');
+  await until('an event comes by the data channel', async () => {
+    live.output.write(event);
+    return ((await page.evaluate('events')) as string[]).some((event) => event.includes('"type":"CUE"'));
+  });
   const protocols = await page.evaluate(`connection.getStats().then((stats) =>
     [...stats.values()].filter(({ type }) => type === 'remote-candidate').map(({ protocol }) => protocol))`);
   t.deepEqual(protocols, ['tcp']);

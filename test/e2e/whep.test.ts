@@ -3,6 +3,7 @@ import { parseAvcConfig } from '../../src/codecs/h264.ts';
 import { nalUnits } from '../../src/codecs/nal.ts';
 import { LiveStream } from '../support/live-stream.ts';
 import { h264, ivf, opus } from '../support/webrtc-media.ts';
+import { dataTrack, eventPacket } from '../support/packets.ts';
 import { relayedSdp } from '../support/relayed-peer.ts';
 import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/rtp.ts';
 import { faulty } from '../support/udp-relay.ts';
@@ -39,6 +40,29 @@ test('a WHEP viewer gets every frame as it was published, from a key frame on', 
   t.true(peer.packets.audio.every(({ payloadType }) => payloadType === PEER_TYPES.OPUS));
   const sent = new Set(audio.frames.map(({ data }) => data.toString('hex')));
   t.true(peer.packets.audio.every(({ payload }) => sent.has(payload.toString('hex'))));
+});
+
+test('a viewer with a data channel gets events, and one without as before', async (t) => {
+  const { registry, url } = await startWebrtc(t);
+  const live = new LiveStream(registry, [video, audio]);
+  t.teardown(() => live.close());
+  const [asking, other] = [new ViewerPeer({ events: true }), new ViewerPeer()];
+  for (const peer of [asking, other]) {
+    t.teardown(() => peer.close());
+    await peer.play(`${url}/app/stream?direction=whep`);
+    await peer.until(() => peer.frames().length >= 2);
+  }
+  const event = (codec: 'ID3v2' | 'CUE', text: string) => eventPacket(dataTrack({ codec }), 90_000, text);
+  await until('the channel is open', () => {
+    live.output.write(event('CUE', '{"cueType":"in"}'));
+    return asking.events.length > 0;
+  });
+  live.output.write(event('ID3v2', 'ID3 \0 text'));
+  await asking.until(() => asking.events.at(-1)?.type === 'ID3v2');
+  t.like(asking.events[0], { type: 'CUE', time: 1, encoding: 'utf-8', data: '{"cueType":"in"}' });
+  t.like(asking.events.at(-1), { encoding: 'base64', data: Buffer.from('ID3 \0 text').toString('base64') });
+  t.is(other.events.length, 0);
+  t.is(other.state, 'connected');
 });
 
 for (const codec of ['VP8', 'VP9'] as const) {

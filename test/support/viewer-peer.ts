@@ -15,11 +15,15 @@ const peers = new PeerProcess<PeerOptions, Received>(new URL('./peer-process.ts'
 /** A `WhepPeer` in a process of its own, with what it received. */
 export class ViewerPeer extends RemotePeer<PeerOptions, Received> {
   readonly packets: { video: Rtp[]; audio: Rtp[] } = { video: [], audio: [] };
+  /** Messages of the data channel. */
+  readonly events: { readonly type: string; readonly [field: string]: unknown }[] = [];
   /** What sender reports told, of each SSRC. */
   readonly #reports = new Map<number, SentAt[]>();
 
   constructor(options: PeerOptions = {}) {
-    super(peers, options, ({ is, kind, packet }) => {
+    super(peers, options, (news) => {
+      if (news.is === 'event') return void this.events.push(JSON.parse(news.message));
+      const { is, kind, packet } = news;
       if (is === 'packet') this.packets[kind].push(parseRtp(Buffer.from(packet)));
       else for (const report of parseSenderReports(Buffer.from(packet))) this.#noteReport(report);
     });

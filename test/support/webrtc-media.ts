@@ -4,6 +4,7 @@ import { canonicalize, buildAvcConfig, isKeyNal, isParameterSet, nalType, NAL } 
 import { joinNals, splitAnnexB } from '../../src/codecs/nal.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import type { AudioTrack, VideoTrack } from '../../src/core/track.ts';
+import { VPX_REALTIME } from './ffmpeg.ts';
 
 const run = promisify(execFile);
 
@@ -176,21 +177,8 @@ export async function opus(
 }
 
 const IVF = {
-  // on one thread: others spend their time on waiting where the picture is small
-  VP8: ['libvpx', '-threads', '1', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'],
-  VP9: [
-    'libvpx-vp9',
-    '-threads',
-    '1',
-    '-deadline',
-    'realtime',
-    '-cpu-used',
-    '8',
-    '-auto-alt-ref',
-    '0',
-    '-lag-in-frames',
-    '0',
-  ],
+  VP8: ['libvpx', ...VPX_REALTIME],
+  VP9: ['libvpx-vp9', ...VPX_REALTIME, '-lag-in-frames', '0'],
   AV1: ['libsvtav1', '-preset', '12', '-svtav1-params', 'pred-struct=1'],
 } as const;
 

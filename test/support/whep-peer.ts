@@ -1,4 +1,4 @@
-import nodeDataChannel, { type PeerConnection, type Track } from 'node-datachannel';
+import nodeDataChannel, { type DataChannel, type PeerConnection, type Track } from 'node-datachannel';
 import { PEER_TYPES } from './peer-types.ts';
 
 const { PeerConnection: Peer, Video, Audio } = nodeDataChannel;
@@ -8,6 +8,8 @@ export type Kind = 'video' | 'audio';
 export interface PeerOptions {
   readonly video?: 'H264' | 'VP8' | 'VP9' | false;
   readonly audio?: boolean;
+  /** It asks for events: a data channel that both ends know of beforehand. */
+  readonly events?: boolean;
   /** Format parameters of H.264. */
   readonly profile?: string;
 }
@@ -18,6 +20,7 @@ export interface PeerEvents {
   /** Takes every compound RTCP packet, whichever media it is about: libdatachannel gives each track all of them. */
   readonly onRtcp?: (kind: Kind, packet: Buffer) => void;
   readonly onState?: (state: string) => void;
+  readonly onEvent?: (message: string) => void;
 }
 
 const DEFAULT_PROFILE = 'profile-level-id=42e01f;packetization-mode=1;level-asymmetry-allowed=1';
@@ -32,6 +35,8 @@ export class WhepPeer {
   readonly #connection: PeerConnection = new Peer('viewer', { iceServers: [] });
   /** A track whose object is collected goes silent. */
   readonly #tracks: Track[] = [];
+  /** The same of a channel. */
+  #events: DataChannel | undefined;
   readonly #gathered: Promise<void>;
 
   constructor(options: PeerOptions & PeerEvents) {
@@ -60,6 +65,10 @@ export class WhepPeer {
       const media = new Audio('a', 'RecvOnly');
       media.addOpusCodec(PEER_TYPES.OPUS);
       this.#receive(this.#connection.addTrack(media), 'audio');
+    }
+    if (this.#options.events === true) {
+      this.#events = this.#connection.createDataChannel('events', { negotiated: true, id: 0 });
+      this.#events.onMessage((message) => this.#options.onEvent?.(String(message)));
     }
     this.#connection.setLocalDescription();
     return this.#local();

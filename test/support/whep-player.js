@@ -1,7 +1,10 @@
 // Loaded into a page: a WHEP player, and what any player's connection has received.
 
-/** Posts an offer and plays the answer, which `behind` may change. */
-window.playWhep = async (endpoint, behind = (sdp) => sdp) => {
+/** Messages of the data channel. */
+window.events = [];
+
+/** Posts an offer, with a data channel where `asks` says so, and plays the answer, which `behind` may change. */
+window.playWhep = async (endpoint, behind = (sdp) => sdp, asks = false) => {
   const connection = new RTCPeerConnection();
   window.connection = connection;
   const element = document.body.appendChild(document.createElement('video'));
@@ -9,6 +12,10 @@ window.playWhep = async (endpoint, behind = (sdp) => sdp) => {
   connection.ontrack = ({ track }) => element.srcObject.addTrack(track);
   connection.addTransceiver('audio', { direction: 'recvonly' });
   connection.addTransceiver('video', { direction: 'recvonly' });
+  if (asks) {
+    const channel = connection.createDataChannel('events', { negotiated: true, id: 0 });
+    channel.onmessage = ({ data }) => window.events.push(data);
+  }
   await connection.setLocalDescription();
   const body = connection.localDescription.sdp;
   const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body });

@@ -24,7 +24,9 @@ const audioMap = () =>
 
 const Id3v2 = Type.Object({
   eventType: choice(['video', 'audio', 'event'], 'event'),
-  frameType: text(),
+  frameType: parsed('a frame of ID3v2: TXXX, PRIV, or T with three letters or digits', (given) =>
+    /^(PRIV|T[A-Z0-9]{3})$/i.test(given) ? given.toUpperCase() : undefined,
+  ),
   info: text({ default: '' }),
   data: text({ default: '' }),
 });

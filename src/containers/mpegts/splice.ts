@@ -8,6 +8,10 @@ const TIME_SIGNAL = 6;
 /** Where pts_adjustment begins, in the last bit. */
 const ADJUSTMENT_AT = 4;
 const CRC_BYTES = 4;
+const COMMAND_AT = 14;
+/** Of a splice_insert() without a time, and of its break_duration(). */
+const INSERT_BYTES = 10;
+const BREAK_BYTES = 5;
 
 /**
  * When a splice takes effect, on CLOCK (SCTE 35 9.6, 9.7.3, 9.7.4).
@@ -34,6 +38,42 @@ export function withSpliceTime(section: Buffer, pts: number): Buffer {
   const end = adjusted.length - CRC_BYTES;
   adjusted.writeUInt32BE(sectionCrc(adjusted.subarray(0, end)), end);
   return adjusted;
+}
+
+/** A splice that takes effect when it comes. */
+export interface ImmediateSplice {
+  /** splice_event_id, 32 bits. */
+  readonly id: number;
+  /** Out of the network, or back into it. */
+  readonly out: boolean;
+  /** Of the break, in ticks of 90 kHz and 33 bits. */
+  readonly duration?: number;
+  /** The break ends by itself with its duration. */
+  readonly autoReturn: boolean;
+}
+
+/** A splice_info_section with a splice_insert() of the whole program (SCTE 35 9.6, 9.7.3, 9.8.2). */
+export function spliceInsert({ id, out, duration, autoReturn }: ImmediateSplice): Buffer {
+  const command = Buffer.alloc(INSERT_BYTES + (duration === undefined ? 0 : BREAK_BYTES));
+  command.writeUInt32BE(id, 0);
+  // not cancelled; program_splice_flag, splice_immediate_flag
+  command[4] = 0x7f;
+  command[5] = 0x5f | (out ? 0x80 : 0) | (duration === undefined ? 0 : 0x20);
+  if (duration !== undefined) {
+    command[6] = (autoReturn ? 0x80 : 0) | 0x7e | Math.floor(duration / 2 ** 32);
+    command.writeUInt32BE(duration % 2 ** 32, 7);
+  }
+  const section = Buffer.alloc(COMMAND_AT + command.length + 2 + CRC_BYTES);
+  section[0] = TABLE_ID.splice;
+  // sap_type 3: not specified
+  section.writeUInt16BE(0x3000 | (section.length - 3), 1);
+  // no encryption, no adjustment; the tier is everybody's
+  section.writeUIntBE(0xfff000 | command.length, 10, 3);
+  section[13] = SPLICE_INSERT;
+  command.copy(section, COMMAND_AT);
+  const end = section.length - CRC_BYTES;
+  section.writeUInt32BE(sectionCrc(section.subarray(0, end)), end);
+  return section;
 }
 
 /** Whether a section is a splice_info_section. */

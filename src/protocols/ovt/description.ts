@@ -71,6 +71,8 @@ const WireTrack = Type.Object({
       layout: Type.Optional(unsigned32()),
     }),
   ),
+  /** Ours, of a track of events: the only tracks that they belong beside, `video` or `audio`. */
+  eventTarget: name(),
   /** Base64. */
   decoderConfig: Type.Optional(Type.String({ maxLength: MAX_CONFIG })),
 });

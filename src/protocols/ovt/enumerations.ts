@@ -3,7 +3,14 @@ import type { AudioCodec, Codec, DataCodec, ImageCodec, VideoCodec } from '../..
 /** Numbers on the wire (facts/06-ovt.md, "Enumerations"). */
 export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2 });
 
-export const PACKET_TYPE = Object.freeze({ raw: 1, sequenceHeader: 2, nalUnits: 3, event: 4 });
+export const PACKET_TYPE = Object.freeze({
+  raw: 1,
+  sequenceHeader: 2,
+  nalUnits: 3,
+  event: 4,
+  videoEvent: 5,
+  audioEvent: 6,
+});
 
 export const BITSTREAM = Object.freeze({
   avcc: 0,
@@ -19,6 +26,8 @@ export const BITSTREAM = Object.freeze({
   png: 16,
   webp: 17,
   id3v2: 18,
+  cue: 20,
+  amf: 21,
   scte35: 23,
   mp2: 25,
   av1: 26,
@@ -56,7 +65,7 @@ const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', '
 const AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'MP3', 'MP2', 'AC3', 'EAC3', 'PCMA', 'PCMU']);
 
 /** Ours, between nodes: of data, OVT tells ID3 tags and no others. */
-const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({ ID3v2: 0, SCTE35: 255 });
+const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({ ID3v2: 0, SCTE35: 255, CUE: 254, AMF: 253 });
 
 export function codecId(codec: Codec): number {
   return codec in DATA_ID ? DATA_ID[codec as DataCodec] : CODEC_ID[codec as Exclude<Codec, DataCodec>];

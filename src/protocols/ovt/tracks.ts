@@ -31,6 +31,7 @@ export function wireTrack(track: Track): WireTrack {
       sampleFormat: track.type === 'audio' ? SAMPLE_FORMAT : -1,
       layout: layoutOf(sound.channels),
     },
+    ...(track.type === 'data' && track.target && { eventTarget: track.target }),
     ...(config && { decoderConfig: config.toString('base64') }),
   };
 }
@@ -66,8 +67,10 @@ export function trackOf(wire: WireTrack): Track | undefined {
         bitrate: wire.bitrate,
         ...(config && { config }),
       });
-    case 'data':
-      return Object.freeze({ ...base, ...kind });
+    case 'data': {
+      const { eventTarget: target } = wire;
+      return Object.freeze({ ...base, ...kind, ...((target === 'video' || target === 'audio') && { target }) });
+    }
   }
 }
 

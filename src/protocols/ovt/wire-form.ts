@@ -4,7 +4,7 @@ import { parseHevcConfig } from '../../codecs/h265.ts';
 import { nalUnits } from '../../codecs/nal.ts';
 import { tolerant } from '../../codecs/bits.ts';
 import type { Packet } from '../../core/packet.ts';
-import type { Codec, Track } from '../../core/track.ts';
+import type { Codec, DataTrack, Track } from '../../core/track.ts';
 import { BITSTREAM, PACKET_TYPE } from './enumerations.ts';
 
 /**
@@ -41,10 +41,25 @@ const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
   PCMA: BITSTREAM.pcma,
   PCMU: BITSTREAM.pcmu,
   SCTE35: BITSTREAM.scte35,
+  CUE: BITSTREAM.cue,
+  AMF: BITSTREAM.amf,
 });
 
+/** By what the events belong beside. */
+const EVENT_TYPE = Object.freeze({
+  all: PACKET_TYPE.event,
+  video: PACKET_TYPE.videoEvent,
+  audio: PACKET_TYPE.audioEvent,
+});
+
+/** The only tracks that an event of this packet type belongs beside; undefined for all of them. */
+export function eventTarget(packetType: number): DataTrack['target'] {
+  if (packetType === EVENT_TYPE.video) return 'video';
+  return packetType === EVENT_TYPE.audio ? 'audio' : undefined;
+}
+
 /** What only nodes of Kiln send each other. */
-const OWN: ReadonlySet<Codec> = new Set<Codec>(['VP9', 'AC3', 'EAC3', 'PCMA', 'PCMU', 'SCTE35']);
+const OWN: ReadonlySet<Codec> = new Set<Codec>(['VP9', 'AC3', 'EAC3', 'PCMA', 'PCMU', 'SCTE35', 'CUE', 'AMF']);
 
 /** Undefined for a track that has no such form. */
 export function wireForm(track: Track, forms: WireForms): WireForm | undefined {
@@ -57,10 +72,13 @@ export function wireForm(track: Track, forms: WireForms): WireForm | undefined {
   return plainForm(track);
 }
 
-function plainForm({ codec, type }: Track): WireForm {
-  const ofNals = codec === 'H264' || codec === 'H265';
-  const packetType = ofNals ? PACKET_TYPE.nalUnits : type === 'data' ? PACKET_TYPE.event : PACKET_TYPE.raw;
-  return { bitstream: PLAIN[codec], packetType, pieces: ({ data }) => [data] };
+function plainForm(track: Track): WireForm {
+  return { bitstream: PLAIN[track.codec], packetType: packetTypeOf(track), pieces: ({ data }) => [data] };
+}
+
+function packetTypeOf(track: Track): number {
+  if (track.type === 'data') return EVENT_TYPE[track.target ?? 'all'];
+  return track.codec === 'H264' || track.codec === 'H265' ? PACKET_TYPE.nalUnits : PACKET_TYPE.raw;
 }
 
 const START_CODE = Buffer.of(0, 0, 0, 1);

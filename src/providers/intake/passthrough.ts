@@ -5,7 +5,7 @@ import type { InputStream, OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { KilnError } from '../../errors.ts';
 
-/** Puts out a stream under its own name, with the tracks and playlists that its origin tells. */
+/** Puts out an input stream under its own name with the tracks that it has, past the output profiles. */
 export class Passthrough {
   readonly #application: Application;
   readonly #input: InputStream;
@@ -15,20 +15,33 @@ export class Passthrough {
   #tracks: ReadonlyMap<Track, Track> = new Map();
   readonly #listed = new Set<string | undefined>();
 
-  constructor(application: Application, input: InputStream) {
+  /** @param onRefused is called with the reason when another stream of the application puts out that name */
+  constructor(application: Application, input: InputStream, onRefused: (reason: string) => void) {
     this.#application = application;
     this.#input = input;
+    input.on('tracks', (tracks) => {
+      try {
+        this.#set(tracks);
+      } catch (error) {
+        if (!(error instanceof KilnError)) throw error;
+        onRefused(error.message);
+      }
+    });
   }
 
-  /** @throws streamExists when another stream of the application puts out that name */
-  set(tracks: readonly Track[], playlists: readonly Playlist[]): void {
+  /** Lists these playlists from the next change of tracks on. */
+  setPlaylists(playlists: readonly Playlist[]): void {
     this.#playlists = playlists;
+  }
+
+  /** @throws streamExists */
+  #set(tracks: readonly Track[]): void {
     const present = this.#output;
     const output = present ?? this.#application.addOutput(this.#input, this.#input.name);
     this.#output = output;
     this.#tracks = new Map(tracks.map((track) => [track, this.#tracks.get(track) ?? bypassed(track)]));
     output.setTracks([...this.#tracks.values()]);
-    for (const { fileName } of playlists) {
+    for (const { fileName } of this.#playlists) {
       if (this.#listed.has(fileName)) continue;
       this.#listed.add(fileName);
       output.followTracks(() => this.#playlists.find((playlist) => playlist.fileName === fileName));
@@ -51,20 +64,4 @@ export class Passthrough {
 /** The output's track for one of the input; what an origin describes is one already. */
 function bypassed(track: Track): Track {
   return track.bypass ? track : Object.freeze({ ...track, source: track.id, bypass: true });
-}
-
-/**
- * Puts out an input stream under its own name with the tracks that it has, past the output profiles. The input stream
- * is closed when another stream of the application puts out that name.
- */
-export function passThrough(application: Application, input: InputStream): void {
-  const passthrough = new Passthrough(application, input);
-  input.on('tracks', (tracks) => {
-    try {
-      passthrough.set(tracks, []);
-    } catch (error) {
-      if (!(error instanceof KilnError)) throw error;
-      input.close(error.message);
-    }
-  });
 }

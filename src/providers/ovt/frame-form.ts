@@ -24,6 +24,8 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   PCMA: [BITSTREAM.pcma],
   PCMU: [BITSTREAM.pcmu],
   SCTE35: [BITSTREAM.scte35],
+  CUE: [BITSTREAM.cue],
+  AMF: [BITSTREAM.amf],
 };
 
 /** Whether the codec comes in the form that a frame has. */

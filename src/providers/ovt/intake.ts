@@ -1,14 +1,16 @@
 import { BitstreamError } from '../../codecs/bits.ts';
+import { freeId } from '../../core/event-tracks.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import { rescale, toSeconds } from '../../core/timebase.ts';
-import { sameFormat, type Track } from '../../core/track.ts';
+import { sameFormat, type DataTrack, type Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
 import type { WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { playlistOf, trackOf } from '../../protocols/ovt/tracks.ts';
+import { eventTarget } from '../../protocols/ovt/wire-form.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 import { trackSource, type SourceUnit, type TrackSource } from './track-source.ts';
 
@@ -41,6 +43,8 @@ export class Intake {
   readonly #sink: IntakeSink;
   readonly #options: IntakeOptions;
   #entries = new Map<number, Entry>();
+  /** For events that belong beside some tracks only, where each of them tells so, and not the description. */
+  #targeted: readonly { readonly from: DataTrack; readonly track: DataTrack }[] = [];
   #playlists: readonly Playlist[] = [];
   /** What the sink was told last. */
   #told: readonly Track[] = [];
@@ -62,6 +66,7 @@ export class Intake {
     const tracks = stream.tracks.map(trackOf).filter((track) => track !== undefined);
     if (tracks.length === 0) throw new OvtError('the stream has no supported track');
     if (stream.playlists !== undefined) this.#playlists = stream.playlists.map(playlistOf);
+    this.#targeted = [];
     this.#entries = new Map(tracks.map((described) => [described.id, this.#entry(described)]));
     if (this.#told.length > 0) this.#tell();
   }
@@ -91,15 +96,16 @@ export class Intake {
       this.#options.faults.count(`malformed frame: ${error.message}`);
       return this.#loseTrack(entry.described);
     }
-    const { track } = entry.source;
-    if (this.#told.length === 0 ? this.#mayBegin : track !== before) this.#tell();
+    const { track: whole } = entry.source;
+    if (this.#told.length === 0 ? this.#mayBegin : whole !== before) this.#tell();
+    const track = whole?.type === 'data' && units.length > 0 ? this.#eventTrack(whole, frame) : whole;
     if (track === undefined || !this.#told.includes(track)) return;
     const now = performance.now();
     for (const unit of units) this.#pass(entry.described, track, frame, unit, now);
   }
 
   #pass(
-    { timebase }: Track,
+    { id, timebase }: Track,
     track: Track,
     { dts, pts }: Frame,
     { data, key, duration, offset }: SourceUnit,
@@ -108,8 +114,8 @@ export class Intake {
     const samples = track.type === 'audio' && timebase.den !== track.timebase.den ? duration : 0;
     const ahead = offset === 0 ? 0 : rescale(offset, track.timebase, timebase);
     const { clock } = this.#options;
-    if (clock.precedes(track.id, dts + ahead, timebase)) return this.#loseTrack(track);
-    const time = clock.next(track.id, dts + ahead, timebase, track.timebase, samples, now);
+    if (clock.precedes(id, dts + ahead, timebase)) return this.#loseTrack(track);
+    const time = clock.next(id, dts + ahead, timebase, track.timebase, samples, now);
     const packet = { track, dts: time, pts: time + rescale(pts - dts, timebase, track.timebase), duration, key, data };
     if (this.#gate !== undefined) {
       const passes = this.#gate.passes(packet);
@@ -117,6 +123,17 @@ export class Intake {
       if (!passes) return;
     }
     this.#sink.packet(packet);
+  }
+
+  #eventTrack(from: DataTrack, { packetType }: Frame): DataTrack {
+    const target = from.target === undefined ? eventTarget(packetType) : undefined;
+    if (target === undefined || this.#told.length === 0) return from;
+    const known = this.#targeted.find((one) => one.from === from && one.track.target === target);
+    if (known !== undefined) return known.track;
+    const track = Object.freeze({ ...from, id: freeId(this.#told), target });
+    this.#targeted = [...this.#targeted, { from, track }];
+    this.#tell();
+    return track;
   }
 
   /** A track that is described as before goes on as it is. */
@@ -145,8 +162,8 @@ export class Intake {
   #tell(): void {
     const known = [...this.#entries.values()].flatMap(({ source: { track } }) => track ?? []);
     if (known.length === 0) return;
-    this.#told = known;
-    this.#sink.tracks(known, this.#playlists);
+    this.#told = [...known, ...this.#targeted.map(({ track }) => track)];
+    this.#sink.tracks(this.#told, this.#playlists);
   }
 }
 

@@ -1,3 +1,5 @@
+import { BitstreamError } from '../../codecs/bits.ts';
+import { MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import type { Track } from '../../core/track.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { AudioSource } from './audio-source.ts';
@@ -45,8 +47,11 @@ class PlainSource implements TrackSource {
   }
 
   units(frame: Frame): readonly SourceUnit[] {
-    // events of all kinds come in one track
-    if (this.track.type === 'data' && !isOfForm(this.track.codec, frame)) return [];
+    if (this.track.type === 'data') {
+      // events of all kinds come in one track
+      if (!isOfForm(this.track.codec, frame)) return [];
+      if (frame.data.length > MAX_EVENT_BYTES) throw new BitstreamError(`an event of ${frame.data.length} bytes`);
+    }
     checkForm(this.track.codec, frame);
     const { data, duration } = frame;
     const key = frame.key || this.track.type !== 'video';

@@ -68,6 +68,7 @@ export class Dialogue implements ServerConnectionEvents {
     this.#inTurn(() => {
       const declared = readMetadata(values);
       if (declared !== undefined) this.#publisher?.metadata(declared);
+      this.#publisher?.event(values);
     });
   }
 

@@ -4,10 +4,12 @@ import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
+import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import { statusInfo } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
 import type { ServerConnection } from '../../protocols/rtmp/server-connection.ts';
-import { passThrough } from '../intake/passthrough.ts';
+import { Passthrough } from '../intake/passthrough.ts';
+import { DataEvents } from './data-events.ts';
 import { Ingest } from './ingest.ts';
 import type { Declared } from './metadata.ts';
 import { refusalStatus, requestOf, type RtmpClient } from './request.ts';
@@ -59,6 +61,7 @@ export interface RtmpPublisherOptions {
 interface Publication {
   readonly input: InputStream;
   readonly ingest: Ingest;
+  readonly events: DataEvents;
   readonly faults: FaultLog;
   readonly streamId: number;
 }
@@ -126,6 +129,11 @@ export class RtmpPublisher {
     this.#publication?.ingest.metadata(declared);
   }
 
+  /** @param values of any data message */
+  event(values: readonly AmfValue[]): void {
+    this.#publication?.events.take(values);
+  }
+
   /** A data message cannot be read. @throws the error where nothing is published that it could harm */
   malformed(error: RtmpError): void {
     if (this.#publication === undefined) throw error;
@@ -191,7 +199,7 @@ export class RtmpPublisher {
       },
       { isPassthrough },
     );
-    if (isPassthrough) passThrough(vhost.demandApplication(app), input);
+    if (isPassthrough) new Passthrough(vhost.demandApplication(app), input, (reason) => input.close(reason));
     return { input, config };
   }
 
@@ -225,7 +233,8 @@ export class RtmpPublisher {
       faults,
       onFailure: (reason) => connection.close(reason, 'warn'),
     });
-    this.#publication = { input, ingest, faults, streamId };
+    const events = new DataEvents(input, config, faults);
+    this.#publication = { input, ingest, events, faults, streamId };
     wire.setLimits(PUBLISHING);
     context.onPublishing(true);
     input.once('close', (reason) => this.#closedElsewhere(reason));
@@ -247,6 +256,7 @@ export class RtmpPublisher {
     this.#publication = undefined;
     this.#hasPublished ||= publication.input.tracks.length > 0;
     publication.ingest.close();
+    publication.events.close();
     publication.faults.close();
     publication.input.close(reason);
     this.#options.context.onPublishing(false);

@@ -3,22 +3,22 @@ import { id3Of } from '../../containers/mpegts/metadata.ts';
 import type { PesHeader } from '../../containers/mpegts/pes-header.ts';
 import { isSplice, spliceTime } from '../../containers/mpegts/splice.ts';
 import { ticksAhead } from '../../containers/mpegts/times.ts';
+import { EventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { DataTrack } from '../../core/track.ts';
 import type { Lane, LaneEvents } from './lane.ts';
 
-/** Largest event that is taken. */
-const MAX_EVENT_BYTES = 64 * 1024;
 /** A splice that is told to be further ahead takes effect when it comes. */
 const MAX_AHEAD = 3600 * 90_000;
 
-/** Timed metadata, or splices, of one PID. A splice is decoded when it comes, and presented when it takes effect. */
+/** Timed metadata, or splices, of one PID, within limits. A splice is decoded when it comes, and presented when it takes effect. */
 export class DataLane implements Lane {
   readonly stream: ElementaryStream;
   readonly id: number;
   readonly index: number;
   readonly track: DataTrack;
   readonly #events: LaneEvents;
+  readonly #rate = new EventRate();
 
   constructor(stream: ElementaryStream, ids: Pick<Lane, 'id' | 'index'>, events: LaneEvents) {
     this.stream = stream;
@@ -62,6 +62,7 @@ export class DataLane implements Lane {
   }
 
   #emit(data: Buffer, time: number, compositionTime: number): void {
+    if (!this.#rate.take()) return this.#events.fault('dropped an event: the publisher sends too many');
     this.#events.unit({ track: this.track, data: Buffer.from(data), key: true, time, compositionTime, duration: 0 });
   }
 }

@@ -3,7 +3,8 @@ import type { OutputProfileConfig } from '../../config/model.ts';
 import { outputName } from '../../config/output-name.ts';
 import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { Track } from '../../core/track.ts';
+import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
+import type { DataTrack, Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { descriptionOf, type WireDescription } from '../../protocols/ovt/description.ts';
 import { wirePlaylist, wireTrack } from '../../protocols/ovt/tracks.ts';
@@ -20,6 +21,7 @@ export class Offer {
   readonly #application: Application;
   readonly #forms: WireForms;
   readonly #trackset: TrackSet | undefined;
+  #events: DataTrack | undefined;
 
   /**
    * @param trackset name of one in the stream's output profile; undefined for all tracks
@@ -39,10 +41,23 @@ export class Offer {
     }
   }
 
-  /** Those that are sent of a stream's tracks. */
+  /**
+   * The tracks of a stream as they are sent. Edges have one track of events, whatever there is of them, and from the
+   * beginning: OvenMediaEngine lists it so.
+   */
   select(tracks: readonly Track[]): readonly Track[] {
     const chosen = this.#trackset === undefined ? tracks : tracksOf(this.#trackset, tracks);
-    return chosen.filter((track) => wireForm(track, this.#forms) !== undefined);
+    const sent = chosen.filter((track) => wireForm(track, this.#forms) !== undefined);
+    if (this.#forms === 'plain' || this.#trackset !== undefined) return sent;
+    const media = sent.filter(({ type }) => type !== 'data');
+    return media.length === 0 ? [] : [...media, this.#eventsBehind(media)];
+  }
+
+  #eventsBehind(media: readonly Track[]): DataTrack {
+    const id = 1 + Math.max(...media.map((track) => track.id));
+    if (this.#events?.id !== id)
+      this.#events = { id, name: 'Data', type: 'data', codec: 'ID3v2', timebase: VIDEO_TIMEBASE, bypass: true };
+    return this.#events;
   }
 
   /** What the client is told of it. With a trackset there are no playlists: they may name other tracks. */

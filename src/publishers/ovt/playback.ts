@@ -6,6 +6,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Consumer, Reader } from '../../core/reader.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
+import { rescale } from '../../core/timebase.ts';
 import { MEDIA_TYPE } from '../../protocols/ovt/enumerations.ts';
 import { FrameWriter } from '../../protocols/ovt/media.ts';
 import { wireForm, type WireForm, type WireForms } from '../../protocols/ovt/wire-form.ts';
@@ -16,7 +17,7 @@ export interface PlaybackOptions {
   /** By which everything is sent later than it comes, in milliseconds. */
   readonly delayMs: number;
   readonly forms: WireForms;
-  /** Which of the stream's tracks are sent. */
+  /** The stream's tracks as they are sent: the same objects as long as they are as before. */
   readonly select: (tracks: readonly Track[]) => readonly Track[];
   /** What is sent first, from the last key frame on. Of video that it has none of the next key frame is waited for. */
   readonly start?: GopCache;
@@ -32,6 +33,8 @@ const MAX_UNSENT_BYTES = 512 * 1024;
 
 interface Form {
   readonly track: Track;
+  /** The track that the receiver knows: of events it may be another. */
+  readonly as: Track;
   /** Undefined for a track that is not sent. */
   readonly form: WireForm | undefined;
 }
@@ -112,9 +115,10 @@ export class Playback implements Consumer {
   }
 
   #send(packet: Packet): void {
-    const { track, pts, dts, duration, key } = packet;
-    const form = this.#formOf(track);
+    const { track, duration, key } = packet;
+    const { form, as } = this.#formOf(track);
     if (form === undefined) return;
+    const [dts, pts] = as === track ? [packet.dts, packet.pts] : timesIn(as, packet);
     const pieces = form.pieces(packet);
     let size = 0;
     for (const piece of pieces) size += piece.length;
@@ -122,7 +126,7 @@ export class Playback implements Consumer {
     const { bitstream, packetType } = form;
     this.#stream.cork();
     const sent = this.#writer.write(
-      { track: track.id, pts, dts, duration, mediaType, key, bitstream, packetType },
+      { track: as.id, pts, dts, duration, mediaType, key, bitstream, packetType },
       pieces,
       size,
       this.#put,
@@ -131,13 +135,15 @@ export class Playback implements Consumer {
     this.#options.onSent(sent);
   }
 
-  #formOf(track: Track): WireForm | undefined {
+  #formOf(track: Track): Form {
     const known = this.#forms.get(track.id);
-    if (known?.track === track) return known.form;
-    const isSent = this.#selected.some(({ id }) => id === track.id);
-    const form = isSent ? wireForm(track, this.#options.forms) : undefined;
-    this.#forms.set(track.id, { track, form });
-    return form;
+    if (known?.track === track) return known;
+    const isEvents = track.type === 'data' && this.#options.forms === 'framed';
+    const sent = this.#selected.find(({ id, type }) => (isEvents ? type === 'data' : id === track.id));
+    const form = sent && wireForm(track, this.#options.forms);
+    const made = { track, as: isEvents ? (sent ?? track) : track, form };
+    this.#forms.set(track.id, made);
+    return made;
   }
 
   #resume(): void {
@@ -153,8 +159,15 @@ export class Playback implements Consumer {
 
   #tell(): void {
     this.#changed = false;
+    const before = this.#selected;
     this.#selected = this.#options.select(this.#source.tracks);
     this.#forms.clear();
-    this.#options.onTracks(this.#selected);
+    const isSame = before.length === this.#selected.length && before.every((track, i) => track === this.#selected[i]);
+    if (!isSame) this.#options.onTracks(this.#selected);
   }
+}
+
+/** When a packet is decoded and shown, in ticks of another track. */
+function timesIn({ timebase }: Track, { track, dts, pts }: Packet): readonly [dts: number, pts: number] {
+  return [rescale(dts, track.timebase, timebase), rescale(pts, track.timebase, timebase)];
 }

@@ -1,6 +1,6 @@
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { Track } from '../../core/track.ts';
+import { eventsBeside, type Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 
 /** The playlist of a stream id that names none (facts/03-access-control.md, "Publishing URL forms"). */
@@ -44,14 +44,11 @@ export function playlistOf(output: OutputStream, fileName?: string): Playlist {
   return playlist;
 }
 
-/** The tracks of a playlist's first rendition, and every track of events. */
+/** The tracks of a playlist's first rendition, and those of events that belong beside them. */
 export function tracksOf(tracks: readonly Track[], { renditions: [rendition] }: Playlist): Track[] {
   const { videoVariantName, videoIndex = 0, audioVariantName, audioIndex = 0 } = rendition ?? {};
   const variant = (type: Track['type'], name: string | undefined, index: number): Track[] =>
     tracks.filter((track) => track.type === type && track.name === name).slice(index, index + 1);
-  return [
-    ...variant('video', videoVariantName, videoIndex),
-    ...variant('audio', audioVariantName, audioIndex),
-    ...tracks.filter(({ type }) => type === 'data'),
-  ];
+  const media = [...variant('video', videoVariantName, videoIndex), ...variant('audio', audioVariantName, audioIndex)];
+  return [...media, ...eventsBeside(media, tracks)];
 }

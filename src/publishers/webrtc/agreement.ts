@@ -10,8 +10,17 @@ export interface MediaPlan {
   readonly extensions: readonly types.RtpHeaderExtension[];
 }
 
+/** How events are sent to a viewer who offers a data channel. */
+export interface EventPlan {
+  readonly mid: string;
+  readonly protocol: string;
+  /** Bytes of the largest message that the viewer takes. */
+  readonly maxMessageSize: number;
+}
+
 /** What is agreed with a viewer. */
 export interface Agreement {
+  readonly events?: EventPlan;
   readonly selection: Selection;
   readonly plans: readonly MediaPlan[];
 }

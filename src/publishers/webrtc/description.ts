@@ -2,15 +2,26 @@ import type { MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import { offeredCodec } from '../../webrtc/codecs.ts';
 import { senderExtensions } from '../../webrtc/extensions.ts';
-import { writeDescription, type SendingMedia, type UnusedMedia } from '../../webrtc/local-description.ts';
+import {
+  DATA_CHANNEL,
+  writeDescription,
+  type DataChannelMedia,
+  type SendingMedia,
+  type UnusedMedia,
+} from '../../webrtc/local-description.ts';
 import { demandBundled, negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
-import type { Agreement, MediaPlan } from './agreement.ts';
+import type { Agreement, EventPlan, MediaPlan } from './agreement.ts';
 import type { Playable } from './desk.ts';
 import type { Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 
 const KINDS = ['video', 'audio'] as const;
+const DATA_PROTOCOL = /^(UDP|TCP)\/DTLS\/SCTP$/;
+/** What mediasoup uses, and takes for the peer's. */
+const SCTP_PORT = 5000;
+/** Of an event, in JSON. */
+const MAX_MESSAGE_BYTES = 256 * 1024;
 
 /**
  * How to send a playlist to a peer that made the offer: the first video codec that it takes, each kind in its first
@@ -26,7 +37,8 @@ export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescri
   if (best === undefined) throw kilnError('nothingPlayable');
   demandBundled(offer, best.plans);
   const place = ({ mid }: MediaPlan) => offer.media.findIndex((media) => media.mid === mid);
-  return { ...best, plans: best.plans.toSorted((a, b) => place(a) - place(b)) };
+  const events = planEvents(offer);
+  return { ...best, plans: best.plans.toSorted((a, b) => place(a) - place(b)), ...(events && { events }) };
 
   function plan(kind: MediaPlan['kind'], selection: Selection): MediaPlan | undefined {
     const [track] = selection[kind];
@@ -40,6 +52,16 @@ export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescri
     }
     return undefined;
   }
+}
+
+/** The first section for data channels that the transport of the media can carry. */
+function planEvents({ media, bundle }: RemoteDescription): EventPlan | undefined {
+  for (const { mid, protocol, formats, sctp } of media) {
+    if (formats !== DATA_CHANNEL || !DATA_PROTOCOL.test(protocol) || !bundle.includes(mid)) continue;
+    if (sctp?.port !== SCTP_PORT) continue;
+    return { mid, protocol, maxMessageSize: Math.min(sctp.maxMessageSize || MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES) };
+  }
+  return undefined;
 }
 
 /** How to send a playlist where this server makes the offer: in its first video codec. */
@@ -58,7 +80,9 @@ export function planOffer({ publisher, choices: [selection] }: Playable): Agreem
 
 /** @param setup this end's part in DTLS */
 export function answerTo(offer: RemoteDescription, session: WebrtcSession, setup: 'active' | 'passive'): string {
-  const sending = new Map<string, SendingMedia>(session.media.map((media) => [media.mid, media]));
+  const sending = new Map<string, SendingMedia | DataChannelMedia>(session.media.map((media) => [media.mid, media]));
+  const { events } = session;
+  if (events !== undefined) sending.set(events.mid, { ...events, sctpPort: SCTP_PORT });
   return describe(
     session,
     setup,
@@ -74,7 +98,7 @@ export function offerOf(session: WebrtcSession): string {
 function describe(
   session: WebrtcSession,
   setup: 'actpass' | 'active' | 'passive',
-  media: readonly (SendingMedia | UnusedMedia)[],
+  media: readonly (SendingMedia | DataChannelMedia | UnusedMedia)[],
   bundle?: readonly string[],
 ): string {
   return writeDescription({

@@ -53,7 +53,7 @@ export class ViewerDesk {
     try {
       const { publisher } = grant.found;
       const agreement = agree(grant.found);
-      const { selection, plans } = agreement;
+      const { selection, plans, events } = agreement;
       const way = pool.way(request.query.get('transport'), iceCandidates);
       grant.enter();
       if (publisher.stream.closed) throw kilnError('mediaUnavailable');
@@ -61,7 +61,7 @@ export class ViewerDesk {
       const settled = this.#pending.add(request.client.realAddress);
       const session = new WebrtcSession(grant.id, publisher, selection, worker, way);
       session.once('connected', settled).once('close', settled).once('close', grant.end);
-      await session.open(plans);
+      await session.open(plans, events);
       grant.limit((reason) => session.close(reason, 'expired'));
       return { session, agreement };
     } catch (error) {

@@ -7,12 +7,13 @@ import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { HostCandidate, Way } from '../../webrtc/candidate.ts';
 import { receiverCapabilities } from '../../webrtc/codecs.ts';
-import type { SendingMedia } from '../../webrtc/local-description.ts';
+import type { DataChannelMedia, SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { PeerLink, type PeerEnd } from '../../webrtc/peer-link.ts';
 import { TransportMeter } from '../../webrtc/transport-meter.ts';
 import type { SessionEnd } from '../../webrtc/signalling/entrance.ts';
-import type { MediaPlan } from './agreement.ts';
+import type { EventPlan, MediaPlan } from './agreement.ts';
+import type { EventOutlet } from './event-feed.ts';
 import { initialBitrate } from './layer-control.ts';
 import { RenditionChoice, type SentMedia } from './rendition-choice.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
@@ -27,6 +28,9 @@ interface SessionEvents {
   close: [reason: string, end: SessionEnd];
 }
 
+/** Of a message from a viewer: there is nothing that is expected. */
+const MAX_RECEIVED_BYTES = 16 * 1024;
+
 interface Media extends SentMedia {
   readonly mid: string;
   readonly outlet: ViewerOutlet;
@@ -39,7 +43,7 @@ interface ViewerEnd extends PeerEnd {
 }
 
 /**
- * One viewer: a transport with up to one video and one audio consumer. Listed on its stream from construction
+ * One viewer: a transport with up to one video and one audio consumer, and events for one who asks. Listed on its stream from construction
  * to close.
  */
 export class WebrtcSession extends EventEmitter<SessionEvents> implements Session {
@@ -55,6 +59,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   readonly #media: Media[] = [];
   /** What is, or is about to be, sent. */
   readonly #kinds = new Set<MediaPlan['kind']>();
+  #events: { readonly outlet: EventOutlet; readonly media: Omit<DataChannelMedia, 'sctpPort'> } | undefined;
   #link: PeerLink | undefined;
   #choice: RenditionChoice | undefined;
   #meter: TransportMeter | undefined;
@@ -94,6 +99,11 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#media.map(({ kind, mid, consumer }) => ({ kind, mid, rtpParameters: consumer.rtpParameters }));
   }
 
+  /** The section in which events are sent; undefined where none are. */
+  get events(): Omit<DataChannelMedia, 'sctpPort'> | undefined {
+    return this.#events?.media;
+  }
+
   get candidates(): readonly HostCandidate[] {
     return this.#worker.candidatesOn(this.#way);
   }
@@ -110,13 +120,14 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
    * Makes the transport and its consumers, which wait for DTLS.
    * @throws mediaUnavailable when the session or its worker has been closed meanwhile
    */
-  async open(plans: readonly MediaPlan[]): Promise<void> {
+  async open(plans: readonly MediaPlan[], events?: EventPlan): Promise<void> {
     for (const { kind } of plans) this.#kinds.add(kind);
     try {
       const link = await PeerLink.open(this.#worker, {
         way: this.#way,
         timeoutMs: this.#publisher.config.timeout,
         initialBitrate: initialBitrate(this.stream, this.selection.video),
+        ...(events && { dataChannels: { send: events.maxMessageSize, receive: MAX_RECEIVED_BYTES } }),
       });
       this.#link = link;
       if (this.#closed) {
@@ -127,6 +138,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
       link.once('connected', () => this.#start());
       link.on('gone', (reason, lost) => this.close(reason, lost ? 'lost' : 'over'));
       for (const plan of plans) await this.#add(link.transport, plan);
+      if (events !== undefined) await this.#addEvents(link.transport, events);
     } catch (error) {
       const lost = this.#closed || this.#worker.closed;
       this.close('the session could not be opened');
@@ -191,6 +203,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     this.#worker.sessions--;
     this.#choice?.close();
     for (const { outlet } of this.#media) outlet.release();
+    this.#events?.outlet.release();
     this.#link?.close();
     this.#undo();
     this.emit('close', reason, end);
@@ -222,6 +235,18 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
       );
       if (this.#closed) throw kilnError('mediaUnavailable');
       this.#media.push({ kind, mid, outlet, consumer, tracks: outlet.tracks, select: outlet.select });
+    } catch (error) {
+      outlet.release();
+      throw error;
+    }
+  }
+
+  async #addEvents(transport: types.WebRtcTransport, { mid, protocol }: EventPlan): Promise<void> {
+    const outlet = await this.#publisher.feed.events.outlet(this.#worker);
+    try {
+      await transport.consumeData({ dataProducerId: outlet.producer.id, ordered: true });
+      if (this.#closed) throw kilnError('mediaUnavailable');
+      this.#events = { outlet, media: { mid, protocol, maxMessageSize: MAX_RECEIVED_BYTES } };
     } catch (error) {
       outlet.release();
       throw error;

@@ -12,6 +12,7 @@ import type { LiveProducer, LiveProducers } from '../../webrtc/live-producers.ts
 import { pipe } from '../../webrtc/pipe.ts';
 import { playoutDelayExtension } from '../../webrtc/extensions.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
+import { EventFeed } from './event-feed.ts';
 import { jitterBuffer } from './jitter-buffer.ts';
 import { lowestFirst } from './ladder.ts';
 import { MediaClock } from './media-clock.ts';
@@ -31,6 +32,7 @@ type FeedConfig = Pick<WebrtcPublisherConfig, 'playoutDelay' | 'jitterBuffer' | 
  * has gone. What came over WebRTC and is bypassed goes past this process, from the publisher's producer.
  */
 export class StreamFeed {
+  readonly events: EventFeed;
   readonly #stream: OutputStream;
   /** What is sent. */
   readonly #source: Stream;
@@ -53,6 +55,7 @@ export class StreamFeed {
     const steady = config.jitterBuffer ? new DelayedStream(stream, jitterBuffer()) : stream;
     this.#stream = stream;
     this.#source = delayed(steady, delayBufferTimeMs);
+    this.events = new EventFeed(stream, this.#source);
     this.#producers = producers;
     this.#playoutDelay = playoutDelay;
     this.#faults = new FaultLog(log);
@@ -118,6 +121,7 @@ export class StreamFeed {
     this.#closed = true;
     for (const outlet of [...this.#shared.values()]) outlet.close();
     for (const release of [...this.#voices.values()]) release();
+    this.events.close();
     this.#faults.close();
   }
 

@@ -18,6 +18,7 @@ const OPTIONS: ChunklistOptions = {
   partHoldBack: 1.5,
   preloadHint: true,
   skippable: true,
+  ended: false,
 };
 const NAMES = fileNames(0, 'video', 'Key45678', '');
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);

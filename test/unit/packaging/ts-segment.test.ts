@@ -1,12 +1,24 @@
 import { pino } from 'pino';
 import test from 'ava';
 import { TsMuxer } from '../../../src/containers/mpegts/muxer.ts';
+import type { DataTrack } from '../../../src/core/track.ts';
 import { FaultLog } from '../../../src/log.ts';
 import { Run, RUNS } from '../../../src/packaging/run.ts';
+import type { Segment } from '../../../src/packaging/segment.ts';
 import { Segmenter } from '../../../src/packaging/segmenter.ts';
 import { TsSegment } from '../../../src/packaging/ts-segment.ts';
 import { unitsOf } from '../../../src/packaging/ts-units.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from '../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  dataTrack,
+  eventPacket,
+  interleaved,
+  videoPackets,
+  videoTrack,
+  withNal,
+} from '../../support/packets.ts';
+import { spliceInsert } from '../../support/splice.ts';
 import { analyse } from '../../support/ts-analyser.ts';
 
 const OPTIONS = { chunkDuration: 2, segmentDuration: 2, firstSegmentDuration: 2, segmentCount: 10, firstMsn: 0 };
@@ -140,6 +152,58 @@ test('a frame of sound that is followed too soon goes by itself, for players cou
     [
       [0, 1],
       [544, 3],
+    ],
+  );
+});
+
+test('events go out with the picture once, or with the sound that they belong beside, at their time', (t) => {
+  const log = pino({ level: 'silent' });
+  const faults = new FaultLog(log);
+  const [video, audio] = [videoTrack(), audioTrack()];
+  const id3 = dataTrack({ timebase: { num: 1, den: 1000 } });
+  const forAudio: DataTrack = { ...id3, id: 1025, target: 'audio' };
+  const segmenter = new Segmenter(RUNS, OPTIONS, log, faults);
+  segmenter.setTracks([video, audio, id3, forAudio]);
+  const events = [eventPacket(id3, 500, 'all'), eventPacket(forAudio, 1500, 'audio')];
+  const media = [videoPackets(video, { to: 4.5, gop: 60 }).map(withNal), audioPackets(audio, { to: 4.5 })];
+  for (const packet of interleaved(...media, events)) segmenter.push(packet);
+  const kept = [0, 1].map((id) => segmenter.packagers.get(id)?.window.kept[0]) as [Segment<Run>, Segment<Run>];
+  const texts = (made: TsSegment, pid: number) => {
+    const { errors, pes } = analyse(made.body[0] as Buffer);
+    t.deepEqual(errors, []);
+    return pes.get(pid)?.map(({ pts, payload }) => [payload.toString(), pts]);
+  };
+  const expected = [
+    ['all', 90_000 + 45_000],
+    ['audio', 90_000 + 135_000],
+  ];
+  const both = new TsSegment(FACTS, kept, new TsMuxer([video, audio]), faults);
+  const sound = new TsSegment(FACTS, [kept[1]], new TsMuxer([audio]), faults);
+  t.deepEqual([texts(both, 0x102), texts(sound, 0x101)], [expected, expected]);
+  t.is((both.body[0] as Buffer).length, both.bytes);
+});
+
+test('events of another codec under an id that is known get a stream of their own', (t) => {
+  const video = videoTrack();
+  const muxer = new TsMuxer([video]);
+  const written = (track: DataTrack, data: Buffer) => {
+    muxer.addTracks([track]);
+    muxer.repeatTables();
+    return analyse(muxer.write(eventPacket(track, 0, data)));
+  };
+  const id3 = written(dataTrack(), Buffer.from('ID3'));
+  t.deepEqual(
+    id3.pes.get(0x101)?.map(({ payload }) => payload.toString()),
+    ['ID3'],
+  );
+  const section = spliceInsert({ eventId: 1, out: true });
+  const splice = written(dataTrack({ codec: 'SCTE35' }), section);
+  t.deepEqual([...splice.sections.entries()], [[0x102, [section]]]);
+  t.deepEqual(
+    [...(splice.pmts[0]?.streams ?? [])],
+    [
+      [0x100, 0x1b],
+      [0x102, 0x86],
     ],
   );
 });

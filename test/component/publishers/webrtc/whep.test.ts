@@ -4,7 +4,7 @@ import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'sdp-transform';
 import { until } from '../../../support/until.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT } from '../../../support/offers.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
 import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { AudioTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
@@ -92,6 +92,32 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   );
   t.is(answer.media[1]?.fmtp[0]?.config, 'packetization-mode=1;profile-level-id=42e01f;level-asymmetry-allowed=1');
   t.like(answer.media[0]?.candidates?.[0], { transport: 'UDP', ip: '127.0.0.1', type: 'host' });
+});
+
+test('a section for data channels is taken where the transport of the media can carry it', async (t) => {
+  const { post } = await start(t);
+  const data = (lines: readonly string[], protocol = 'UDP/DTLS/SCTP') => ({
+    ...{ kind: 'application', types: ['webrtc-datachannel'], protocol, direction: 'sendrecv', lines },
+  });
+  const answered = async (section: OfferedMedia, bundle?: readonly number[]) =>
+    parse((await post(offerOf([H264_VIDEO, section], TRANSPORT, bundle && [...bundle]))).body);
+  const taken = await answered(data(['a=sctp-port:5000', 'a=max-message-size:262144']));
+  t.like(taken.media[1], {
+    port: 9,
+    protocol: 'UDP/DTLS/SCTP',
+    sctpPort: 5000,
+    maxMessageSize: 16_384,
+    setup: 'passive',
+  });
+  t.deepEqual(taken.groups, [{ type: 'BUNDLE', mids: '0 1' }]);
+  for (const answer of [
+    await answered(data(['a=sctp-port:5001'])),
+    await answered(data([])),
+    await answered(data(['a=sctp-port:5000'], 'DTLS/SCTP')),
+    await answered(data(['a=sctp-port:5000']), []),
+    await answered({ ...data(['a=sctp-port:5000']), port: 0 }),
+  ])
+    t.is(answer.media[1]?.port, 0);
 });
 
 test('sections that carry nothing stay in their place', async (t) => {

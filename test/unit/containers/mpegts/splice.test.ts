@@ -1,7 +1,7 @@
 import test from 'ava';
 import { sectionCrc } from '../../../../src/containers/mpegts/crc.ts';
 import { id3Of } from '../../../../src/containers/mpegts/metadata.ts';
-import { isSplice, spliceTime, withSpliceTime } from '../../../../src/containers/mpegts/splice.ts';
+import { isSplice, spliceInsert, spliceTime, withSpliceTime } from '../../../../src/containers/mpegts/splice.ts';
 
 const base64 = (text: string) => Buffer.from(text, 'base64');
 
@@ -63,4 +63,27 @@ test('ID3 tags as they are, and in cells', (t) => {
   t.is(id3Of(0xbd, cell(TAG)), undefined);
   t.is(id3Of(0xbd, TAG.subarray(0, 9)), undefined);
   t.is(id3Of(0xfc, Buffer.alloc(0)), undefined);
+});
+
+test('a splice at once, bit for bit', (t) => {
+  for (const [splice, expected] of [
+    [
+      { id: 1_207_959_695, out: true, duration: 5_426_421, autoReturn: true },
+      'fc302000000000000000fff00f054800008f7ffffe0052ccf5000000000000ea99931f',
+    ],
+    [
+      { id: 0xffff_ffff, out: false, autoReturn: false },
+      'fc301b00000000000000fff00a05ffffffff7f5f00000000000023361754',
+    ],
+    [
+      { id: 7, out: true, duration: 2 ** 33 - 257, autoReturn: false },
+      'fc302000000000000000fff00f05000000077fff7ffffffeff000000000000ded3a413',
+    ],
+  ] as const) {
+    const section = spliceInsert(splice);
+    t.is(section.toString('hex'), expected);
+    t.is(sectionCrc(section), 0);
+    t.true(isSplice(section));
+    t.is(spliceTime(section), undefined);
+  }
 });

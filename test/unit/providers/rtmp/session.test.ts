@@ -112,6 +112,25 @@ test('an encoder that speaks like OBS becomes a stream with two tracks', async (
   t.false(server.lines.some((line) => JSON.stringify(line).includes('secret')));
 });
 
+test('data messages of either encoding become events at the time of the media, malformed ones do no harm', async (t) => {
+  const { publish, recordings } = await setUp(t);
+  const client = await publish();
+  const data = (type: number, body: Buffer) => client.message(ChunkStream.Audio, type, 0, body);
+  data(MessageType.DataAmf0, encodeAmf0('onTextData', { text: 'before the media' }));
+  sendMedia(client);
+  await until('the stream is there', () => (recordings[0]?.packets.length ?? 0) >= 100);
+  data(MessageType.DataAmf0, encodeAmf0('onTextData', { text: 'one' }));
+  data(MessageType.DataAmf0, Buffer.concat([encodeAmf0('onTextData'), Buffer.of(3, 0, 99)]));
+  data(MessageType.DataAmf3, Buffer.concat([Buffer.of(0), encodeAmf0('onCuePoint', { name: 'two' })]));
+  const events = () => recordings[0]?.packets.filter(({ track }) => track.type === 'data') ?? [];
+  await until('both have come', () => events().length >= 2);
+  t.deepEqual(
+    events().map(({ data: body }) => body),
+    [encodeAmf0('onTextData', { text: 'one' }), encodeAmf0('onCuePoint', { name: 'two' })],
+  );
+  t.true(events().every(({ pts }) => pts > 90_000));
+});
+
 test('the answers of connect and publish are those that encoders wait for', async (t) => {
   const server = await setUp(t);
   const client = await server.connect();

@@ -1,0 +1,68 @@
+import { NAL as H264 } from './h264.ts';
+import { NAL as H265 } from './h265.ts';
+
+/** Codecs whose access units take SEI messages. */
+export type SeiCodec = 'H264' | 'H265';
+
+const USER_DATA_UNREGISTERED = 5;
+const STOP_BIT = 0x80;
+/** nal_ref_idc 0; the layer 0 and the temporal layer 0. */
+const HEADERS: Readonly<Record<SeiCodec, Buffer>> = {
+  H264: Buffer.of(H264.sei),
+  H265: Buffer.of(H265.prefixSei << 1, 1),
+};
+
+export function takesSei(codec: string): codec is SeiCodec {
+  return codec in HEADERS;
+}
+
+/**
+ * A NAL unit with one SEI message of user data that nobody registered (H.264 D.1.7, H.265 D.2.7).
+ * @param uuid 16 bytes that tell what the data are
+ */
+export function userDataSei(codec: SeiCodec, uuid: Buffer, data: Buffer): Buffer {
+  const size = uuid.length + data.length;
+  const sizes = [...Array.from({ length: Math.floor(size / 255) }, () => 255), size % 255];
+  const message = [Buffer.from([USER_DATA_UNREGISTERED, ...sizes]), uuid, data, Buffer.of(STOP_BIT)];
+  return Buffer.concat([HEADERS[codec], escaped(Buffer.concat(message))]);
+}
+
+/**
+ * An access unit in canonical form with one more NAL unit, in front of its first slice.
+ * @param nal that belongs there, such as SEI
+ */
+export function withNalBeforeSlices(codec: SeiCodec, data: Buffer, nal: Buffer): Buffer {
+  const at = firstSlice(codec, data);
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32BE(nal.length);
+  return Buffer.concat([data.subarray(0, at), length, nal, data.subarray(at)]);
+}
+
+function firstSlice(codec: SeiCodec, data: Buffer): number {
+  for (let at = 0; at + 4 < data.length;) {
+    const header = data.readUInt8(at + 4);
+    const isSlice = codec === 'H264' ? isH264Slice(header & 0x1f) : ((header >> 1) & 0x3f) <= H265.lastVcl;
+    if (isSlice) return at;
+    at += 4 + data.readUInt32BE(at);
+  }
+  return 0;
+}
+
+function isH264Slice(type: number): boolean {
+  return type >= H264.slice && type <= H264.idr;
+}
+
+/** With emulation prevention (H.264 7.4.1): 0 to 3 do not follow two zeros. */
+function escaped(payload: Buffer): Buffer {
+  const out: number[] = [];
+  let zeros = 0;
+  for (const byte of payload) {
+    if (zeros >= 2 && byte <= 3) {
+      out.push(3);
+      zeros = 0;
+    }
+    out.push(byte);
+    zeros = byte === 0 ? zeros + 1 : 0;
+  }
+  return Buffer.from(out);
+}

@@ -1,0 +1,121 @@
+import { BitReader, tolerant } from '../../codecs/bits.ts';
+
+/** What a splice_info_section tells of a break. Times in seconds. */
+export interface SpliceInfo {
+  /** A break begins, one ends, or anything else is told. */
+  readonly kind: 'out' | 'in' | 'command';
+  /** What the begin and the end of a break have in common, 32 bits; undefined where none is told. */
+  readonly eventId: number | undefined;
+  /** How long a break that begins is to last. */
+  readonly duration: number | undefined;
+  /** It ends after that time, without being told. */
+  readonly autoReturn: boolean;
+}
+
+const SPLICE_NULL = 0;
+const SPLICE_INSERT = 5;
+const TIME_SIGNAL = 6;
+const BANDWIDTH_RESERVATION = 7;
+const SEGMENTATION_DESCRIPTOR = 2;
+const CUEI = 0x43554549;
+const HEAD_BYTES = 14;
+const CLOCK_HZ = 90_000;
+/** Segmentation types that begin a break or an advertisement; each one's end is the next number (SCTE 35 10.3.3.1). */
+const STARTS: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x38, 0x3a, 0x44, 0x46]);
+
+/**
+ * What a splice_info_section is about (SCTE 35 9.6, 9.7, 10.3.3).
+ * @returns undefined for one that tells nothing (a null command, bandwidth reservation), is encrypted or malformed
+ */
+export function spliceInfo(section: Buffer): SpliceInfo | undefined {
+  return tolerant(() => {
+    const reader = new BitReader(section);
+    reader.skip(8 + 16 + 8);
+    if (reader.flag()) return undefined;
+    reader.skip(6 + 33 + 8 + 12);
+    const length = reader.read(12);
+    switch (reader.read(8)) {
+      case SPLICE_NULL:
+      case BANDWIDTH_RESERVATION:
+        return undefined;
+      case SPLICE_INSERT:
+        return readInsert(reader);
+      case TIME_SIGNAL:
+        // older senders leave the length out; that of a time signal follows from its first bit
+        return readDescriptors(section, HEAD_BYTES + (length === 0xfff ? timeBytes(section) : length));
+      default:
+        return told('command');
+    }
+  });
+}
+
+function told(kind: SpliceInfo['kind'], eventId?: number, duration?: number, autoReturn = false): SpliceInfo {
+  return { kind, eventId, duration, autoReturn };
+}
+
+function timeBytes(section: Buffer): number {
+  return ((section[HEAD_BYTES] ?? 0) & 0x80) === 0 ? 1 : 5;
+}
+
+function readInsert(reader: BitReader): SpliceInfo {
+  const eventId = reader.read(32);
+  if (reader.flag()) return told('command', eventId);
+  reader.skip(7);
+  const isOut = reader.flag();
+  const ofProgram = reader.flag();
+  const hasDuration = reader.flag();
+  const immediate = reader.flag();
+  reader.skip(4);
+  if (ofProgram) {
+    if (!immediate) skipTime(reader);
+  } else {
+    for (let components = reader.read(8); components > 0; components--) {
+      reader.skip(8);
+      if (!immediate) skipTime(reader);
+    }
+  }
+  if (!isOut) return told('in', eventId);
+  if (!hasDuration) return told('out', eventId);
+  const autoReturn = reader.flag();
+  reader.skip(6);
+  return told('out', eventId, (reader.read(1) * 2 ** 32 + reader.read(32)) / CLOCK_HZ, autoReturn);
+}
+
+function skipTime(reader: BitReader): void {
+  reader.skip(reader.flag() ? 6 + 33 : 7);
+}
+
+/** The first descriptor that begins or ends a break; else the first that tells of an event. */
+function readDescriptors(section: Buffer, at: number): SpliceInfo {
+  let found = told('command');
+  if (at + 2 > section.length) return found;
+  const end = Math.min(section.length, at + 2 + section.readUInt16BE(at));
+  for (let next = at + 2; next + 6 <= end;) {
+    const length = section.readUInt8(next + 1);
+    const body = section.subarray(next + 2, Math.min(end, next + 2 + length));
+    if (section[next] === SEGMENTATION_DESCRIPTOR) {
+      const info = tolerant(() => readSegmentation(new BitReader(body)));
+      if (info !== undefined && info.kind !== 'command') return info;
+      if (found.eventId === undefined) found = info ?? found;
+    }
+    next += 2 + length;
+  }
+  return found;
+}
+
+function readSegmentation(reader: BitReader): SpliceInfo | undefined {
+  if (reader.read(32) !== CUEI) return undefined;
+  const eventId = reader.read(32);
+  if (reader.flag()) return told('command', eventId);
+  reader.skip(7);
+  const ofProgram = reader.flag();
+  const hasDuration = reader.flag();
+  reader.skip(6);
+  if (!ofProgram) for (let components = reader.read(8); components > 0; components--) reader.skip(48);
+  const duration = hasDuration ? (reader.read(8) * 2 ** 32 + reader.read(32)) / CLOCK_HZ : undefined;
+  reader.skip(8);
+  reader.skip(8 * reader.read(8));
+  const type = reader.read(8);
+  if (STARTS.has(type)) return told('out', eventId, duration);
+  return told(STARTS.has(type - 1) ? 'in' : 'command', eventId);
+}

@@ -1,0 +1,132 @@
+import type { MediaClock } from './wall-time.ts';
+
+/** A time in a stream. */
+export interface Moment {
+  /** Media time in seconds. */
+  readonly time: number;
+  /** Of the media times: those of one have nothing to do with those of another. */
+  readonly epoch: number;
+  readonly clock: MediaClock;
+}
+
+/** Milliseconds since the epoch. */
+export function dateOf({ clock, time }: Moment): number {
+  return Math.round(clock.at(time));
+}
+
+export function later({ time, ...rest }: Moment, seconds: number): Moment {
+  return { ...rest, time: time + seconds };
+}
+
+/** How an EXT-X-DATERANGE tells of SCTE 35 (RFC 8216bis 4.4.5.1.1). */
+export type SpliceAttribute = 'SCTE35-OUT' | 'SCTE35-IN' | 'SCTE35-CMD';
+
+export interface DateRangeFacts {
+  /** Unique in the stream. */
+  readonly id: string;
+  readonly start: Moment;
+  /** Seconds. */
+  readonly planned: number | undefined;
+  /** The splice_info_section that it comes from. */
+  readonly splice?: { readonly attribute: SpliceAttribute; readonly section: Buffer };
+  /** Number of the segment that it precedes. */
+  readonly msn: number;
+}
+
+interface Line {
+  readonly msn: number;
+  /** Means something to the segment behind it alone. */
+  readonly ofSegment: boolean;
+  readonly text: () => string;
+}
+
+/** The tags of one date range: what becomes known of it later is in another tag with the same id. */
+export class DateRange {
+  readonly id: string;
+  readonly start: Moment;
+  readonly #planned: number | undefined;
+  readonly #lines: Line[] = [];
+  #end: Moment | undefined;
+  #sectionBytes = 0;
+
+  constructor({ id, start, planned, splice, msn }: DateRangeFacts) {
+    this.id = id;
+    this.start = start;
+    this.#planned = planned;
+    const attributes = planned === undefined ? '' : `,PLANNED-DURATION=${decimal(planned)}`;
+    const last = this.#spliceText(splice);
+    this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${attributes}${last}\n` });
+  }
+
+  /** When it ends, as far as that is known. */
+  get end(): Moment | undefined {
+    return this.#end ?? (this.#planned === undefined ? undefined : later(this.start, this.#planned));
+  }
+
+  /** Of the splice_info_sections that are in its tags. */
+  get sectionBytes(): number {
+    return this.#sectionBytes;
+  }
+
+  /** Nothing has said yet that it is over. */
+  get isOpen(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** Told in front of a segment. @param section splice_info_section that ends it */
+  finish(msn: number, end: Moment, section?: Buffer): void {
+    this.#end = end;
+    const splice = this.#spliceText(section && { attribute: 'SCTE35-IN', section });
+    this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${this.#duration(end)}${splice}\n` });
+  }
+
+  /** It has no length. */
+  close(): void {
+    this.#end = this.start;
+  }
+
+  /** Puts a line in front of a segment. */
+  mark(msn: number, line: string): void {
+    this.#lines.push({ msn, ofSegment: true, text: () => `${line}\n` });
+  }
+
+  /** Its lines in front of a segment. */
+  at(msn: number): string {
+    return this.#text((line) => line.msn === msn);
+  }
+
+  /** Its tags that stand in front of earlier segments. */
+  before(msn: number): string {
+    return this.#text((line) => line.msn < msn && !line.ofSegment);
+  }
+
+  #text(takes: (line: Line) => boolean): string {
+    let text = '';
+    for (const line of this.#lines) if (takes(line)) text += line.text();
+    return text;
+  }
+
+  get #head(): string {
+    return `#EXT-X-DATERANGE:ID="${this.id}",START-DATE="${new Date(dateOf(this.start)).toISOString()}"`;
+  }
+
+  #spliceText(splice: DateRangeFacts['splice']): string {
+    if (splice === undefined) return '';
+    const { attribute, section } = splice;
+    this.#sectionBytes += section.length;
+    return `,${attribute}=0x${section.toString('hex').toUpperCase()}`;
+  }
+
+  #duration(end: Moment): string {
+    const start = dateOf(this.start);
+    const elapsed = end.epoch === this.start.epoch ? (end.time - this.start.time) * 1000 : dateOf(end) - start;
+    const milliseconds = Math.max(0, Math.round(elapsed));
+    const date = new Date(start + milliseconds).toISOString();
+    return `,END-DATE="${date}",DURATION=${decimal(milliseconds / 1000)}`;
+  }
+}
+
+/** At most three decimals, none needless. */
+function decimal(value: number): string {
+  return String(Number(value.toFixed(3)));
+}

@@ -1,0 +1,123 @@
+import type { types } from 'mediasoup';
+import type { Packet } from '../../core/packet.ts';
+import type { Reader } from '../../core/reader.ts';
+import type { OutputStream, Stream } from '../../core/stream.ts';
+import { toSeconds } from '../../core/timebase.ts';
+import type { Codec } from '../../core/track.ts';
+import { kilnError } from '../../errors.ts';
+import type { MediaWorker } from '../../webrtc/media-worker.ts';
+
+/** What a viewer's data channel is fed from, until it is released. */
+export interface EventOutlet {
+  readonly producer: types.DataProducer;
+  release(): void;
+}
+
+interface Made {
+  readonly transport: types.DirectTransport;
+  readonly producer: types.DataProducer;
+}
+
+interface Fed {
+  readonly made: Promise<Made>;
+  /** There once it is made. */
+  producer: types.DataProducer | undefined;
+  users: number;
+}
+
+const LABEL = 'events';
+/** Whose data are text. */
+const TEXT: ReadonlySet<Codec> = new Set(['CUE']);
+
+/**
+ * Events of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds),
+ * `date` (wall clock), `target`, `encoding` (`base64`, or `utf-8`) and `data`. It reads the stream while there are viewers
+ * who want them.
+ */
+export class EventFeed {
+  readonly #stream: OutputStream;
+  readonly #source: Stream;
+  readonly #fed = new Map<MediaWorker, Fed>();
+  #reader: Reader | undefined;
+
+  /** @param source what is sent, of the stream */
+  constructor(stream: OutputStream, source: Stream) {
+    this.#stream = stream;
+    this.#source = source;
+  }
+
+  /** One for a viewer more. @throws mediaUnavailable when the worker dies meanwhile */
+  async outlet(worker: MediaWorker): Promise<EventOutlet> {
+    const fed = this.#fed.get(worker) ?? this.#open(worker);
+    fed.users++;
+    this.#reader ??= this.#source.read({ packet: (packet) => this.#packet(packet) });
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      fed.users--;
+      if (fed.users === 0) this.#close(worker, fed);
+    };
+    try {
+      const { producer } = await fed.made;
+      return { producer, release };
+    } catch (error) {
+      release();
+      throw worker.closed ? kilnError('mediaUnavailable') : error;
+    }
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const [worker, fed] of [...this.#fed]) this.#close(worker, fed);
+  }
+
+  #open(worker: MediaWorker): Fed {
+    const fed: Fed = { made: produce(worker), producer: undefined, users: 0 };
+    this.#fed.set(worker, fed);
+    fed.made.then(
+      ({ producer, transport }) => {
+        if (this.#fed.get(worker) !== fed) return transport.close();
+        fed.producer = producer;
+        transport.observer.once('close', () => this.#close(worker, fed));
+      },
+      () => this.#close(worker, fed),
+    );
+    return fed;
+  }
+
+  #close(worker: MediaWorker, fed: Fed): void {
+    if (this.#fed.get(worker) !== fed) return;
+    this.#fed.delete(worker);
+    fed.producer = undefined;
+    // whoever waits for it gets the reason
+    fed.made.then(
+      ({ transport }) => transport.close(),
+      () => undefined,
+    );
+    if (this.#fed.size > 0) return;
+    this.#reader?.close();
+    this.#reader = undefined;
+  }
+
+  #packet({ track, pts, data }: Packet): void {
+    if (track.type !== 'data') return;
+    const time = toSeconds(pts, track.timebase);
+    const arrived = this.#stream.input.arrival.at(time);
+    const isText = TEXT.has(track.codec);
+    const message = JSON.stringify({
+      type: track.codec,
+      time,
+      ...(Number.isFinite(arrived) && { date: new Date(arrived).toISOString() }),
+      ...(track.target && { target: track.target }),
+      encoding: isText ? 'utf-8' : 'base64',
+      data: data.toString(isText ? 'utf8' : 'base64'),
+    });
+    for (const { producer } of this.#fed.values()) if (producer?.closed === false) producer.send(message);
+  }
+}
+
+async function produce(worker: MediaWorker): Promise<Made> {
+  const transport = await worker.createDirectTransport();
+  return { transport, producer: await transport.produceData({ label: LABEL }) };
+}

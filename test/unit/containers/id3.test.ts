@@ -1,0 +1,43 @@
+import test from 'ava';
+import { id3Tag } from '../../../src/containers/id3.ts';
+
+/** Frames of a tag, read by the rules of ID3v2.4 alone. */
+function read(tag: Buffer): [id: string, content: Buffer][] {
+  const size = (at: number) => [0, 1, 2, 3].reduce((sum, i) => sum * 128 + tag.readUInt8(at + i), 0);
+  if (tag.toString('latin1', 0, 6) !== 'ID3\x04\0\0' || size(6) !== tag.length - 10) throw new Error('not a tag');
+  const frames: [string, Buffer][] = [];
+  for (let at = 10; at < tag.length;) {
+    const end = at + 10 + size(at + 4);
+    if (tag.readUInt16BE(at + 8) !== 0) throw new Error('flags');
+    frames.push([tag.toString('latin1', at, at + 4), tag.subarray(at + 10, end)]);
+    at = end;
+  }
+  return frames;
+}
+
+test('a tag, byte for byte', (t) => {
+  const tag = id3Tag([
+    { id: 'TXXX', description: 'AirenSoft', value: 'é' },
+    { id: 'TIT2', text: 'On' },
+    { id: 'PRIV', owner: 'com.example', data: Buffer.of(1, 0, 2) },
+  ]);
+  const frames = [
+    '54585858 0000000d 0000 03 416972656e536f6674 00 c3a9',
+    '54495432 00000003 0000 03 4f6e',
+    '50524956 0000000f 0000 636f6d2e6578616d706c65 00 010002',
+  ];
+  t.is(tag.toString('hex'), `494433 0400 00 0000003d ${frames.join('')}`.replaceAll(' ', ''));
+});
+
+test('sizes of more than seven bits keep the highest bit of each byte free', (t) => {
+  for (const length of [0, 127, 128, 16_383, 16_384, 60_000]) {
+    const tag = id3Tag([
+      { id: 'TIT2', text: 'x'.repeat(length) },
+      { id: 'TXXX', description: 'ключ', value: '' },
+    ]);
+    const [title, other] = read(tag);
+    t.is(title?.[1].length, length + 1);
+    t.deepEqual(other, ['TXXX', Buffer.from('\x03ключ\0')]);
+    for (const at of [6, 14]) t.true([...tag.subarray(at, at + 4)].every((byte) => byte < 128));
+  }
+});

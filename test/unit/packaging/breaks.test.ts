@@ -1,0 +1,259 @@
+import test from 'ava';
+import HLS from 'hls-parser';
+import type { Packet } from '../../../src/core/packet.ts';
+import type { DataTrack } from '../../../src/core/track.ts';
+import { ChunklistBuilder, type ChunklistForm } from '../../../src/packaging/playlist.ts';
+import type { SegmenterOptions } from '../../../src/packaging/segmenter.ts';
+import { fileNames } from '../../../src/publishers/llhls/names.ts';
+import {
+  audioPackets,
+  audioTrack,
+  dataTrack,
+  eventPacket,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../support/packets.ts';
+import { startSegmenter } from '../../support/segmenter.ts';
+import { spliceInsert, timeSignal } from '../../support/splice.ts';
+
+const VIDEO = videoTrack();
+const AUDIO = audioTrack();
+const OPTIONS = {
+  targetDuration: 2,
+  partTarget: 0.501,
+  partHoldBack: 1.5,
+  preloadHint: true,
+  skippable: true,
+  ended: false,
+};
+
+const SCTE35 = dataTrack({ codec: 'SCTE35' });
+const CUE = dataTrack({ id: 1025, codec: 'CUE' });
+
+function event(track: DataTrack, data: Buffer, seconds: number, ahead = 0): Packet {
+  const packet = eventPacket(track, Math.round(seconds * track.timebase.den), data);
+  return { ...packet, pts: packet.dts + Math.round(ahead * track.timebase.den) };
+}
+
+const cue = (seconds: number, told: object) => event(CUE, Buffer.from(JSON.stringify(told)), seconds);
+
+/** A stream with some events: of each track the lines of its playlist that tell of breaks, and of segments by number. */
+function play(to: number, events: readonly Packet[], options: Partial<SegmenterOptions> = {}) {
+  const { push, segmenter, packager, segments } = startSegmenter([VIDEO, AUDIO, SCTE35, CUE], options);
+  push(interleaved(videoPackets(VIDEO, { to }), audioPackets(AUDIO, { to }), [...events]));
+  const text = (id = 0, form: ChunklistForm = 'full'): string =>
+    new ChunklistBuilder(fileNames(id, 'video', 'k', '')).build(
+      packager(id).window,
+      form,
+      OPTIONS,
+      [],
+      segmenter.breaks,
+    );
+  const lines = (id = 0) => {
+    let msn = 0;
+    return text(id)
+      .split('\n')
+      .flatMap((line) => {
+        if (/^#EXT-X-(DATERANGE|CUE)/.test(line)) return [line];
+        return line.startsWith('#EXTINF') ? [String(msn++)] : [];
+      });
+  };
+  return { text, lines, segments, push, segmenter };
+}
+
+const at = (seconds: number) => new Date(Date.UTC(2026, 0) + seconds * 1000).toISOString();
+const hex = (section: Buffer) => `0x${section.toString('hex').toUpperCase()}`;
+
+test('a splice that is told ahead is a date range, and begins a segment at its key frame', (t) => {
+  const out = spliceInsert({ eventId: 123, out: true, duration: 30 });
+  const end = spliceInsert({ eventId: 123, out: false });
+  const { lines, segments, text } = play(12, [
+    event(SCTE35, out, 2.5, 2.5),
+    event(SCTE35, out, 3.5, 1.5),
+    event(SCTE35, end, 8.5, 0.5),
+    event(SCTE35, end, 8.7, 0.3),
+  ]);
+  const begin = `#EXT-X-DATERANGE:ID="123",START-DATE="${at(5)}"`;
+  const expected = [
+    '0',
+    `${begin},PLANNED-DURATION=30,SCTE35-OUT=${hex(out)}`,
+    '1',
+    '2',
+    '3',
+    `${begin},END-DATE="${at(9)}",DURATION=4,SCTE35-IN=${hex(end)}`,
+    '4',
+    '5',
+  ];
+  for (const id of [0, 1]) t.deepEqual(lines(id), expected);
+  t.deepEqual(
+    segments(0).map(({ presentation }) => presentation),
+    [0, 2, 4, 5, 7, 9, 11],
+  );
+  HLS.setOptions({ strictMode: true });
+  const ranges = (HLS.parse(text()) as HLS.types.MediaPlaylist).segments.flatMap(({ dateRange }) => dateRange ?? []);
+  t.like(ranges[0], { id: '123', start: new Date(at(5)), plannedDuration: 30 });
+});
+
+test('a cue stands in front of the segment that begins at it, and ends by itself', (t) => {
+  const { lines, segments } = play(12, [cue(2.5, { cueType: 'out', duration: 4000 })]);
+  const id = /cue-\d+/.exec(lines().join())?.[0];
+  const begin = `#EXT-X-DATERANGE:ID="${id}",START-DATE="${at(2.5)}"`;
+  const expected = [
+    '0',
+    `${begin},PLANNED-DURATION=4`,
+    '1',
+    '#EXT-X-CUE-OUT:DURATION=4',
+    '2',
+    '3',
+    '#EXT-X-CUE-IN',
+    `${begin},END-DATE="${at(6.5)}",DURATION=4`,
+    '4',
+    '5',
+  ];
+  for (const track of [0, 1]) t.deepEqual(lines(track), expected);
+  t.deepEqual(
+    segments(0).map(({ presentation }) => presentation),
+    [0, 2, 3, 5, 7, 9, 11],
+  );
+});
+
+test('a break ends early, or with the next one, and only once', (t) => {
+  const { lines } = play(14, [
+    cue(2.5, { cueType: 'out', duration: 60_000 }),
+    cue(4.5, { cueType: 'in' }),
+    cue(5.5, { cueType: 'in' }),
+    cue(6.5, { cueType: 'out', duration: 60_000 }),
+    cue(8.5, { cueType: 'out', duration: 1000 }),
+  ]);
+  const cues = lines().filter((line) => line.startsWith('#EXT-X-CUE'));
+  t.deepEqual(cues, [
+    '#EXT-X-CUE-OUT:DURATION=60',
+    '#EXT-X-CUE-IN',
+    '#EXT-X-CUE-OUT:DURATION=60',
+    '#EXT-X-CUE-IN',
+    '#EXT-X-CUE-OUT:DURATION=1',
+    '#EXT-X-CUE-IN',
+  ]);
+  t.is(lines().filter((line) => line.includes('PLANNED')).length, 3);
+});
+
+test('tags leave with what they tell of; a break that lasts stays', (t) => {
+  const out = spliceInsert({ eventId: 1, out: true, duration: 5 });
+  const open = spliceInsert({ eventId: 2, out: true });
+  const { text } = play(
+    20,
+    [
+      event(SCTE35, out, 1),
+      cue(1.5, { cueType: 'out', duration: 1000 }),
+      event(SCTE35, open, 2),
+      event(SCTE35, spliceInsert({ eventId: 3, out: true, duration: 60, autoReturn: true }), 3),
+    ],
+    { segmentCount: 4 },
+  );
+  const ids = (form: ChunklistForm) => [...text(0, form).matchAll(/DATERANGE:ID="([^"]+)"/g)].map(([, id]) => id);
+  for (const form of ['full', 'delta', 'legacy'] as const) t.deepEqual(ids(form), ['2', '3']);
+  t.notRegex(text(), /CUE/);
+  t.true(text().indexOf('DATERANGE') < text().indexOf('EXTINF'));
+});
+
+test('a delta update has the date ranges of segments that it leaves out', (t) => {
+  const { text } = play(30, [
+    event(SCTE35, spliceInsert({ eventId: 1, out: true, duration: 2, autoReturn: true }), 3),
+    cue(5, { cueType: 'out', duration: 2000 }),
+  ]);
+  const ranges = (form: ChunklistForm) => text(0, form).match(/#EXT-X-DATERANGE.*/g);
+  t.regex(text(0, 'delta'), /EXT-X-SKIP/);
+  t.notRegex(text(0, 'delta'), /CUE-OUT/);
+  t.is(ranges('full')?.length, 4);
+  t.deepEqual(ranges('delta'), ranges('full'));
+});
+
+test('an event id that is used again is another break', (t) => {
+  const out = spliceInsert({ eventId: 1, out: true, duration: 2 });
+  const end = spliceInsert({ eventId: 1, out: false });
+  const { text } = play(80, [
+    event(SCTE35, out, 3),
+    event(SCTE35, end, 5),
+    event(SCTE35, out, 40),
+    event(SCTE35, end, 42),
+  ]);
+  const told = [...text().matchAll(/ID="([^"]+)",START-DATE="([^"]+)".*SCTE35-(OUT|IN)/g)].map(([, id, date, kind]) => [
+    id,
+    date,
+    kind,
+  ]);
+  const second = told[2]?.[0];
+  t.regex(String(second), /^1-\d+$/);
+  t.deepEqual(told, [
+    ['1', at(3), 'OUT'],
+    ['1', at(3), 'IN'],
+    [second, at(40), 'OUT'],
+    [second, at(40), 'IN'],
+  ]);
+});
+
+test('the publisher returns on another timeline: a break ends by the wall clock', (t) => {
+  const { push, segmenter, lines } = play(4, [cue(2.5, { cueType: 'out', duration: 3000 })]);
+  segmenter.finish();
+  segmenter.setTracks([VIDEO, AUDIO, CUE], { at: (media) => Date.UTC(2026, 0) + (media - 996) * 1000 });
+  push(interleaved(videoPackets(VIDEO, { from: 1000, to: 1008 }), audioPackets(AUDIO, { from: 1000, to: 1008 })));
+  const told = lines();
+  t.true(told.indexOf('#EXT-X-CUE-IN') > told.indexOf('#EXT-X-CUE-OUT:DURATION=3'));
+  t.true(told.some((line) => line.includes(`END-DATE="${at(5.5)}"`)));
+});
+
+test('no more than 64 are remembered, and nonsense is left out', (t) => {
+  const many = Array.from({ length: 200 }, (_, index) =>
+    event(SCTE35, spliceInsert({ eventId: index, out: true }), 1 + index / 100),
+  );
+  const nonsense = [
+    '',
+    '{}',
+    'null',
+    '[]',
+    '{"cueType":"out"}',
+    '{"cueType":"out","duration":-1}',
+    '{"cueType":"out","duration":1e999}',
+    '\u0000',
+  ].map((text) => event(CUE, Buffer.from(text), 3.5));
+  const { lines } = play(8, [...many, ...nonsense]);
+  const ranges = lines().filter((line) => line.startsWith('#'));
+  t.is(ranges.length, 64);
+  t.regex(ranges[0] ?? '', /ID="136"/);
+});
+
+test('long sections of a publisher do not make the playlists long', (t) => {
+  const descriptor = Buffer.concat([Buffer.of(0x80, 250), Buffer.alloc(250)]);
+  const section = timeSignal(...Array.from({ length: 15 }, () => descriptor));
+  const many = Array.from({ length: 50 }, (_, index) => event(SCTE35, section, 1 + index / 20));
+  const last = spliceInsert({ eventId: 7, out: true });
+  const { text } = play(8, [...many, event(SCTE35, last, 5)]);
+  t.true(text().length < 64 * 1024, `${text().length} characters`);
+  t.true(text().includes(hex(section)));
+  t.true(text().includes(hex(last)));
+});
+
+for (const reordering of [0, 6000])
+  test(`what is hinted at comes, also where a break begins a segment early, reordered by ${reordering} ticks`, (t) => {
+    const { push, packager } = startSegmenter([VIDEO, AUDIO, SCTE35, CUE]);
+    const wrong: string[] = [];
+    const { window } = packager(0);
+    let hinted = window.next;
+    window.on('part', ({ msn }, { index }) => {
+      if (hinted !== undefined && (hinted.msn !== msn || hinted.part !== index))
+        wrong.push(`${hinted.msn}.${hinted.part} was hinted at, and ${msn}.${index} came`);
+      hinted = window.next;
+    });
+    const frames = videoPackets(VIDEO, { to: 12 }).map((frame) => ({ ...frame, pts: frame.pts + reordering }));
+    const cues = [cue(2.5, { cueType: 'out', duration: 2000 }), cue(7.05, { cueType: 'out', duration: 1500 })];
+    // by the presentation times of the key frames, not by when they are decoded
+    const ahead = event(SCTE35, spliceInsert({ eventId: 1, out: true }), 9.2, 0.85);
+    push(interleaved(frames, audioPackets(AUDIO, { to: 12 }), [...cues, ahead]));
+    t.deepEqual(wrong, []);
+    const later = reordering / VIDEO.timebase.den;
+    t.deepEqual(
+      window.listed.map(({ presentation }) => Number((presentation - later).toFixed(6))),
+      [0, 2, 3, 5, 7, 8, 9],
+    );
+  });

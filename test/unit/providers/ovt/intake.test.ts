@@ -1,0 +1,68 @@
+import { pino } from 'pino';
+import test from 'ava';
+import type { Track } from '../../../../src/core/track.ts';
+import { FaultLog } from '../../../../src/log.ts';
+import { descriptionOf } from '../../../../src/protocols/ovt/description.ts';
+import { BITSTREAM, MEDIA_TYPE, PACKET_TYPE } from '../../../../src/protocols/ovt/enumerations.ts';
+import { wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
+import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
+import { Intake } from '../../../../src/providers/ovt/intake.ts';
+import { Recorder } from '../../../support/ovt.ts';
+import { audioTrack, dataTrack } from '../../../support/packets.ts';
+
+/** The intake of a stream with audio and events, as OvenMediaEngine describes it. */
+function open() {
+  const recorder = new Recorder();
+  const tracks: readonly Track[] = [audioTrack({ codec: 'MP2', config: undefined }), dataTrack({ id: 2 })];
+  const description = descriptionOf({
+    appName: '#default#app',
+    streamName: 'live',
+    originStreamUUID: 'x',
+    playlists: [],
+    tracks: tracks.map(wireTrack),
+  });
+  const faults = new FaultLog(pino({ level: 'silent' }));
+  const intake = new Intake(description, recorder, { clock: new LocalClock(), faults, plain: false });
+  intake.begin();
+  const event = (packetType: number, pts: number, data = 'ID3', bitstream: number = BITSTREAM.id3v2) =>
+    intake.frame({
+      ...{ track: 2, pts, dts: pts, duration: 0, mediaType: MEDIA_TYPE.data, key: true, bitstream, packetType },
+      data: Buffer.from(data),
+    });
+  return { recorder, intake, event, description };
+}
+
+test('events that belong beside video or audio only are those of tracks with that target', (t) => {
+  const { recorder, intake, event, description } = open();
+  const { event: all, videoEvent, audioEvent } = PACKET_TYPE;
+  [all, videoEvent, audioEvent, videoEvent].forEach((type, index) => event(type, 90_000 * (1 + index)));
+  t.deepEqual(
+    recorder.packets.map(({ track, pts }) => [track.id, track.type === 'data' && track.target, pts]),
+    [
+      [2, undefined, 45_000],
+      [1024, 'video', 135_000],
+      [1025, 'audio', 225_000],
+      [1024, 'video', 315_000],
+    ],
+  );
+  t.deepEqual(
+    recorder.told.map(({ tracks }) => tracks.map(({ id }) => id)),
+    [
+      [1, 2],
+      [1, 2, 1024],
+      [1, 2, 1024, 1025],
+    ],
+  );
+  intake.describe(description);
+  event(audioEvent, 450_000);
+  t.is(recorder.told.at(-1)?.tracks.at(-1), recorder.packets.at(-1)?.track);
+  t.like(recorder.packets.at(-1)?.track, { id: 1024, target: 'audio' });
+});
+
+test('no tracks are made of events that are not taken', (t) => {
+  const { recorder, event } = open();
+  event(PACKET_TYPE.videoEvent, 0, 'x'.repeat(64_001));
+  event(PACKET_TYPE.audioEvent, 0, '{}', BITSTREAM.cue);
+  t.deepEqual(recorder.packets, []);
+  t.is(recorder.told.length, 1);
+});
