@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { ServerConfig } from './config/model.ts';
 import type { IceCandidate } from './config/values.ts';
 import type { Door, DoorContext, OpenDoors } from './doors.ts';
+import { secretsOf } from './config/cluster-secrets.ts';
 import { blockList } from './config/networks.ts';
 import { HLS } from './publishers/hls/index.ts';
 import { LLHLS } from './publishers/llhls/index.ts';
@@ -40,11 +41,12 @@ async function* openLlhls({ config, registry, neighbours, log }: DoorContext): A
     registry,
     ...neighbours,
     log,
-    tokenKey: tokenKeyOf(config, 'LL-HLS'),
+    tokenKeys: tokenKeysOf(config, 'LL-HLS'),
     crossDomains,
   });
   const ports = portsOf(bind.publishers.llhls);
-  yield { part: publisher, addresses: { llhls: ports }, http: { ports, routes: publisher.routes, serves: 'llhls' } };
+  const http = { ports, routes: publisher.routes, serves: 'llhls' } as const;
+  yield { part: publisher, playlists: publisher, addresses: { llhls: ports }, http };
 }
 
 async function* openHls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
@@ -57,11 +59,12 @@ async function* openHls({ config, registry, neighbours, log }: DoorContext): Asy
     registry,
     ...neighbours,
     log,
-    tokenKey: tokenKeyOf(config, 'HLS'),
+    tokenKeys: tokenKeysOf(config, 'HLS'),
     crossDomains,
   });
   const ports = portsOf(bind.publishers.hls);
-  yield { part: publisher, addresses: { hls: ports }, http: { ports, routes: publisher.routes } };
+  const http = { ports, routes: publisher.routes };
+  yield { part: publisher, playlists: publisher, addresses: { hls: ports }, http };
 }
 
 async function* openWebrtc({
@@ -137,10 +140,9 @@ async function* openSrt({ config, registry, neighbours: { access }, log }: DoorC
 }
 
 /** What session tokens are made with: the same on all nodes of a cluster, and another at each start of one alone. */
-function tokenKeyOf({ cluster }: ServerConfig, kind: 'LL-HLS' | 'HLS'): Buffer {
-  return cluster === undefined
-    ? randomBytes(32)
-    : createHmac('sha256', cluster.secret).update(`${kind} sessions`).digest();
+function tokenKeysOf({ cluster }: ServerConfig, kind: 'LL-HLS' | 'HLS'): Buffer[] {
+  if (cluster === undefined) return [randomBytes(32)];
+  return secretsOf(cluster).map((secret) => createHmac('sha256', secret).update(`${kind} sessions`).digest());
 }
 
 function shownCandidate({ first, last, protocol }: IceCandidate): string {

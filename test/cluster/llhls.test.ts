@@ -121,20 +121,29 @@ test.serial(
     t.teardown(() => player.close());
     await until('parts come', () => player.requests > 40);
     t.deepEqual(player.failures, []);
+    const event = { eventFormat: 'id3v2', events: [{ frameType: 'TIT2', data: 'On air' }] };
     const bytesOf = (path: string) =>
       Promise.all(nodes.map(async (node) => Buffer.from(await (await fetch(node.httpUrl(path))).arrayBuffer())));
     for (const path of await chunklists(c)) {
+      t.is((await c.api('/v1/vhosts/default/apps/app/streams/live:sendEvent', 'POST', event)).status, 200);
       const { msn } = parseChunklist(await (await fetch(a.httpUrl(path))).text());
+      // no more than the next segment but one may be asked for
+      t.is((await fetch(a.httpUrl(`${path}?_HLS_msn=${msn + 1}`))).status, 200);
       // between two answers the next part may come
       const own = await until('all nodes tell the same', async () => {
+        // one segment more would be refused where the growing one has no part yet
         const [first, ...others] = (await bytesOf(`${path}?_HLS_msn=${msn + 1}`)).map(String);
-        return others.every((other) => other === first) && first;
+        return first?.startsWith('#EXTM3U') && others.every((other) => other === first) && first;
       });
+      t.regex(own, /^#EXTM3U/);
+      let events = 0;
       for (const [, name = ''] of own.matchAll(/^(seg_.*)$/gm)) {
         const [first, ...rest] = await bytesOf(`${path.slice(0, path.lastIndexOf('/'))}/${name}`);
         t.true((first?.length ?? 0) > 0);
         for (const body of rest) t.deepEqual(body, first);
+        if (first?.includes('emsg') && first.includes('On air')) events++;
       }
+      t.true(events > 0, path);
     }
     t.deepEqual(await page.evaluate('faults'), []);
     // on a busy machine it may have to catch up first

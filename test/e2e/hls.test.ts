@@ -9,12 +9,23 @@ import { hlsScripts } from '../support/hls-scripts.ts';
 import { Kiln } from '../support/kiln.ts';
 import { until } from '../support/until.ts';
 
-const CONFIG =
-  '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount><CrossDomains><Url>*</Url></CrossDomains>';
+const CROSS_DOMAINS = '<CrossDomains><Url>*</Url></CrossDomains>';
+const CONFIG = `<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>${CROSS_DOMAINS}`;
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');
   const hls = new Hls({ liveSyncDurationCount: 2 });
   watchHls(hls);
+  const cues = [];
+  const addCue = TextTrack.prototype.addCue;
+  TextTrack.prototype.addCue = function (cue) {
+    const { key, info, data } = cue.value;
+    cues.push([key, info, data].join('='));
+    addCue.call(this, cue);
+  };
+  const ranges = () =>
+    Object.values(hls.latestLevelDetails?.dateRanges ?? {}).map(({ id, isValid, plannedDuration, duration, attr }) => ({
+      id, isValid, plannedDuration, duration: duration ?? null, out: attr['SCTE35-OUT'],
+    }));
   hls.loadSource(new URLSearchParams(location.search).get('url'));
   hls.attachMedia(video);
 </script>`;
@@ -37,7 +48,7 @@ function run(command: string, args: readonly string[]): Promise<Told> {
 }
 
 test('a live stream plays in ffmpeg and in hls.js, through a change of publishers, and its viewers are told of', async (t) => {
-  const kiln = await Kiln.start({ hls: CONFIG });
+  const kiln = await Kiln.start({ hls: CONFIG, llhls: CROSS_DOMAINS });
   t.teardown(() => kiln.stop());
   const publish = () => publishPattern(`rtmp://127.0.0.1:${kiln.ports.rtmp}/app/s`, { size: '320x180', gop: 15 });
   let publisher = publish();
@@ -82,11 +93,41 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
     await browser.close();
     pages.close();
   });
-  const page = await browser.newPage();
-  await page.goto(
-    `http://127.0.0.1:${(pages.address() as AddressInfo).port}/?url=${encodeURIComponent(`${url}?session=viewer`)}`,
-  );
+  const { port } = pages.address() as AddressInfo;
+  const open = async (source: string) => {
+    const opened = await browser.newPage();
+    await opened.goto(`http://127.0.0.1:${port}/?url=${encodeURIComponent(source)}`);
+    return opened;
+  };
+  const page = await open(`${url}?session=viewer`);
+  const lowLatency = await open(kiln.httpUrl('/app/s/llhls.m3u8'));
   await page.waitForFunction('video.currentTime > 2 && video.videoWidth === 320');
+  await lowLatency.waitForFunction('video.currentTime > 2');
+
+  const action = '/v1/vhosts/default/apps/app/streams/s:sendEvent';
+  const frames = [
+    { frameType: 'TXXX', info: 'show', data: 'é' },
+    { frameType: 'TIT2', data: 'On air' },
+  ];
+  t.is((await kiln.api(action, 'POST', { eventFormat: 'id3v2', events: frames })).status, 200);
+  for (const player of [page, lowLatency]) {
+    await player.waitForFunction('cues.includes("TIT2==On air") && cues.includes("TXXX=show=é")');
+  }
+  const splice = { spliceCommand: 'spliceInsert', id: 77, type: 'out', duration: 1500, autoReturn: true };
+  for (const body of [
+    { eventFormat: 'scte35', events: [splice] },
+    { eventFormat: 'cue', events: [{ cueType: 'out', duration: 1200 }] },
+  ])
+    t.is((await kiln.api(action, 'POST', body)).status, 200);
+  for (const player of [page, lowLatency]) {
+    await player.waitForFunction('ranges().filter(({ duration }) => duration !== null).length === 2');
+    const ranges = (await player.evaluate('ranges()')) as Record<string, unknown>[];
+    t.like(ranges[0], { id: '77', isValid: true, plannedDuration: 1.5, duration: 1.5 });
+    t.like(ranges[1], { isValid: true, plannedDuration: 1.2, duration: 1.2 });
+    t.regex(String(ranges[0]?.out), /^0xFC30/);
+  }
+  t.deepEqual(await lowLatency.evaluate('faults'), []);
+  await lowLatency.close();
 
   const stream = '/v1/stats/current/vhosts/default/apps/app/streams/s';
   const { body } = await kiln.api<{ connections: { hlsv3: number } }>(stream);

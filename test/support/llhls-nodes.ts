@@ -1,23 +1,16 @@
 import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
-import { pino } from 'pino';
 import type { PeerRequest } from '#cluster';
-import { Access } from '../../src/access/access.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
-import { OtherNodes } from '../../src/origins/other-nodes.ts';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
-import { SessionNames } from '../../src/origins/session-names.ts';
-import { StreamDirectory } from '../../src/origins/stream-directory.ts';
-import { StreamNames } from '../../src/origins/stream-names.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
 import { llhlsRegistry, ROUTER, type LlhlsSetup } from './llhls.ts';
 import type { MemoryCluster } from './memory-cluster/cluster.ts';
+import { nodeParts } from './node-parts.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
 import { until } from './until.ts';
-import { NO_OPENINGS } from './access.ts';
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 
@@ -42,25 +35,9 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
       if (silent) await over.promise;
       return await handler(request, from);
     }, streams);
-  const log = pino({ level: 'silent' });
-  const names = new StreamNames({ cluster, registry, log });
-  const directory = new StreamDirectory({ cluster, registry });
-  const calls = new PeerCalls(cluster, log);
-  const peers = new OtherNodes(cluster, calls);
-  const sessionNames = new SessionNames({ registry, cluster, directory, others: peers, calls, log });
-  const access = new Access({
-    registry,
-    names,
-    sessionNames,
-    find: async () => undefined,
-    elsewhere: directory,
-    countElsewhere: async () => undefined,
-    guards: [],
-    openings: NO_OPENINGS,
-    log,
-    ...setup.access,
-  });
-  const options = { registry, access, directory, calls, sessionNames, log, tokenKey: Buffer.alloc(32, 7) };
+  const { log, names, directory, calls, sessionNames, ...parts } = nodeParts(cluster, registry);
+  const access = parts.access(setup.access);
+  const options = { registry, access, directory, calls, sessionNames, log, tokenKeys: [Buffer.alloc(32, 7)] };
   const publisher = new PlaylistPublisher(LLHLS, options);
   // files are read in real time, whatever the time of the test is
   const app = Fastify({ pluginTimeout: 0, routerOptions: ROUTER });
@@ -70,8 +47,7 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
   t.teardown(async () => {
     over.resolve();
     registry.close('the test is over');
-    publisher.close();
-    for (const other of others) other.close();
+    await Promise.all([publisher, ...others].map((one) => one.close()));
     directory.close();
     names.close();
     await app.close();

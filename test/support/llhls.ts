@@ -58,7 +58,7 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
     registry,
     ...(await aloneWith(registry, { log, ...setup.access })),
     log,
-    tokenKey: Buffer.alloc(32, 7),
+    tokenKeys: [Buffer.alloc(32, 7)],
   };
   const publisher = new PlaylistPublisher(LLHLS, options);
   // files are read in real time, whatever the time of the test is
@@ -69,14 +69,15 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const application = vhost.application('app');
   t.teardown(async () => {
     registry.close('the test is over');
-    publisher.close();
-    for (const other of others) other.close();
+    await Promise.all([publisher, ...others].map((one) => one.close()));
     await app.close();
   });
   return {
     registry,
     application,
     publisher,
+    /** Of LL-HLS, and of HLS with MPEG-TS where that is on. */
+    publishers: [publisher, ...others],
     app,
     /** Lines of the log. */
     lines,

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { choice, contained, decimal, flag, inert, integer, optional, section, text, type Fail } from '../blocks.ts';
-import { crossDomains, streamMapFile } from './shared.ts';
+import { crossDomains, httpUrl, streamMapFile } from './shared.ts';
 
 const common = () => ({
   appWorkerCount: inert(integer(1)),
@@ -101,6 +101,55 @@ const PlayoutDelay = optional(
   },
 );
 
+interface RecordUpload {
+  endpoint?: string;
+  accessKeyId?: string;
+  secretAccessKey?: string;
+  forcePathStyle?: boolean;
+}
+
+/** A bucket of an S3-compatible storage. */
+const RecordUpload = optional(
+  {
+    /** Without it Amazon's own. */
+    endpoint: Type.Optional(httpUrl()),
+    region: text({ default: 'us-east-1' }),
+    bucket: text(),
+    /** Before the path of a file below RootPath; with the macros of recordings. */
+    prefix: text({ default: '' }),
+    /** Both keys, or what the environment of the process offers: AWS_ACCESS_KEY_ID, a profile, the role of a machine. */
+    accessKeyId: Type.Optional(text()),
+    secretAccessKey: Type.Optional(text()),
+    /** The bucket in the path of URLs and not in the host name: by default where there is an Endpoint. */
+    forcePathStyle: Type.Optional(flag()),
+    /** Once the storage has confirmed the checksum of each part. */
+    deleteLocal: flag(false),
+  },
+  {
+    rule: ({ accessKeyId, secretAccessKey }: RecordUpload, fail: Fail) => {
+      if (accessKeyId !== undefined && secretAccessKey === undefined)
+        fail(['secretAccessKey'], 'is missing: AccessKeyId is configured');
+      if (accessKeyId === undefined && secretAccessKey !== undefined)
+        fail(['accessKeyId'], 'is missing: SecretAccessKey is configured');
+    },
+    complete: (upload: RecordUpload) => {
+      upload.forcePathStyle ??= upload.endpoint !== undefined;
+    },
+  },
+);
+
+/** What becomes of finished recordings. */
+const Record = optional({
+  /** Called for each finished file, and after each upload. */
+  webhook: optional({
+    controlServerUrl: httpUrl(),
+    secretKey: Type.Optional(text()),
+    /** Milliseconds, as of AdmissionWebhooks. */
+    timeout: integer(3000, { min: 1, max: 600_000 }),
+  }),
+  upload: RecordUpload,
+});
+
 /** Ways out of an application. One that is absent is off. */
 export const Publishers = section({
   ...played(),
@@ -122,6 +171,7 @@ export const Publishers = section({
     rootPath: Type.Optional(text()),
     filePath: Type.Optional(text()),
     infoPath: Type.Optional(text()),
+    record: Record,
     streamMap: streamMapFile(),
   }),
   push: optional(

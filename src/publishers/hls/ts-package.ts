@@ -3,11 +3,14 @@ import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
+import type { Breaks } from '../../packaging/breaks.ts';
 import { RUNS, type Run } from '../../packaging/run.ts';
 import type { Progress } from '../../packaging/past.ts';
 import { Segmenter } from '../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
+import type { TsSegment } from '../../packaging/ts-segment.ts';
 import { nextEdition } from '../playlists/edition.ts';
+import { Followers, type Follower } from '../playlists/followers.ts';
 import { firstMsn } from '../playlists/first-msn.ts';
 import type { PackageOptions } from '../playlists/form.ts';
 import { defaultQuery, nameHash } from '../playlists/names.ts';
@@ -22,6 +25,7 @@ import { Variant, type VariantContext } from './variant.ts';
 /** A stream in MPEG-TS: each rendition of playlists that ask for it (EnableTsPackaging) is a variant. */
 export class TsPackage implements Package, VariantContext {
   readonly queue = new Queue(this);
+  readonly #followers = new Followers();
   readonly continues: boolean;
   readonly segmentCount: number;
   readonly query: string;
@@ -63,8 +67,16 @@ export class TsPackage implements Package, VariantContext {
     return this.#interrupted;
   }
 
+  get concluded(): boolean {
+    return this.#segmenter.concluded;
+  }
+
   get targetDuration(): number {
     return this.#segmenter.targetDuration;
+  }
+
+  get breaks(): Breaks {
+    return this.#segmenter.breaks;
   }
 
   get waiting(): Iterable<Variant> {
@@ -78,6 +90,7 @@ export class TsPackage implements Package, VariantContext {
   update(output: OutputStream): void {
     this.#interrupted = false;
     this.#playlists = output.playlists.filter(({ options }) => options.enableTsPackaging);
+    if (this.concluded) return;
     for (const packager of this.#segmenter.setTracks(
       namedTracks(output.tracks, this.#playlists),
       output.input.arrival,
@@ -101,7 +114,32 @@ export class TsPackage implements Package, VariantContext {
   interrupt(): void {
     this.#interrupted = true;
     this.#segmenter.finish();
+    this.#followers.end();
     this.queue.interrupt();
+  }
+
+  conclude(urgent: boolean): void {
+    this.#segmenter.conclude(urgent, () => {
+      this.#edition = nextEdition();
+      for (const variant of this.#variants.values()) variant.conclude();
+      this.#followers.end();
+      this.#options.onProgress();
+    });
+  }
+
+  follow(follower: Follower): () => void {
+    const unfollow = this.#followers.add(follower, [...this.#variants.values()]);
+    if (this.concluded || this.#interrupted) this.#followers.end();
+    return unfollow;
+  }
+
+  completed(variant: Variant, segment: TsSegment): void {
+    if (this.#followers.size > 0) this.#followers.segment(variant.followed(segment));
+  }
+
+  close(): void {
+    this.#segmenter.finish();
+    this.#followers.end();
   }
 
   wake(): void {
@@ -111,7 +149,7 @@ export class TsPackage implements Package, VariantContext {
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
     if (!playlist.options.enableTsPackaging) throw kilnError('fileNotFound');
     // it may have come to the stream without a change of tracks
-    if (!this.#playlists.includes(playlist)) this.update(output);
+    if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
     const all = this.#variantsOf(playlist, this.#variants);
     const state = this.#start.stateOf(all);
     if (state === 'empty') throw kilnError('fileNotFound');

@@ -1,11 +1,14 @@
 import { TsMuxer } from '../../containers/mpegts/muxer.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
+import type { Breaks } from '../../packaging/breaks.ts';
 import type { Run } from '../../packaging/run.ts';
 import type { Segment } from '../../packaging/segment.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
+import { discontinuitiesBetween } from '../../packaging/window.ts';
 import { TsSegment } from '../../packaging/ts-segment.ts';
 import type { Media, OnLeft } from '../playlists/answer.ts';
+import type { FollowedList, FollowedSegment } from '../playlists/followers.ts';
 import type { PackagedList } from '../playlists/package.ts';
 import type { Wait } from '../playlists/patience.ts';
 import type { Position } from '../playlists/position.ts';
@@ -23,6 +26,7 @@ const GRACE_SEGMENTS = 2;
 export interface VariantContext {
   readonly continues: boolean;
   readonly interrupted: boolean;
+  readonly concluded: boolean;
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
   readonly targetDuration: number;
@@ -30,10 +34,13 @@ export interface VariantContext {
   readonly query: string;
   readonly faults: FaultLog;
   readonly queue: Queue;
+  /** A segment of a variant is complete. */
+  completed(variant: Variant, segment: TsSegment): void;
+  readonly breaks: Breaks;
 }
 
 /** One picture with one sound, or one of both, in MPEG-TS: its media playlist and its segments. */
-export class Variant implements PackagedList, Startable {
+export class Variant implements PackagedList, Startable, FollowedList<TsSegment> {
   readonly id: string;
   /** The picture first. */
   readonly packagers: readonly TrackPackager<Run>[];
@@ -63,6 +70,11 @@ export class Variant implements PackagedList, Startable {
 
   get started(): boolean {
     return this.#segments.length > 0;
+  }
+
+  /** Segments that are there, listed or not, oldest first. */
+  get kept(): readonly TsSegment[] {
+    return this.#segments;
   }
 
   get fresh(): boolean {
@@ -111,14 +123,44 @@ export class Variant implements PackagedList, Startable {
   }
 
   text(): Text {
-    const { targetDuration, query } = this.#context;
+    const { targetDuration, query, breaks, concluded } = this.#context;
     return (this.#text ??= new Text(
       buildMediaList(this.listed, {
         targetDuration,
         discontinuitySequence: this.#discontinuities,
+        breaks,
         uri: ({ msn }) => `${segmentName(this.id, msn)}${query}`,
+        ended: concluded,
       }),
     ));
+  }
+
+  /** No more segments follow: waiting requests are answered. */
+  conclude(): void {
+    if (this.position !== undefined) this.position = { ...this.position, ended: true };
+    this.changed();
+    this.waiters.check();
+  }
+
+  /** A segment of this variant as followers of the stream get it. */
+  followed(segment: TsSegment): FollowedSegment {
+    const { msn, duration, wallClock, discontinuity, gap, bytes } = segment;
+    return {
+      list: listName(this.id),
+      name: segmentName(this.id, msn),
+      msn,
+      duration,
+      wallClock,
+      discontinuity,
+      discontinuitySequence:
+        this.#discontinuities +
+        discontinuitiesBetween(this.#segments, this.#listedFrom, this.#segments.indexOf(segment)),
+      gap,
+      breaks: this.#context.breaks.at(msn),
+      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      bytes,
+      body: () => segment.write()?.then(() => segment.body) ?? segment.body,
+    };
   }
 
   /** The playlist may tell something else now. */
@@ -155,6 +197,7 @@ export class Variant implements PackagedList, Startable {
     this.position = { newest: { msn, parts: 1 }, partTarget: 0 };
     this.changed();
     this.waiters.check();
+    this.#context.completed(this, this.#segments.at(-1) as TsSegment);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Init, Part, Segment } from '../../packaging/segment.ts';
 import type { Media } from '../playlists/answer.ts';
+import { pathOf } from './names.ts';
 import type { Rendition } from './rendition.ts';
 
 /** What a child file name stands for. */
@@ -38,6 +39,11 @@ export class Files {
     for (const [name, resource] of this.#files) if (resource.rendition === rendition) this.#files.delete(name);
   }
 
+  /** No more parts follow: the hints are withdrawn. */
+  conclude(): void {
+    for (const rendition of [...this.#hinted.keys()]) this.#dropHint(rendition);
+  }
+
   #putInit(rendition: Rendition, { version, data }: Init): void {
     this.#putMedia(rendition.names.init(version), 'init', rendition, [data]);
   }
@@ -70,24 +76,23 @@ export class Files {
     this.#put(name, { kind, rendition, type: rendition.packager.track.type, body });
   }
 
-  /** What was hinted at before, and did not come, is not there any more. */
   #putHint(rendition: Rendition): void {
     const { next } = rendition.packager.window;
     if (next === undefined) return;
-    const before = this.#hinted.get(rendition);
-    if (before !== undefined && this.#files.get(before)?.kind === 'hint') this.#files.delete(before);
+    this.#dropHint(rendition);
     const name = pathOf(rendition.names.part(next.msn, next.part));
     this.#hinted.set(rendition, name);
     this.#put(name, { kind: 'hint', rendition });
   }
 
+  /** Withdraws the hint at a part that did not come. */
+  #dropHint(rendition: Rendition): void {
+    const before = this.#hinted.get(rendition);
+    if (before !== undefined && this.#files.get(before)?.kind === 'hint') this.#files.delete(before);
+    this.#hinted.delete(rendition);
+  }
+
   #put(name: string, resource: LlhlsResource): void {
     this.#files.set(pathOf(name), resource);
   }
-}
-
-/** A file's name without the query that stands behind it in playlists. */
-function pathOf(name: string): string {
-  const query = name.indexOf('?');
-  return query < 0 ? name : name.slice(0, query);
 }

@@ -12,3 +12,9 @@ export function fileNames(trackId: number, type: 'video' | 'audio', streamKey: s
     part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}_${SUFFIX}.m4s${query}`,
   };
 }
+
+/** A file's name without the query that it has in playlists. */
+export function pathOf(name: string): string {
+  const query = name.indexOf('?');
+  return query < 0 ? name : name.slice(0, query);
+}

@@ -1,3 +1,4 @@
+import type { Breaks } from '../../packaging/breaks.ts';
 import {
   ChunklistBuilder,
   type ChunklistForm,
@@ -6,9 +7,11 @@ import {
   type RenditionReport,
   partDuration,
 } from '../../packaging/playlist.ts';
+import type { Segment } from '../../packaging/segment.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import type { OnLeft } from '../playlists/answer.ts';
+import type { FollowedSegment } from '../playlists/followers.ts';
 import type { PackagedList } from '../playlists/package.ts';
 import type { Wait } from '../playlists/patience.ts';
 import type { Position } from '../playlists/position.ts';
@@ -16,6 +19,7 @@ import type { Queue } from '../playlists/queue.ts';
 import type { Startable } from '../playlists/start.ts';
 import { Text } from '../playlists/text.ts';
 import { Waiters, type Outcome } from '../playlists/waiters.ts';
+import { pathOf } from './names.ts';
 
 /** What the renditions of a stream have in common. */
 export interface RenditionContext {
@@ -23,6 +27,8 @@ export interface RenditionContext {
   readonly edition: number;
   readonly continues: boolean;
   readonly interrupted: boolean;
+  readonly concluded: boolean;
+  readonly breaks: Breaks;
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
   readonly queue: Queue;
   reports(except: Rendition): RenditionReport[];
@@ -80,6 +86,7 @@ export class Rendition implements PackagedList, Startable {
       ...(newest !== undefined && { newest: { msn: newest.msn, parts: newest.parts.length } }),
       ...(open !== undefined && open.parts.length > 0 && { open: { msn: open.msn, parts: open.parts.length } }),
       partTarget,
+      ...(this.#context.concluded && { ended: true }),
     };
     this.waiters.check();
   }
@@ -98,8 +105,29 @@ export class Rendition implements PackagedList, Startable {
         form,
         { ...context.chunklistOptions(), partTarget: ceiling(partTarget) },
         context.reports(this),
+        context.breaks,
       ),
     ));
+  }
+
+  /** A complete segment as followers of the stream get it. */
+  followed(segment: Segment): FollowedSegment {
+    const { msn, duration, wallClock, discontinuity, gap, bytes, init, parts } = segment;
+    return {
+      list: pathOf(this.names.chunklist()),
+      name: pathOf(this.names.segment(msn)),
+      msn,
+      duration,
+      wallClock,
+      discontinuity,
+      discontinuitySequence: this.packager.window.discontinuitiesBefore(segment),
+      gap,
+      breaks: this.#context.breaks.at(msn),
+      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      bytes,
+      init: { name: pathOf(this.names.init(init.version)), data: init.data },
+      body: () => parts.map(({ data }) => data),
+    };
   }
 
   wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {

@@ -5,12 +5,15 @@ import type { OutputStream } from '../../core/stream.ts';
 import type { Packet } from '../../core/packet.ts';
 import { isPackable } from '../../containers/fmp4/sample-entry.ts';
 import { kilnError } from '../../errors.ts';
+import type { Breaks } from '../../packaging/breaks.ts';
 import { FRAGMENTS } from '../../packaging/part-form.ts';
 import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
 import type { Progress } from '../../packaging/past.ts';
+import type { Segment } from '../../packaging/segment.ts';
 import { Segmenter } from '../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import { nextEdition } from '../playlists/edition.ts';
+import { Followers, type Follower } from '../playlists/followers.ts';
 import { firstMsn } from '../playlists/first-msn.ts';
 import type { PackageOptions } from '../playlists/form.ts';
 import { defaultQuery } from '../playlists/names.ts';
@@ -39,6 +42,7 @@ export class Renditions implements Package, RenditionContext {
   readonly #files = new Files();
   readonly #start = new Start();
   readonly queue = new Queue(this);
+  readonly #followers = new Followers();
   readonly continues: boolean;
   readonly #options: RenditionsOptions;
   readonly #query: string;
@@ -82,12 +86,20 @@ export class Renditions implements Package, RenditionContext {
     return this.#interrupted;
   }
 
+  get concluded(): boolean {
+    return this.#segmenter.concluded;
+  }
+
   get progress(): Progress {
     return this.#segmenter.progress;
   }
 
   get targetDuration(): number {
     return this.#segmenter.targetDuration;
+  }
+
+  get breaks(): Breaks {
+    return this.#segmenter.breaks;
   }
 
   get waiting(): Iterable<Rendition> {
@@ -107,7 +119,7 @@ export class Renditions implements Package, RenditionContext {
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
     if (playlist.name === WEBRTC_DEFAULT) throw kilnError('fileNotFound');
     // it may have come to the stream without a change of tracks
-    if (!this.#playlists.includes(playlist)) this.update(output);
+    if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
     const all = this.#renditions;
     const state = this.#start.stateOf(renditionsOf(variants(playlist, all)));
     if (state === 'empty') throw kilnError('fileNotFound');
@@ -134,6 +146,7 @@ export class Renditions implements Package, RenditionContext {
   update({ tracks, playlists, input }: OutputStream): void {
     this.#interrupted = false;
     this.#playlists = playlists.filter(({ name }) => name !== WEBRTC_DEFAULT);
+    if (this.concluded) return;
     const named = new Set(namedTracks(tracks, this.#playlists));
     const packaged = tracks.filter((track) => named.has(track) || !isPackable(track));
     const added = this.#segmenter.setTracks(packaged, input.arrival);
@@ -149,7 +162,33 @@ export class Renditions implements Package, RenditionContext {
   interrupt(): void {
     this.#interrupted = true;
     this.#segmenter.finish();
+    this.#followers.end();
     this.queue.interrupt();
+  }
+
+  conclude(urgent: boolean): void {
+    this.#segmenter.conclude(urgent, () => {
+      this.#files.conclude();
+      for (const rendition of this.#renditions) this.#advance(rendition);
+      this.#followers.end();
+      this.#options.onProgress();
+    });
+  }
+
+  follow(follower: Follower): () => void {
+    const lists = this.#renditions.map((rendition) => ({
+      listed: rendition.packager.window.listed,
+      kept: rendition.packager.window.kept,
+      followed: (segment: Segment) => rendition.followed(segment),
+    }));
+    const unfollow = this.#followers.add(follower, lists);
+    if (this.concluded || this.#interrupted) this.#followers.end();
+    return unfollow;
+  }
+
+  close(): void {
+    this.#segmenter.finish();
+    this.#followers.end();
   }
 
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'> {
@@ -162,6 +201,7 @@ export class Renditions implements Package, RenditionContext {
       partHoldBack: Math.max(holdBack, Math.max(2, Math.min(3, holdBack / chunkDuration)) * target),
       preloadHint: enablePreloadHint,
       skippable: isSkippable(segmentDuration * segmentCount, targetDuration),
+      ended: this.concluded,
     };
   }
 
@@ -201,9 +241,10 @@ export class Renditions implements Package, RenditionContext {
       if (index === 0) this.#start.note(this.#renditions);
       this.#advance(rendition);
     });
-    window.on('complete', () => {
+    window.on('complete', (segment) => {
       this.#advance(rendition);
       onProgress();
+      if (this.#followers.size > 0) this.#followers.segment(rendition.followed(segment));
     });
   }
 

@@ -25,6 +25,9 @@ const Kept = Type.Object({
 /** See its schema. */
 export type Kept = Static<typeof Kept>;
 
+/** Kept for playlists that were concluded: the next publisher does not continue them. */
+export const CONCLUDED = {};
+
 /** Segments that a node may have begun, and initializations, that time does not account for. */
 const MARGIN = 3;
 /** Beyond that players have given up, or begin anew. */
@@ -57,8 +60,9 @@ export function toKept(
 }
 
 /** Whether there is more to keep than before: that it is later is not enough. */
-export function isNews(one: Kept, other: Kept): boolean {
-  return JSON.stringify(one) !== JSON.stringify({ ...other, at: one.at });
+export function isNews(one: Kept | typeof CONCLUDED, other: Kept | typeof CONCLUDED): boolean {
+  const { at } = one as Partial<Kept>;
+  return JSON.stringify(one) !== JSON.stringify({ ...other, at });
 }
 
 /**

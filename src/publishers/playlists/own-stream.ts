@@ -15,8 +15,9 @@ import { FaultLog, type Logger } from '../../log.ts';
 import type { FileAnswer, Hold, Master, MasterRequest, Media, PlayedStream, Viewer } from './answer.ts';
 import { answerChunklist } from './chunklist.ts';
 import { handedOn, type Directives } from './directives.ts';
+import { StreamDumps } from './dump/stream-dumps.ts';
 import type { HlsForm } from './form.ts';
-import { isNews, nextOf, readKept, toKept, type Kept } from './kept.ts';
+import { CONCLUDED, isNews, nextOf, readKept, toKept, type Kept } from './kept.ts';
 import { MasterTemplate } from './master-template.ts';
 import { childPrefix, nameHash, randomKey } from './names.ts';
 import type { Package, PackagedList, Resource } from './package.ts';
@@ -50,6 +51,7 @@ export class OwnStream implements PlayedStream {
   /** What tells its files from those of other streams of its name, that it does not continue. */
   readonly run: string;
   readonly package: Package;
+  readonly dumps: StreamDumps;
   readonly #options: OwnStreamOptions;
   readonly #players: Players;
   readonly #faults: FaultLog;
@@ -58,7 +60,7 @@ export class OwnStream implements PlayedStream {
   /** What it reads. */
   #source: Stream;
   #reader: Reader | undefined;
-  #kept: Kept | undefined;
+  #kept: Kept | typeof CONCLUDED | undefined;
   #closed = false;
   readonly #update = (): void => this.package.update(this.#output);
 
@@ -87,6 +89,14 @@ export class OwnStream implements PlayedStream {
       onProgress: () => this.#keep(),
       log,
       faults: this.#faults,
+    });
+    this.dumps = new StreamDumps({
+      package: this.package,
+      application,
+      config,
+      output: () => this.#output,
+      settled: () => this.settled(),
+      log,
     });
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
     this.resume(output);
@@ -124,6 +134,12 @@ export class OwnStream implements PlayedStream {
     this.#source = delayed(output, this.config.delayBufferTimeMs);
     this.#source.on('tracks', this.#update);
     this.#reader = this.#source.read({ packet: (packet) => this.package.push(packet) });
+    void this.dumps.startConfigured();
+  }
+
+  /** As `Package.conclude`. The next publisher of this name starts new playlists. */
+  conclude(urgent: boolean): void {
+    this.package.conclude(urgent);
   }
 
   /** Ends every player and every wait. Idempotent. @param reason why sessions end that are not handed over */
@@ -135,6 +151,7 @@ export class OwnStream implements PlayedStream {
     this.#players.close(reason);
     this.#faults.close();
     this.package.queue.close();
+    this.package.close();
   }
 
   /** Sessions that another node goes on with; nothing of them ends here. */
@@ -166,7 +183,7 @@ export class OwnStream implements PlayedStream {
     const { name, resting } = this.#output;
     const playlist = this.#output.playlist(file);
     if (playlist === undefined) throw kilnError('fileNotFound');
-    if (resting && !this.interrupted) {
+    if (resting && !this.interrupted && !this.package.concluded) {
       this.package.wake();
       this.#output.emit('wanted');
     }
@@ -268,9 +285,11 @@ export class OwnStream implements PlayedStream {
   #keep(complete = false): void {
     const {
       config: { segmentDuration },
-      package: { progress },
+      package: { progress, concluded },
     } = this;
-    const kept = toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
+    const kept = concluded
+      ? CONCLUDED
+      : toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
     if (kept === undefined || (this.#kept !== undefined && !isNews(kept, this.#kept))) return;
     this.#kept = kept;
     const {

@@ -34,6 +34,8 @@ export class OwnStreams {
   readonly #streams = new Map<Application, Map<string, OwnStream>>();
   /** What ends streams without a publisher when nobody continues them any more. */
   readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
+  /** Dumps that are being completed. */
+  readonly #endings = new Set<Promise<void>>();
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
 
@@ -72,10 +74,11 @@ export class OwnStreams {
     });
   }
 
-  /** Idempotent. */
-  close(): void {
+  /** Idempotent. Resolves when dumps are complete. */
+  async close(): Promise<void> {
     this.#unlisten();
     for (const application of this.#streams.keys()) this.#dropAll(application);
+    await Promise.all(this.#endings);
   }
 
   #of(application: Application): Map<string, OwnStream> {
@@ -89,6 +92,7 @@ export class OwnStreams {
 
   #interrupt(application: Application, name: string, stream: OwnStream): void {
     stream.interrupt();
+    this.#endDumps(stream);
     this.#ends.set(
       stream,
       setTimeout(() => this.#drop(application, name, stream, 'its publisher did not return'), CONTINUED_MS).unref(),
@@ -128,6 +132,12 @@ export class OwnStreams {
     if (streams?.get(name) === stream) streams.delete(name);
     this.#unschedule(stream);
     stream.close(reason);
+    this.#endDumps(stream);
+  }
+
+  #endDumps({ dumps }: OwnStream): void {
+    const ending = dumps.end().finally(() => this.#endings.delete(ending));
+    this.#endings.add(ending);
   }
 
   #dropAll(application: Application): void {

@@ -5,6 +5,7 @@ import type { ChunklistForm } from '../../packaging/playlist.ts';
 import type { Progress } from '../../packaging/past.ts';
 import type { Media } from './answer.ts';
 import type { Chunklist } from './chunklist.ts';
+import type { Follower } from './followers.ts';
 import type { Queue } from './queue.ts';
 import type { Text } from './text.ts';
 import type { Waiters } from './waiters.ts';
@@ -28,6 +29,8 @@ export interface Package {
   readonly edition: number;
   /** The publisher has gone, and may return. */
   readonly interrupted: boolean;
+  /** Its playlists have ended for good (EXT-X-ENDLIST), whether or not the stream goes on. */
+  readonly concluded: boolean;
   /** Seconds. */
   readonly targetDuration: number;
   readonly progress: Progress;
@@ -38,6 +41,18 @@ export interface Package {
   push(packet: Packet): void;
   /** Nothing comes for now: what is there is complete, and nobody waits for long. */
   interrupt(): void;
+  /**
+   * Ends the playlists for good; the window stays.
+   * @param urgent now; otherwise at the end of the growing segments, or of the stream
+   */
+  conclude(urgent: boolean): void;
+  /**
+   * Passes on the segments of the window, oldest first, and then each one as it is completed.
+   * @returns a function that ends this
+   */
+  follow(follower: Follower): () => void;
+  /** Completes the growing segments: nothing follows. */
+  close(): void;
   /** Encoders that rested are asked to go on: what there is is old. */
   wake(): void;
   /**

@@ -12,6 +12,8 @@ export interface Position {
   readonly open?: Counted;
   /** Seconds. */
   readonly partTarget: number;
+  /** It was concluded: nothing follows, so this answers every request. */
+  readonly ended?: boolean;
 }
 
 /** How many segments, and with short parts how many parts, a player may ask ahead (RFC 8216bis 6.2.5.2). */
@@ -20,7 +22,8 @@ const PARTS_AHEAD_SECONDS = 3;
 const MIN_PARTS_AHEAD = 3;
 
 /** Whether the chunklist has a complete segment, or with `part` that part, or what came after. */
-export function has({ newest, open }: Position, msn: number, part?: number): boolean {
+export function has({ newest, open, ended }: Position, msn: number, part?: number): boolean {
+  if (ended === true) return true;
   if (newest !== undefined && msn <= newest.msn) {
     // beyond a segment's final part, part 0 of the next segment is meant (RFC 8216bis 6.2.5.2)
     const beyond = part !== undefined && msn === newest.msn && newest.parts > 0 && part >= newest.parts;
@@ -59,6 +62,6 @@ export function lastOf({ newest, open }: Position): { readonly msn: number; read
 }
 
 /** Differs between positions that differ. */
-export function markOf({ newest, open }: Position): string {
-  return `${newest?.msn ?? ''}.${open?.msn ?? ''}.${open?.parts ?? ''}`;
+export function markOf({ newest, open, ended }: Position): string {
+  return `${newest?.msn ?? ''}.${open?.msn ?? ''}.${open?.parts ?? ''}${ended === true ? '.end' : ''}`;
 }

@@ -32,7 +32,7 @@ export interface PlaylistPublisherOptions {
   readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
   readonly log: Logger;
   /** Secret that session tokens are made with, the same on every node. */
-  readonly tokenKey: Buffer;
+  readonly tokenKeys: readonly Buffer[];
   /** What applications without CrossDomains of their own have. */
   readonly crossDomains?: CrossDomainsConfig;
 }
@@ -42,15 +42,17 @@ export interface PlaylistPublisherOptions {
  */
 export class PlaylistPublisher {
   readonly routes: FastifyPluginAsync;
+  readonly form: HlsForm;
   readonly #options: PlaylistPublisherOptions;
   readonly #own: OwnStreams;
   readonly #remote: RemoteStreams;
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, access, directory, calls, log, tokenKey, crossDomains } = options;
+    const { registry, access, directory, calls, log, tokenKeys, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
-      new SessionTokens(tokenKey, `${internalName}/${name}`);
+      new SessionTokens(tokenKeys, `${internalName}/${name}`);
+    this.form = form;
     this.#options = options;
     this.#own = new OwnStreams({ form, directory, tokens, access, handOver: handOverBy(form, calls, log), log });
     this.#remote = new RemoteStreams({ form, calls, directory, tokens, access, log });
@@ -70,11 +72,17 @@ export class PlaylistPublisher {
     });
   }
 
-  /** Ends every stream's packaging and every request that waits. Idempotent. */
-  close(): void {
+  /** An output stream of this node that has a publisher; undefined where this kind of HLS does not have it. */
+  live(application: Application, output: string): OwnStream | undefined {
+    const own = this.#own.find(application, output);
+    return own?.interrupted === false ? own : undefined;
+  }
+
+  /** Ends every stream's packaging and every request that waits. Idempotent. Resolves when dumps are complete. */
+  async close(): Promise<void> {
     this.#options.registry.off('output', this.#attach);
     this.#remote.close();
-    this.#own.close();
+    await this.#own.close();
   }
 
   /** @param query of a request for a master playlist */

@@ -25,7 +25,9 @@ const VHOST = 0x80;
 const GUARDED = 1;
 const UNTIL = 2;
 const OPENINGS = 4;
-const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS;
+/** Two MACs follow the claims: the key of the cluster is being changed. */
+const TWO_MACS = 8;
+const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS;
 
 const TIME_BYTES = 6;
 const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1;
@@ -47,11 +49,14 @@ const NAMES_VHOST = /^[g-z0-9_-]/;
  */
 export class SessionTokens {
   /** Of this stream alone. */
-  readonly #key: Buffer;
+  readonly #keys: readonly Buffer[];
 
-  /** @param stream identity of the stream, the same on every node */
-  constructor(key: Buffer, stream: string) {
-    this.#key = createHmac('sha256', key).update(`${FORM} ${stream}`).digest();
+  /**
+   * @param keys one, or two while it is being changed: tokens have a MAC by each, so that nodes take them that know only one
+   * @param stream identity of the stream, the same on every node
+   */
+  constructor(keys: readonly Buffer[], stream: string) {
+    this.#keys = keys.map((key) => createHmac('sha256', key).update(`${FORM} ${stream}`).digest());
   }
 
   /**
@@ -65,16 +70,17 @@ export class SessionTokens {
     if (vhost !== undefined && named === undefined) throw new RangeError('the name of the virtual host is too long');
     const before = [time(now), ...(until === undefined ? [] : [time(until)]), ...(named === undefined ? [] : [named])];
     const name = Buffer.from(id, 'latin1');
-    const left = MAX_BYTES - MAC_BYTES - 2 - sizeOf([...before, name]);
+    const left = MAX_BYTES - this.#keys.length * MAC_BYTES - 2 - sizeOf([...before, name]);
     const openings = fitting(terms.openings, left);
     const flags =
       (named === undefined ? 0 : VHOST) |
       (guarded ? GUARDED : 0) |
       (until === undefined ? 0 : UNTIL) |
-      (openings.length === 0 ? 0 : OPENINGS);
+      (openings.length === 0 ? 0 : OPENINGS) |
+      (this.#keys.length > 1 ? TWO_MACS : 0);
     const counted = openings.length === 0 ? [] : [Buffer.of(openings.length), ...openings];
     const claims = Buffer.concat([Buffer.of(flags), ...before, ...counted, name]);
-    return Buffer.concat([claims, this.#mac(claims)]).toString('base64url');
+    return Buffer.concat([claims, ...this.#keys.map((key) => macOf(key, claims))]).toString('base64url');
   }
 
   /** Leads to a stream of another virtual host than the one that is asked, and stands for no session. */
@@ -92,14 +98,22 @@ export class SessionTokens {
   verify(token: string): SessionClaims | undefined {
     const bytes = decode(token);
     if (bytes === undefined) return undefined;
-    const claims = bytes.subarray(0, -MAC_BYTES);
-    return timingSafeEqual(this.#mac(claims), bytes.subarray(-MAC_BYTES)) ? read(claims) : undefined;
+    const { claims, macs } = parted(bytes);
+    const isOurs = this.#keys.some((key) => macs.some((mac) => timingSafeEqual(macOf(key, claims), mac)));
+    return isOurs ? read(claims) : undefined;
   }
+}
 
-  #mac(claims: Buffer): Buffer {
-    const mac = createHmac('sha256', this.#key).update(claims).digest();
-    return mac.subarray(0, MAC_BYTES);
-  }
+function macOf(key: Buffer, claims: Buffer): Buffer {
+  return createHmac('sha256', key).update(claims).digest().subarray(0, MAC_BYTES);
+}
+
+function parted(bytes: Buffer): { readonly claims: Buffer; readonly macs: readonly Buffer[] } {
+  const end = bytes.length - (((bytes[0] ?? 0) & TWO_MACS) === 0 ? MAC_BYTES : 2 * MAC_BYTES);
+  if (end <= 0) return { claims: Buffer.alloc(0), macs: [] };
+  const macs: Buffer[] = [];
+  for (let at = end; at < bytes.length; at += MAC_BYTES) macs.push(bytes.subarray(at, at + MAC_BYTES));
+  return { claims: bytes.subarray(0, end), macs };
 }
 
 /** Whether a text would be a token that names a virtual host. */
@@ -113,7 +127,7 @@ export function namesVhost(text: string): boolean {
  */
 export function vhostOf(text: string): string | undefined {
   const bytes = namesVhost(text) ? decode(text) : undefined;
-  return bytes && read(bytes.subarray(0, -MAC_BYTES))?.vhost;
+  return bytes && read(parted(bytes).claims)?.vhost;
 }
 
 /** Whether the time of a session is over. */

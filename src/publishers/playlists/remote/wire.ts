@@ -34,6 +34,7 @@ export const ChunklistState = Type.Object({
     newest: Type.Optional(Counted),
     open: Type.Optional(Counted),
     partTarget: Type.Number(),
+    ended: Type.Optional(Type.Boolean()),
   }),
   texts: Type.Object({
     full: Type.Optional(Type.String()),

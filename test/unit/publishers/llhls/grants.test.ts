@@ -202,8 +202,8 @@ test('what is too many openings for one session closes the oldest', async (t) =>
 test('a server that stops closes what is open', async (t) => {
   const { children, openings, publisher } = await live(t);
   await children();
-  publisher.close();
-  publisher.close();
+  await publisher.close();
+  await publisher.close();
   t.deepEqual(openings.closed, ['a1: the application or the server has closed']);
 });
 

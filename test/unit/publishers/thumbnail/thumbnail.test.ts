@@ -49,7 +49,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     calls,
     sessionNames,
     log: pino({ level: 'silent' }),
-    tokenKey: Buffer.alloc(32),
+    tokenKeys: [Buffer.alloc(32)],
   });
   // files are read in real time, whatever the time of the test is
   const app = Fastify({ pluginTimeout: 0 });
@@ -57,7 +57,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     await app.register(routes);
   t.teardown(async () => {
     registry.close('the test is over');
-    llhls.close();
+    await llhls.close();
     publisher.close();
     await app.close();
   });

@@ -230,7 +230,7 @@ test('a player whose node has died: the one that goes on with the stream takes i
   const [url = ''] = await b.children(NAMED);
   // as dead as a node in this process can be: it tells nobody of anything
   a.cluster.forward = () => Promise.reject(new UnreachableError('it is dead'));
-  a.publisher.close();
+  await a.publisher.close();
   a.openings.events.length = 0;
   input.close('it is dead');
   const { output } = await publishAgain(c);

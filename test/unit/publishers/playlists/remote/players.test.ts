@@ -7,7 +7,7 @@ test.afterEach.always(() => mock.timers.reset());
 
 test.serial('a player that the owner refuses because its time is over hears so', async (t) => {
   mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
-  const tokens = new SessionTokens(Buffer.alloc(32, 1), '#default#app/stream');
+  const tokens = new SessionTokens([Buffer.alloc(32, 1)], '#default#app/stream');
   const token = tokens.issue('me', { until: Date.now() + 1000, guarded: true, openings: [] });
   const players = new RemotePlayers({
     tokens,

@@ -1,0 +1,45 @@
+import { localTime } from '../../../core/local-time.ts';
+import type { GrowingText } from './growing-file.ts';
+
+/** Status of a dump in its info file. */
+export type DumpStatus = 'Running' | 'Completed' | 'Error';
+
+/** The info file of a dump (spec/management-api.md, "HLS dump info file"). */
+export class DumpInfo implements GrowingText {
+  status: DumpStatus = 'Running';
+  body = '';
+  readonly tail = '  </Items>\n</HLSDumpInfo>\n';
+  readonly #userData: string;
+  readonly #stream: string;
+  #count = 0;
+
+  /** @param stream path of the output stream: `/vhost/app/stream` */
+  constructor(stream: string, userData = '') {
+    this.#stream = stream;
+    this.#userData = userData;
+  }
+
+  get head(): string {
+    return (
+      '<?xml version="1.0" encoding="utf-8"?>\n<HLSDumpInfo>\n' +
+      `  <UserData>${escaped(this.#userData)}</UserData>\n  <Stream>${escaped(this.#stream)}</Stream>\n` +
+      `  <Status>${this.status}</Status>\n  <Items>\n`
+    );
+  }
+
+  /** A file has been written. @param file its whole path @param time milliseconds since the epoch */
+  add(file: string, time: number): void {
+    this.body +=
+      `    <Item>\n      <Seq>${this.#count++}</Seq>\n      <Time>${localTime(time)}</Time>\n` +
+      `      <File>${escaped(file)}</File>\n    </Item>\n`;
+  }
+}
+
+/** Control characters are not allowed in XML, not even as references. */
+function escaped(value: string): string {
+  return value
+    .replaceAll(/[^\t\n\r\P{Cc}]|[\uFFFE\uFFFF]|\p{Cs}/gu, '\uFFFD')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+}

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { patternArguments, Program } from '../support/ffmpeg.ts';
+import { Kiln } from '../support/kiln.ts';
+import { until } from '../support/until.ts';
+
+const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
+const FRAMES = 60;
+const LLHLS = '<SegmentDuration>1</SegmentDuration><ChunkDuration>0.5</ChunkDuration><SegmentCount>10</SegmentCount>';
+const STREAM = '/v1/vhosts/default/apps/app/streams/live';
+const run = promisify(execFile);
+
+/** Decodes all of a playlist. @returns frames of the video @throws when anything is wrong with it */
+async function decode(t: ExecutionContext, master: string): Promise<number> {
+  const input = ['-allowed_extensions', 'ALL', '-i', master];
+  const { stderr } = await run('ffmpeg', ['-v', 'warning', '-xerror', ...input, '-f', 'null', '-']);
+  t.is(stderr, '');
+  const { stdout } = await run('ffprobe', [
+    ...['-v', 'error', '-select_streams', 'v', '-count_frames', '-show_entries', 'stream=nb_read_frames'],
+    ...['-of', 'csv=p=0', ...input],
+  ]);
+  return Number(stdout.split('\n', 1)[0]);
+}
+
+test.serial('what is dumped decodes without errors and has every frame, also when the server is killed', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'kiln-dump-'));
+  t.teardown(() => rm(root, { recursive: true, force: true }));
+  const dump = `<Dump><TargetStreamName>auto</TargetStreamName><OutputPath>${root}/\${StreamName}</OutputPath></Dump>`;
+  const kiln = await Kiln.start({ llhls: `${LLHLS}<Dumps>${dump}</Dumps>` });
+  t.teardown(() => kiln.stop());
+  const publish = (name: string, more: readonly string[] = []): void => {
+    const args = [...patternArguments(PICTURE), ...more, '-f', 'flv', kiln.rtmpUrl(name)];
+    const program = new Program('ffmpeg', args);
+    t.teardown(() => program.stop());
+  };
+  const infoFile = `${root}/info.xml`;
+  publish('live', ['-frames:v', String(FRAMES), '-t', '4']);
+  publish('auto');
+  await kiln.liveStream('live');
+  const body = { outputStreamName: 'live', id: 'd', outputPath: `${root}/live`, infoFile };
+  t.deepEqual((await kiln.api(`${STREAM}:startHlsDump`, 'POST', body)).body.response, ['d']);
+  await until('the publisher is done', async () => /<Status>Completed</.test(await readFile(infoFile, 'utf8')));
+  t.is(await decode(t, `${root}/live/llhls.m3u8`), FRAMES);
+
+  const segments = async () => (await readdir(`${root}/auto`)).filter((name) => /^seg_.*_video_/.test(name));
+  await until('some is dumped', async () => (await segments()).length > 3);
+  kiln.signal('SIGKILL');
+  await kiln.exited();
+  const frames = await decode(t, `${root}/auto/llhls.m3u8`);
+  t.true(frames >= ((await segments()).length - 1) * PICTURE.rate, `${frames} frames`);
+});
