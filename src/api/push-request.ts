@@ -1,14 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { localTime } from '../core/local-time.ts';
-import { kilnError } from '../errors.ts';
 import type { TaskRow } from '../tasks/cluster-tasks.ts';
-import { pushProtocol, readDestination } from '../tasks/push/destination.ts';
-import { PushError } from '../tasks/push/error.ts';
 import { readPushProgress, readPushReport } from '../tasks/push/progress.ts';
-import { readPushSpec, type PushSpec } from '../tasks/push/spec.ts';
-import { creationOf, readTaskId, readTaskStream, readText, TaskStream, TaskStreamBody } from './task-actions.ts';
+import { readPushSpec } from '../tasks/push/spec.ts';
+import { TrackStream } from '../tasks/track-selection.ts';
+import { TaskStreamBody } from './task-actions.ts';
 
-/** The body in the description of the API; `readPushRequest` checks it, in words of its own. */
+/** The body in the description of the API; `readPush` checks it, in words of its own. */
 export const PushCreation = Type.Object({
   id: Type.String(),
   stream: TaskStreamBody,
@@ -24,7 +22,7 @@ export const PushTask = Type.Object({
   isConfig: Type.Boolean(),
   vhost: Type.String(),
   app: Type.String(),
-  stream: TaskStream,
+  stream: TrackStream,
   protocol: Type.String(),
   url: Type.String(),
   streamKey: Type.String(),
@@ -36,40 +34,10 @@ export const PushTask = Type.Object({
   createdTime: Type.String(),
   startTime: Type.String(),
   finishTime: Type.String(),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'tracks that are left out, and why' })),
+  reason: Type.Optional(Type.String({ description: 'of the state error' })),
 });
 type PushTask = Static<typeof PushTask>;
-
-interface Place {
-  readonly vhost: string;
-  readonly app: string;
-}
-
-/**
- * Checks the body of `:startPush`, with the texts of facts/01-rest-api.md section 8.
- * @throws bodyNotObject, taskInvalid, pushProtocolUnknown
- */
-export function readPushRequest(
-  body: unknown,
-  { vhost, app }: Place,
-): { readonly id: string; readonly spec: PushSpec } {
-  const given = creationOf(body, ['id', 'stream.name', 'url', 'protocol']);
-  const id = readTaskId(given);
-  const { name, trackIds, variantNames } = readTaskStream(given);
-  const named = readText(given, 'protocol') ?? '';
-  const url = readText(given, 'url') ?? '';
-  const protocol = pushProtocol(named);
-  if (protocol === undefined) throw kilnError('pushProtocolUnknown', named, vhost, app);
-  if (protocol === 'rtmp') creationOf(body, ['streamKey']);
-  const streamKey = readText(given, 'streamKey') ?? '';
-  try {
-    readDestination(protocol, url, streamKey);
-  } catch (error) {
-    if (!(error instanceof PushError)) throw error;
-    throw kilnError('taskInvalid', error.message);
-  }
-  const stream = { name, trackIds: [...trackIds], variantNames: [...variantNames] };
-  return { id, spec: { stream, protocol, url, streamKey, createdTime: Date.now() } };
-}
 
 /** A push as answers show it. @returns undefined for one that a node of another version has created */
 export function pushTask(row: TaskRow): PushTask | undefined {
@@ -82,9 +50,8 @@ export function pushTask(row: TaskRow): PushTask | undefined {
   const { stream, protocol, url, streamKey, createdTime } = spec;
   return {
     id,
-    // what its node does while it does not answer nobody knows
-    state: row.state === 'unknown' ? 'error' : state,
-    isConfig: false,
+    state,
+    isConfig: row.definition.origin !== undefined,
     vhost,
     app,
     stream,
@@ -95,5 +62,6 @@ export function pushTask(row: TaskRow): PushTask | undefined {
     createdTime: localTime(createdTime),
     startTime: localTime(startTime),
     finishTime: localTime(finishTime),
+    ...(row.state === 'unknown' && { state: 'error', reason: 'the node that pushes the stream does not answer' }),
   };
 }

@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { definitionKey } from '../../src/tasks/definition.ts';
 import { createVhost, openApi, sampleRegistry } from '../support/api.ts';
 
 const APP = '/v1/vhosts/other/apps/pushing';
@@ -17,12 +18,12 @@ async function open(t: ExecutionContext) {
     host: { names: ['other'] },
     applications: [{ name: 'pushing', type: 'live', publishers: { push: {} } }],
   });
-  const { call } = await openApi(t, {}, registry);
+  const { call, options } = await openApi(t, {}, registry);
   const act = async (action: string, body?: unknown, app = APP) => {
     const answer = await call('POST', `${app}:${action}`, {}, body === undefined ? undefined : JSON.stringify(body));
     return { ...answer, response: answer.body?.response as never };
   };
-  return { call, act };
+  return { call, act, options };
 }
 
 const ids = (pushes: readonly { readonly id: string }[]) => pushes.map(({ id }) => id);
@@ -118,6 +119,19 @@ for (const [what, body, message] of WRONG)
     t.is(answer.body?.message, `[HTTP] ${message} (400)`);
     t.deepEqual((await act('pushes')).response, []);
   });
+
+test('a push that a file asks for is listed as such, and can be stopped', async (t) => {
+  const { act, options } = await open(t);
+  const { id: _, ...spec } = { ...PUSH, stream: { name: 'live', trackIds: [], variantNames: [] }, createdTime: 0 };
+  const origin = { entry: 'e', node: options.cluster.self.incarnation, output: 'live', number: 1 };
+  const key = definitionKey({ kind: 'push', vhost: 'other', app: 'pushing', id: 'Ab3' });
+  await options.cluster.config.write([
+    { key, value: { spec, persistent: false, stored: false, uid: 'u', origin }, seen: 0 },
+  ]);
+  t.like((await act('pushes')).response[0], { id: 'Ab3', isConfig: true, state: 'ready' });
+  t.like((await act('stopPush', { id: 'Ab3' })).response, { id: 'Ab3', isConfig: true, state: 'stopping' });
+  t.deepEqual((await act('pushes')).response, [] as never);
+});
 
 test('what cannot be stopped is told', async (t) => {
   const { act } = await open(t);

@@ -4,21 +4,30 @@ import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import type { ClusterTasks, TaskRow } from '../../tasks/cluster-tasks.ts';
+import { asJson } from '../../tasks/json.ts';
 import { PUSH } from '../../tasks/push/kind.ts';
-import { pushSpecJson } from '../../tasks/push/spec.ts';
+import { readPush } from '../../tasks/push/request.ts';
+import { readTaskId } from '../../tasks/request.ts';
 import { TaskExistsError } from '../../tasks/tasks.ts';
 import { shown } from '../config-schema.ts';
-import { answers, ok } from '../envelope.ts';
+import { answers, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
-import { PushTask, pushTask, readPushRequest } from '../push-request.ts';
-import { creationOf, namedTask, readTaskId } from '../task-actions.ts';
+import { PushTask, pushTask } from '../push-request.ts';
+import { creationOf, namedTask } from '../task-actions.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
 /** A stream that is pushed is defined in the store, and begins wherever it is: nothing takes longer. */
 const WITHIN_MS = 5000;
 
-/** Pushes of an application's streams to other servers, on whichever node they run. */
-export function pushRoutes(registry: Registry, tasks: ClusterTasks): FastifyPluginAsyncTypebox {
+/**
+ * Pushes of an application's streams to other servers, on whichever node they run.
+ * @param fetch pulls a stream that no node has, if an origin is configured for it
+ */
+export function pushRoutes(
+  registry: Registry,
+  tasks: ClusterTasks,
+  fetch: (application: Application, stream: string) => void,
+): FastifyPluginAsyncTypebox {
   return async (app) => {
     const creation = {
       params: ApplicationPath,
@@ -27,16 +36,17 @@ export function pushRoutes(registry: Registry, tasks: ClusterTasks): FastifyPlug
       summary: 'Push a stream to another server',
     };
     app.post(`${BASE}::startPush`, { schema: creation }, async ({ params, body }) => {
-      findPushing(registry, params);
-      const { id, spec } = readPushRequest(body, params);
+      const application = findPushing(registry, params);
+      const { id, spec } = readPush(objectOf(body), params);
       const name = { kind: PUSH, vhost: params.vhost, app: params.app, id };
-      const definition = { spec: pushSpecJson(spec), persistent: true, stored: false };
+      const definition = { spec: asJson(spec), persistent: true, stored: false };
       try {
         await tasks.create(name, definition.spec, { persistent: true, withinMs: WITHIN_MS });
       } catch (error) {
         if (!(error instanceof TaskExistsError)) throw error;
         throw kilnError('pushExists');
       }
+      fetch(application, spec.stream.name);
       return ok(shownPush({ name, definition, state: 'waiting', report: undefined }));
     });
 

@@ -1,25 +1,22 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-/** Link-local, multicast, reserved and unspecified addresses: no server is there. */
-const UNREACHABLE = new BlockList();
-for (const [network, prefix] of [
+/** Link-local, reserved and unspecified addresses: no server is there. */
+const UNREACHABLE = listOf([
   ['0.0.0.0', 8],
   ['169.254.0.0', 16],
-  ['224.0.0.0', 4],
   ['240.0.0.0', 4],
-] as const) {
-  UNREACHABLE.addSubnet(network, prefix, 'ipv4');
-}
-for (const [network, prefix] of [
   ['fe80::', 10],
+  ['::', 128],
+]);
+const MULTICAST = listOf([
+  ['224.0.0.0', 4],
   ['ff00::', 8],
-] as const)
-  UNREACHABLE.addSubnet(network, prefix, 'ipv6');
-UNREACHABLE.addAddress('::', 'ipv6');
+]);
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
+const LOOPBACK = listOf([
+  ['127.0.0.0', 8],
+  ['::1', 128],
+]);
 
 /** IPv6 prefixes of 96 bits, in front of an IPv4 address: mapped (RFC 4291, 2.5.5), and through NAT64 (RFC 6052, 2.1). */
 const AROUND_IPV4 = ['0:0:0:0:0:0', '0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'];
@@ -46,8 +43,19 @@ export function isUnreachable(address: string): boolean {
 }
 
 /** @param address a canonical one */
+export function isMulticast(address: string): boolean {
+  return contains(MULTICAST, address);
+}
+
+/** @param address a canonical one */
 export function isLoopback(address: string): boolean {
   return contains(LOOPBACK, address);
+}
+
+function listOf(networks: readonly (readonly [address: string, prefix: number])[]): BlockList {
+  const list = new BlockList();
+  for (const [address, prefix] of networks) list.addSubnet(address, prefix, isIPv6(address) ? 'ipv6' : 'ipv4');
+  return list;
 }
 
 function contains(list: BlockList, address: string): boolean {

@@ -1,3 +1,4 @@
+import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import type { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -5,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeRow, StoreAddress } from '#cluster';
 import { hostFromUrl, type Transport } from '../../config/values.ts';
 import { includes } from '../tcp.ts';
-import { canonical, isLoopback, isUnreachable } from './address.ts';
+import { canonical, isLoopback, isMulticast, isUnreachable } from './address.ts';
 
 const LOOKUP_MS = 3000;
 /** Stands for every address of this machine. */
@@ -31,6 +32,8 @@ export interface OutboundGuardOptions {
  */
 export class OutboundGuard {
   readonly #options: OutboundGuardOptions;
+  /** Names that are being resolved: a name server that does not answer holds each question up for long. */
+  readonly #lookups = new Map<string, Promise<LookupAddress[] | Error>>();
 
   constructor(options: OutboundGuardOptions) {
     this.#options = options;
@@ -59,7 +62,7 @@ export class OutboundGuard {
       const plain = canonical(address);
       const objection = forbidden.has(machine(plain))
         ? 'the port belongs to this server or its cluster'
-        : this.#objection(plain);
+        : this.#objection(plain, transport);
       if (objection === undefined) allowed.push(address);
       else objections.add(objection);
     }
@@ -77,9 +80,14 @@ export class OutboundGuard {
   }
 
   /** What speaks against an address, whatever the port. @param address a canonical one */
-  #objection(address: string): string | undefined {
-    if (isUnreachable(address)) return `${address} is a link-local, multicast, reserved or unspecified address`;
+  #objection(address: string, transport: Transport): string | undefined {
+    if (isUnreachable(address)) return `${address} is a link-local, reserved or unspecified address`;
     const { allowed } = this.#options;
+    if (isMulticast(address)) {
+      if (transport === 'tcp') return `${address} is a multicast address`;
+      if (allowed === undefined)
+        return `${address} is a multicast address, which only a list of allowed networks permits`;
+    }
     if (allowed !== undefined && !includes(allowed.networks, address))
       return `${address} is in none of the networks of ${allowed.element}`;
     return undefined;
@@ -102,12 +110,21 @@ export class OutboundGuard {
       () => undefined,
       () => undefined,
     );
-    const asked = lookup(host, { all: true }).catch((error: Error) => error);
-    const answer = await Promise.race([asked, late]);
+    const answer = await Promise.race([this.#lookup(host), late]);
     timer.abort();
     if (answer === undefined) throw this.error(`the name ${host} could not be resolved in time`);
     if (answer instanceof Error) throw this.error(`the name ${host} cannot be resolved: ${whyUnresolved(answer)}`);
     return answer.map(({ address }) => address);
+  }
+
+  #lookup(host: string): Promise<LookupAddress[] | Error> {
+    const present = this.#lookups.get(host);
+    if (present !== undefined) return present;
+    const asked = lookup(host, { all: true })
+      .catch((error: Error) => error)
+      .finally(() => this.#lookups.delete(host));
+    this.#lookups.set(host, asked);
+    return asked;
   }
 }
 

@@ -113,7 +113,9 @@ export class TcpSender {
   #end(): void {
     this.#watchdog.close();
     this.#socket.end();
-    this.#socket.setTimeout(this.#sendTimeoutMs, () => this.close());
+    // the other side may go on sending, and so never be idle
+    const late = setTimeout(() => this.close(), this.#sendTimeoutMs);
+    this.#socket.once('close', () => clearTimeout(late));
   }
 
   #fail(reason: string): void {

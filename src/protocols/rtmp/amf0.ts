@@ -1,5 +1,5 @@
 import { AmfCursor } from './amf-cursor.ts';
-import { amfObject, isAmfObject, type AmfObject, type AmfValue } from './amf-value.ts';
+import { amfObject, type AmfObject, type AmfValue } from './amf-value.ts';
 import { Amf3Reader } from './amf3.ts';
 import { RtmpError } from './error.ts';
 
@@ -102,29 +102,65 @@ function readStrictArray(cursor: AmfCursor, references: AmfValue[]): AmfValue[] 
   return array;
 }
 
-/** Writes values one after the other as AMF0. Records become objects. */
-export function encodeAmf0(...values: AmfValue[]): Buffer {
-  return Buffer.concat(values.map(encodeValue));
+/** What may still be written: values that refer to each other grow without end. */
+interface Room {
+  bytes: number;
+  depth: number;
 }
 
-function encodeValue(value: AmfValue): Buffer {
-  if (value === undefined) return Buffer.of(UNDEFINED);
-  if (value === null) return Buffer.of(NULL);
-  if (typeof value === 'boolean') return Buffer.of(BOOLEAN, value ? 1 : 0);
-  if (typeof value === 'number') return encodeDouble(NUMBER, value);
-  if (typeof value === 'string') return encodeString(value);
-  if (value instanceof Date) return Buffer.concat([encodeDouble(DATE, value.getTime()), Buffer.alloc(2)]);
-  if (Array.isArray(value)) {
-    const head = Buffer.alloc(5);
-    head.writeUInt8(STRICT_ARRAY);
-    head.writeUInt32BE(value.length, 1);
-    return Buffer.concat([head, ...value.map(encodeValue)]);
-  }
-  if (!isAmfObject(value)) throw new RtmpError('AMF0 cannot carry bytes');
+/** Largest nesting of values that are written. */
+const MAX_DEPTH = 32;
+
+/** Writes values one after the other as AMF0. Records become objects. */
+export function encodeAmf0(...values: AmfValue[]): Buffer {
+  return encodeAmf0Within(Infinity, ...values);
+}
+
+/**
+ * The same of values that a stranger chose, which may refer to each other.
+ * @param bytes that they may take
+ * @throws RtmpError when they take more, are nested too deeply, or AMF0 cannot carry one of them
+ */
+export function encodeAmf0Within(bytes: number, ...values: AmfValue[]): Buffer {
+  const room = { bytes, depth: MAX_DEPTH };
+  return Buffer.concat(values.map((value) => encodeValue(value, room)));
+}
+
+function encodeValue(value: AmfValue, room: Room): Buffer {
+  if (value === undefined) return taken(room, Buffer.of(UNDEFINED));
+  if (value === null) return taken(room, Buffer.of(NULL));
+  if (typeof value === 'boolean') return taken(room, Buffer.of(BOOLEAN, value ? 1 : 0));
+  if (typeof value === 'number') return taken(room, encodeDouble(NUMBER, value));
+  if (typeof value === 'string') return taken(room, encodeString(value));
+  if (value instanceof Date) return taken(room, Buffer.concat([encodeDouble(DATE, value.getTime()), Buffer.alloc(2)]));
+  if (Buffer.isBuffer(value)) throw new RtmpError('AMF0 cannot carry bytes');
+  if (room.depth === 0) throw new RtmpError(`AMF0 values are nested deeper than ${MAX_DEPTH}`);
+  room.depth--;
+  const body = Array.isArray(value) ? encodeArray(value, room) : encodeObject(value, room);
+  room.depth++;
+  return body;
+}
+
+function encodeArray(values: readonly AmfValue[], room: Room): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(STRICT_ARRAY);
+  head.writeUInt32BE(values.length, 1);
+  return Buffer.concat([taken(room, head), ...values.map((value) => encodeValue(value, room))]);
+}
+
+function encodeObject(object: AmfObject, room: Room): Buffer {
   const parts: Buffer[] = [Buffer.of(OBJECT)];
-  for (const [name, property] of Object.entries(value)) parts.push(encodeName(name), encodeValue(property));
-  parts.push(Buffer.of(0, 0, OBJECT_END));
+  for (const [name, value] of Object.entries(object)) {
+    parts.push(taken(room, encodeName(name)), encodeValue(value, room));
+  }
+  parts.push(taken(room, Buffer.of(0, 0, OBJECT_END)));
   return Buffer.concat(parts);
+}
+
+function taken(room: Room, bytes: Buffer): Buffer {
+  room.bytes -= bytes.length;
+  if (room.bytes < 0) throw new RtmpError('AMF0 values are too large');
+  return bytes;
 }
 
 function encodeDouble(marker: number, value: number): Buffer {
@@ -145,6 +181,7 @@ function encodeString(value: string): Buffer {
 
 function encodeName(name: string): Buffer {
   const text = Buffer.from(name);
+  if (text.length > 0xffff) throw new RtmpError('a name is too long for AMF0');
   const head = Buffer.alloc(2);
   head.writeUInt16BE(text.length);
   return Buffer.concat([head, text]);

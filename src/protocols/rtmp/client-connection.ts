@@ -13,6 +13,7 @@ import {
   UserControl,
   type RtmpMessage,
 } from './message.ts';
+import { ReceiveWindow } from './receive-window.ts';
 
 /** Where a stream is published. */
 export interface Publication {
@@ -28,6 +29,8 @@ export interface Publication {
 export interface ClientConnectionEvents {
   /** The server takes the stream: media can be sent. */
   published(): void;
+  /** The server refused `connect`, for what this description says; `ended` follows. */
+  refused(description: string): void;
   /** The server refused it, or has ended it. */
   ended(reason: string): void;
 }
@@ -36,8 +39,6 @@ export interface ClientConnectionEvents {
 const LIMITS = { messageBytes: 64 * 1024, partialBytes: 256 * 1024, chunkStreams: 64 };
 const CHUNK_SIZE = 4096;
 const FLASH_VERSION = 'FMLE/3.0 (compatible; Kiln)';
-const WINDOW_BYTES = 2_500_000;
-const MIN_WINDOW_BYTES = 4096;
 /** Enhanced RTMP v2: bits of a codec's entry by which a server takes what is published in it. */
 const CAN_DECODE = 0b001;
 const CAN_ENCODE = 0b010;
@@ -52,15 +53,13 @@ export class ClientConnection {
   readonly #handshake = new ClientHandshake();
   readonly #reader = new ChunkReader(LIMITS, (message) => this.#message(message));
   readonly #writer = new ChunkWriter();
+  readonly #window = new ReceiveWindow();
   /** Names of the commands that are to be answered, by transaction. */
   readonly #asked = new Map<number, string>();
   readonly #fourCcs = new Set<string>();
   #transaction = 0;
   #streamId = 0;
   #isPublished = false;
-  #received = 0;
-  #acknowledged = 0;
-  #window = WINDOW_BYTES;
 
   constructor(publication: Publication, write: (pieces: readonly Buffer[]) => void, events: ClientConnectionEvents) {
     this.#publication = publication;
@@ -75,7 +74,7 @@ export class ClientConnection {
 
   /** @throws RtmpError when the server breaks the protocol; the connection is then of no more use */
   receive(data: Buffer): void {
-    this.#received += data.length;
+    this.#window.add(data.length);
     let rest = data;
     if (!this.#handshake.done) {
       const { taken, answer } = this.#handshake.push(data);
@@ -84,19 +83,23 @@ export class ClientConnection {
       if (this.#handshake.done) this.#connect();
     }
     if (rest.length > 0) this.#reader.push(rest);
-    if (this.#received - this.#acknowledged < this.#window) return;
-    this.#acknowledged = this.#received;
-    this.#control(MessageType.Acknowledgement, encodeNumber(this.#received % 2 ** 32));
+    const received = this.#window.acknowledge();
+    if (received !== undefined) this.#control(MessageType.Acknowledgement, encodeNumber(received));
   }
 
   /** Whether the server has said that it takes a codec in the form of Enhanced RTMP. */
   takes(fourCc: string): boolean {
-    return this.#fourCcs.has(fourCc) || this.#fourCcs.has(ANY);
+    return this.#fourCcs.has(fourCc);
   }
 
   metadata(properties: AmfObject): void {
     const body = encodeAmf0('@setDataFrame', 'onMetaData', properties);
     this.#write(this.#writer.message(ChunkStream.Audio, MessageType.DataAmf0, this.#streamId, 0, body));
+  }
+
+  /** A data message. @param body name and values in AMF0 */
+  data(timestamp: number, body: Buffer): void {
+    this.#write(this.#writer.message(ChunkStream.Audio, MessageType.DataAmf0, this.#streamId, timestamp, body));
   }
 
   /** The body of an audio tag, in pieces. @param timestamp milliseconds */
@@ -136,7 +139,7 @@ export class ClientConnection {
   #message(message: RtmpMessage): void {
     const { type, payload } = message;
     if (type === MessageType.CommandAmf0 || type === MessageType.CommandAmf3) this.#command(decodeCommand(message));
-    else if (type === MessageType.WindowAckSize) this.#window = Math.max(MIN_WINDOW_BYTES, decodeNumber(message));
+    else if (type === MessageType.WindowAckSize) this.#window.resize(decodeNumber(message));
     else if (type === MessageType.UserControl) this.#userControl(payload);
   }
 
@@ -150,6 +153,8 @@ export class ClientConnection {
     if (name === '_result') return this.#answered(asked, command);
     // many servers know neither
     if (asked === 'releaseStream' || asked === 'FCPublish') return;
+    const { description } = infoOf(command);
+    if (asked === 'connect' && typeof description === 'string') this.#events.refused(description);
     this.#events.ended(`the server refused ${asked}: ${reasonOf(command)}`);
   }
 
@@ -164,7 +169,7 @@ export class ClientConnection {
       const [id] = args;
       if (typeof id !== 'number') throw new RtmpError('the answer to createStream has no stream id');
       this.#streamId = id;
-      this.#send('publish', null, name, 'live');
+      this.#ask('publish', null, name, 'live');
     }
   }
 
@@ -180,12 +185,14 @@ export class ClientConnection {
 
   /** Enhanced RTMP: FourCCs in a list, and from version 2 on as names of what each can be used for. */
   #readCapabilities({ fourCcList, videoFourCcInfoMap, audioFourCcInfoMap }: AmfObject): void {
-    if (Array.isArray(fourCcList)) for (const one of fourCcList) if (typeof one === 'string') this.#fourCcs.add(one);
-    for (const map of [videoFourCcInfoMap, audioFourCcInfoMap]) {
-      if (!isAmfObject(map)) continue;
-      for (const [fourCc, uses] of Object.entries(map))
-        if (typeof uses === 'number' && (uses & (CAN_DECODE | CAN_FORWARD)) !== 0) this.#fourCcs.add(fourCc);
-    }
+    const { video, audio } = this.#publication.fourCcs;
+    if (Array.isArray(fourCcList)) this.#take(fourCcList, [...video, ...audio]);
+    this.#take(usable(videoFourCcInfoMap), video);
+    this.#take(usable(audioFourCcInfoMap), audio);
+  }
+
+  #take(listed: readonly AmfValue[], ours: readonly string[]): void {
+    for (const fourCc of ours) if (listed.includes(fourCc) || listed.includes(ANY)) this.#fourCcs.add(fourCc);
   }
 
   #userControl(payload: Buffer): void {
@@ -212,6 +219,14 @@ export class ClientConnection {
 
 function encoded(fourCcs: readonly string[]): AmfObject {
   return Object.fromEntries(fourCcs.map((fourCc) => [fourCc, CAN_ENCODE]));
+}
+
+/** FourCCs of a map by which a server takes what is published in them. */
+function usable(map: AmfValue | undefined): string[] {
+  if (!isAmfObject(map)) return [];
+  return Object.entries(map).flatMap(([fourCc, uses]) =>
+    typeof uses === 'number' && (uses & (CAN_DECODE | CAN_FORWARD)) !== 0 ? fourCc : [],
+  );
 }
 
 function infoOf({ args }: Command): AmfObject {

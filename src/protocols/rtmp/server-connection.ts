@@ -14,6 +14,7 @@ import {
   UserControl,
   type RtmpMessage,
 } from './message.ts';
+import { ReceiveWindow, WINDOW_BYTES } from './receive-window.ts';
 
 /** What the owner of a connection hears. */
 export interface ServerConnectionEvents {
@@ -25,8 +26,6 @@ export interface ServerConnectionEvents {
   video(payload: Buffer, timestamp: number): void;
 }
 
-const WINDOW_BYTES = 2_500_000;
-const MIN_WINDOW_BYTES = 4096;
 const OUT_CHUNK_SIZE = 4096;
 
 /** The wire of one client: bytes in, messages out, and the protocol's own answers. Knows no socket. */
@@ -36,9 +35,7 @@ export class ServerConnection {
   readonly #handshake = new ServerHandshake();
   readonly #reader: ChunkReader;
   readonly #writer = new ChunkWriter();
-  #received = 0;
-  #acknowledged = 0;
-  #window = WINDOW_BYTES;
+  readonly #window = new ReceiveWindow();
 
   constructor(limits: ChunkLimits, write: (pieces: readonly Buffer[]) => void, events: ServerConnectionEvents) {
     this.#write = write;
@@ -52,7 +49,7 @@ export class ServerConnection {
 
   /** Bytes that came, the handshake's included. */
   get received(): number {
-    return this.#received;
+    return this.#window.received;
   }
 
   /** Declared bytes of the messages that are not complete yet. */
@@ -66,7 +63,7 @@ export class ServerConnection {
 
   /** @throws RtmpError when the client breaks the protocol or a limit; the connection is then of no more use */
   receive(data: Buffer): void {
-    this.#received += data.length;
+    this.#window.add(data.length);
     let rest = data;
     if (!this.#handshake.done) {
       const { taken, answer } = this.#handshake.push(data);
@@ -74,10 +71,8 @@ export class ServerConnection {
       rest = data.subarray(taken);
     }
     if (rest.length > 0) this.#reader.push(rest);
-    if (this.#received - this.#acknowledged >= this.#window) {
-      this.#acknowledged = this.#received;
-      this.#control(MessageType.Acknowledgement, encodeNumber(this.#received % 2 ** 32));
-    }
+    const received = this.#window.acknowledge();
+    if (received !== undefined) this.#control(MessageType.Acknowledgement, encodeNumber(received));
   }
 
   /** What a server sends in front of its answer to `connect`. */
@@ -124,7 +119,7 @@ export class ServerConnection {
       case MessageType.DataAmf3:
         return this.#data(message);
       case MessageType.WindowAckSize:
-        this.#window = Math.max(MIN_WINDOW_BYTES, decodeNumber(message));
+        this.#window.resize(decodeNumber(message));
         return;
       case MessageType.UserControl:
         return this.#userControl(payload);

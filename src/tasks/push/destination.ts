@@ -1,6 +1,8 @@
 import { hostFromUrl } from '../../config/values.ts';
+import type { Credentials } from '../../protocols/rtmp/publisher-authentication.ts';
 import { PushError } from './error.ts';
 import { readSrtQuery } from './srt-options.ts';
+import { readUdpOptions } from './udp-options.ts';
 
 /** Protocols of pushes, and the schemes that their URLs may have. */
 const SCHEMES = {
@@ -44,6 +46,8 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
     throw new PushError('Could not parse url');
   if (scheme === 'tcp' && url.searchParams.has('listen')) throw new PushError('Unsupported tcp listen');
   if (scheme === 'srt') readSrtQuery(url);
+  if (scheme === 'udp') readUdpOptions(url);
+  if (protocol === 'rtmp') credentialsOf(url);
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
 }
@@ -51,6 +55,16 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
 /** The application that the URL of an RTMP server names, with what follows it but for a slash at the end. */
 export function appOf({ pathname, search }: URL): string {
   return (pathname + search).replace(/^\/+/, '').replace(/\/$/, '');
+}
+
+/** The user and the password of an RTMP URL; undefined without a user. @throws PushError when they are badly escaped */
+export function credentialsOf({ username, password }: URL): Credentials | undefined {
+  if (username === '') return undefined;
+  try {
+    return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  } catch {
+    throw new PushError('Could not parse url');
+  }
 }
 
 function isSchemeOf(protocol: PushProtocol, scheme: string): scheme is Scheme {

@@ -20,6 +20,7 @@ export const FOUR_CCS = {
 /** Why RTMP cannot carry a track to a server. @param takes whether that takes a FourCC of Enhanced RTMP */
 export function flvObjection(track: Track, takes: (fourCc: string) => boolean): string | undefined {
   const { codec } = track;
+  if (codec === 'AMF') return undefined;
   if (!isMedia(track) || !(CLASSIC.has(codec) || ENHANCED.has(codec))) return `RTMP does not carry ${codec}`;
   const fourCc = fourCcOf(track.codec);
   if (ENHANCED.has(codec) && !(fourCc !== undefined && takes(fourCc)))

@@ -47,7 +47,8 @@ export class PushKind implements StreamKind {
       if (!signal.aborted) await once(signal, 'abort');
       return;
     }
-    const release = caches.hold(output);
+    // between connections it is in use, too
+    const leaves = [caches.hold(output), output.addRelay()];
     try {
       await new Pusher({
         task,
@@ -60,7 +61,7 @@ export class PushKind implements StreamKind {
         log,
       }).run();
     } finally {
-      release();
+      for (const leave of leaves) leave();
     }
   }
 }

@@ -21,7 +21,14 @@ const Progress = Type.Object({
 export type PushProgress = Static<typeof Progress>;
 
 const States = Type.Union([Type.Literal('connecting'), Type.Literal('pushing'), Type.Literal('error')]);
-const Report = Type.Object({ ...Progress.properties, state: States });
+const Report = Type.Object({
+  ...Progress.properties,
+  state: States,
+  /** Which tracks are left out, and why. */
+  warnings: Type.Optional(Type.Array(Type.String())),
+  /** Of the state `error`. */
+  reason: Type.Optional(Type.String()),
+});
 
 /** A push as it is on the node that runs it. */
 export type PushReport = Static<typeof Report>;
@@ -38,7 +45,9 @@ const NONE: PushProgress = {
 
 /** Counts what is sent over one connection after the other. */
 export class PushCounts {
-  state: PushReport['state'] = 'connecting';
+  warnings: readonly string[] = [];
+  #state: PushReport['state'] = 'connecting';
+  #reason: string | undefined;
   #before: PushProgress;
   #now: PushProgress;
 
@@ -46,6 +55,10 @@ export class PushCounts {
   constructor(progress: Json | undefined) {
     this.#before = readPushProgress(progress);
     this.#now = this.#before;
+  }
+
+  connecting(): void {
+    this.#state = 'connecting';
   }
 
   /** A connection is made. */
@@ -59,7 +72,7 @@ export class PushCounts {
       startTime: Date.now(),
       finishTime: 0,
     };
-    this.state = 'pushing';
+    this.#state = 'pushing';
   }
 
   /** @param sentBytes of this connection @param sentTime milliseconds since it was made */
@@ -78,8 +91,14 @@ export class PushCounts {
     this.#now = { ...this.#now, finishTime: Date.now() };
   }
 
+  /** There is no connection, or no longer. */
+  failed(reason: string): void {
+    this.#state = 'error';
+    this.#reason = reason;
+  }
+
   get isPushing(): boolean {
-    return this.state === 'pushing';
+    return this.#state === 'pushing';
   }
 
   get progress(): PushProgress {
@@ -87,7 +106,13 @@ export class PushCounts {
   }
 
   get report(): PushReport {
-    return { ...this.#now, state: this.state };
+    const reason = this.#state === 'error' ? this.#reason : undefined;
+    return {
+      ...this.#now,
+      state: this.#state,
+      ...(this.warnings.length > 0 && { warnings: [...this.warnings] }),
+      ...(reason !== undefined && { reason }),
+    };
   }
 }
 
@@ -96,7 +121,7 @@ export function readPushProgress(json: unknown): PushProgress {
   return Value.Check(Progress, json) ? json : NONE;
 }
 
-/** undefined for what a node of another version tells. */
+/** undefined for the report of a node of another version. */
 export function readPushReport(json: unknown): PushReport | undefined {
   return Value.Check(Report, json) ? json : undefined;
 }

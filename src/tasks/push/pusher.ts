@@ -67,7 +67,7 @@ export class Pusher {
   /** @throws PushError when it could not be made, or is over */
   async #connection(): Promise<void> {
     const { task, choice, start, log } = this.#options;
-    this.#counts.state = 'connecting';
+    this.#counts.connecting();
     const over = Promise.withResolvers<void>();
     // there may be nobody who waits for it yet
     over.promise.catch(() => undefined);
@@ -78,7 +78,14 @@ export class Pusher {
     const sink = await this.#open(events);
     if (sink === undefined) return;
     const { output } = task;
-    session = new PushSession(sink, { output, choice, start: start(), log, faults: this.#faults, onFail: fail });
+    session = new PushSession(sink, {
+      output,
+      choice,
+      start: start(),
+      faults: this.#faults,
+      onWarnings: (warnings) => this.#warn(warnings),
+      onFail: fail,
+    });
     const since = performance.now();
     const count = (): void => {
       this.#counts.sent(sink.sentBytes, Math.round(performance.now() - since));
@@ -136,12 +143,18 @@ export class Pusher {
 
   #failed({ message }: PushError): void {
     const { log } = this.#options;
-    this.#counts.state = 'error';
+    this.#counts.failed(message);
     this.#failures += 1;
     // of a destination that stays away one line is enough
     const level = message === this.#lastReason ? 'debug' : 'warn';
     this.#lastReason = message;
     log[level]({ event: 'push.failed' }, `the stream is not pushed, another connection will be tried: ${message}`);
+  }
+
+  /** Each connection has the same ones again. */
+  #warn(warnings: readonly string[]): void {
+    for (const warning of warnings) if (!this.#counts.warnings.includes(warning)) this.#options.log.warn(warning);
+    this.#counts.warnings = warnings;
   }
 
   #pauseMs(): number {

@@ -8,7 +8,7 @@ import { Reader, type ReaderLimits } from '../../core/reader.ts';
 import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
-import type { FaultLog, Logger } from '../../log.ts';
+import type { FaultLog } from '../../log.ts';
 import { selectTracks, type TrackChoice } from '../track-selection.ts';
 import { PushError } from './error.ts';
 import type { Sink } from './sink.ts';
@@ -18,8 +18,9 @@ export interface PushSessionOptions {
   readonly choice: TrackChoice;
   /** What the stream brought from its last key frame on. */
   readonly start: GopCache | undefined;
-  readonly log: Logger;
   readonly faults: FaultLog;
+  /** Called with which tracks are left out, and why, each time that tracks are chosen. */
+  readonly onWarnings: (warnings: readonly string[]) => void;
   /** Called with why it cannot go on. */
   readonly onFail: (error: PushError) => void;
 }
@@ -27,10 +28,8 @@ export interface PushSessionOptions {
 /** What a slow destination may be behind; then it goes on at the next key frame. */
 const LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 15 };
 const CHECK_MS = 500;
-/** A destination that packets are dropped for as long as this is overloaded. */
+/** A destination that has not caught up so long after packets were dropped for it is given up. */
 const OVERLOAD_MS = 10_000;
-/** Packets are dropped again and again: it has not recovered in between. */
-const RECOVERED_MS = 5000;
 
 /** A stream on one connection to a destination. It begins with a key frame. */
 export class PushSession implements Session {
@@ -41,13 +40,15 @@ export class PushSession implements Session {
   readonly #sink: Sink;
   readonly #options: PushSessionOptions;
   readonly #reader = new Reader({ packet: (packet) => this.#packet(packet) }, () => {}, LIMITS);
-  readonly #gate = new KeyGate();
+  #gate = new KeyGate();
   readonly #undo: (() => void)[] = [];
+  /** Those that are sent. */
+  #tracks: readonly Track[] = [];
+  /** Their ids. */
   #selected: ReadonlySet<number> = new Set();
-  #warnings: readonly string[] = [];
   #dropped = 0;
-  /** Since when packets are dropped, and when the last one was; milliseconds of the monotonic clock. */
-  #overload: { readonly since: number; readonly last: number } | undefined;
+  /** When packets were dropped first since it had taken all; milliseconds of the monotonic clock. */
+  #overloadedSince: number | undefined;
 
   constructor(sink: Sink, options: PushSessionOptions) {
     this.#sink = sink;
@@ -105,41 +106,51 @@ export class PushSession implements Session {
   }
 
   #reselect(): void {
+    const before = this.#tracks;
     try {
-      const tracks = this.#select();
-      if (tracks.every(({ type }) => type !== 'video')) this.#reader.videoGone();
+      const videos = this.#select().filter(({ type }) => type === 'video');
+      if (videos.length === 0) {
+        this.#gate = new KeyGate();
+        this.#reader.videoGone();
+      }
+      for (const track of videos)
+        if (!before.some(({ id, codec }) => id === track.id && codec === track.codec)) this.#gate.lose({ track });
     } catch (error) {
       if (!(error instanceof PushError)) throw error;
       this.#options.onFail(error);
     }
   }
 
-  /** @throws PushError when there is no track */
+  /** @throws PushError when there is no track, or the configuration of one is malformed */
   #select(): readonly Track[] {
-    const { output, choice, log } = this.#options;
+    const { output, choice, onWarnings } = this.#options;
     const selection = selectTracks(output.tracks, choice, (track) => this.#sink.objection(track));
     const { tracks, surplus } = this.#sink.isSingle ? firstOfEach(selection.tracks) : { ...selection, surplus: [] };
-    const warnings = [
+    onWarnings([
       ...selection.warnings,
       ...surplus.map(({ id, name, type }) => `track ${id} (${name}) is left out: there is another ${type} track`),
-    ];
-    for (const warning of warnings) if (!this.#warnings.includes(warning)) log.warn(warning);
-    this.#warnings = warnings;
+    ]);
     if (!tracks.some(({ type }) => type === 'video' || type === 'audio'))
       throw new PushError('the stream has no track that can be pushed there');
+    const isSame = tracks.length === this.#tracks.length && tracks.every((track, i) => track === this.#tracks[i]);
+    if (isSame) return tracks;
+    this.#tracks = tracks;
     this.#selected = new Set(tracks.map(({ id }) => id));
-    this.#sink.setTracks(tracks);
+    try {
+      this.#sink.setTracks(tracks);
+    } catch (error) {
+      if (!(error instanceof BitstreamError)) throw error;
+      throw new PushError(`the configuration of a track cannot be sent: ${error.message}`);
+    }
     return tracks;
   }
 
   #check(now: number): void {
-    const { dropped } = this.#reader;
-    if (dropped > this.#dropped) this.#overload = { since: this.#overload?.since ?? now, last: now };
+    const { dropped, queuedBytes } = this.#reader;
+    if (queuedBytes === 0) this.#overloadedSince = undefined;
+    else if (dropped > this.#dropped) this.#overloadedSince ??= now;
     this.#dropped = dropped;
-    if (this.#overload === undefined) return;
-    const { since, last } = this.#overload;
-    if (now - last > RECOVERED_MS) this.#overload = undefined;
-    else if (now - since >= OVERLOAD_MS)
+    if (this.#overloadedSince !== undefined && now - this.#overloadedSince >= OVERLOAD_MS)
       this.#options.onFail(new PushError(`the destination has been too slow for ${OVERLOAD_MS / 1000} s`));
   }
 }

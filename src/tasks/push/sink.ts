@@ -31,7 +31,7 @@ export interface SinkOptions {
   readonly sendMs: number;
   /** Aborts when the connection is not wanted any more. */
   readonly signal: AbortSignal;
-  /** There is room again behind a `write` that answered false. */
+  /** There is room again after a `write` that answered false. */
   readonly writable: () => void;
   /** A packet that cannot be carried is left out, for this reason. */
   readonly leftOut: (reason: string) => void;

@@ -1,14 +1,10 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
-import type { Json } from '#cluster';
+import { TrackStream } from '../track-selection.ts';
 import { pushProtocol, readDestination, type Destination } from './destination.ts';
 
 const Spec = Type.Object({
-  stream: Type.Object({
-    name: Type.String(),
-    trackIds: Type.Array(Type.Integer()),
-    variantNames: Type.Array(Type.String()),
-  }),
+  stream: TrackStream,
   protocol: Type.String(),
   url: Type.String(),
   /** Empty where none was given. */
@@ -23,10 +19,6 @@ export type PushSpec = Static<typeof Spec>;
 /** undefined for what a node of another version may have left. */
 export function readPushSpec(json: unknown): PushSpec | undefined {
   return Value.Check(Spec, json) ? json : undefined;
-}
-
-export function pushSpecJson(spec: PushSpec): Json {
-  return spec as unknown as Json;
 }
 
 /** @returns undefined for a protocol that this version does not know; @throws PushError */

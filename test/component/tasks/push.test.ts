@@ -1,119 +1,27 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import test, { type ExecutionContext } from 'ava';
+import { BlockList, createServer, type AddressInfo } from 'node:net';
+import test from 'ava';
 import { pino } from 'pino';
-import type { Packet } from '../../../src/core/packet.ts';
-import { Registry } from '../../../src/core/registry.ts';
-import { StartCaches } from '../../../src/core/start-caches.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
-import type { Track } from '../../../src/core/track.ts';
-import { OutboundGuard } from '../../../src/protocols/outbound/guard.ts';
-import { PushError } from '../../../src/tasks/push/error.ts';
-import { ipCarrier } from '../../../src/tasks/push/ip-carriers.ts';
-import { PushKind } from '../../../src/tasks/push/kind.ts';
-import { readPushProgress, type PushReport } from '../../../src/tasks/push/progress.ts';
-import { rtmpSink } from '../../../src/tasks/push/rtmp-sink.ts';
-import { tsSink } from '../../../src/tasks/push/ts-sink.ts';
+import { encodeAmf0 } from '../../../src/protocols/rtmp/amf0.ts';
 import { SrtListener } from '../../../src/protocols/srt/listener.ts';
 import { SrtRuntime } from '../../../src/protocols/srt/runtime.ts';
-import { SrtCarriers } from '../../../src/tasks/push/srt-carrier.ts';
-import { keepStarts } from '../../../src/tasks/push/starts.ts';
-import { pushSpecJson, type PushSpec } from '../../../src/tasks/push/spec.ts';
-import { openAlone } from '../../support/cluster.ts';
+import type { Packet } from '../../../src/core/packet.ts';
+import { readPushProgress } from '../../../src/tasks/push/progress.ts';
 import { codedPackets, tracksOf, type Coded } from '../../support/coded-packets.ts';
 import { publish } from '../../support/counting-task.ts';
-import { openTasks } from '../../support/fake-task.ts';
-import { startRtmp } from '../../support/rtmp-server.ts';
+import { dataTrack, eventPacket } from '../../support/packets.ts';
 import { freePorts } from '../../support/ports.ts';
+import { CODED, Feed, inState, PUSH_NAME, pushing, reportOf, startPush, videos } from '../../support/pushing.ts';
+import { acceptPublisher, answerRtmp } from '../../support/rtmp-answers.ts';
+import { startRtmp } from '../../support/rtmp-server.ts';
 import { until } from '../../support/until.ts';
-
-const NAME = { kind: 'push', vhost: 'default', app: 'app', id: 'one' };
-const KEPT = { persistent: true, withinMs: 5000 };
-
-/** A node that pushes, whose log is kept. */
-async function pushing(t: ExecutionContext, push: object = {}) {
-  const lines: string[] = [];
-  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const guard = new OutboundGuard({
-    action: 'pushing to',
-    error: (reason) => new PushError(reason),
-    nodes: () => [],
-    ports: { tcp: new Set(), udp: new Set() },
-    stores: () => [],
-  });
-  const srt = new SrtCarriers(guard, log);
-  const caches = new StartCaches(new Registry(), 'pushed');
-  const kind = new PushKind({
-    sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srt.open) },
-    caches,
-    log,
-  });
-  const publishers = { push: { connectionTimeout: 5000, sendTimeout: 2000, ...push } } as never;
-  const node = openTasks(await openAlone(), kind, { publishers });
-  const undo = keepStarts(node.registry, node.tasks.definitions, caches);
-  t.teardown(async () => {
-    undo();
-    caches.close();
-    await node.tasks.close();
-    await srt.close();
-    await node.cluster.close();
-  });
-  return { ...node, lines };
-}
-
-const videos = (packets: readonly Packet[]) => packets.filter(({ track }) => track.type === 'video');
-
-type Node = Awaited<ReturnType<typeof pushing>>;
-
-/** Plays coded packets on an output stream, some at once. */
-class Feed {
-  readonly packets: readonly Packet[];
-  readonly output: OutputStream;
-  #at = 0;
-
-  constructor(output: OutputStream, coded: Coded) {
-    this.packets = codedPackets(coded);
-    this.output = output;
-    output.setTracks(this.tracks);
-  }
-
-  get tracks(): readonly Track[] {
-    return tracksOf(this.packets);
-  }
-
-  write(count: number): void {
-    for (const packet of this.packets.slice(this.#at, this.#at + count)) this.output.write(packet);
-    this.#at += count;
-  }
-}
-
-const CODED: Coded = { video: { codec: 'H264', rate: 25, gop: 25 }, audio: 'AAC', seconds: 4 };
-
-function push(node: Node, port: number, more: Partial<PushSpec> = {}): Promise<void> {
-  const spec = {
-    stream: { name: 'live', trackIds: [], variantNames: [] },
-    protocol: 'rtmp',
-    url: `rtmp://127.0.0.1:${port}/app`,
-    streamKey: 'very-secret-key',
-    createdTime: Date.now(),
-    ...more,
-  };
-  return node.everywhere.create(NAME, pushSpecJson(spec), KEPT);
-}
-
-const reportOf = (node: Node) => node.tasks.reports('push', 'default', 'app').get('one') as PushReport | undefined;
-const inState = (node: Node, state: PushReport['state']) =>
-  until(`the push is ${state}`, () => {
-    const report = reportOf(node);
-    return report?.state === state && report;
-  });
 
 test('a push is begun with its stream, arrives whole from its first key frame on, and ends with it', async (t) => {
   const server = await startRtmp();
   t.teardown(() => server.close());
   const node = await pushing(t);
-  await push(node, server.port);
+  await startPush(node, server.port);
   t.is(reportOf(node), undefined);
   const feed = new Feed(await publish(node, 'live'), CODED);
   feed.write(60);
@@ -142,11 +50,61 @@ test('a push is begun with its stream, arrives whole from its first key frame on
   await until('the stream has ended there', () => arrived.closed);
   await until('it waits', () => reportOf(node) === undefined);
   const kept = await until('what was sent is kept', () => {
-    const progress = readPushProgress(node.tasks.definitions.get(NAME)?.progress?.value);
+    const progress = readPushProgress(node.tasks.definitions.get(PUSH_NAME)?.progress?.value);
     return progress.totalsentBytes > 0 && progress;
   });
   t.is(kept.totalsentBytes, kept.sentBytes);
   t.true(kept.finishTime >= kept.startTime);
+});
+
+test('data messages of a publisher are pushed on, from the first one on', async (t) => {
+  const server = await startRtmp();
+  t.teardown(() => server.close());
+  const node = await pushing(t);
+  await startPush(node, server.port);
+  const feed = new Feed(await publish(node, 'live'), CODED);
+  feed.write(50);
+  await inState(node, 'pushing');
+  feed.write(50);
+  await until('media arrives', () => (server.recordings[0]?.packets.length ?? 0) > 0);
+  const track = dataTrack({ codec: 'AMF' });
+  const message = encodeAmf0('onTextData', { text: 'hello' });
+  feed.output.setTracks([...feed.tracks, track]);
+  feed.output.write(eventPacket(track, 2 * 90_000, message));
+  feed.write(50);
+  const arrived = () => server.recordings[0]?.packets.find(({ track: { codec } }) => codec === 'AMF');
+  await until('the message arrives', () => arrived() !== undefined);
+  t.deepEqual(arrived()?.data, message);
+  t.false(node.lines.some((line) => line.includes('left out')));
+});
+
+test('the configuration of the video is not sent again when events begin', async (t) => {
+  let configurations = 0;
+  const messages: unknown[] = [];
+  const server = createServer((socket) => {
+    t.teardown(() => socket.destroy());
+    answerRtmp(socket, acceptPublisher, {
+      // a key frame of AVC, AVCPacketType 0
+      video: (tag) => void (tag.readUInt16BE() === 0x1700 && configurations++),
+      data: ([name]) => void messages.push(name),
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const node = await pushing(t);
+  await startPush(node, (server.address() as AddressInfo).port);
+  const feed = new Feed(await publish(node, 'live'), CODED);
+  feed.write(50);
+  await inState(node, 'pushing');
+  feed.write(50);
+  await until('the video begins', () => configurations > 0);
+  const track = dataTrack({ codec: 'AMF' });
+  feed.output.setTracks([...feed.output.tracks, track]);
+  feed.output.write(eventPacket(track, 2 * 90_000, encodeAmf0('onTextData', { text: 'hello' })));
+  await until('the message arrives', () => messages.includes('onTextData'));
+  t.is(configurations, 1);
+  t.is(messages.length, 2, 'one onMetaData, and the message');
 });
 
 test('a push is connected again, with a picture at once and the totals of before', async (t) => {
@@ -154,7 +112,7 @@ test('a push is connected again, with a picture at once and the totals of before
   t.teardown(() => server.close());
   const node = await pushing(t);
   const feed = new Feed(await publish(node, 'live'), CODED);
-  await push(node, server.port);
+  await startPush(node, server.port);
   await until('it runs', () => reportOf(node));
   feed.write(150);
   await inState(node, 'pushing');
@@ -184,13 +142,15 @@ test('a destination that is not there is tried again and again, until the push i
   await server.close();
   const node = await pushing(t);
   const feed = new Feed(await publish(node, 'live'), CODED);
-  await push(node, port);
+  await startPush(node, port);
   await inState(node, 'error');
   feed.write(10);
   t.is(reportOf(node)?.sequence, 0);
   t.true(node.lines.some((line) => line.includes('refused the connection')));
-  t.true(await node.everywhere.remove(NAME));
+  t.true(feed.output.watched, 'a stream that is pulled on demand is not unused meanwhile');
+  t.true(await node.everywhere.remove(PUSH_NAME));
   t.is(reportOf(node), undefined);
+  t.false(feed.output.watched);
 });
 
 test('codecs go as far as the server has said that it takes them', async (t) => {
@@ -200,7 +160,7 @@ test('codecs go as far as the server has said that it takes them', async (t) => 
     t.teardown(() => server.close());
     const node = await pushing(t);
     const feed = new Feed(await publish(node, 'live'), coded);
-    await push(node, server.port);
+    await startPush(node, server.port);
     if (extended) {
       await inState(node, 'pushing');
       feed.write(80);
@@ -218,13 +178,58 @@ test('codecs go as far as the server has said that it takes them', async (t) => 
   }
 });
 
+test('a codec that changes in mid-stream changes at the server, from a key frame on', async (t) => {
+  const server = await startRtmp();
+  t.teardown(() => server.close());
+  const node = await pushing(t);
+  const feed = new Feed(await publish(node, 'live'), CODED);
+  await startPush(node, server.port);
+  await inState(node, 'pushing');
+  feed.write(150);
+  const recording = await until('it has arrived', () => {
+    const [first] = server.recordings;
+    return first !== undefined && first.packets.length > 0 && first;
+  });
+  const next = codedPackets({ video: { codec: 'H265' }, audio: 'AAC', seconds: 1 });
+  feed.output.setTracks(tracksOf(next));
+  for (const packet of next) {
+    const seconds = (10 * packet.track.timebase.den) / packet.track.timebase.num;
+    feed.output.write({ ...packet, dts: packet.dts + seconds, pts: packet.pts + seconds });
+  }
+  const changed = await until('the new codec has arrived', () => {
+    const found = videos(recording.packets).filter(({ track }) => track.codec === 'H265');
+    return found.length > 10 && found;
+  });
+  t.true(changed[0]?.key);
+  t.deepEqual(changed[0]?.data, videos(next)[0]?.data);
+  t.is(server.recordings.length, 1);
+  t.is(reportOf(node)?.sequence, 1);
+});
+
+test('a track that the server does not take is left out, which lists tell', async (t) => {
+  const server = await startRtmp({ extended: false });
+  t.teardown(() => server.close());
+  const node = await pushing(t);
+  const feed = new Feed(await publish(node, 'live'), { video: { codec: 'H265' }, audio: 'AAC', seconds: 1 });
+  await startPush(node, server.port);
+  const { warnings = [] } = await inState(node, 'pushing');
+  t.is(warnings.length, 1);
+  t.regex(warnings[0] ?? '', /^track 0 .* is left out: the server does not take H265 by Enhanced RTMP$/);
+  feed.write(80);
+  await until('audio has arrived', () => (server.recordings[0]?.packets.length ?? 0) > 0);
+  t.deepEqual(
+    server.recordings[0]?.input.tracks.map(({ codec }) => codec),
+    ['AAC'],
+  );
+});
+
 test('a server that does not answer is given up in time', async (t) => {
   const silent = createServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   t.teardown(() => silent.close());
   const node = await pushing(t, { connectionTimeout: 300 });
   new Feed(await publish(node, 'live'), CODED);
-  await push(node, (silent.address() as { port: number }).port);
+  await startPush(node, (silent.address() as { port: number }).port);
   await inState(node, 'error');
   t.true(node.lines.some((line) => line.includes('not connected within 300 ms')));
 });
@@ -237,14 +242,16 @@ test('MPEG-TS goes over UDP in datagrams of seven packets', async (t) => {
   await once(receiver, 'listening');
   t.teardown(() => receiver.close());
   const node = await pushing(t);
-  await push(node, 0, { protocol: 'mpegts', url: `udp://127.0.0.1:${receiver.address().port}` });
+  await startPush(node, 0, { protocol: 'mpegts', url: `udp://127.0.0.1:${receiver.address().port}` });
   const feed = new Feed(await publish(node, 'live'), CODED);
   await inState(node, 'pushing');
   feed.write(250);
   await until('it is sent', () => (reportOf(node)?.sentBytes ?? 0) > 0);
   feed.output.input.close('over');
   await until('it waits', () => reportOf(node) === undefined);
-  const sent = readPushProgress(await until('it is kept', () => node.tasks.definitions.get(NAME)?.progress?.value));
+  const sent = readPushProgress(
+    await until('it is kept', () => node.tasks.definitions.get(PUSH_NAME)?.progress?.value),
+  );
   await until('all has arrived', () => Buffer.concat(datagrams).length >= sent.sentBytes);
   t.true(datagrams.slice(0, -1).every(({ length }) => length === 7 * 188));
   const packets = Buffer.concat(datagrams);
@@ -254,7 +261,7 @@ test('MPEG-TS goes over UDP in datagrams of seven packets', async (t) => {
 test('an SRT listener that is not there is an error, and the call is made again when it is', async (t) => {
   const [port] = (await freePorts(1)) as [number];
   const node = await pushing(t, { connectionTimeout: 1000 });
-  await push(node, 0, { protocol: 'srt', url: `srt://127.0.0.1:${port}?latency=50&streamid=called` });
+  await startPush(node, 0, { protocol: 'srt', url: `srt://127.0.0.1:${port}?latency=50&streamid=called` });
   const feed = new Feed(await publish(node, 'live'), CODED);
   feed.write(150);
   await inState(node, 'error');
@@ -274,7 +281,7 @@ test('an SRT listener that is not there is an error, and the call is made again 
     },
   });
   t.teardown(async () => {
-    await node.everywhere.remove(NAME);
+    await node.everywhere.remove(PUSH_NAME);
     await listener.close();
     await runtime.close();
   });
@@ -285,5 +292,34 @@ test('an SRT listener that is not there is an error, and the call is made again 
   );
   await until('it has arrived', () => bytes >= sent);
   t.deepEqual(calls, ['called']);
-  t.true(await node.everywhere.remove(NAME));
+  t.true(await node.everywhere.remove(PUSH_NAME));
+});
+
+test('MPEG-TS goes to a multicast group that the configuration allows, with the size and the TTL of the URL', async (t) => {
+  const receiver = createSocket({ type: 'udp4', reuseAddr: true, recvBufferSize: 4 * 1024 * 1024 });
+  const sizes = new Set<number>();
+  receiver.on('message', (datagram) => void sizes.add(datagram.length));
+  receiver.bind(0, '239.255.77.1');
+  await once(receiver, 'listening');
+  receiver.addMembership('239.255.77.1', '127.0.0.1');
+  t.teardown(() => receiver.close());
+  const networks = new BlockList();
+  networks.addSubnet('239.255.0.0', 16);
+  const node = await pushing(t, {}, { networks, element: 'Modules/Push' });
+  const { port } = receiver.address();
+  const url = `udp://239.255.77.1:${port}?pkt_size=600&ttl=3&localaddr=127.0.0.1`;
+  await startPush(node, 0, { protocol: 'mpegts', url });
+  const feed = new Feed(await publish(node, 'live'), CODED);
+  await inState(node, 'pushing');
+  feed.write(150);
+  await until('datagrams arrive', () => sizes.size > 0);
+  t.deepEqual([...sizes], [3 * 188]);
+});
+
+test('a destination that the system does not send to is an error with its reason', async (t) => {
+  const node = await pushing(t);
+  await startPush(node, 0, { protocol: 'mpegts', url: 'udp://127.255.255.255:4000' });
+  new Feed(await publish(node, 'live'), CODED);
+  const { reason } = await inState(node, 'error');
+  t.is(reason, 'the system does not send to 127.255.255.255:4000: EACCES');
 });

@@ -11,10 +11,11 @@ export class LivePublisher {
   readonly #client: RtmpClient;
   readonly #started: number;
   readonly #end: () => void;
-  #frames = 0;
+  #frames: number;
 
-  private constructor(client: RtmpClient, { videoConfig, audioConfig, units, length }: Clip) {
+  private constructor(client: RtmpClient, { videoConfig, audioConfig, units, length }: Clip, from: number) {
     this.#client = client;
+    this.#frames = from;
     client.video(videoConfig, 0);
     client.audio(audioConfig, 0);
     this.#started = monotonic();
@@ -25,9 +26,9 @@ export class LivePublisher {
     client.socket.once('close', this.#end);
   }
 
-  /** @throws when the server refuses */
-  static async start(port: number, stream: string, clip: Clip): Promise<LivePublisher> {
-    return new LivePublisher(await RtmpClient.publish(stream, { port }), clip);
+  /** @param from number of the first frame @throws when the server refuses */
+  static async start(port: number, stream: string, clip: Clip, from = 0): Promise<LivePublisher> {
+    return new LivePublisher(await RtmpClient.publish(stream, { port }), clip, from);
   }
 
   /** When its first frame left, in milliseconds of the stamps' clock. */
@@ -35,6 +36,7 @@ export class LivePublisher {
     return this.#started;
   }
 
+  /** Number of the next frame. */
   get frames(): number {
     return this.#frames;
   }

@@ -19,16 +19,16 @@ interface Handed {
 }
 
 /** A listener that collects what it is handed, and a client's connection to it. */
-async function open(t: ExecutionContext, options: AcceptOptions) {
+async function open(t: ExecutionContext, options: AcceptOptions, host = '127.0.0.1') {
   const handed: Handed[] = [];
   let tell: () => void;
   const first = new Promise<void>((resolve) => (tell = resolve));
-  const listener = await listenTcp({ host: '127.0.0.1', port: 0, ...options }, (socket, peer) => {
+  const listener = await listenTcp({ host, port: 0, ...options }, (socket, peer) => {
     socket.on('error', () => {});
     handed.push({ socket, peer });
     tell();
   });
-  const client = connect({ host: '127.0.0.1', port: listener.port, allowHalfOpen: true });
+  const client = connect({ host, port: listener.port, allowHalfOpen: true });
   client.on('error', () => {});
   await once(client, 'connect');
   t.teardown(async () => {
@@ -176,10 +176,12 @@ test('a proxy that stays silent is cut off in time', async (t) => {
 });
 
 test('closing stops accepting, drops what waits for a header, keeps what was handed over', async (t) => {
-  const { client, listener, handover } = await open(t, { proxyNetworks: loopback });
+  // nobody else listens there when it does not any more
+  const host = '127.0.18.7';
+  const { client, listener, handover } = await open(t, { proxyNetworks: loopback }, host);
   client.write(V1);
   const { socket } = await handover();
-  const waiting = connect(listener.port, '127.0.0.1');
+  const waiting = connect(listener.port, host);
   waiting.on('error', () => {});
   await once(waiting, 'connect');
   waiting.write('PROXY ');
@@ -187,7 +189,7 @@ test('closing stops accepting, drops what waits for a header, keeps what was han
   await listener.close();
   await listener.close();
   t.true(await isClosed(waiting));
-  const refused = connect(listener.port, '127.0.0.1');
+  const refused = connect(listener.port, host);
   await t.throwsAsync(once(refused, 'connect'), { code: 'ECONNREFUSED' });
   client.end('still here');
   t.is(await readAll(socket), 'still here');

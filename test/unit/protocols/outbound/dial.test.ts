@@ -82,3 +82,23 @@ test.serial('no connection is made where one would be out of bounds', async (t) 
     message: '127.0.0.1:1 refused the connection',
   });
 });
+
+test.serial('a name that is slow to resolve is asked for once at a time', async (t) => {
+  const waiting: (() => void)[] = [];
+  let asked = 0;
+  const lookup = (): Promise<{ address: string; family: number }[]> => {
+    asked += 1;
+    return new Promise((resolve) => waiting.push(() => resolve([{ address: '192.0.2.1', family: 4 }])));
+  };
+  Object.assign(dns.promises, { lookup });
+  syncBuiltinESMExports();
+  const guard = guardOf();
+  const answers = [guard.addresses('slow.example', 1935), guard.addresses('slow.example', 1936)];
+  t.is(asked, 1);
+  waiting.shift()?.();
+  t.deepEqual(await Promise.all(answers), [['192.0.2.1'], ['192.0.2.1']]);
+  const later = guard.addresses('slow.example', 1935);
+  t.is(asked, 2);
+  waiting.shift()?.();
+  t.deepEqual(await later, ['192.0.2.1']);
+});

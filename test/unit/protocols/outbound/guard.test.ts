@@ -146,6 +146,26 @@ test('with networks nothing is pulled from elsewhere, in any form of its address
   await t.throwsAsync(none.addresses('192.0.2.1', 9000), refused);
 });
 
+test('multicast groups are sent to over UDP, where the list of networks has them', async (t) => {
+  const networks = new BlockList();
+  networks.addSubnet('239.1.0.0', 16);
+  networks.addSubnet('ff3e::', 16, 'ipv6');
+  const listed = new OutboundGuard({
+    ...PULLING,
+    nodes: () => [],
+    ports: { tcp: new Set(), udp: new Set() },
+    stores: () => [],
+    allowed: { networks, element: 'Modules/Push' },
+  });
+  t.deepEqual(await listed.addresses('239.1.2.3', 4000, 'udp'), ['239.1.2.3']);
+  t.deepEqual(await listed.addresses('ff3e::1', 4000, 'udp'), ['ff3e::1']);
+  await t.throwsAsync(listed.addresses('239.2.0.1', 4000, 'udp'), { message: /in none of the networks/ });
+  await t.throwsAsync(listed.addresses('239.1.2.3', 4000, 'tcp'), { message: /is a multicast address$/ });
+  await t.throwsAsync(guard.addresses('239.1.2.3', 4000, 'udp'), {
+    message: /only a list of allowed networks permits/,
+  });
+});
+
 test('it is told what speaks against a host', async (t) => {
   const objection = async (host: string, port: number) =>
     ((await guard.addresses(host, port).catch((error: Error) => error)) as Error).message;
@@ -155,7 +175,7 @@ test('it is told what speaks against a host', async (t) => {
   );
   t.is(
     await objection('169.254.0.9', 9000),
-    'pulling from 169.254.0.9:9000 is not allowed: 169.254.0.9 is a link-local, multicast, reserved or unspecified address',
+    'pulling from 169.254.0.9:9000 is not allowed: 169.254.0.9 is a link-local, reserved or unspecified address',
   );
   for (const port of [0, 65_536, Number.NaN, -1])
     t.is(

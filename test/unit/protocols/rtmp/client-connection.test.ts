@@ -1,4 +1,5 @@
 import test from 'ava';
+import { encodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 import type { AmfObject, AmfValue } from '../../../../src/protocols/rtmp/amf-value.ts';
 import { ClientConnection } from '../../../../src/protocols/rtmp/client-connection.ts';
 import { statusInfo, type Command } from '../../../../src/protocols/rtmp/command.ts';
@@ -45,7 +46,7 @@ function connected(answer: (server: Server, command: Command, streamId: number) 
   const client: ClientConnection = new ClientConnection(
     { app: 'live', tcUrl: 'rtmp://a/live', name: 'secret', fourCcs: { video: ['hvc1', 'av01'], audio: ['Opus'] } },
     carry(() => server.wire),
-    { published: () => void told.push('published'), ended: (reason) => void told.push(reason) },
+    { published: () => void told.push('published'), refused: () => {}, ended: (reason) => void told.push(reason) },
   );
   const settle = (): void => {
     for (let next = pending.shift(); next !== undefined; next = pending.shift()) next();
@@ -88,10 +89,12 @@ for (const single of [false, true]) {
       videoFourCcInfoMap: { hvc1: 2, av01: 2 },
     });
     client.metadata({ width: 2 });
+    client.data(7, encodeAmf0('onTextData', { text: 'hello' }));
     client.video(0, Buffer.of(0x17, 1, 0, 0, 0), Buffer.alloc(5000, 3));
     client.audio(0x1000005, Buffer.of(0xaf, 1), Buffer.of(9));
     settle();
     t.like(server.data[0], ['@setDataFrame', 'onMetaData']);
+    t.like(server.data[1], ['onTextData', { text: 'hello' }]);
     t.deepEqual(server.media, [
       { kind: 'video', time: 0, body: `1701000000${'03'.repeat(5000)}` },
       { kind: 'audio', time: 0x1000005, body: 'af0109' },
@@ -118,6 +121,16 @@ test('a codec may be sent when the server has said that it takes it, in either f
   t.deepEqual([mapped.takes('hvc1'), mapped.takes('Opus')], [true, true]);
   const encodes = connected(accept({ videoFourCcInfoMap: { av01: 2 } })).client;
   t.false(encodes.takes('av01'));
+  const anyAudio = connected(accept({ videoFourCcInfoMap: { avc1: 1 }, audioFourCcInfoMap: { '*': 1 } })).client;
+  t.deepEqual([anyAudio.takes('hvc1'), anyAudio.takes('Opus')], [false, true]);
+});
+
+test('a refusal to publish is told in either form', (t) => {
+  const { told } = connected((server, command, streamId) => {
+    if (command.name !== 'publish') return accept({})(server, command, streamId);
+    server.wire.call('_error', command.transactionId, null, statusInfo('error', 'Rejected', 'not here'));
+  });
+  t.deepEqual(told, ['the server refused publish: "not here, Rejected"']);
 });
 
 test('a refusal is told with its reason', (t) => {
@@ -143,6 +156,7 @@ test('what does not speak RTMP, or too much of it, is refused', (t) => {
   const make = () =>
     new ClientConnection({ app: '', tcUrl: '', name: '', fourCcs: { video: [], audio: [] } }, () => {}, {
       published: () => t.fail(),
+      refused: () => t.fail(),
       ended: () => {},
     });
   t.throws(() => make().receive(Buffer.from('HTTP/1.1 400 Bad Request')), { instanceOf: RtmpError });

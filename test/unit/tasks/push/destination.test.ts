@@ -1,6 +1,7 @@
 import test from 'ava';
 import { readSrtQuery } from '../../../../src/tasks/push/srt-options.ts';
-import { appOf, pushProtocol, readDestination } from '../../../../src/tasks/push/destination.ts';
+import { readUdpOptions } from '../../../../src/tasks/push/udp-options.ts';
+import { appOf, credentialsOf, pushProtocol, readDestination } from '../../../../src/tasks/push/destination.ts';
 
 test('destinations are read', (t) => {
   t.like(readDestination('rtmp', 'rtmp://example.com/live/', 'key'), {
@@ -25,6 +26,7 @@ for (const [url, message] of [
   ['rtmp://example.com', 'Could not parse url'],
   ['rtmp://example.com:99999/live', 'Could not parse url'],
   ['rtmp://example.com:0/live', 'Could not parse url'],
+  ['rtmp://user:%zz@example.com/live', 'Could not parse url'],
   ['srt://example.com:9999', 'Unsupported protocol'],
 ] as const)
   test(`${url} is refused for RTMP`, (t) => {
@@ -38,6 +40,10 @@ test('protocols are known in any case', (t) => {
 
 for (const [protocol, url, message] of [
   ['mpegts', 'tcp://example.com:4000?listen', 'Unsupported tcp listen'],
+  ['mpegts', 'udp://example.com:4000?ttl=256', 'Could not parse url: ttl is not a number from 1 to 255'],
+  ['mpegts', 'udp://example.com:4000?pkt_size=100', /^Could not parse url: pkt_size is not a number from 188/],
+  ['mpegts', 'udp://example.com:4000?localaddr=eth0', 'Could not parse url: localaddr is not an IP address'],
+  ['mpegts', 'udp://example.com:4000?colour=red', 'Could not parse url: colour is not an option of UDP'],
   ['mpegts', 'srt://example.com:4000', 'Unsupported protocol'],
   ['srt', 'srt://example.com?mode=listener', 'Unsupported connection mode'],
   ['srt', 'srt://example.com?mode=rendezvous', 'Unsupported connection mode'],
@@ -66,4 +72,20 @@ test('the query of an SRT URL has the options of libsrt', (t) => {
       ['SRTO_CONNTIMEO', 900],
     ],
   );
+});
+
+test('the query of a UDP URL has the options of ffmpeg', (t) => {
+  const read = (query: string) => readUdpOptions(new URL(`udp://239.1.1.1:4000${query}`));
+  t.deepEqual(read(''), { datagramBytes: 1316, ttl: undefined, localAddress: undefined });
+  t.deepEqual(read('?pkt_size=1472&ttl=16&localaddr=192.0.2.1&fifo_size=1000'), {
+    datagramBytes: 1316,
+    ttl: 16,
+    localAddress: '192.0.2.1',
+  });
+  t.is(read('?pkt_size=188').datagramBytes, 188);
+});
+
+test('the user and the password of an RTMP URL are those that it escapes', (t) => {
+  t.deepEqual(credentialsOf(new URL('rtmp://a%40b:p%3Aw@example.com/live')), { user: 'a@b', password: 'p:w' });
+  t.is(credentialsOf(new URL('rtmp://example.com/live')), undefined);
 });
