@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { definitionKey } from '../../src/tasks/definition.ts';
 import { createVhost, openApi, sampleRegistry } from '../support/api.ts';
 
 const APP = '/v1/vhosts/files/apps/app';
@@ -11,10 +12,10 @@ async function open(t: ExecutionContext) {
     host: { names: ['*'] },
     applications: [{ name: 'app', type: 'live', publishers: { file: {} } }],
   });
-  const { call } = await openApi(t, {}, registry);
+  const { call, options } = await openApi(t, {}, registry);
   const act = (action: string, body?: unknown, app = APP) =>
     call('POST', `${app}:${action}`, {}, body === undefined ? undefined : JSON.stringify(body));
-  return { call, act };
+  return { call, act, options };
 }
 
 const error = (statusCode: number, text: string) => ({ statusCode, message: `[HTTP] ${text} (${statusCode})` });
@@ -65,6 +66,21 @@ test('a recording is reserved before its stream exists, listed, and stopped', as
     (await act('stopRecord', { id: 'r1' })).body,
     error(404, 'There is no record information related to the ID [r1]'),
   );
+});
+
+test('a recording that a file asks for is listed as such, and can be stopped', async (t) => {
+  const { act, options } = await open(t);
+  const origin = { entry: 'e', node: options.cluster.self.incarnation, output: 'live', number: 1 };
+  const stream = { ...STREAM, trackIds: [], variantNames: [] };
+  const spec = { stream, segmentationRule: 'continuity', createdTime: 0 };
+  const key = definitionKey({ kind: 'record', vhost: 'files', app: 'app', id: 'Ab3' });
+  await options.cluster.config.write([
+    { key, value: { spec, persistent: false, stored: false, uid: 'u', origin }, seen: 0 },
+  ]);
+  const listed = async () => (await act('records')).body?.response as object[];
+  t.like((await listed())[0], { id: 'Ab3', isConfig: true, state: 'ready' });
+  t.like((await act('stopRecord', { id: 'Ab3' })).body?.response, { id: 'Ab3', isConfig: true, state: 'stopping' });
+  t.deepEqual(await listed(), []);
 });
 
 test('of concurrent creations under one id one succeeds', async (t) => {

@@ -7,6 +7,8 @@ import { load } from './load.ts';
 import { besiege } from './besiege.ts';
 import { fuzz } from './fuzz.ts';
 import { matrix } from './matrix.ts';
+import { record } from './record.ts';
+import { recordings } from './recordings.ts';
 import { transcode } from './transcode.ts';
 
 /**
@@ -16,6 +18,8 @@ import { transcode } from './transcode.ts';
  * `npm run soak -- transcode [seed]`: encoders that are killed, and an hour of clocks that drift and jump.
  * `npm run soak -- cluster [seed] [rounds]`: nodes and a Redis that are killed, stand still, are cut off and come back.
  * `npm run soak -- calls [seed] [count]`: random calls of the management API to three nodes, against a model of one.
+ * `npm run soak -- record [seed] [kills]`: nodes that are killed while they record, and disks that are full or gone.
+ * `npm run soak -- recordings`: two hundred recordings and fifty pushes at once.
  * `npm run soak -- matrix [rounds]`: every kind of publisher, with all codecs, and every kind of player.
  */
 const [first, second, third, ...names] = process.argv.slice(2);
@@ -29,6 +33,9 @@ try {
   else if (first === 'transcode') sound = await transcode(Number(second ?? Date.now() % 1e6), print);
   else if (first === 'cluster') sound = await cluster(Number(second ?? Date.now() % 1e6), Number(third ?? 200), print);
   else if (first === 'calls') sound = await calls(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
+  else if (first === 'record')
+    sound = await record(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 50), print);
+  else if (first === 'recordings') sound = await recordings(folder, print);
   else if (first === 'matrix') sound = await matrix(Number(second ?? 1), print);
   else if (first === 'fuzz')
     sound = await fuzz(folder, Number(second ?? Date.now() % 1e6), Number(third ?? FEW), names, print);

@@ -153,7 +153,7 @@ export interface ApiAnswer<Response> {
 
 /** Whether every encoder has told that it works, or that it does not. */
 function isSettled({ tracks }: StreamInfo['outputs'][number]): boolean {
-  return tracks.every(({ video, audio }) => (video ?? audio)?.codecStatus !== undefined);
+  return tracks.every(({ type, video, audio }) => type === 'Data' || (video ?? audio)?.codecStatus !== undefined);
 }
 
 /** None outlives its tests, also when they are given up. */

@@ -10,7 +10,7 @@ import { PeerCalls } from '../../src/origins/peer-calls.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { Track } from '../../src/core/track.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
-import { Journal } from '../../src/tasks/record/journal.ts';
+import { Journal, type FinishedFile } from '../../src/tasks/record/journal.ts';
 import { RecordKind } from '../../src/tasks/record/kind.ts';
 import { Records } from '../../src/tasks/record/records.ts';
 import type { RecordSpec } from '../../src/tasks/record/spec.ts';
@@ -29,7 +29,9 @@ export async function openRecords(t: ExecutionContext, file: Partial<Application
   const cluster = await openAlone();
   const calls = new PeerCalls(cluster, log);
   const tasks = new Tasks({ cluster, registry, log });
-  const journal = new Journal(join(folder, 'journal'));
+  const handed: FinishedFile[] = [];
+  const deliver = async (file: FinishedFile): Promise<void> => void handed.push(file);
+  const journal = new Journal({ folder: join(folder, 'journal'), log, deliver });
   tasks.add(new RecordKind({ folder, journal, log }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster, calls), calls, log });
   const records = new Records({ tasks: clusterTasks, folder });
@@ -44,6 +46,8 @@ export async function openRecords(t: ExecutionContext, file: Partial<Application
     root,
     folder,
     journal,
+    /** What is to be delivered, in the order in which it was finished. */
+    handed,
     records,
     application,
     log,

@@ -3,12 +3,14 @@ import Type, { type Static } from 'typebox';
 import { localTime } from '../../core/local-time.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Records, RecordTask } from '../../tasks/record/records.ts';
+import { readRecord } from '../../tasks/record/request.ts';
 import type { RecordReport } from '../../tasks/record/spec.ts';
+import { readTaskId } from '../../tasks/request.ts';
+import { TrackStream } from '../../tasks/track-selection.ts';
 import { shown } from '../config-schema.ts';
-import { answers, ok } from '../envelope.ts';
+import { answers, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
-import { readRecord } from '../record-request.ts';
-import { creationOf, namedTask, readTaskId, TaskStream } from '../task-actions.ts';
+import { creationOf, namedTask } from '../task-actions.ts';
 
 const APP = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
 
@@ -37,7 +39,7 @@ const RecordInfo = Type.Object({
   sequence: integer(),
   startTime: text(),
   state: Type.String(),
-  stream: TaskStream,
+  stream: TrackStream,
   totalRecordBytes: integer(),
   totalRecordTime: integer(),
   vhost: Type.String(),
@@ -57,7 +59,7 @@ export function recordRoutes(registry: Registry, records: Records): FastifyPlugi
     };
     app.post(`${APP}::startRecord`, { schema: start }, async ({ params: path, body }) => {
       const application = findApplication(registry, path);
-      const { id, spec } = readRecord(body);
+      const { id, spec } = readRecord(objectOf(body));
       return ok(infoOf(await records.create(application, id, spec)));
     });
 
@@ -80,7 +82,7 @@ export function recordRoutes(registry: Registry, records: Records): FastifyPlugi
   };
 }
 
-function infoOf({ name, spec, report }: RecordTask): RecordInfo {
+function infoOf({ name, spec, report, isConfigured }: RecordTask): RecordInfo {
   const { createdTime, ...requested } = spec;
   const { state = 'ready', startTime, finishTime, warnings = [], reason } = report ?? {};
   const { outputFilePath, outputInfoPath } = report ?? {};
@@ -89,7 +91,7 @@ function infoOf({ name, spec, report }: RecordTask): RecordInfo {
     vhost: name.vhost,
     app: name.app,
     state,
-    isConfig: false,
+    isConfig: isConfigured,
     ...requested,
     createdTime: localTime(createdTime),
     ...(outputFilePath !== undefined && { outputFilePath }),

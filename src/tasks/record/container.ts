@@ -11,6 +11,8 @@ import { TsFile } from './ts-file.ts';
 /** How recordings of one form are made. */
 export interface Container {
   readonly name: string;
+  /** How long what it puts out may wait for more: fragments come whole. */
+  readonly waitMs: number;
   /** It can describe tracks whose configuration changes: no new file is needed then. */
   readonly followsChanges: boolean;
   /** Why it cannot carry a track; undefined when it can. */
@@ -23,6 +25,7 @@ const MP4_CODECS: readonly Codec[] = ['H264', 'H265', 'AV1', 'AAC', 'MP3', 'OPUS
 
 const MP4: Container = {
   name: 'MP4',
+  waitMs: 0,
   followsChanges: false,
   objection: (track) => refused('MP4', track, MP4_CODECS.includes(track.codec), () => initSegment(track as MediaTrack)),
   open: (tracks, _onFault, origin) => new Mp4File(tracks as readonly MediaTrack[], origin),
@@ -30,6 +33,7 @@ const MP4: Container = {
 
 const WEBM: Container = {
   name: 'WebM',
+  waitMs: 0,
   followsChanges: false,
   objection: (track) => refused('WebM', track, isWebm(track.codec), () => trackEntry(track as MediaTrack, 1)),
   open: (tracks, _onFault, origin) => new WebmFile(tracks as readonly MediaTrack[], origin),
@@ -37,8 +41,9 @@ const WEBM: Container = {
 
 const TS: Container = {
   name: 'MPEG-TS',
+  waitMs: 500,
   followsChanges: true,
-  objection: (track) => refused('MPEG-TS', track, isMedia(track), () => formOf(track)),
+  objection: (track) => refused('MPEG-TS', track, isMedia(track) || track.type === 'data', () => formOf(track)),
   open: (tracks, onFault, origin) => new TsFile(tracks, onFault, origin),
 };
 

@@ -1,18 +1,25 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Patch } from '../../containers/file-muxer.ts';
+import type { Disk } from './disks.ts';
+import { writeAll } from './write-all.ts';
 
-/** What waits for a disk that is too slow, at most. */
-const MAX_QUEUED = 64 * 1024 * 1024;
-/** Little is written at a time that comes often. */
+/** So much is written without waiting for more. */
 const MIN_BYTES = 256 * 1024;
-const MAX_WAIT_MS = 500;
 /** Buffers of one call. */
 const MAX_PIECES = 1024;
+
+export interface FileWriterOptions {
+  /** How long less than that may wait for more, so that small pieces are written together. */
+  readonly waitMs: number;
+  /** Called once, when the disk fails or is too slow: nothing is written any more. */
+  readonly onFailure: (error: Error) => void;
+}
 
 /** Appends to a new file, without waiting for the disk, and without copying what it writes. */
 export class FileWriter {
   readonly #opening: Promise<FileHandle>;
-  readonly #onFailure: (error: Error) => void;
+  readonly #disk: Disk;
+  readonly #options: FileWriterOptions;
   #queue: Buffer[] = [];
   #queued = 0;
   /** Bytes in the file. */
@@ -21,13 +28,11 @@ export class FileWriter {
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
 
-  /**
-   * @param opening the file, empty
-   * @param onFailure is called once, when the disk fails or is too slow: nothing is written any more
-   */
-  constructor(opening: Promise<FileHandle>, onFailure: (error: Error) => void) {
+  /** @param opening the file, empty */
+  constructor(opening: Promise<FileHandle>, disk: Disk, options: FileWriterOptions) {
     this.#opening = opening;
-    this.#onFailure = onFailure;
+    this.#disk = disk;
+    this.#options = options;
     opening.catch((error: unknown) => this.#fail(error as Error));
   }
 
@@ -40,11 +45,13 @@ export class FileWriter {
     if (this.#failure !== undefined) return;
     for (const piece of pieces) {
       this.#queue.push(piece);
-      this.#queued += piece.length;
+      this.#count(piece.length);
     }
-    if (this.#queued > MAX_QUEUED) this.#fail(new Error('the disk is too slow'));
-    else if (this.#queued >= MIN_BYTES) void this.#flush();
-    else if (this.#queued > 0) this.#timer ??= setTimeout(() => void this.#flush(), MAX_WAIT_MS).unref();
+    const { waitMs } = this.#options;
+    if (this.#queued === 0) return;
+    if (this.#disk.isOverloaded) this.#fail(new Error('the disk is too slow'));
+    else if (this.#queued >= MIN_BYTES || waitMs === 0) void this.#flush();
+    else this.#timer ??= setTimeout(() => void this.#flush(), waitMs).unref();
   }
 
   /**
@@ -56,12 +63,14 @@ export class FileWriter {
     try {
       await this.#flush();
       if (this.#failure !== undefined) throw this.#failure;
-      if (patches.length > 0) {
-        // the index has to be there before anything says so
-        await handle.datasync();
-        for (const { at, data } of patches) await handle.write(data, 0, data.length, at);
-      }
-      await handle.sync();
+      await this.#disk.take(async () => {
+        if (patches.length > 0) {
+          // the index has to be there before anything says so
+          await handle.datasync();
+          for (const { at, data } of patches) await writeAll(handle, data, at);
+        }
+        await handle.sync();
+      });
     } finally {
       clearTimeout(this.#timer);
       await handle.close();
@@ -71,7 +80,7 @@ export class FileWriter {
   #flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#write();
     return this.#writing;
   }
 
@@ -80,18 +89,22 @@ export class FileWriter {
       const handle = await this.#opening;
       while (this.#queue.length > 0 && this.#failure === undefined) {
         const pieces = this.#queue.slice(0, MAX_PIECES);
-        const { bytesWritten } = await handle.writev(pieces, this.#written);
+        const { bytesWritten } = await this.#disk.take(() => handle.writev(pieces, this.#written));
         this.#take(bytesWritten);
       }
     } catch (error) {
       this.#fail(error as Error);
     }
+    // in the same turn as the last look at the queue: what is appended from now on is for the next write
+    this.#writing = undefined;
   }
 
   /** Drops what was written from the start of the queue: a disk that is almost full takes parts. */
   #take(bytes: number): void {
     this.#written += bytes;
-    this.#queued -= bytes;
+    // what it has failed for meanwhile does not wait any more
+    if (this.#failure !== undefined) return;
+    this.#count(-bytes);
     let rest = bytes;
     let whole = 0;
     for (const piece of this.#queue) {
@@ -108,7 +121,12 @@ export class FileWriter {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.#queue = [];
-    this.#queued = 0;
-    this.#onFailure(error);
+    this.#count(-this.#queued);
+    this.#options.onFailure(error);
+  }
+
+  #count(bytes: number): void {
+    this.#queued += bytes;
+    this.#disk.count(bytes);
   }
 }

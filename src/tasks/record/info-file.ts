@@ -1,9 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { lstat, open, readFile, rename, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { copyFile, lstat, open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { localTime } from '../../core/local-time.ts';
-import { pause } from '../pause.ts';
-import { PathError } from './paths.ts';
+import { withLock } from './lock-file.ts';
+import { MAX_PART_BYTES, PathError, temporaryBeside } from './paths.ts';
+import { writeAll } from './write-all.ts';
+import { unless } from './unless.ts';
 
 /** One file of a recording. */
 export interface FileInfo {
@@ -27,103 +30,150 @@ export interface FileInfo {
 }
 
 const HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<files>\n';
-const END = '</files>\n';
-/** A lock that is older was left by a process that has died. */
-const LOCK_MS = 10_000;
-const LOCK_AGAIN_MS = 20;
-const NEVER = new AbortController().signal;
-
-/** Those who append to a file in this process, one after the other. */
-const turns = new Map<string, Promise<void>>();
+const END = '</files>';
+/**
+ * The end of the root, and the beginning of a processing instruction with nothing but spaces: room for the next entries.
+ * An entry is written into the room first, where it means nothing, with another end after it. Then the old end and
+ * beginning are overwritten with spaces: one write, within a sector, so that there is a whole document at any moment.
+ */
+const TURN = `${END}\n<?room `;
+const ROOM_END = '?>\n';
+/** Room that a file gets with its second entry, and when it is full: a part of its size, so that this becomes rare. */
+const MIN_ROOM = 4096;
+const MAX_ROOM = 256 * 1024;
+const ROOM_SHARE = 1 / 4;
+const SECTOR = 512;
 
 /**
- * Adds an entry to an info file (facts/08-recording-push-dump.md), which is whole at any moment.
+ * Adds an entry to an info file (facts/08-recording-push-dump.md), which is whole at any moment. Others may do so at the
+ * same time, also on another machine.
  * @throws PathError when there is another file of that name; what the system says
  */
 export async function appendInfo(path: string, info: FileInfo): Promise<void> {
-  const before = turns.get(path) ?? Promise.resolve();
-  const { promise: turn, resolve } = Promise.withResolvers<void>();
-  turns.set(path, turn);
-  await before;
-  try {
-    await append(path, info);
-  } finally {
-    if (turns.get(path) === turn) turns.delete(path);
-    resolve();
-  }
+  const entry = Buffer.from(entryOf(info));
+  await withLock(lockOf(path), () => append(path, entry));
 }
 
-async function append(path: string, info: FileInfo): Promise<void> {
-  const unlock = await lock(`${path}.lock`);
+/** Beside the file, under its name where that leaves room for an extension. */
+function lockOf(path: string): string {
+  const name = `${basename(path)}.lock`;
+  if (Buffer.byteLength(name) <= MAX_PART_BYTES) return `${path}.lock`;
+  return join(dirname(path), `${createHash('sha256').update(name).digest('hex')}.lock`);
+}
+
+/** The same, where it is not there yet: after a crash that may be so. */
+export async function appendInfoOnce(path: string, info: FileInfo): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(unless('ENOENT'));
+  if (text === undefined || !text.includes(pathElement(info.filePath))) await appendInfo(path, info);
+}
+
+async function append(path: string, entry: Buffer): Promise<void> {
+  const found = await lstat(path).catch(unless('ENOENT'));
+  if (found === undefined) {
+    const first = Buffer.concat([Buffer.from(HEAD), entry, Buffer.from(`${END}\n`)]);
+    return await replace(path, async (temporary) => await write(temporary, 'wx', 0, first));
+  }
+  if (!found.isFile()) throw new PathError(`the info file is no file: ${path}`);
+  const file = await open(path, 'r+');
+  let place: { readonly end: number; readonly room: number };
   try {
-    const before = await present(path);
-    const temporary = join(dirname(path), `tmp_${randomBytes(16).toString('hex')}`);
-    const file = await open(temporary, 'wx');
-    try {
-      await file.writeFile(before + entry(info) + END);
-      await file.sync();
-    } finally {
-      await file.close();
+    place = await placeOf(file, found.size, path);
+    const next = concluded(place.end + TURN.length, entry);
+    if (next.length <= place.room) {
+      await writeAll(file, next, place.end + TURN.length);
+      await file.datasync();
+      await writeAll(file, Buffer.from(`${' '.repeat(TURN.length - 1)}\n`), place.end);
+      return await file.datasync();
     }
-    await rename(temporary, path);
   } finally {
-    await unlock();
+    await file.close();
   }
+  const { end } = place;
+  const next = concluded(end, entry);
+  const room = Math.round(Math.min(MAX_ROOM, Math.max(MIN_ROOM, (end + next.length) * ROOM_SHARE)));
+  const tail = Buffer.concat([next, Buffer.alloc(room, ' '), Buffer.from(ROOM_END)]);
+  await replace(path, async (temporary) => {
+    await copyFile(path, temporary, constants.COPYFILE_FICLONE);
+    await write(temporary, 'r+', end, tail);
+  });
 }
 
-/** All of it but for its end. */
-async function present(path: string): Promise<string> {
+/** Where the root of a document ends, and how many bytes of room follow `TURN` there. */
+async function placeOf(file: FileHandle, size: number, path: string): Promise<{ end: number; room: number }> {
+  const tail = Math.min(size, MAX_ROOM + 2 * SECTOR);
+  const from = size - tail;
+  const { buffer } = await file.read(Buffer.alloc(tail), 0, tail, from);
+  // a later one is in the room: it was not reached before a crash
+  const end = buffer.indexOf(END);
+  if (end < 0) throw new PathError(`the info file is another file: ${path}`);
+  const hasRoom = buffer.indexOf(TURN, end) === end;
+  const roomEnd = hasRoom ? buffer.indexOf(ROOM_END, end) : -1;
+  return { end: from + end, room: roomEnd < 0 ? 0 : roomEnd - end - TURN.length };
+}
+
+/** @param make the new file, which is removed when that fails */
+async function replace(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = temporaryBeside(path);
   try {
-    if (!(await lstat(path)).isFile()) throw new PathError(`the info file is no file: ${path}`);
-    const text = await readFile(path, 'utf8');
-    const end = text.lastIndexOf('</files>');
-    if (end < 0) throw new PathError(`the info file is another file: ${path}`);
-    return text.slice(0, end);
+    await make(temporary);
+    await rename(temporary, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return HEAD;
+    await unlink(temporary).catch(unless('ENOENT'));
     throw error;
   }
 }
 
-/** Other nodes may share the folder. */
-async function lock(path: string): Promise<() => Promise<void>> {
-  for (const until = Date.now() + 2 * LOCK_MS; ;) {
-    try {
-      await (await open(path, 'wx')).close();
-      return () => unlink(path).catch(() => undefined);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || Date.now() > until) throw error;
-    }
-    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
-    if (Date.now() - mtimeMs > LOCK_MS) await unlink(path).catch(() => undefined);
-    else await pause(LOCK_AGAIN_MS, NEVER);
+/** @param at where the file ends, and what is written begins */
+async function write(path: string, flags: 'wx' | 'r+', at: number, data: Buffer): Promise<void> {
+  const file = await open(path, flags);
+  try {
+    await file.truncate(at);
+    await writeAll(file, data, at);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 
-function entry({ filePath, createdTime, startTime, finishTime, ...rest }: FileInfo): string {
-  const values = {
-    transactionId: rest.transactionId,
-    id: rest.id,
-    ...(rest.metadata !== undefined && { metadata: rest.metadata }),
-    vhost: rest.vhost,
-    app: rest.app,
-    stream: rest.stream,
-    filePath: undefined,
-    recordBytes: rest.recordBytes,
-    recordTime: rest.recordTime,
-    sequence: rest.sequence,
-    lastSequence: rest.lastSequence,
-    createdTime: localTime(createdTime),
-    startTime: localTime(startTime),
-    finishTime: localTime(finishTime),
-  };
-  const lines = Object.entries(values).map(([key, value]) => {
-    const text = value === undefined ? `<![CDATA[${filePath.replaceAll(']]>', ']]]]><![CDATA[>')}]]>` : escaped(value);
-    return `    <${key}>${text}</${key}>\n`;
-  });
-  return `  <file>\n${lines.join('')}  </file>\n`;
+/** An entry for a place in the file, and `TURN` within one sector. */
+function concluded(at: number, entry: Buffer): Buffer {
+  const left = SECTOR - ((at + entry.length) % SECTOR);
+  const pad = left < TURN.length ? left : 0;
+  return Buffer.concat([entry, Buffer.alloc(pad, ' '), Buffer.from(TURN)]);
 }
 
-function escaped(value: string | number | boolean): string {
-  return String(value).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+function entryOf({ filePath, createdTime, startTime, finishTime, ...rest }: FileInfo): string {
+  const lines = [
+    element('transactionId', rest.transactionId),
+    element('id', rest.id),
+    ...(rest.metadata === undefined ? [] : [element('metadata', rest.metadata)]),
+    element('vhost', rest.vhost),
+    element('app', rest.app),
+    element('stream', rest.stream),
+    pathElement(filePath),
+    element('recordBytes', rest.recordBytes),
+    element('recordTime', rest.recordTime),
+    element('sequence', rest.sequence),
+    element('lastSequence', rest.lastSequence),
+    element('createdTime', localTime(createdTime)),
+    element('startTime', localTime(startTime)),
+    element('finishTime', localTime(finishTime)),
+  ];
+  return `  <file>\n${lines.map((line) => `    ${line}\n`).join('')}  </file>\n`;
+}
+
+function element(name: string, value: string | number | boolean): string {
+  const text = allowed(String(value)).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return `<${name}>${text}</${name}>`;
+}
+
+/** Cut where a path would end the section, the room or the root. */
+function pathElement(path: string): string {
+  const text = allowed(path).replaceAll(/(?<=\]\])>|(?<=\?)>|(?<=<)\//g, ']]><![CDATA[$&');
+  return `<filePath><![CDATA[${text}]]></filePath>`;
+}
+
+/** Without characters that XML 1.0 has no way to write (section 2.2). */
+function allowed(text: string): string {
+  return text.replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD');
 }

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import type { Json } from '#cluster';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { StreamKind, StreamTask } from '../kind.ts';
+import { Disks } from './disks.ts';
 import type { Journal } from './journal.ts';
 import { Recorder } from './recorder.ts';
 import { recordPaths } from './settings.ts';
@@ -19,6 +21,7 @@ export interface RecordKindOptions {
 export class RecordKind implements StreamKind {
   readonly name = RECORD;
   readonly #options: RecordKindOptions;
+  readonly #disks = new Disks();
 
   constructor(options: RecordKindOptions) {
     this.#options = options;
@@ -36,7 +39,7 @@ export class RecordKind implements StreamKind {
     if (error !== undefined) {
       // an error is final: it stays until the task is stopped
       task.show(() => failed as Json);
-      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      if (!signal.aborted) await once(signal, 'abort');
       return;
     }
     const { folder, journal } = this.#options;
@@ -46,11 +49,17 @@ export class RecordKind implements StreamKind {
       stream: `${application.internalName}/${output.name}`,
     });
     const paths = recordPaths(application.config, spec, folder);
-    if (paths === undefined) throw new Error('the application has no File publisher');
+    if (paths === undefined) {
+      log.warn('the stream is not recorded: the application has no FILE publisher');
+      if (!signal.aborted) await once(signal, 'abort');
+      return;
+    }
     const faults = new FaultLog(log);
+    const disk = this.#disks.open(paths.root);
     try {
-      await new Recorder({ task, spec, paths, journal, faults, log }).run();
+      await new Recorder({ task, spec, paths, disk, journal, faults, log }).run();
     } finally {
+      disk.close();
       faults.close();
     }
   }

@@ -1,108 +1,87 @@
-import { open, stat, unlink, type FileHandle } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { stat, unlink } from 'node:fs/promises';
+import { dirname, extname } from 'node:path';
 import type { Logger } from '../../log.ts';
-import { finishFile } from './finish.ts';
+import { finishFile, named, valuesOf } from './finish.ts';
+import { appendInfoOnce } from './info-file.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { mendFile } from './mend.ts';
+import { findRenamed, placeBelow } from './paths.ts';
+import { partsOf } from './settings.ts';
+import { unless } from './unless.ts';
 
-const TS_PACKET = 188;
-const HEAD_BYTES = 16;
-const SEGMENT = 0x18538067;
-const CLUSTER = 0x1f43b675;
+/** How long a file waits for a disk that is not there. */
+const WAITS_MS = 7 * 24 * 3600_000;
 
-/** Finishes the files that this node was writing when it was killed, as far as they were written. */
-export async function finishLeftovers(journal: Journal, log: Logger): Promise<void> {
-  for (const entry of await journal.list()) {
+/**
+ * Finishes the files that this node was writing when it was killed, as far as they were written, one after the other.
+ * Never rejects: what keeps a file from being finished is logged.
+ * @param entries of the journal before anything was recorded
+ * @param signal leaves the others to the next start
+ */
+export async function finishLeftovers(
+  entries: readonly JournalEntry[],
+  journal: Journal,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<void> {
+  for (const entry of entries) {
+    if (signal?.aborted === true) break;
     try {
-      await finishLeftover(entry, log);
+      await finishLeftover(entry, journal, log);
     } catch (error) {
       const { temporary } = entry;
       const reason = error instanceof Error ? error.message : String(error);
-      log.warn({ file: temporary, reason }, 'a recording that was interrupted could not be finished: its file stays');
+      log.warn(
+        { file: temporary, reason },
+        'a recording that was interrupted could not be finished: its file stays, and the next start of this node tries again',
+      );
     }
-    await journal.remove(entry);
   }
 }
 
-async function finishLeftover(entry: JournalEntry, log: Logger): Promise<void> {
-  const { temporary, sequence } = entry;
-  const found = await stat(temporary).catch(() => undefined);
-  if (found === undefined) return;
+async function finishLeftover(entry: JournalEntry, journal: Journal, log: Logger): Promise<void> {
+  const { temporary, startTime, finished } = entry;
+  const onInfoFailure = (error: Error): void =>
+    log.warn({ reason: error.message }, 'the info file of a recording could not be written');
+  const found = await stat(temporary).catch(unless('ENOENT'));
+  if (found === undefined && (await isFolderAway(entry)))
+    throw new Error('its folder is not there: the disk may not be mounted');
   // it has its name already
-  if (found.nlink > 1) return await unlink(temporary);
-  const size = await cutToWhole(temporary, extname(entry.file).toLowerCase());
-  if (size === 0) return await unlink(temporary);
-  const finishTime = Math.max(entry.startTime, Math.round(found.mtimeMs));
-  const finished = { recordBytes: size, recordTime: finishTime - entry.startTime, lastSequence: false, finishTime };
-  const { file } = await finishFile(entry, finished, (error) =>
-    log.warn({ reason: error.message }, 'the info file of a recording could not be written'),
-  );
+  if (found === undefined || found.nlink > 1) {
+    if (found !== undefined) await unlink(temporary);
+    if (finished === undefined) return await journal.remove(entry);
+    return await completeNamed(entry, finished, journal, onInfoFailure);
+  }
+  const size = finished?.recordBytes ?? (await mendFile(temporary, extname(entry.file).toLowerCase()));
+  if (size === 0) {
+    await unlink(temporary);
+    return await journal.remove(entry);
+  }
+  const finishTime = Math.max(startTime, Math.round(found.mtimeMs));
+  const cut = { recordBytes: size, recordTime: finishTime - startTime, lastSequence: false, finishTime };
+  const { file } = await finishFile(entry, finished ?? cut, journal, onInfoFailure);
+  const { sequence } = entry;
   log.info({ event: 'record.finished', file, sequence, bytes: size }, 'a recording that was interrupted is finished');
 }
 
-/** @returns bytes that are left; 0 when there is no media */
-async function cutToWhole(path: string, extension: string): Promise<number> {
-  const file = await open(path, 'r+');
-  try {
-    const { size } = await file.stat();
-    const whole =
-      extension === '.mp4'
-        ? await wholeMp4(file, size)
-        : extension === '.webm'
-          ? await wholeWebm(file, size)
-          : size - (size % TS_PACKET);
-    await file.truncate(whole);
-    await file.sync();
-    return whole;
-  } finally {
-    await file.close();
-  }
+/** Whether there is nothing, or another folder, in the place of the one that a file was written to. */
+async function isFolderAway({ temporary, folder, startTime }: JournalEntry): Promise<boolean> {
+  if (folder === undefined || Date.now() - startTime > WAITS_MS) return false;
+  const found = await stat(dirname(temporary)).catch(unless('ENOENT'));
+  return found?.ino !== folder;
 }
 
-/** To the end of the last fragment whose data are all there, or of the index. */
-async function wholeMp4(file: FileHandle, size: number): Promise<number> {
-  let whole = 0;
-  for (let at = 0; at < size;) {
-    const head = await headAt(file, at);
-    if (head.length < 8) break;
-    const short = head.readUInt32BE(0);
-    const bytes = short === 1 && head.length === HEAD_BYTES ? Number(head.readBigUInt64BE(8)) : short;
-    const type = head.toString('latin1', 4, 8);
-    if (bytes < 8 || at + bytes > size) break;
-    at += bytes;
-    if (type === 'mdat' || (type === 'moov' && whole > 0)) whole = at;
-  }
-  return whole;
-}
-
-/** To the end of the last cluster, or of the cues. */
-async function wholeWebm(file: FileHandle, size: number): Promise<number> {
-  let whole = 0;
-  for (let at = 0; at < size;) {
-    const head = await headAt(file, at);
-    const element = head.length < HEAD_BYTES && head.length < size - at ? undefined : elementAt(head);
-    if (element === undefined) break;
-    // what is in a segment follows its head
-    const end = at + element.head + (element.id === SEGMENT ? 0 : element.size);
-    if (end > size) break;
-    at = end;
-    if (element.id === CLUSTER || whole > 0) whole = at;
-  }
-  return whole;
-}
-
-async function headAt(file: FileHandle, at: number): Promise<Buffer> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, at);
-  return buffer.subarray(0, bytesRead);
-}
-
-/** Id and size of an EBML element (RFC 8794, 5 and 6). */
-function elementAt(head: Buffer): { readonly id: number; readonly size: number; readonly head: number } | undefined {
-  const idBytes = Math.clz32(head[0] ?? 0) - 23;
-  if (idBytes > 4 || head.length <= idBytes) return undefined;
-  const first = head[idBytes] as number;
-  const sizeBytes = Math.clz32(first) - 23;
-  if (sizeBytes > 8 || head.length < idBytes + sizeBytes) return undefined;
-  let size = first & (0xff >> sizeBytes);
-  for (let i = 1; i < sizeBytes; i++) size = size * 256 + (head[idBytes + i] as number);
-  return { id: head.readUIntBE(0, idBytes), size, head: idBytes + sizeBytes };
+/** Goes on after the name. */
+async function completeNamed(
+  entry: JournalEntry,
+  { inode, ...finished }: NonNullable<JournalEntry['finished']>,
+  journal: Journal,
+  onInfoFailure: (error: Error) => void,
+): Promise<void> {
+  const parts = partsOf(entry, valuesOf(entry, finished.finishTime));
+  const filePath = await findRenamed(inode, await placeBelow(entry.root, parts.file));
+  if (filePath === undefined) return await journal.remove(entry);
+  const file = named(entry, finished, parts.file, filePath);
+  await appendInfoOnce(await placeBelow(entry.root, parts.info), file).catch(onInfoFailure);
+  await journal.hand(file);
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, realpath, rename, unlink } from 'node:fs/promises';
-import { basename, dirname, extname, isAbsolute, join, relative, sep } from 'node:path';
+import { link, mkdir, open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, extname, isAbsolute, join, relative, sep } from 'node:path';
+import { unless } from './unless.ts';
 
-const MAX_PART_BYTES = 255;
+/** Of a name, on the file systems that there are. */
+export const MAX_PART_BYTES = 255;
 const MAX_PATH_BYTES = 3072;
 const MAX_SUFFIX = 10_000;
 /** What file systems say that have no hard links. */
@@ -88,7 +90,7 @@ export async function placeBelow(root: string, parts: readonly string[], make = 
   let folder = top;
   for (const [index, part] of parts.slice(0, -1).entries()) {
     const next = join(folder, part);
-    if (make) await mkdir(next).catch(unlessExists);
+    if (make) await mkdir(next).catch(unless('EEXIST'));
     const real = await realpath(next).catch((error: unknown) => {
       if (!make && codeOf(error) === 'ENOENT') return undefined;
       throw error;
@@ -112,13 +114,43 @@ export function temporaryBeside(path: string): string {
  * @throws what the system says
  */
 export async function renameFree(from: string, to: string): Promise<string> {
-  const extension = extname(to);
-  const stem = join(dirname(to), basename(to, extension));
-  for (let suffix = 0; suffix <= MAX_SUFFIX; suffix++) {
-    const path = suffix === 0 ? to : `${stem}_${suffix}${extension}`;
-    if (await renameTo(from, path)) return path;
-  }
+  for (const path of namesLike(to)) if (await renameTo(from, path)) return path;
   throw new Error(`all names like ${to} are in use`);
+}
+
+/** The name that `renameFree` gave to the file of an inode. @returns undefined when it is not there (any more) */
+export async function findRenamed(inode: number, to: string): Promise<string | undefined> {
+  for (const path of namesLike(to)) {
+    try {
+      if ((await stat(path)).ino === inode) return path;
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      break;
+    }
+  }
+  return undefined;
+}
+
+/** A name, and what it is called where that is in use: `a.mp4`, `a_1.mp4` ... Long ones are cut to make room. */
+export function withSuffix(path: string, suffix: number): string {
+  if (suffix === 0) return path;
+  const extension = extname(path);
+  const end = `_${suffix}${extension}`;
+  const at = path.lastIndexOf('/') + 1;
+  const stem = path.slice(at, path.length - extension.length);
+  return `${path.slice(0, at)}${cut(stem, MAX_PART_BYTES - Buffer.byteLength(end))}${end}`;
+}
+
+/** The characters of a text that fit into a number of bytes. */
+function cut(text: string, bytes: number): string {
+  // as of a stream that goes on, a last character that is not whole is left out
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, Math.max(0, bytes)), {
+    stream: true,
+  });
+}
+
+function* namesLike(to: string): Generator<string> {
+  for (let suffix = 0; suffix <= MAX_SUFFIX; suffix++) yield withSuffix(to, suffix);
 }
 
 /** @returns false when the name is in use */
@@ -139,10 +171,6 @@ async function renameTo(from: string, to: string): Promise<boolean> {
   }
   await rename(from, to);
   return true;
-}
-
-function unlessExists(error: unknown): void {
-  if (codeOf(error) !== 'EEXIST') throw error;
 }
 
 function codeOf(error: unknown): unknown {

@@ -1,12 +1,15 @@
-import { open } from 'node:fs/promises';
+import { open, stat, unlink } from 'node:fs/promises';
+import { dirname, extname } from 'node:path';
 import type { FileMuxer, Origin } from '../../containers/file-muxer.ts';
 import type { Packet } from '../../core/packet.ts';
 import { MILLISECONDS, rescale } from '../../core/timebase.ts';
 import type { Track } from '../../core/track.ts';
 import type { Container } from './container.ts';
+import type { Disk } from './disks.ts';
 import { FileWriter } from './file-writer.ts';
 import { finishFile, valuesOf } from './finish.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { mendFile } from './mend.ts';
 import { placeBelow, temporaryBeside } from './paths.ts';
 import { partsOf } from './settings.ts';
 
@@ -16,6 +19,7 @@ export interface RecordedFileOptions {
   /** The track that tells how long the file is. */
   readonly leader: Track;
   readonly origin: Origin | undefined;
+  readonly disk: Disk;
   readonly journal: Journal;
   /** What is known of it, but for its temporary name. */
   readonly entry: Omit<JournalEntry, 'temporary'>;
@@ -38,11 +42,15 @@ export class RecordedFile {
   #last = 0;
 
   constructor(options: RecordedFileOptions) {
-    const { container, tracks, origin, onFault, onFailure } = options;
+    const { container, tracks, origin, disk, onFault, onFailure } = options;
     this.#options = options;
     this.#tracks = new Map(tracks.map((track) => [track.id, track]));
     this.#muxer = container.open(tracks, onFault, origin);
-    this.#writer = new FileWriter(this.#open(), onFailure);
+    this.#writer = new FileWriter(
+      disk.take(() => this.#open()),
+      disk,
+      { waitMs: container.waitMs, onFailure },
+    );
   }
 
   get sequence(): number {
@@ -82,6 +90,11 @@ export class RecordedFile {
     return this.#tracks.get(id);
   }
 
+  /** The tracks of events among these go into the file from now on: nothing of it depends on them. */
+  addEvents(tracks: readonly Track[]): void {
+    for (const track of tracks) if (track.type === 'data') this.#tracks.set(track.id, track);
+  }
+
   write(packet: Packet): void {
     this.#tracks.set(packet.track.id, packet.track);
     if (packet.track.id === this.#options.leader.id) {
@@ -105,10 +118,18 @@ export class RecordedFile {
     this.#writer.append(tail);
     let failure: unknown;
     await this.#writer.end(patches).catch((error: unknown) => (failure = error));
-    if (this.#entry === undefined) throw failure;
-    const finished = { recordBytes: this.bytes, recordTime: this.time, lastSequence, finishTime };
-    const places = await finishFile(this.#entry, finished, this.#options.onInfoFailure);
-    await this.#options.journal.remove(this.#entry);
+    const entry = this.#entry;
+    if (entry === undefined) throw failure;
+    const { journal, onInfoFailure } = this.#options;
+    const recordBytes =
+      failure === undefined ? this.bytes : await mendFile(entry.temporary, extname(entry.file).toLowerCase());
+    if (recordBytes === 0) {
+      await unlink(entry.temporary);
+      await journal.remove(entry);
+      throw failure ?? new Error('nothing of the stream can be recorded');
+    }
+    const finished = { recordBytes, recordTime: this.time, lastSequence, finishTime };
+    const places = await finishFile(entry, finished, journal, onInfoFailure);
     if (failure !== undefined) throw failure;
     return { ...places, finishTime };
   }
@@ -117,9 +138,16 @@ export class RecordedFile {
     const { entry, journal } = this.#options;
     const parts = partsOf(entry, valuesOf({ ...entry, temporary: '' }, entry.startTime));
     const temporary = temporaryBeside(await placeBelow(entry.root, parts.file));
-    await journal.add({ ...entry, temporary });
-    const handle = await open(temporary, 'wx');
-    this.#entry = { ...entry, temporary };
-    return handle;
+    const { ino: folder } = await stat(dirname(temporary));
+    const known = { ...entry, temporary, folder };
+    await journal.put(known);
+    try {
+      const handle = await open(temporary, 'wx');
+      this.#entry = known;
+      return handle;
+    } catch (error) {
+      await journal.remove({ temporary });
+      throw error;
+    }
   }
 }

@@ -1,38 +1,42 @@
-import { randomInt } from 'node:crypto';
 import type { Origin } from '../../containers/file-muxer.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Reader } from '../../core/reader.ts';
-import { sameFormat, type Track } from '../../core/track.ts';
+import { isMedia, sameFormat, type Track } from '../../core/track.ts';
 import type { FaultLog, Logger } from '../../log.ts';
+import { asJson } from '../json.ts';
 import { TaskEnd, type StreamTask } from '../kind.ts';
+import { randomId } from '../random-id.ts';
 import { selectTracks, type TrackSelection } from '../track-selection.ts';
 import { containerOf, type Container } from './container.ts';
+import type { Disk } from './disks.ts';
 import type { Journal } from './journal.ts';
 import { RecordedFile } from './recorded-file.ts';
 import { nextOf, parseSchedule, type Schedule } from './schedule.ts';
 import type { RecordPaths } from './settings.ts';
-import { asJson, readRecordProgress, type RecordProgress, type RecordReport, type RecordSpec } from './spec.ts';
+import { readRecordProgress, type RecordProgress, type RecordReport, type RecordSpec } from './spec.ts';
 
 export interface RecorderOptions {
   readonly task: StreamTask;
   readonly spec: RecordSpec;
   readonly paths: RecordPaths;
+  readonly disk: Disk;
   readonly journal: Journal;
   readonly faults: FaultLog;
   readonly log: Logger;
 }
 
-const ID_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const ID_LENGTH = 16;
 /** A longer timer would be due at once; the schedule is asked again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Files of one recording that a slow disk has not completed yet. */
+const MAX_ENDING = 32;
 
 /** Records an output stream as long as it is there: files that begin at key frames of its first track. */
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #container: Container;
   readonly #schedule: Schedule | undefined;
-  readonly #transactionId = Array.from({ length: ID_LENGTH }, () => ID_LETTERS[randomInt(ID_LETTERS.length)]).join('');
+  readonly #transactionId = randomId(ID_LENGTH);
   readonly #progress: RecordProgress;
   readonly #over = Promise.withResolvers<void>();
   /** Files that are being completed. */
@@ -41,6 +45,8 @@ export class Recorder {
   #leader: Track | undefined;
   #file: RecordedFile | undefined;
   #reader: Reader | undefined;
+  /** Ends its use of the stream. */
+  #leaves: readonly (() => void)[] = [];
   /** The next key frame begins another file. */
   #isDue = false;
   #timer: NodeJS.Timeout | undefined;
@@ -66,6 +72,8 @@ export class Recorder {
     signal.addEventListener('abort', onAbort, { once: true });
     output.on('tracks', this.#select);
     task.show(() => asJson(this.#report()));
+    // encoders on demand and pulls go on for it
+    this.#leaves = [output.addRelay(), output.counters.viewer('file')];
     this.#select();
     this.#plan();
     this.#reader = output.read({
@@ -79,6 +87,7 @@ export class Recorder {
     });
     if (!signal.aborted) await this.#over.promise;
     this.#reader.close();
+    this.#leave();
     output.off('tracks', this.#select);
     clearTimeout(this.#timer);
     const isStopped = signal.aborted && signal.reason instanceof TaskEnd && signal.reason.reason === 'removed';
@@ -119,7 +128,8 @@ export class Recorder {
 
   #begin(): void {
     this.#end(false);
-    const { task, spec, paths, journal, faults, log } = this.#options;
+    if (this.#ending.size > MAX_ENDING) throw new Error('the disk is too slow');
+    const { task, spec, paths, disk, journal, faults, log } = this.#options;
     const { name, output } = task;
     this.#choose();
     const leader = this.#leader;
@@ -131,6 +141,7 @@ export class Recorder {
       tracks: this.#selection.tracks,
       leader,
       origin: spec.segmentationRule === 'continuity' ? this.#origin : undefined,
+      disk,
       journal,
       entry: {
         ...paths,
@@ -187,19 +198,26 @@ export class Recorder {
     this.#failure = error;
     this.#options.log.error({ event: 'record.failed', reason: error.message }, 'the recording has failed');
     this.#end(true);
+    this.#leave();
     this.#progress.error = error.message;
     this.#progress.failed = this.#report();
     this.#keep();
+  }
+
+  #leave(): void {
+    for (const leave of this.#leaves) leave();
+    this.#leaves = [];
   }
 
   readonly #select = (): void => {
     const before = this.#selection.tracks;
     const wasLeader = this.#leader?.id;
     this.#choose();
-    const { tracks } = this.#selection;
+    const [tracks, known] = [this.#selection.tracks, before].map((all) => all.filter(isMedia)) as [Track[], Track[]];
     const isSame =
-      tracks.length === before.length &&
-      tracks.every((track, index) => before[index]?.id === track.id && !this.#isOther(before[index], track));
+      tracks.length === known.length &&
+      tracks.every((track, index) => known[index]?.id === track.id && !this.#isOther(known[index], track));
+    if (isSame) this.#file?.addEvents(this.#selection.tracks);
     if (isSame || this.#file === undefined) return;
     this.#isDue = true;
     // nothing of it comes any more: there is no key frame to wait for

@@ -2,18 +2,13 @@ import type { Application } from '../../core/application.ts';
 import { kilnError } from '../../errors.ts';
 import type { ClusterTasks, TaskRow } from '../cluster-tasks.ts';
 import type { TaskName } from '../definition.ts';
+import { asJson } from '../json.ts';
 import { TaskExistsError } from '../tasks.ts';
+import { checkedParts } from './check-paths.ts';
 import { RECORD } from './kind.ts';
 import { PathError, placeBelow } from './paths.ts';
-import { partsOf, recordPaths } from './settings.ts';
-import {
-  asJson,
-  readRecordProgress,
-  readRecordReport,
-  readRecordSpec,
-  type RecordReport,
-  type RecordSpec,
-} from './spec.ts';
+import { recordPaths } from './settings.ts';
+import { readRecordProgress, readRecordReport, readRecordSpec, type RecordReport, type RecordSpec } from './spec.ts';
 
 /** Unused: a task that follows a stream waits for it for ever. */
 const NO_LIMIT_MS = 0;
@@ -22,8 +17,10 @@ const NO_LIMIT_MS = 0;
 export interface RecordTask {
   readonly name: TaskName;
   readonly spec: RecordSpec;
-  /** How it is; undefined as long as nobody runs it. */
+  /** Its state; undefined while no node runs it. */
   readonly report: RecordReport | undefined;
+  /** The configuration asks for it. */
+  readonly isConfigured: boolean;
 }
 
 export interface RecordsOptions {
@@ -54,7 +51,7 @@ export class Records {
       if (error instanceof TaskExistsError) throw kilnError('recordExists');
       throw error;
     }
-    return (await this.list(application, id))[0] ?? { name, spec, report: undefined };
+    return (await this.list(application, id))[0] ?? { name, spec, report: undefined, isConfigured: false };
   }
 
   /** All of an application, or the one of that id, in order of their ids. @throws publisherNotFound */
@@ -81,12 +78,10 @@ export class Records {
     checkPublisher(application);
     const paths = recordPaths(application.config, spec, this.#options.folder);
     if (paths === undefined) return;
-    const now = new Date();
     const stream = spec.stream.name;
     const names = { id, vhost: application.vhost.name, app: application.name, stream, source: stream };
-    const values = { ...names, transactionId: '0'.repeat(16), sequence: 0, start: now, end: now };
+    const { file, info } = checkedParts(paths, names);
     try {
-      const { file, info } = partsOf(paths, values);
       await placeBelow(paths.root, file, false);
       await placeBelow(paths.root, info, false);
     } catch (error) {
@@ -110,5 +105,6 @@ function taskOf({ name, definition, report }: TaskRow): RecordTask | undefined {
   const spec = readRecordSpec(definition.spec);
   if (spec === undefined) return undefined;
   const { failed } = readRecordProgress(definition.progress?.value);
-  return { name, spec, report: readRecordReport(report) ?? readRecordReport(failed) };
+  const isConfigured = definition.origin !== undefined;
+  return { name, spec, report: readRecordReport(report) ?? readRecordReport(failed), isConfigured };
 }

@@ -13,6 +13,8 @@ export interface RecordPaths {
   /** Templates below the root. */
   readonly file: string;
   readonly info: string;
+  /** What the application does with finished files; undefined: nothing. */
+  readonly delivery?: { readonly announced: boolean; readonly uploaded: boolean };
 }
 
 /**
@@ -27,10 +29,13 @@ export function recordPaths(
 ): RecordPaths | undefined {
   if (file === undefined) return undefined;
   const root = resolve(folder, file.rootPath ?? 'records');
+  const { webhook, upload } = file.record ?? {};
+  const isDelivered = webhook !== undefined || upload !== undefined;
   return {
     root,
     file: filePath ?? below(root, file.filePath ?? DEFAULT_FILE),
     info: infoPath ?? below(root, file.infoPath ?? DEFAULT_INFO),
+    ...(isDelivered && { delivery: { announced: webhook !== undefined, uploaded: upload !== undefined } }),
   };
 }
 
@@ -40,7 +45,7 @@ export function partsOf({ root, file, info }: RecordPaths, values: PathValues) {
 }
 
 /** Server.xml begins paths below the root with `/`, too. */
-function below(root: string, path: string): string {
+export function below(root: string, path: string): string {
   const isInside = isAbsolute(path) && !relative(root, path).startsWith('..');
   return isInside ? path : path.replace(/^\/+/, '');
 }

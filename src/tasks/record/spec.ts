@@ -1,14 +1,11 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import type { Json } from '#cluster';
+import { TrackStream } from '../track-selection.ts';
 
 /** What a recording task has to do, as it is defined in the cluster. */
 export const RecordSpec = Type.Object({
-  stream: Type.Object({
-    name: Type.String(),
-    trackIds: Type.Array(Type.Integer()),
-    variantNames: Type.Array(Type.String()),
-  }),
+  stream: TrackStream,
   /** As requested; else the application says. */
   filePath: Type.Optional(Type.String()),
   infoPath: Type.Optional(Type.String()),
@@ -65,9 +62,4 @@ export function readRecordProgress(progress: unknown): RecordProgress {
 
 export function readRecordReport(report: unknown): RecordReport | undefined {
   return Value.Check(RecordReport, report) ? report : undefined;
-}
-
-/** As JSON that the cluster carries. */
-export function asJson(value: RecordSpec | RecordProgress | RecordReport): Json {
-  return value as unknown as Json;
 }

@@ -7,16 +7,16 @@ import { toSeconds } from '../../core/timebase.ts';
 import type { MediaTrack, Track } from '../../core/track.ts';
 import { LiveSound } from '../../packaging/sound-group.ts';
 
-/** An MPEG-TS file: several frames of a sound in one PES packet. */
+/** An MPEG-TS file. One PES packet carries several audio frames. */
 export class TsFile implements FileMuxer {
   readonly full = false;
   readonly #muxer: TsMuxer;
-  readonly #tracks: ReadonlySet<number>;
+  readonly #tracks: Set<number>;
   readonly #sounds = new Map<number, LiveSound>();
   readonly #onFault: (fault: string) => void;
   #origin: Origin | undefined;
 
-  /** @param onFault is told of frames that cannot be carried, which are left out */
+  /** @param onFault called for frames that cannot be carried, which are left out */
   constructor(tracks: readonly Track[], onFault: (fault: string) => void, origin?: Origin) {
     this.#muxer = new TsMuxer(tracks);
     this.#tracks = new Set(tracks.map(({ id }) => id));
@@ -30,7 +30,7 @@ export class TsFile implements FileMuxer {
 
   write(packet: Packet): readonly Buffer[] {
     const { track, key, data } = packet;
-    if (!this.#tracks.has(track.id)) return [];
+    if (!this.#has(track)) return [];
     this.#origin ??= { time: packet.dts, timebase: track.timebase };
     const dts = timeIn(this.#origin, packet.dts, track.timebase);
     const pts = timeIn(this.#origin, packet.pts, track.timebase);
@@ -49,6 +49,15 @@ export class TsFile implements FileMuxer {
   end() {
     const tail = [...this.#sounds.values()].flatMap((sound) => this.#written(sound.take()));
     return { tail, patches: [] };
+  }
+
+  /** Tracks of events come to a stream with their first one. */
+  #has(track: Track): boolean {
+    if (track.type === 'data' && !this.#tracks.has(track.id)) {
+      this.#tracks.add(track.id);
+      this.#muxer.addTracks([track]);
+    }
+    return this.#tracks.has(track.id);
   }
 
   /** @returns also what waited in the one of another configuration */

@@ -2,70 +2,93 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { id3Tag } from '../../../src/containers/id3.ts';
+import { containerOf } from '../../../src/tasks/record/container.ts';
+import type { Packet } from '../../../src/core/packet.ts';
 import { finishLeftovers } from '../../../src/tasks/record/leftovers.ts';
-import { codedPackets, tracksOf } from '../../support/coded-packets.ts';
+import { codedPackets, ivfPackets, tracksOf } from '../../support/coded-packets.ts';
+import { canonical, elementary, readFrames, sentFrames, type FrameForm } from '../../support/frame-hashes.ts';
+import { dataTrack, eventPacket, interleaved } from '../../support/packets.ts';
 import { openRecords, recordSpec, shifted } from '../../support/recordings.ts';
 import { until } from '../../support/until.ts';
 
-const PACKETS = codedPackets({ video: { codec: 'H264' }, audio: 'AAC', seconds: 10 });
+const PACKETS = codedPackets({ video: { codec: 'H264' }, audio: 'AAC', seconds: 4 });
 const TRACKS = tracksOf(PACKETS);
 const FILE = '${Stream}/${Sequence}.mp4';
 
-/** MD5 of every frame's data, as ffmpeg reads it back. */
-function hashes(path: string, kind: 'v' | 'a'): string[] {
-  const args = ['-v', 'error', '-i', path, '-map', `0:${kind}:0`, '-f', 'framemd5', '-c', 'copy', '-'];
-  return execFileSync('ffmpeg', args)
-    .toString()
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-    .map((line) => line.split(',').at(-1)?.trim() ?? '');
+interface Probed {
+  readonly streams: readonly { readonly codec_name: string }[];
+  readonly packets: readonly object[];
 }
 
-function format(path: string): { readonly start: number; readonly duration: number } {
+/** GOPs of 480 ms, more than twenty of them. */
+const GOP = 12;
+const SECONDS = 10.1;
+
+interface Source {
+  readonly packets: readonly Packet[];
+  readonly form: FrameForm;
+}
+
+const H264 = codedPackets({ video: { codec: 'H264', gop: GOP }, audio: 'AAC', seconds: SECONDS });
+const OPUS = codedPackets({ audio: 'OPUS', seconds: SECONDS });
+const OPUS_TRACK = { ...(OPUS[0] as Packet).track, id: 1 };
+const VP8 = interleaved(
+  ivfPackets('VP8', { seconds: SECONDS, gop: GOP }),
+  OPUS.map((packet) => ({ ...packet, track: OPUS_TRACK })),
+);
+const SOURCES: Readonly<Record<'mp4' | 'ts' | 'webm', Source>> = {
+  mp4: { packets: H264, form: canonical },
+  ts: { packets: H264, form: elementary },
+  webm: { packets: VP8, form: canonical },
+};
+
+function startOf(path: string): number {
   const text = execFileSync('ffprobe', ['-v', 'error', '-show_format', '-of', 'json', path]).toString();
-  const { format: probed } = JSON.parse(text) as { format: { start_time: string; duration: string } };
-  return { start: Number(probed.start_time), duration: Number(probed.duration) };
+  return Number((JSON.parse(text) as { format: { start_time: string } }).format.start_time);
 }
 
-for (const extension of ['mp4', 'ts']) {
-  test.serial(`files of an interval in ${extension} join without a frame lost or twice`, async (t) => {
-    const { records, application, stop, publish, files, root } = await openRecords(t);
-    const spec = recordSpec({ interval: 2000, filePath: `\${Sequence}.${extension}`, infoPath: 'info.xml' });
+for (const [extension, segmentationRule] of [
+  ['mp4', 'discontinuity'],
+  ['mp4', 'continuity'],
+  ['ts', 'discontinuity'],
+  ['ts', 'continuity'],
+  ['webm', 'discontinuity'],
+  ['webm', 'continuity'],
+] as const) {
+  test.serial(`20 splits of ${extension} with ${segmentationRule} lose no frame and have none twice`, async (t) => {
+    const { packets, form } = SOURCES[extension];
+    const { records, application, stop, publish, files, root, handed } = await openRecords(t);
+    const filePath = `\${Sequence}.${extension}`;
+    const spec = recordSpec({ interval: 480, filePath, infoPath: 'info.xml', segmentationRule });
     await records.create(application, 'r', spec);
-    const output = await publish(TRACKS, 'r');
-    for (const packet of shifted(PACKETS, 500)) output.write(packet);
-    const stopped = await stop('r');
-    t.is(stopped.report?.state, 'recording');
-    const names = [0, 1, 2, 3, 4].map((n) => `${n}.${extension}`);
-    t.deepEqual(files(), [...names, 'info.xml']);
-    const whole = join(root, 'whole.mp4');
-    await records.create(application, 'whole', recordSpec({ filePath: 'whole.mp4', infoPath: 'whole.xml' }));
-    await until('both read', () => output.readers > 0);
-    for (const packet of shifted(PACKETS, 600)) output.write(packet);
-    await stop('whole');
-    for (const kind of ['v', 'a'] as const) {
-      const joined = names.flatMap((name) => hashes(join(root, name), kind));
-      if (extension === 'mp4') t.deepEqual(joined, hashes(whole, kind));
-      else t.is(joined.length, hashes(whole, kind).length);
+    const output = await publish(tracksOf(packets), 'r');
+    for (const packet of shifted(packets, 500)) output.write(packet);
+    await stop('r');
+    const names = Array.from({ length: 22 }, (_, n) => `${n}.${extension}`);
+    t.deepEqual(files(), [...names, 'info.xml'].sort());
+    t.deepEqual(
+      Object.fromEntries(handed.map(({ pathBelow, sequence }) => [sequence, pathBelow])),
+      Object.fromEntries(names.entries()),
+    );
+    const list = join(root, 'list.txt');
+    writeFileSync(list, names.map((name) => `file '${name}'\n`).join(''));
+    // audio from before the first key frame is in no file
+    const sent = packets.slice(packets.findIndex(({ track }) => track.type === 'video'));
+    for (const type of ['video', 'audio'] as const) {
+      const read = readFrames(['-f', 'concat', '-auto_convert', '0', '-i', list], type);
+      t.deepEqual(read, sentFrames(sent, type, form));
     }
-    const first = format(join(root, names[1] as string));
-    t.true(first.start < 1.6 && Math.abs(first.duration - 2) < 0.2, JSON.stringify(first));
+    // 18 files of 480 ms before it
+    const start = startOf(join(root, names[18] as string)) - startOf(join(root, names[0] as string));
+    const expected = segmentationRule === 'continuity' ? 18 * 0.48 : 0;
+    t.true(Math.abs(start - expected) < 0.05, `starts at ${start}`);
     const info = readFileSync(join(root, 'info.xml'), 'utf8');
-    t.is(info.match(/<file>/g)?.length, 5);
-    t.regex(info, /<lastSequence>true<\/lastSequence>[^]*<\/files>\n$/);
+    t.is(info.match(/<file>/g)?.length, names.length);
+    t.is(info.match(/<lastSequence>true/g)?.length, 1);
+    t.regex(info, /<lastSequence>true<\/lastSequence>[^]*<\/files>/);
   });
 }
-
-test.serial('with continuity the times of a file go on where those before it ended', async (t) => {
-  const { records, application, stop, publish, root } = await openRecords(t);
-  const spec = recordSpec({ interval: 2000, filePath: '${Sequence}.mp4', segmentationRule: 'continuity' });
-  await records.create(application, 'r', spec);
-  const output = await publish(TRACKS, 'r');
-  for (const packet of shifted(PACKETS, 500)) output.write(packet);
-  await stop('r');
-  const { start } = format(join(root, '2.mp4'));
-  t.true(Math.abs(start - 4) < 0.2, `starts at ${start}`);
-});
 
 test.serial('a recording goes on with the next sequence when its stream is back, and keeps its totals', async (t) => {
   const { records, application, stop, publish, files } = await openRecords(t);
@@ -84,6 +107,37 @@ test.serial('a recording goes on with the next sequence when its stream is back,
   await stop('r');
   t.deepEqual(files(), ['i.xml', 'stream/0.mp4', 'stream/1.mp4']);
   t.deepEqual(await records.list(application), []);
+});
+
+test.serial('events go into MPEG-TS from their first on, in the same file, and not into MP4', async (t) => {
+  const { records, application, stop, publish, files, root } = await openRecords(t);
+  await records.create(application, 'r', recordSpec({ filePath: 'a.ts', infoPath: 'i.xml' }));
+  await records.create(application, 's', recordSpec({ filePath: 'a.mp4', infoPath: 'i.xml' }));
+  const output = await publish(TRACKS, 'r');
+  await until('both read', () => output.readers > 1);
+  const half = PACKETS.length / 2;
+  for (const packet of PACKETS.slice(0, half)) output.write(packet);
+  const data = id3Tag([{ id: 'TIT2', text: 'On air' }]);
+  const events = dataTrack();
+  output.setTracks([...TRACKS, events]);
+  output.write(eventPacket(events, 5 * 90_000, data));
+  for (const packet of PACKETS.slice(half)) output.write(packet);
+  for (const id of ['r', 's'])
+    t.like((await records.list(application, id))[0]?.report, { state: 'recording', sequence: 0, warnings: [] });
+  await records.stop(application, 'r');
+  await stop('s');
+  t.deepEqual(files(), ['a.mp4', 'a.ts', 'i.xml']);
+  const args = ['-v', 'error', '-select_streams', 'd', '-show_entries', 'stream=codec_name:packet=size'];
+  const shown = (name: string) =>
+    JSON.parse(execFileSync('ffprobe', [...args, '-of', 'json', join(root, name)]).toString()) as Probed;
+  const { streams, packets } = shown('a.ts');
+  t.deepEqual(
+    streams.map(({ codec_name: name }) => name),
+    ['timed_id3'],
+  );
+  t.is(packets.length, 1);
+  t.true(readFileSync(join(root, 'a.ts')).includes(data));
+  t.deepEqual(shown('a.mp4').streams, []);
 });
 
 test.serial('a file that exists is never replaced', async (t) => {
@@ -152,23 +206,22 @@ test.serial('names with dots, Unicode and the root itself are fine', async (t) =
 
 for (const extension of ['mp4', 'ts']) {
   test.serial(`what a killed process has left of a ${extension} is finished at the next start`, async (t) => {
-    const { journal, root, folder, log, files } = await openRecords(t);
+    const { journal, root, log, files } = await openRecords(t);
     mkdirSync(root);
-    const source = join(folder, `whole.${extension}`);
-    execFileSync('ffmpeg', [
-      ...['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=size=160x90:rate=25', '-t', '4', '-g', '25', '-c:v', 'libx264'],
-      ...['-pix_fmt', 'yuv420p', '-movflags', 'frag_keyframe+empty_moov', source],
-    ]);
+    const muxer = containerOf(`a.${extension}`).open(TRACKS, (fault) => t.fail(fault), undefined);
+    const pieces = PACKETS.flatMap((packet) => muxer.write(packet));
     const temporary = join(root, `tmp_${'0'.repeat(32)}`);
-    const bytes = readFileSync(source);
+    const bytes = Buffer.concat(pieces);
     writeFileSync(temporary, bytes.subarray(0, Math.floor(bytes.length * 0.7)));
     const names = { transactionId: 'x', id: 'r', vhost: 'default', app: 'app', stream: 's', source: 's' };
     const times = { sequence: 3, createdTime: 1, startTime: Date.now() };
-    await journal.add({ ...names, ...times, temporary, root, file: `a.${extension}`, info: 'i.xml' });
-    await finishLeftovers(journal, log);
+    await journal.put({ ...names, ...times, temporary, root, file: `a.${extension}`, info: 'i.xml' });
+    await finishLeftovers(await journal.list(), journal, log);
     t.deepEqual(files(), [`a.${extension}`, 'i.xml']);
     t.deepEqual(await journal.list(), []);
-    execFileSync('ffmpeg', ['-v', 'error', '-xerror', '-i', join(root, `a.${extension}`), '-f', 'null', '-']);
+    const finished = join(root, `a.${extension}`);
+    execFileSync('ffmpeg', ['-v', 'error', '-xerror', '-i', finished, '-f', 'null', '-']);
+    if (extension === 'mp4') t.is(readFileSync(finished).toString('latin1', 36, 40), 'mdat');
     t.false(existsSync(temporary));
   });
 }

@@ -1,5 +1,8 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
-import { expandPath } from '../../../../src/tasks/record/paths.ts';
+import { expandPath, findRenamed, renameFree } from '../../../../src/tasks/record/paths.ts';
 
 const VALUES = {
   transactionId: 'T'.repeat(16),
@@ -19,4 +22,26 @@ test('macros stand for what they are called, and nothing is expanded twice', (t)
   t.is(expandPath('${StartTime:YYYY-MM-DD_hh.mm.ss}', VALUES), '2026-01-02_03.04.05');
   t.is(expandPath('${EndTime}', VALUES), '20261112131415');
   t.is(expandPath('${Other}${', VALUES), '${Other}${');
+});
+
+test('a name that is in use gets a suffix, however long it is', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-paths-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  for (const stem of ['a', 'x'.repeat(251), `x${'ü'.repeat(125)}`, '\u{1F600}'.repeat(62)]) {
+    const path = join(folder, `${stem}.mp4`);
+    writeFileSync(path, 'mine');
+    const names = new Set([path]);
+    for (let copy = 1; copy <= 11; copy++) {
+      const from = join(folder, 'tmp');
+      writeFileSync(from, String(copy));
+      const { ino } = statSync(from);
+      const name = await renameFree(from, path);
+      t.true(name.endsWith(`_${copy}.mp4`), name);
+      t.notRegex(name, /\uFFFD/);
+      t.is(await findRenamed(ino, path), name);
+      names.add(name);
+    }
+    t.is(names.size, 12);
+  }
+  t.is(readdirSync(folder).length, 4 * 12);
 });

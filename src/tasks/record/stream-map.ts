@@ -1,0 +1,45 @@
+import type { Static } from 'typebox';
+import { RecordEntry } from '../../config/elements/stream-map.ts';
+import { kilnError } from '../../errors.ts';
+import { requestedStream, type MapFormat } from '../configured/map-format.ts';
+import { asJson } from '../json.ts';
+import { randomId } from '../random-id.ts';
+import { checkedParts } from './check-paths.ts';
+import { readRecord } from './request.ts';
+import { below, recordPaths } from './settings.ts';
+
+const ID_LENGTH = 6;
+/** Stands for all roots where only the entry is checked. */
+const ANY_PATHS = { root: '/', file: 'file', info: 'info' };
+
+/**
+ * Recordings that a file asks for (facts/08-recording-push-dump.md).
+ * @param folder as `recordPaths` takes it
+ */
+export function recordMap(folder: string): MapFormat<Static<typeof RecordEntry>> {
+  return {
+    root: 'RecordInfo',
+    item: 'Record',
+    schema: RecordEntry,
+    task: (entry, names, application) => {
+      const { filePath, infoPath, segmentInterval, segmentSchedule, segmentRule, metadata } = entry;
+      const paths = application === undefined ? ANY_PATHS : recordPaths(application.config, {}, folder);
+      if (paths === undefined) throw kilnError('publisherNotFound', names.vhost, names.app);
+      const { id, spec } = readRecord({
+        id: randomId(ID_LENGTH),
+        stream: requestedStream(entry, names),
+        filePath: below(paths.root, filePath),
+        infoPath: below(paths.root, infoPath),
+        interval: segmentInterval,
+        schedule: segmentSchedule,
+        ...(segmentRule !== '' && { segmentationRule: segmentRule }),
+        metadata,
+      });
+      checkedParts(
+        { ...paths, file: spec.filePath ?? paths.file, info: spec.infoPath ?? paths.info },
+        { ...names, id },
+      );
+      return { id, spec: asJson(spec) };
+    },
+  };
+}

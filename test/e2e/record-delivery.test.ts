@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import test from 'ava';
+import { controlServer, json } from '../support/control-server.ts';
+import { patternArguments, Program } from '../support/ffmpeg.ts';
+import { Kiln } from '../support/kiln.ts';
+import { openS3 } from '../support/s3.ts';
+import { until } from '../support/until.ts';
+
+const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
+const APP = '/v1/vhosts/default/apps/app';
+const run = promisify(execFile);
+
+interface Announced {
+  readonly upload?: { readonly key: string };
+}
+
+test('recordings of a server that is killed while its storage is away are announced and uploaded after all', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-delivery-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const s3 = await openS3(t);
+  const hook = await controlServer(t, json({}));
+  const announced = (): Announced[] => hook.questions.map(({ body }) => JSON.parse(body.toString()) as Announced);
+  const root = join(folder, 'records');
+  const kiln = await Kiln.start({
+    publishers: `<FILE><RootPath>${root}</RootPath><FilePath>\${Id}/\${Sequence}.ts</FilePath><Record>
+      <Webhook><ControlServerUrl>${hook.url}</ControlServerUrl><SecretKey>hidden-key</SecretKey></Webhook>
+      <Upload><Endpoint>${s3.settings.endpoint}</Endpoint><Bucket>records</Bucket><Prefix>\${Application}/</Prefix>
+        <AccessKeyId>id</AccessKeyId><SecretAccessKey>hidden-key</SecretAccessKey></Upload></Record></FILE>`,
+  });
+  t.teardown(() => kiln.stop());
+  s3.proxy.refuse = () => 0;
+  const program = new Program('ffmpeg', [...patternArguments(PICTURE), '-f', 'flv', kiln.rtmpUrl('live')]);
+  t.teardown(() => program.stop());
+  await kiln.liveStream('live');
+  const stream = { name: 'live' };
+  await kiln.api(`${APP}:startRecord`, 'POST', { id: 'split', stream, interval: 1000 });
+  await kiln.api(`${APP}:startRecord`, 'POST', { id: 'whole', stream });
+  await until('a file is announced', () => announced().length > 0);
+  await until('its upload has failed', () => kiln.log.includes('delivery.failed'));
+  await until('there is something of the whole one', async () => {
+    const [name] = (await readdir(join(root, 'whole'))).filter((file) => file.startsWith('tmp_'));
+    return name !== undefined && (await stat(join(root, 'whole', name))).size > 0;
+  });
+  await kiln.restart();
+  s3.proxy.refuse = () => undefined;
+  const wanted = ['app/split/0.ts', 'app/whole/0.ts'];
+  await until('both are uploaded, and announced again', () => {
+    const keys = announced().map(({ upload }) => upload?.key ?? '');
+    return wanted.every((key) => keys.includes(key));
+  });
+  for (const [index, key] of wanted.entries()) {
+    const copy = join(folder, `${index}.ts`);
+    await writeFile(copy, await s3.get(key));
+    await t.notThrowsAsync(() => run('ffmpeg', ['-v', 'error', '-xerror', '-i', copy, '-f', 'null', '-']));
+  }
+  t.notRegex(kiln.log, /hidden-key/);
+});
