@@ -59,12 +59,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Schedule provider', { application: ({ providers }) => providers.schedule }],
   ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
   ['FILE provider', { application: ({ providers }) => providers.file }],
-  ['StreamMap of the FILE publisher', { application: ({ publishers }) => publishers.file?.streamMap?.enable }],
-  ['StreamMap of the Push publisher', { application: ({ publishers }) => publishers.push?.streamMap?.enable }],
-  [
-    'EventGenerator',
-    { application: ({ eventGenerator, providers }) => eventGenerator?.enable || providers.rtmp?.eventGenerator },
-  ],
   ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],
   [
@@ -83,7 +77,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['STT', { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.stt?.enable }],
   ['DVR', hlsOption(({ dvr }) => dvr?.enable)],
   ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
-  ['Dumps', hlsOption(({ dumps }) => dumps.length > 0)],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],

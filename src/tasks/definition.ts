@@ -13,6 +13,18 @@ export interface TaskName {
   readonly id: string;
 }
 
+/** Of a task that the configuration asks for. */
+const Origin = Type.Object({
+  /** Identifies the entry: another one when what it says changes. */
+  entry: Type.String(),
+  /** Incarnation of the node that has the stream which the task is for: no other node runs it. */
+  node: Type.String(),
+  /** Name of the output stream, and its number there: another stream of that name has a task of its own. */
+  output: Type.String(),
+  number: Type.Number(),
+});
+export type TaskOrigin = Static<typeof Origin>;
+
 const Stored = Type.Object({
   spec: Type.Unknown(),
   persistent: Type.Boolean(),
@@ -22,6 +34,8 @@ const Stored = Type.Object({
   uid: Type.Optional(Type.String()),
   /** Of its application when it was created. */
   generation: Type.Optional(Type.Number()),
+  /** It ends with its stream. */
+  origin: Type.Optional(Origin),
   progress: Type.Optional(ProgressSchema),
 });
 
@@ -71,12 +85,13 @@ export function taskOfKey(key: string): TaskName | undefined {
 /** Values that were checked already; they are immutable. */
 const known = new WeakMap<object, TaskDefinition | undefined>();
 
-/** Whether both are the same but for their progress. */
+/** Whether both are the same but for their progress, and for the node that has their stream. */
 export function isSameTask(one: TaskDefinition, other: TaskDefinition): boolean {
-  if (one === other) return true;
-  const { progress: _, ...first } = one;
-  const { progress: __, ...second } = other;
-  return isDeepStrictEqual(first, second);
+  return one === other || isDeepStrictEqual(essence(one), essence(other));
+}
+
+function essence({ progress: _, origin: __, ...rest }: TaskDefinition): object {
+  return rest;
 }
 
 /** undefined for what a node of another version may have left. */

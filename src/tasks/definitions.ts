@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { TEMPLATE } from '../core/vhost.ts';
@@ -8,7 +9,9 @@ import {
   taskOfKey,
   type TaskDefinition,
   type TaskName,
+  type TaskOrigin,
 } from './definition.ts';
+import { asJson } from './json.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { Progress } from './progress.ts';
 
@@ -54,23 +57,43 @@ export class TaskDefinitions {
 
   /** @throws ConflictError when there is one, UnavailableError, StorageError */
   async create(name: TaskName, definition: TaskDefinition): Promise<void> {
-    await this.#config.write([{ key: definitionKey(name), value: definition as unknown as Json, seen: 0 }]);
+    await this.#config.write([{ key: definitionKey(name), value: asJson(definition), seen: 0 }]);
   }
 
   /**
    * Deletes a definition.
+   * @param origin that it must have; one of another is left as it is
    * @returns false when there is none
    * @throws UnavailableError, StorageError; ConflictError when others keep changing it
    */
-  async remove(name: TaskName): Promise<boolean> {
+  async remove(name: TaskName, origin?: TaskOrigin): Promise<boolean> {
+    const isOther = (value: Json): boolean =>
+      origin !== undefined && !isDeepStrictEqual(readDefinition(value)?.origin, origin);
+    return await this.#change(name, (value) => (isOther(value) ? value : undefined));
+  }
+
+  /**
+   * Gives a task that the configuration asks for to the node that has its stream now.
+   * @returns false when there is none
+   * @throws UnavailableError, StorageError; ConflictError when others keep changing it
+   */
+  async adopt(name: TaskName, origin: TaskOrigin): Promise<boolean> {
+    // with what a later version may have put there
+    return await this.#change(name, (value) => ({ ...(value as object), origin: { ...origin } }));
+  }
+
+  /** @param next makes the new value: the same one for no change, undefined to delete it */
+  async #change(name: TaskName, next: (value: Json) => Json | undefined): Promise<boolean> {
     const key = definitionKey(name);
     for (let attempt = 1; ; attempt++) {
       // one that was created elsewhere a moment ago may not be known yet
       if (!this.#config.entries().has(key)) await this.#config.sync();
-      const seen = this.#config.entries().get(key)?.revision;
-      if (seen === undefined) return false;
+      const entry = this.#config.entries().get(key);
+      if (entry === undefined) return false;
+      const value = next(entry.value);
+      if (value === entry.value) return false;
       try {
-        await this.#config.write([{ key, seen }]);
+        await this.#config.write([{ key, seen: entry.revision, ...(value !== undefined && { value }) }]);
         return true;
       } catch (error) {
         if (!(error instanceof ConflictError) || attempt === 3) throw error;

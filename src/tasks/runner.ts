@@ -2,7 +2,6 @@ import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster'
 import type { Application } from '../core/application.ts';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
-import type { OutputStream } from '../core/stream.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { SyncedLease } from '../origins/synced-lease.ts';
@@ -10,7 +9,7 @@ import { isSameTask, type TaskDefinition, type TaskName } from './definition.ts'
 import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
 import { pause } from './pause.ts';
-import { liveOutput } from './live-output.ts';
+import { liveOutput, type LiveOutput } from './live-output.ts';
 import { isNewer, newest, readProgress, type Progress } from './progress.ts';
 
 const LONGEST_PAUSE_MS = 5000;
@@ -29,7 +28,7 @@ export interface TaskRunnerOptions {
   readonly definition: TaskDefinition;
   readonly definitions: TaskDefinitions;
   readonly registry: Registry;
-  readonly cluster: Pick<Cluster, 'nodes'>;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly lease: Lease;
   /** Not defined yet: the definition is written when the task has started. */
   readonly isNew: boolean;
@@ -127,6 +126,8 @@ export class TaskRunner {
     }
     this.#definition = definition;
     this.#isNew = false;
+    if (before.origin?.node !== definition.origin?.node)
+      void this.stop(new TaskEnd('handedOver', 'another node has its stream'));
     if (definition.progress?.over === true && !this.#isOver) {
       this.#progress = definition.progress;
       this.#run.abort(new TaskEnd('removed', 'an earlier owner completed the task'));
@@ -196,16 +197,14 @@ export class TaskRunner {
 
   /** @returns whether the task is over for good */
   async #runOnce(): Promise<boolean> {
-    const { kind, name, definitions, registry } = this.#options;
+    const { kind, name, definitions } = this.#options;
     const definition = this.#definition;
     if (!this.#isNew && definitions.isLeftOver(name, definition)) return true;
     // after a change, the loop begins anew with a signal of its own
     this.#run = new AbortController();
     if (isStreamKind(kind)) {
-      const stream = kind.follows(definition.spec);
-      const output = stream === undefined ? undefined : liveOutput(registry, name, stream);
-      if (output !== undefined)
-        return await this.#runBeside(output.application, output.output, definition, kind.run.bind(kind));
+      const live = this.#live;
+      if (live !== undefined) return await this.#runBeside(live, definition, kind.run.bind(kind));
       await this.#leave();
       return false;
     }
@@ -218,14 +217,13 @@ export class TaskRunner {
   }
 
   async #runBeside(
-    application: Application,
-    output: OutputStream,
+    { application, output }: LiveOutput,
     definition: TaskDefinition,
     run: (task: StreamTask) => Promise<void>,
   ): Promise<boolean> {
     const { signal } = this.#run;
     const stop = this.#run;
-    const onGone = (): void => stop.abort(endOf(application));
+    const onGone = (): void => stop.abort(endOf(application, definition));
     output.once('close', onGone);
     try {
       return await this.#runIn(application, definition, (task) => run(Object.assign(task, { output })));
@@ -243,7 +241,7 @@ export class TaskRunner {
     this.#begin();
     const stop = this.#run;
     const { signal } = stop;
-    const onClose = (): void => stop.abort(endOf(application));
+    const onClose = (): void => stop.abort(endOf(application, definition));
     application.once('close', onClose);
     this.#isRunning = true;
     try {
@@ -377,10 +375,8 @@ export class TaskRunner {
   }
 
   /** Its stream, when that is on this node. */
-  get #live(): ReturnType<typeof liveOutput> {
-    const { kind, registry, name } = this.#options;
-    const stream = isStreamKind(kind) ? kind.follows(this.#definition.spec) : undefined;
-    return stream === undefined ? undefined : liveOutput(registry, name, stream);
+  get #live(): LiveOutput | undefined {
+    return liveOutput(this.#options, this.#options.name, this.#definition);
   }
 
   #application(): Application | undefined {
@@ -395,7 +391,8 @@ export class TaskRunner {
 }
 
 /** A stream that ends with its application does not come back as long as that is closed. */
-function endOf({ closed }: Application): TaskEnd {
+function endOf({ closed }: Application, { origin }: TaskDefinition): TaskEnd {
+  if (origin !== undefined) return new TaskEnd('removed', 'its stream has ended');
   return closed
     ? new TaskEnd('applicationClosed', 'the application was closed')
     : new TaskEnd('streamGone', 'its stream has ended');

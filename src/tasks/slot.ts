@@ -208,9 +208,7 @@ export class TaskSlot {
   }
 
   #isStreamHere(definition: TaskDefinition): boolean {
-    const { kind, registry } = this.#options;
-    const stream = isStreamKind(kind) ? kind.follows(definition.spec) : undefined;
-    return stream !== undefined && liveOutput(registry, this.name, stream) !== undefined;
+    return liveOutput(this.#options, this.name, definition) !== undefined;
   }
 
   /** How long it may be without an owner before this node claims it, in milliseconds; undefined if this node must not. */

@@ -4,7 +4,7 @@ import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
-import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName } from './definition.ts';
+import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName, type TaskOrigin } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
 import { TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
@@ -99,6 +99,15 @@ export class Tasks {
   async define(name: TaskName, spec: Json, { persistent }: Pick<TaskCreation, 'persistent'>): Promise<void> {
     await this.#checkFree(name);
     await this.#define(name, this.#definition(name, spec, persistent));
+  }
+
+  /**
+   * Defines a task that the configuration asks for, for a stream of this node.
+   * @throws TaskExistsError, UnavailableError, StorageError
+   */
+  async defineConfigured(name: TaskName, spec: Json, origin: TaskOrigin): Promise<void> {
+    await this.#checkFree(name);
+    await this.#define(name, { ...this.#definition(name, spec, false), origin });
   }
 
   /**

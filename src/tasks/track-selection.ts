@@ -1,4 +1,5 @@
-import type { Track } from '../core/track.ts';
+import Type, { type Static } from 'typebox';
+import { eventsBeside, type Track } from '../core/track.ts';
 
 /** Which tracks of an output stream a task takes. Where both lists are empty, it takes what it can carry. */
 export interface TrackChoice {
@@ -6,6 +7,14 @@ export interface TrackChoice {
   /** Names of tracks; `name:index` is the one at that place, from 0, among those of the name and the same kind. */
   readonly variantNames: readonly string[];
 }
+
+/** An output stream, which need not exist yet, and which of its tracks a task takes. */
+export const TrackStream = Type.Object({
+  name: Type.String(),
+  trackIds: Type.Array(Type.Integer()),
+  variantNames: Type.Array(Type.String()),
+});
+export type TrackStream = Static<typeof TrackStream> & TrackChoice;
 
 export interface TrackSelection {
   /** In the order of the stream. */
@@ -16,9 +25,20 @@ export interface TrackSelection {
 
 /**
  * The tracks that a task takes: those that are named, and where none is, the first of each kind that can be carried.
+ * Tracks of events that can be carried go with those that they belong beside.
  * @param objection why a track cannot be carried; undefined for one that can
  */
 export function selectTracks(
+  tracks: readonly Track[],
+  choice: TrackChoice,
+  objection: (track: Track) => string | undefined,
+): TrackSelection {
+  const { tracks: chosen, warnings } = selectNamed(tracks, choice, objection);
+  const events = new Set<Track>(eventsBeside(chosen, tracks).filter((track) => objection(track) === undefined));
+  return { tracks: tracks.filter((track) => chosen.includes(track) || events.has(track)), warnings };
+}
+
+function selectNamed(
   tracks: readonly Track[],
   { trackIds, variantNames }: TrackChoice,
   objection: (track: Track) => string | undefined,
@@ -31,7 +51,8 @@ export function selectTracks(
   if (trackIds.length === 0 && variantNames.length === 0) {
     const chosen = new Map<Track['type'], Track>();
     for (const track of tracks) {
-      if (refused.get(track) === undefined && !chosen.has(track.type)) chosen.set(track.type, track);
+      if (track.type !== 'data' && refused.get(track) === undefined && !chosen.has(track.type))
+        chosen.set(track.type, track);
     }
     for (const track of tracks)
       if ((track.type === 'video' || track.type === 'audio') && !chosen.has(track.type)) refuse(track);

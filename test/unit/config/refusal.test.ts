@@ -17,6 +17,8 @@ const option = (key: string, value: string): string =>
   srt(`<Options><Option><Key>${key}</Key><Value>${value}</Value></Option></Options>`);
 const SRT = 'Server/Bind/Providers/SRT';
 const NODE = '<Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port></Node>';
+const uploadOf = (body: string): string =>
+  application(`<Publishers><FILE><Record><Upload>${body}</Upload></Record></FILE></Publishers>`);
 const cluster = (body: string): string => serverXml({ server: `<Cluster>${body}${NODE}</Cluster>` });
 
 /** What is wrong, and the first line of the refusal. */
@@ -29,6 +31,18 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'a transcode webhook that is on and nowhere': [
     serverXml({ apps: application('<TranscodeWebhook><Enable>true</Enable></TranscodeWebhook>') }),
     `${APP}/TranscodeWebhook/ControlServerUrl: is missing`,
+  ],
+  'one of two keys of a storage': [
+    serverXml({ apps: uploadOf('<Bucket>b</Bucket><AccessKeyId>k</AccessKeyId>') }),
+    `${APP}/Publishers/FILE/Record/Upload/SecretAccessKey: is missing: AccessKeyId is configured`,
+  ],
+  'the other of two keys of a storage': [
+    serverXml({ apps: uploadOf('<Bucket>b</Bucket><SecretAccessKey>k</SecretAccessKey>') }),
+    `${APP}/Publishers/FILE/Record/Upload/AccessKeyId: is missing: SecretAccessKey is configured`,
+  ],
+  'an upload to no bucket': [
+    serverXml({ apps: uploadOf('') }),
+    `${APP}/Publishers/FILE/Record/Upload/Bucket: is missing`,
   ],
   'networks that are none': [
     serverXml({ apps: application('<Limits><Allow>10.0.0.0/33</Allow></Limits>') }),

@@ -9,6 +9,10 @@ import { ConfigError, loadConfig } from '../../../src/config/load.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { XmlToJson } from '../../../src/config/xml-json.ts';
 import { parseXml } from '../../../src/config/xml.ts';
+import type { MapFormat } from '../../../src/tasks/configured/map-format.ts';
+import { readMap } from '../../../src/tasks/configured/read-map.ts';
+import { PUSH_MAP } from '../../../src/tasks/push/stream-map.ts';
+import { recordMap } from '../../../src/tasks/record/stream-map.ts';
 import { application, load, serverXml, vhost } from './support.ts';
 
 const CONFIG = join(import.meta.dirname, '../../../config');
@@ -82,9 +86,15 @@ test('what the default configuration has in comments is right, too', async (t) =
   const head =
     '<Server version="8"><Type>origin</Type><IP>*</IP><Bind><Providers><RTMP><Port>1935</Port></RTMP></Providers></Bind>';
   await writeFile(file, head + vhost);
-  const { config, warnings } = await loadConfig(file, { env: { KILN_TRANSCODE_SECRET: 'secret' } });
+  const secrets = ['KILN_TRANSCODE_SECRET', 'KILN_RECORD_SECRET', 'KILN_S3_KEY_ID', 'KILN_S3_KEY'];
+  const env = Object.fromEntries(secrets.map((name) => [name, 'secret']));
+  const { config, warnings } = await loadConfig(file, { env });
   t.deepEqual(warnings, []);
   const [app] = config.virtualHosts[0]?.applications ?? [];
+  t.like(app?.publishers.file?.record, {
+    webhook: { secretKey: 'secret', timeout: 3000 },
+    upload: { bucket: 'records', forcePathStyle: true, deleteLocal: false },
+  });
   t.like(app, {
     transcodeWebhook: { enable: true, secretKey: 'secret' },
     outputProfiles: { outputProfile: [{ name: 'two', playlists: [{ fileName: 'abr' }] }] },
@@ -214,6 +224,37 @@ test('what README.md shows of admission webhooks is right', async (t) => {
   });
   t.deepEqual(warnings, []);
   t.like(config.virtualHosts[0]?.admissionWebhooks, { secretKey: 'secret', timeout: 3000 });
+});
+
+for (const [format, file] of [
+  [recordMap('/'), 'records.xml'],
+  [PUSH_MAP, 'pushes.xml'],
+] as const) {
+  test(`the sample config/${file} is one that Server.xml names, is off, and is right when it is on`, async (t) => {
+    const text = await readFile(join(CONFIG, file), 'utf8');
+    const read = (given: string) => readMap(format as MapFormat<never>, given, file, {});
+    t.deepEqual(read(text), { entries: [], findings: [] });
+    const { entries, findings } = read(text.replaceAll('<Enable>false</Enable>', '<Enable>true</Enable>'));
+    t.deepEqual(findings, []);
+    t.is(entries.length, text.split('<Enable>').length - 1);
+    t.true((await readFile(join(CONFIG, 'Server.xml'), 'utf8')).includes(`<Path>${file}</Path>`));
+  });
+}
+
+test('what README.md shows of stream maps is right', async (t) => {
+  const { entries, findings } = readMap(PUSH_MAP, await readmeBlock('<PushInfo>'), 'README.md', {});
+  t.deepEqual([entries.length, findings], [1, []]);
+});
+
+test('what README.md shows of finished recordings is right', async (t) => {
+  const apps = application(`<Publishers>${await readmeBlock('<FILE>')}</Publishers>`);
+  const env = { KILN_RECORD_SECRET: 'a', KILN_S3_KEY_ID: 'b', KILN_S3_KEY: 'c' };
+  const { config, warnings } = await load(t, serverXml({ apps }), env);
+  t.deepEqual(warnings, []);
+  t.like(config.virtualHosts[0]?.applications[0]?.publishers.file?.record, {
+    webhook: { secretKey: 'a' },
+    upload: { accessKeyId: 'b', secretAccessKey: 'c', prefix: 'live/${Application}/' },
+  });
 });
 
 test('what README.md shows of overlays is right', async (t) => {

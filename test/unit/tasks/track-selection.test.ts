@@ -13,6 +13,7 @@ const TRACKS: readonly Track[] = [
 ];
 
 const all = () => undefined;
+const noEvents = ({ type }: Track) => (type === 'data' ? 'no events here' : undefined);
 const likeRtmp = ({ codec }: Track) =>
   codec === 'H264' || codec === 'AAC' ? undefined : `${codec} cannot be carried in FLV`;
 
@@ -33,14 +34,14 @@ test('a kind of which nothing can be carried is told of', (t) => {
 });
 
 test('ids and names add up, in the order of the stream', (t) => {
-  t.deepEqual(select([3, 1], ['high']), { ids: [0, 1, 3], warnings: [] });
+  t.deepEqual(select([3, 1], ['high'], noEvents), { ids: [0, 1, 3], warnings: [] });
 });
 
 test('a name takes all tracks of it, with an index one of them', (t) => {
-  t.deepEqual(select([], ['low']).ids, [1, 2]);
-  t.deepEqual(select([], ['low:1']).ids, [2]);
+  t.deepEqual(select([], ['low'], noEvents).ids, [1, 2]);
+  t.deepEqual(select([], ['low:1'], noEvents).ids, [2]);
   t.deepEqual(select([], ['low:2']), { ids: [], warnings: ['the stream has no track named low:2'] });
-  t.deepEqual(select([], ['a:1']).ids, [4]);
+  t.deepEqual(select([], ['a:1'], noEvents).ids, [4]);
 });
 
 test('what is missing or cannot be carried is left out, and told of', (t) => {
@@ -52,4 +53,21 @@ test('what is missing or cannot be carried is left out, and told of', (t) => {
       'track 0 (high) is left out: VP8 cannot be carried in FLV',
     ],
   });
+});
+
+test('events go with the tracks that they belong beside, and are left out silently', (t) => {
+  t.deepEqual(select([1], []), { ids: [1, 5], warnings: [] });
+  t.deepEqual(select([1], [], noEvents), { ids: [1], warnings: [] });
+  t.deepEqual(select([1, 5], [], noEvents), {
+    ids: [1],
+    warnings: ['track 5 (Data) is left out: no events here'],
+  });
+  const forAudio = { ...TRACKS[5], target: 'audio' } as Track;
+  const more = { ...forAudio, id: 6, codec: 'SCTE35', target: undefined } as Track;
+  const tracks = [...TRACKS.slice(0, 5), forAudio, more];
+  const ids = (trackIds: number[]) =>
+    selectTracks(tracks, { trackIds, variantNames: [] }, all).tracks.map(({ id }) => id);
+  t.deepEqual(ids([]), [0, 3, 5, 6]);
+  t.deepEqual(ids([1]), [1, 6]);
+  t.deepEqual(ids([]).slice(2), [5, 6], 'not the first alone');
 });

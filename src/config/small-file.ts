@@ -1,0 +1,18 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+/**
+ * Reads a file.
+ * @throws Error it cannot be read, is no regular file, or has more bytes
+ */
+export async function readSmallFile(path: string, mostBytes: number): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) throw new Error('it is not a regular file');
+    if (stat.size > mostBytes) throw new Error(`larger than ${mostBytes} bytes`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
