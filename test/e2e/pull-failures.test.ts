@@ -135,7 +135,7 @@ test('what a viewer asks for and no origin has is told of in the log, once for e
   const both = await Promise.all([1, 2].map(() => ask('/app/wanted/llhls.m3u8?token=secret')));
   t.deepEqual(both, [404, 404]);
   const line =
-    `#default#app/wanted, requested by a viewer, could not be pulled from ovt://127.0.0.1:${closed}/app/wanted: ` +
+    `#default#app/wanted, requested by a viewer or a push, could not be pulled from ovt://127.0.0.1:${closed}/app/wanted: ` +
     `127.0.0.1:${closed} refused the connection`;
   await until('the log tells why', () => kiln.log.includes(line));
   t.is(kiln.log.split(line).length, 2, 'once');

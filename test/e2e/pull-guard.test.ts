@@ -16,7 +16,7 @@ test('streams are pulled from the networks of Modules/Pull only, and the log say
     [origin.url('src').replace('127.0.0.1', '127.0.0.2'), '127.0.0.2 is in none of the networks of Modules/Pull'],
     [`ovt://127.0.0.1:${kiln.ports.api}/app/src`, 'the port belongs to this server or its cluster'],
     [`ovt://127.0.0.1:${kiln.ports.rtmp}/app/src`, 'the port belongs to this server or its cluster'],
-    ['ovt://169.254.169.254/app/src', '169.254.169.254 is a link-local, multicast, reserved or unspecified address'],
+    ['ovt://169.254.169.254/app/src', '169.254.169.254 is a link-local, reserved or unspecified address'],
     ['ovt://127.0.0.1:0/app/src', 'that is not a port number'],
     ['http://127.0.0.1/app/src', 'streams are pulled over ovt, rtsp, rtspc, not over'],
   ] as const) {

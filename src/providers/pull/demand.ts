@@ -74,6 +74,21 @@ export class Demand {
     return answer;
   };
 
+  /** Lets a stream that nobody has be pulled, for a task that waits for it. */
+  readonly fetch = (application: Application, name: string): void => {
+    const { directory, log } = this.#options;
+    const fetched = async (): Promise<void> => {
+      if (isPlayable(application, name) || (await directory.locate(application, name)) !== undefined) return;
+      await this.bring(application, name, new URLSearchParams());
+    };
+    fetched().catch((error: unknown) =>
+      log.error(
+        { err: error, stream: `${application.internalName}/${name}` },
+        'a stream could not be pulled for a task',
+      ),
+    );
+  };
+
   /**
    * The application of a stream that an origin has, made of the template of its virtual host.
    * @returns undefined when no origin has it
@@ -123,7 +138,7 @@ export class Demand {
       if (!(error instanceof KilnError || error instanceof PullError)) throw error;
       const from = order.spec.urls.map(shownUrl).join(', ');
       this.#failures.count(
-        `${application.internalName}/${name}, requested by a viewer, could not be pulled from ${from}: ${error.message}`,
+        `${application.internalName}/${name}, requested by a viewer or a push, could not be pulled from ${from}: ${error.message}`,
       );
       return false;
     }

@@ -47,6 +47,8 @@ interface Outcome {
 export class Pull {
   readonly #options: PullOptions;
   readonly #passthrough: Passthrough | undefined;
+  /** Why the tracks that were set last are not put out. */
+  #refusal: string | undefined;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #at: number;
   /** Attempts since it played. */
@@ -60,7 +62,10 @@ export class Pull {
     const { application, input, spec, begin } = options;
     this.#options = options;
     this.#at = begin.at;
-    if (spec.relay) this.#passthrough = new Passthrough(application, input);
+    if (spec.relay)
+      this.#passthrough = new Passthrough(application, input, (reason) => {
+        this.#refusal = reason;
+      });
   }
 
   /** The URL in use, or to be tried next. */
@@ -189,13 +194,10 @@ export class Pull {
     const { input } = this.#options;
     return {
       tracks: (tracks, playlists) => {
+        this.#passthrough?.setPlaylists(playlists);
+        this.#refusal = undefined;
         input.setTracks(tracks);
-        try {
-          this.#passthrough?.set(tracks, playlists);
-        } catch (error) {
-          onEnd((error as Error).message);
-          return;
-        }
+        if (this.#refusal !== undefined) return onEnd(this.#refusal);
         this.#started = true;
         onTracks();
       },

@@ -5,13 +5,14 @@ import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import type { ClusterTasks } from '../../tasks/cluster-tasks.ts';
 import type { TaskName } from '../../tasks/definition.ts';
 import type { TaskDefinitions } from '../../tasks/definitions.ts';
+import { asJson } from '../../tasks/json.ts';
 import { TaskEnd } from '../../tasks/kind.ts';
 import { TaskExistsError, type TaskCreation } from '../../tasks/tasks.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from './error.ts';
 import { PULL } from './kind.ts';
 import { pullProvider } from './provider.ts';
-import { specJson, type PullOrder } from './spec.ts';
+import type { PullOrder } from './spec.ts';
 
 /** However many URLs there are, a stream that is to be pulled plays within this, or is not pulled. */
 const CREATION_MS = 30_000;
@@ -46,7 +47,7 @@ export class PulledStreams {
       if (owner !== undefined) throw kilnError('streamExists');
     }
     try {
-      await tasks.create(taskName(application, name), specJson(order.spec), creation(order));
+      await tasks.create(taskName(application, name), asJson(order.spec), creation(order));
     } catch (error) {
       const failure = told(error);
       if (failure instanceof PullError) {
@@ -63,7 +64,7 @@ export class PulledStreams {
   /** The same on this node. @throws what `create` does */
   async createHere(application: Application, name: string, order: PullOrder): Promise<void> {
     try {
-      await this.#options.tasks.createHere(taskName(application, name), specJson(order.spec), creation(order));
+      await this.#options.tasks.createHere(taskName(application, name), asJson(order.spec), creation(order));
     } catch (error) {
       throw told(error);
     }

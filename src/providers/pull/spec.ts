@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
-import type { Json } from '#cluster';
 
 /** How a stream is pulled. Times in milliseconds, 0: never. */
 const PullSpec = Type.Object({
@@ -43,8 +42,4 @@ export function readSpec(json: unknown): PullSpec | undefined {
     unusedMs: Math.min(unusedMs, MAX_MS),
     failbackMs: Math.min(failbackMs, MAX_MS),
   };
-}
-
-export function specJson(spec: PullSpec): Json {
-  return spec as unknown as Json;
 }

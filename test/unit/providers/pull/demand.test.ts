@@ -41,7 +41,11 @@ function open(t: ExecutionContext) {
       return () => {};
     },
   });
-  const present = (): Promise<never> => Promise.reject(kilnError('streamExists'));
+  const pulled: string[] = [];
+  const present = (_application: unknown, name: string): Promise<never> => {
+    pulled.push(name);
+    return Promise.reject(kilnError('streamExists'));
+  };
   const demand = new Demand({
     registry,
     directory,
@@ -55,7 +59,15 @@ function open(t: ExecutionContext) {
     registry.close('the test is over');
   });
   const change = (): void => remote.change({ vhost: 'default', app: 'app', stream: 'talk' });
-  return { application, asked, remote, change, bring: () => demand.bring(application, 'talk', new URLSearchParams()) };
+  return {
+    demand,
+    application,
+    asked,
+    pulled,
+    remote,
+    change,
+    bring: () => demand.bring(application, 'talk', new URLSearchParams()),
+  };
 }
 
 test.serial('a stream that another node pulls is waited for without asking again and again', async (t) => {
@@ -103,4 +115,17 @@ test.serial('nor is one whose application is closed', async (t) => {
 test.serial('one that does not come is given up after some seconds', async (t) => {
   const { bring } = open(t);
   t.false(await bring());
+});
+
+test.serial('for a task a stream is pulled that nobody has, and only that', async (t) => {
+  const { demand, application, asked, pulled, remote } = open(t);
+  demand.fetch(application, 'talk');
+  await until('it is pulled', () => pulled.length > 0);
+  t.deepEqual(pulled, ['talk']);
+  remote.isKnown = true;
+  asked.length = 0;
+  demand.fetch(application, 'other');
+  await until('the directory was asked', () => asked.includes('locate'));
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  t.deepEqual(pulled, ['talk']);
 });
