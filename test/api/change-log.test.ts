@@ -3,18 +3,21 @@ import test, { type ExecutionContext } from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
 import { jsonLogger } from '../../src/log.ts';
 import { apiOptions, basic, TOKEN } from '../support/api.ts';
+import { RTMP, VIDEO, video } from '../unit/core/support.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example'] } };
 
 async function open(t: ExecutionContext) {
   const lines: string[] = [];
-  const log = jsonLogger('info', { write: (line: string) => void lines.push(line) });
+  const log = jsonLogger('debug', { write: (line: string) => void lines.push(line) });
   const app = Fastify();
   t.teardown(() => app.close());
-  await app.register(apiRoutes({ ...(await apiOptions()), log }));
+  const options = await apiOptions();
+  await app.register(apiRoutes({ ...options, log }));
   const call = (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object, token = TOKEN) =>
     app.inject({ method, url, headers: { authorization: basic(token) }, remoteAddress: '203.0.113.9', payload });
-  return { call, logged: () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>) };
+  const { registry } = options;
+  return { call, registry, logged: () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>) };
 }
 
 test('what changes something is logged with who asked for it; reads and refused calls are not', async (t) => {
@@ -64,5 +67,23 @@ test('tasks are logged by their ids when they are made, and not when they are li
   t.deepEqual(
     changes.map(({ msg }) => msg),
     ['POST /v1/vhosts/made/apps/app:startRecord (later)'],
+  );
+});
+
+test('events that are sent with a stream leave no line at info level', async (t) => {
+  const { call, logged, registry } = await open(t);
+  const input = registry
+    .vhost('default')
+    .application('app')
+    .publish('live', RTMP, { replace: false, maxConnections: 0 });
+  input.setTracks([VIDEO]);
+  input.write(video(1, true));
+  const event = { eventFormat: 'id3v2', events: [{ frameType: 'TIT2', data: 'x' }] };
+  const path = '/v1/vhosts/default/apps/app/streams/live';
+  t.is((await call('POST', `${path}:sendEvent`, event)).statusCode, 200);
+  t.is((await call('POST', `${path}:sendEvents`, [event])).statusCode, 200);
+  t.deepEqual(
+    logged().flatMap(({ event: name, level }) => (name === 'api.changed' ? [level] : [])),
+    ['debug', 'debug'],
   );
 });

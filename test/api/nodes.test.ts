@@ -81,7 +81,7 @@ test('without Redis nothing is drained', async (t) => {
     file: undefined,
     onDamaged: () => {},
     onFault: () => {},
-    port: { host: '127.0.0.1', port, secret: 's' },
+    port: { host: '127.0.0.1', port, secrets: ['s'] },
     timing: { command: 200 },
   });
   const { call } = await open(t, cluster);

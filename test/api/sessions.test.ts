@@ -31,12 +31,12 @@ async function start(t: ExecutionContext) {
     registry,
     ...(await aloneWith(registry)),
     log: pino({ level: 'silent' }),
-    tokenKey: Buffer.alloc(32, 7),
+    tokenKeys: [Buffer.alloc(32, 7)],
   });
   const viewers = Fastify();
   await viewers.register(llhls.routes);
   t.teardown(async () => {
-    llhls.close();
+    await llhls.close();
     await viewers.close();
   });
   const application = registry.vhost('default').application('app');

@@ -9,7 +9,7 @@ import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../src/core/tr
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import { apiRoutes } from '../../src/api/app.ts';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
-import { passThrough } from '../../src/providers/intake/passthrough.ts';
+import { Passthrough } from '../../src/providers/intake/passthrough.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../src/transcode/outputs.ts';
 import { apiOptions, basic, openApi, sampleRegistry, TOKEN } from '../support/api.ts';
@@ -324,7 +324,7 @@ test('tracks that are passed on as they come are shown as bypassed and ready, wh
   const inventory = new CodecInventory({ log, env: { KILN_FFMPEG: '/nowhere/ffmpeg' } });
   const options = { replace: false, maxConnections: 0 };
   const passed = application.publish('passed', { type: 'Rtmp', kind: 'rtmp' }, { ...options, isPassthrough: true });
-  passThrough(application, passed);
+  new Passthrough(application, passed, (reason) => passed.close(reason));
   const profiled = application.publish('profiled', { type: 'Rtmp', kind: 'rtmp' }, options);
   attachOutputs(profiled, application, { log, inventory, folder: '/' });
   const bare = registry.vhost('default').application('bare');

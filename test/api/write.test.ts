@@ -511,7 +511,7 @@ test('an application in OriginMode is warned of where access control is configur
   t.regex(String(lines[0]?.pending), /^OriginMode limits access control to master playlists/);
 });
 
-test('keys that have no effect are told of in the log', async (t) => {
+test('keys that have no effect are named in the log', async (t) => {
   const { lines, config } = await noted();
   await config.createVhosts([{ ...VHOST, applications: [APP] }]);
   t.deepEqual(lines, []);
@@ -522,7 +522,7 @@ test('keys that have no effect are told of in the log', async (t) => {
   );
 });
 
-test('modules that are not there are told of, but for those that every application has by default', async (t) => {
+test('modules that are not available are named in the log, except those that every application has by default', async (t) => {
   const { lines, log, cluster, certificates, config } = await noted();
   const dvr = { publishers: { llhls: { dvr: { enable: true } } } };
   await config.createVhosts([{ ...VHOST, applications: [{ name: 'recorded', type: 'live', ...dvr }] }]);

@@ -12,6 +12,8 @@ import { llhls } from './llhls.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { opening } from './opening.ts';
 import { packets } from './packets.ts';
+import { record } from './record.ts';
+import { pushes } from './pushes.ts';
 import { start } from './start.ts';
 import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
@@ -27,9 +29,11 @@ const ALL: readonly Measurement[] = [
   llhls,
   opening,
   transcode,
+  record,
   api,
   cluster,
   files,
+  pushes,
 ];
 const WIDTHS = [78, 26, 34, 28];
 

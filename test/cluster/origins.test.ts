@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
+import { ByteSink } from '../support/byte-sink.ts';
 import { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
@@ -44,11 +45,9 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   const origin = await Origin.start(t, 'src', 'other');
   const redis = await usedRedis(t);
   const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
-  const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost })))) as [
-    Kiln,
-    Kiln,
-    Kiln,
-  ];
+  const nodes = (await Promise.all(
+    ['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost, publishers: '<Push/>' })),
+  )) as [Kiln, Kiln, Kiln];
   for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
   // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
   const first = await until('something can be pulled', () => watch(t, nodes[0].ovtUrl('other')).catch(() => undefined));
@@ -97,6 +96,13 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   for (const viewer of viewers) viewer.close();
   await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
   await until('the origin is left', async () => (await origin.pullers('src')) === 0);
+
+  const sink = await ByteSink.open(t);
+  const push = { id: 'out', stream: { name: 'other' }, protocol: 'mpegts', url: sink.url };
+  t.is((await left[1].api(`${APP}:startPush`, 'POST', push)).status, 200);
+  await until('a stream that a push waits for is pulled', () => sink.bytes > 0);
+  t.is(await origin.pullers('other'), 1);
+  t.is((await left[0].api(`${APP}:stopPush`, 'POST', { id: 'out' })).status, 200);
 });
 
 const storeXml = (redis: RedisServer, more = '') =>

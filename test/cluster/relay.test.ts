@@ -90,7 +90,7 @@ test('an edge pulls over OVT from any node, and is counted where it came', async
     );
     t.teardown(() => client.close());
     await until('both tracks come', () => recorder.of(0).length > 20 && recorder.of(1).length > 20);
-    t.deepEqual(recorder.told[0]?.tracks.map(({ codec }) => codec).sort(), ['AAC', 'H264', 'OPUS']);
+    t.deepEqual(recorder.told[0]?.tracks.map(({ codec }) => codec).sort(), ['AAC', 'H264', 'ID3v2', 'OPUS']);
     t.is(begun(node, 'wide'), relays);
   }
   const sessions = await a.api<{ id: string }[]>('/v1/vhosts/default/apps/app/streams/wide/sessions');

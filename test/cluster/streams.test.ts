@@ -1,7 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
+import { ByteSink } from '../support/byte-sink.ts';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { PictureClient } from '../support/picture-client.ts';
 import { sharedNodes } from '../support/shared-nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
@@ -25,7 +31,12 @@ async function publish(node: Kiln, name: string, app = 'app'): Promise<RtmpClien
   return client;
 }
 
-const shared = sharedNodes(['a', 'b', 'c']);
+const RECORDS = mkdtempSync(join(tmpdir(), 'kiln-records-'));
+test.after.always(() => rmSync(RECORDS, { recursive: true, force: true }));
+
+const shared = sharedNodes(['a', 'b', 'c'], {
+  publishers: `<FILE><RootPath>${RECORDS}</RootPath></FILE><Push/>`,
+});
 
 test.serial('what is published on any node is listed, shown and ended by any other', async (t) => {
   const nodes = shared();
@@ -57,6 +68,38 @@ test.serial('what is published on any node is listed, shown and ended by any oth
   for (const node of nodes) await until('it is gone', async () => (await list(node)).length === 0);
 });
 
+test.serial('HLS of a stream is dumped and concluded by way of any node', async (t) => {
+  const [a, b, c] = shared();
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-dump-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const publisher = await PictureClient.publish(a, 'dumped');
+  t.teardown(() => publisher.close());
+  const play = (node: Kiln, path: string) => fetch(node.httpUrl(path));
+  const master = '/app/dumped/llhls.m3u8';
+  for (const node of [a, b, c]) await until('it plays', async () => (await play(node, master)).status === 200);
+  const stream = `${APP}/streams/dumped`;
+  const asked = { outputStreamName: 'dumped', id: 'd', outputPath: `${folder}/vod` };
+  const started = await Promise.all([b, c].map((node) => node.api(`${stream}:startHlsDump`, 'POST', asked)));
+  t.deepEqual(started.map(({ status: code }) => code).sort(), [200, 500]);
+  t.true(started.some(({ body }) => body.message.includes('Duplicate ID')));
+  for (const node of [a, b, c]) {
+    const dumps = (await node.api<object[]>(`${stream}:hlsDumps`, 'POST', asked)).body.response;
+    t.deepEqual(dumps, [{ ...asked, enabled: true, state: 'running' }]);
+  }
+  t.is((await b.api(`${stream}:concludeHlsLive`, 'POST', { urgent: true })).status, 200);
+  for (const node of [a, b, c]) {
+    const [path = ''] = /^[^#].*chunklist.*$/m.exec(await (await play(node, master)).text()) ?? [];
+    await until('the playlist has ended', async () =>
+      (await (await play(node, path)).text()).endsWith('#EXT-X-ENDLIST\n'),
+    );
+    t.deepEqual((await node.api(`${stream}:hlsDumps`, 'POST', asked)).body.response, []);
+  }
+  t.true((await readdir(`${folder}/vod`)).includes('llhls.m3u8'));
+  publisher.close();
+  for (const node of [a, b, c])
+    await until('nobody has it', async () => (await node.api(`${stream}:hlsDumps`, 'POST', asked)).status === 404);
+});
+
 test.serial('a name belongs to one publisher in the whole cluster', async (t) => {
   const [a, b] = shared();
   const first = await publish(a, 'taken');
@@ -79,6 +122,92 @@ test.serial('a name belongs to one publisher in the whole cluster', async (t) =>
   }
 });
 
+interface TaskRow {
+  readonly id: string;
+  readonly state: string;
+  readonly sequence?: number;
+  readonly sentTime?: number;
+  readonly sentBytes?: number;
+  readonly totalsentBytes?: number;
+  readonly recordBytes?: number;
+  readonly totalRecordBytes?: number;
+}
+
+test.serial(
+  'of a node that is killed the streams are gone, and a recording and a push go on where the publisher returns',
+  async (t) => {
+    const [a, b, c] = shared();
+    const sink = await ByteSink.open(t);
+    const tasks = async (node: Kiln, action: string) =>
+      (await node.api<readonly TaskRow[]>(`${APP}:${action}`)).body.response;
+    const taskOf = async (node: Kiln, action: string, id: string) =>
+      (await tasks(node, action)).find((task) => task.id === id);
+    const first = await PictureClient.publish(a, 'moving');
+    t.teardown(() => first.close());
+    const stream = { name: 'moving' };
+    const push = { id: 'out', stream, protocol: 'mpegts', url: sink.url };
+    const created = await Promise.all([a, b, c, c].map((node) => node.api(`${APP}:startPush`, 'POST', push)));
+    t.deepEqual(created.map(({ status: answered }) => answered).sort(), [200, 409, 409, 409]);
+    const unheard = { ...push, id: 'never', stream: { name: 'none' } };
+    t.is((await b.api(`${APP}:startPush`, 'POST', unheard)).status, 200);
+    const second = { ...push, id: 'again', url: (await ByteSink.open(t)).url };
+    t.is((await c.api(`${APP}:startPush`, 'POST', second)).status, 200);
+    const filePath = '${Id}_${Sequence}_${TransactionId}.ts';
+    const records = [a, b, c].map((node) => node.api(`${APP}:startRecord`, 'POST', { id: 'file', stream, filePath }));
+    t.deepEqual((await Promise.all(records)).map(({ status: answered }) => answered).sort(), [200, 409, 409]);
+
+    // progress is kept for the next owner once a second
+    await until('both run for some seconds', async () => {
+      const pushed = await taskOf(c, 'pushes', 'out');
+      const recorded = await taskOf(c, 'records', 'file');
+      return (pushed?.sentTime ?? 0) > 3000 && recorded?.state === 'recording' && (recorded.totalRecordBytes ?? 0) > 0;
+    });
+    const recordedBefore = (await taskOf(c, 'records', 'file'))?.sequence ?? 0;
+    for (const node of [a, b, c])
+      t.deepEqual(
+        (await tasks(node, 'pushes')).map(({ id }) => id),
+        ['again', 'never', 'out'],
+      );
+    a.signal('SIGKILL');
+    await a.exited();
+    t.is(await status(b, `${APP}/streams/moving`), 503, 'whoever has it cannot be reached');
+    // the node that runs it is dead, and still listed
+    const stopped = await c.api<TaskRow>(`${APP}:stopPush`, 'POST', { id: 'again' });
+    t.is(stopped.status, 200);
+    t.is((await b.api(`${APP}:stopPush`, 'POST', { id: 'again' })).status, 404);
+    for (const node of [b, c])
+      t.deepEqual(
+        (await tasks(node, 'pushes')).map(({ id }) => id),
+        ['never', 'out'],
+      );
+    await untilStates(b, { a: 'lost', b: 'ready', c: 'ready' });
+    await until('the stream is not listed', async () => (await list(b)).length === 0);
+    t.is(await status(b, `${APP}/streams/moving`), 404);
+
+    const back = await until('the name is free', () => PictureClient.publish(b, 'moving').catch(() => undefined));
+    t.teardown(() => back.close());
+    for (const node of [b, c]) {
+      const pushed = await until('it is pushed again', async () => {
+        const task = await taskOf(node, 'pushes', 'out');
+        return task?.state === 'pushing' && (task.sentBytes ?? 0) > 0 && task;
+      });
+      t.is(pushed.sequence, 2);
+      t.true((pushed.totalsentBytes ?? 0) > (pushed.sentBytes ?? 0));
+      const recorded = await until('it is recorded again', async () => {
+        const task = await taskOf(node, 'records', 'file');
+        return task?.state === 'recording' && (task.recordBytes ?? 0) > 0 && task;
+      });
+      t.is(recorded.sequence, recordedBefore + 1);
+      t.true((recorded.totalRecordBytes ?? 0) > (recorded.recordBytes ?? 0));
+    }
+    t.is(sink.most, 1);
+    t.is((await c.api(`${APP}:stopRecord`, 'POST', { id: 'file' })).status, 200);
+    await until('the new file has its name', async () =>
+      (await readdir(RECORDS)).some((name) => name.startsWith(`file_${recordedBefore + 1}_`)),
+    );
+  },
+);
+
 test('where newcomers replace, the one on another node is ended', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([
@@ -95,21 +224,6 @@ test('where newcomers replace, the one on another node is ended', async (t) => {
   });
   t.like(shown, { input: { connection: { localPort: b.ports.rtmp } } });
   second.close();
-});
-
-test('streams of a node that was killed are gone when it is lost, and their names free', async (t) => {
-  const redis = await usedRedis(t);
-  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
-  await publish(a, 'name');
-  await until('b lists it', async () => (await list(b)).join() === 'name');
-  a.signal('SIGKILL');
-  await a.exited();
-  t.is(await status(b, `${APP}/streams/name`), 503, 'whoever has it cannot be reached');
-  await untilStates(b, { a: 'lost', b: 'ready' });
-  await until('it is not listed', async () => (await list(b)).length === 0);
-  t.is(await status(b, `${APP}/streams/name`), 404);
-  const again = await publish(b, 'name');
-  again.close();
 });
 
 test('an application that a publisher demanded is there on every node', async (t) => {

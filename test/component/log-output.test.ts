@@ -33,7 +33,7 @@ function start(t: ExecutionContext, format: 'text' | 'json') {
   return {
     lines,
     exited: () => until('it has ended', () => child.exitCode !== null).then(() => child.exitCode),
-    tell: (line: string) => child.stdin?.write(`${line}\n`),
+    command: (line: string) => child.stdin?.write(`${line}\n`),
     /** @returns the memory that the process has then, in bytes */
     log: async (level: 'info' | 'warn', count: number): Promise<number> => {
       const before = answers.length;
@@ -48,7 +48,7 @@ function start(t: ExecutionContext, format: 'text' | 'json') {
 }
 
 for (const format of ['text', 'json'] as const) {
-  test(`a log in ${format} whose reader stands still stops nothing and stays small; the reader hears what it missed`, async (t) => {
+  test(`a log in ${format} whose reader stops reading blocks nothing and stays small; the reader learns what it missed`, async (t) => {
     const child = start(t, format);
     const before = await child.log('info', 1);
     // a hundred megabytes
@@ -76,7 +76,7 @@ for (const format of ['text', 'json'] as const) {
     const child = start(t, format);
     await child.log('info', 3000);
     await child.log('warn', 1);
-    child.tell('exit');
+    child.command('exit');
     child.read();
     t.is(await child.exited(), 0);
     await until('it has said what was dropped', () => child.lines.some((line) => DROPPED.test(line)));
@@ -87,7 +87,7 @@ for (const format of ['text', 'json'] as const) {
   test(`a process whose log in ${format} nobody reads can end`, async (t) => {
     const child = start(t, format);
     await child.log('info', 2000);
-    child.tell('exit');
+    child.command('exit');
     t.is(await child.exited(), 0);
   });
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,6 +28,41 @@ async function busy(t: ExecutionContext, options: KilnOptions = {}): Promise<Kil
   return kiln;
 }
 
+/** A configuration of a server with the ports of nobody else, in a folder of its own. */
+async function configured(t: ExecutionContext): Promise<{ readonly folder: string; readonly file: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
+  return { folder, file };
+}
+
+/** Collects what a program writes, and kills it after the test. */
+function watched(t: ExecutionContext, child: ChildProcess) {
+  const state = { child, screen: '', log: '', ended: false };
+  t.teardown(() => child.kill('SIGKILL'));
+  child.stdout?.on('data', (chunk: Buffer) => (state.screen += chunk));
+  child.stderr?.on('data', (chunk: Buffer) => (state.log += chunk));
+  child.once('close', () => (state.ended = true));
+  return state;
+}
+
+/** A server with the demo, by an ffmpeg that is a script. @param script gets a command that notes the call and takes its time */
+async function demo(t: ExecutionContext, script: (slowly: string) => string) {
+  const { folder, file } = await configured(t);
+  const slow = join(folder, 'ffmpeg');
+  const begun = join(folder, 'begun');
+  await writeFile(slow, `#!/bin/sh\n${script(`echo > ${begun}; exec sleep 5`)}\n`, { mode: 0o755 });
+  const child = spawn(join(ROOT, 'deploy/start'), ['--config', file, '--demo'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, KILN_FFMPEG: slow },
+  });
+  const server = watched(t, child);
+  await until('it calls the program', () => existsSync(begun));
+  return server;
+}
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   test(`${signal} to the whole process group ends a busy server in order, without a warning`, async (t) => {
     const kiln = await busy(t);
@@ -53,79 +88,39 @@ test('no child outlives a server that is killed', async (t) => {
 });
 
 test('a signal while it starts ends it at once', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
-  const file = join(folder, 'Server.xml');
-  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
-  const child = spawn(join(ROOT, 'deploy/start'), ['--config', file], {
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, KILN_LOG_LEVEL: 'debug' },
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let log = '';
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk));
-  let ended = false;
-  child.once('close', () => (ended = true));
-  await until('it starts', () => log.includes('"msg":"starting"'));
-  process.kill(-(child.pid as number), 'SIGINT');
-  await until('it has ended', () => ended);
-  t.is(child.exitCode, 0);
-  t.notRegex(log, WARNING_OR_WORSE);
+  const { file } = await configured(t);
+  const server = watched(
+    t,
+    spawn(join(ROOT, 'deploy/start'), ['--config', file], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, KILN_LOG_LEVEL: 'debug' },
+    }),
+  );
+  await until('it starts', () => server.log.includes('"msg":"starting"'));
+  process.kill(-(server.child.pid as number), 'SIGINT');
+  await until('it has ended', () => server.ended);
+  t.is(server.child.exitCode, 0);
+  t.notRegex(server.log, WARNING_OR_WORSE);
 });
 
 test('a signal while it looks for an ffmpeg to run the demo with ends it in order', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
-  const file = join(folder, 'Server.xml');
-  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
-  const slow = join(folder, 'ffmpeg');
-  const begun = join(folder, 'begun');
-  await writeFile(slow, `#!/bin/sh\necho > ${begun}\nexec sleep 5\n`, { mode: 0o755 });
-  const child = spawn(join(ROOT, 'deploy/start'), ['--config', file, '--demo'], {
-    stdio: 'ignore',
-    env: { ...process.env, KILN_FFMPEG: slow },
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let ended = false;
-  child.once('close', () => (ended = true));
-  await until('it asks the program', () => existsSync(begun));
-  child.kill('SIGTERM');
-  await until('it has ended', () => ended);
-  t.is(child.exitCode, 0);
+  const server = await demo(t, (slowly) => slowly);
+  server.child.kill('SIGTERM');
+  await until('it has ended', () => server.ended);
+  t.is(server.child.exitCode, 0);
 });
 
 test('a signal while the demo is being started closes the server, which is up already', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
-  const file = join(folder, 'Server.xml');
-  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
-  const slow = join(folder, 'ffmpeg');
-  const begun = join(folder, 'begun');
   // what the demo tries first is whether text can be drawn
   const real = `exec ${JSON.stringify(process.env.KILN_FFMPEG ?? 'ffmpeg')} "$@"`;
-  const script = `#!/bin/sh\ncase "$*" in *drawtext=*) echo > ${begun}; exec sleep 5;; esac\n${real}\n`;
-  await writeFile(slow, script, { mode: 0o755 });
-  const child = spawn(join(ROOT, 'deploy/start'), ['--config', file, '--demo'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, KILN_FFMPEG: slow },
-  });
-  t.teardown(() => child.kill('SIGKILL'));
-  let [screen, log] = ['', ''];
-  child.stdout.on('data', (chunk: Buffer) => (screen += chunk));
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk));
-  let ended = false;
-  child.once('close', () => (ended = true));
-  await until('it tries to draw', () => existsSync(begun));
-  child.kill('SIGTERM');
-  await until('it has ended', () => ended);
-  t.is(child.exitCode, 0);
-  t.regex(log, /"signal":"SIGTERM","msg":"stopping; another signal stops at once"/);
-  t.notRegex(log, WARNING_OR_WORSE);
-  t.is(screen, '');
+  const server = await demo(t, (slowly) => `case "$*" in *drawtext=*) ${slowly};; esac\n${real}`);
+  server.child.kill('SIGTERM');
+  await until('it has ended', () => server.ended);
+  t.is(server.child.exitCode, 0);
+  t.regex(server.log, /"signal":"SIGTERM","msg":"stopping; another signal stops at once"/);
+  t.notRegex(server.log, WARNING_OR_WORSE);
+  t.is(server.screen, '');
 });
 
 for (const { what, command } of [
@@ -133,28 +128,20 @@ for (const { what, command } of [
   { what: 'a local cluster', command: () => `exec npm run cluster -- 1 --free-ports` },
 ]) {
   test(`Ctrl-C in a terminal ends ${what} with code 0 and without a warning`, async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
-    t.teardown(() => rm(folder, { recursive: true, force: true }));
-    const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
-    const config = join(folder, 'Server.xml');
-    await writeFile(config, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
-    const terminal = spawn('script', ['--quiet', '--return', '--flush', '--command', command(config), '/dev/null'], {
+    const { file } = await configured(t);
+    const child = spawn('script', ['--quiet', '--return', '--flush', '--command', command(file), '/dev/null'], {
       cwd: ROOT,
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { ...process.env, NO_COLOR: '1', SHELL: '/bin/sh' },
     });
-    t.teardown(() => terminal.kill());
-    let screen = '';
-    terminal.stdout.on('data', (chunk: Buffer) => (screen += chunk));
-    let ended = false;
-    terminal.once('close', () => (ended = true));
+    const terminal = watched(t, child);
     await until('it is up, and its stream is published', () => {
-      if (ended) throw new Error(screen);
-      return /Publish/.test(screen) && (what !== 'the server' || /published/.test(screen));
+      if (terminal.ended) throw new Error(terminal.screen);
+      return /Publish/.test(terminal.screen) && (what !== 'the server' || /published/.test(terminal.screen));
     });
-    terminal.stdin.write('\u0003');
-    await until('it has ended', () => ended);
-    t.is(terminal.exitCode, 0, screen);
-    t.notRegex(screen, /\b(WRN|ERR|FTL|WARN|ERROR|FATAL)\b|died|Warning/, screen);
+    child.stdin.write('\u0003');
+    await until('it has ended', () => terminal.ended);
+    t.is(child.exitCode, 0, terminal.screen);
+    t.notRegex(terminal.screen, /\b(WRN|ERR|FTL|WARN|ERROR|FATAL)\b|died|Warning/, terminal.screen);
   });
 }

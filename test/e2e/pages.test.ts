@@ -201,7 +201,7 @@ test('a page that plays counts itself, and says so when the server has gone', as
   t.deepEqual(errors, []);
 });
 
-test('a picture that stands still while no node has the stream waits for the publisher', async (t) => {
+test('a frozen picture waits for the publisher while no node has the stream', async (t) => {
   const { registry, origin, page, errors } = await open(t);
   await page.clock.install();
   goLive(registry, 'app', 'news');
@@ -213,7 +213,7 @@ test('a picture that stands still while no node has the stream waits for the pub
     await route.fulfill({ json: { ...list, now: Date.now(), streams: [{ ...list.streams[0], relayed: true }] } });
     relayed++;
   });
-  await until('it was told of as relayed', () => relayed > 1);
+  await until('it was listed as relayed', () => relayed > 1);
   await page.route('**/llhls.m3u8', () => {});
   await page.evaluate(
     `Object.defineProperty(document.querySelector('video'), 'currentTime', { get: () => 1, set() {} })`,
@@ -255,7 +255,7 @@ test('a stream that is only relayed for now goes on as it is', async (t) => {
   });
   await page.goto(`${origin}/app/news`);
   await plays(page);
-  await until('it was told of as relayed', () => asked > 4);
+  await until('it was listed as relayed', () => asked > 4);
   t.notRegex(await page.locator('#about').innerText(), /min/);
   t.deepEqual(errors, []);
 });
@@ -308,7 +308,7 @@ test('sound that comes later is played, for which the player starts again', asyn
   t.deepEqual(errors, []);
 });
 
-test('a refusal is told in words and not tried again', async (t) => {
+test('the page explains a rejection in words and does not try again', async (t) => {
   const vhost = { signedPolicy: { enables: { publishers: 'llhls' } } as never };
   const { registry, answers, origin, page } = await open(t, { vhost });
   goLive(registry, 'app', 'secret');
@@ -339,7 +339,7 @@ test('what the page was opened with goes on to the stream', async (t) => {
   t.is((await offer).headers()['content-type'], 'application/sdp');
 });
 
-test('a server that goes away is told in words', async (t) => {
+test('the page says in words that the server is gone', async (t) => {
   const { origin, page } = await open(t);
   await page.goto(`${origin}/app/news`);
   await heading(page, 'Not live yet');

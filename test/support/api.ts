@@ -121,7 +121,7 @@ export async function apiOptions(
     }),
   );
   const folder = '/nowhere';
-  tasks.add(new RecordKind({ folder, journal: new Journal(folder), log }));
+  tasks.add(new RecordKind({ folder, journal: new Journal({ folder, log }), log }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,
@@ -134,8 +134,10 @@ export async function apiOptions(
       tasks: clusterTasks,
       log,
     }),
+    fetch: () => {},
     tasks: clusterTasks,
     records: new Records({ tasks: clusterTasks, folder }),
+    playlists: [],
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,
@@ -168,7 +170,7 @@ interface Envelope {
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 
 /** Calls with the token; `headers` come on top. */
-function caller(app: FastifyInstance) {
+export function caller(app: FastifyInstance) {
   return async (method: Method, url: string, headers: Record<string, string> = {}, payload?: string) => {
     const response = await app.inject({ method, url, headers: { authorization: basic(TOKEN), ...headers }, payload });
     const { statusCode: status, headers: answered, body: text } = response;

@@ -28,7 +28,7 @@ export async function openNode(
     onDamaged: () => {},
     onFault: () => {},
     timing: TIMING,
-    port: { host: '127.0.0.1', port: 0, secret: SECRET },
+    port: { host: '127.0.0.1', port: 0, secrets: [SECRET] },
     ...options,
   });
   t.teardown(() => cluster.close());

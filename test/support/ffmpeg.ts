@@ -14,6 +14,9 @@ export interface Picture {
   readonly codec?: readonly string[];
 }
 
+/** Options of libvpx for small live pictures: more than one thread would spend its time on waiting for the others. */
+export const VPX_REALTIME = ['-threads', '1', '-deadline', 'realtime', '-cpu-used', '8', '-auto-alt-ref', '0'];
+
 const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
 
 /** Arguments of ffmpeg for a live test pattern with a tone. */

@@ -83,7 +83,7 @@ test('a peer on the signalling whom a guard refuses hears what everybody hears w
   t.is(refusals().length, 2);
 });
 
-test('a peer on the signalling is told that its time is over, and disconnected', async (t) => {
+test('a peer on the signalling gets a message when its time is over, and is disconnected', async (t) => {
   const { signal, ends, output, application } = await start(t, () => async () => ({
     // long enough for an offer to be made on a busy machine
     until: Date.now() + 6000,

@@ -2,6 +2,8 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import { createLogger } from '../../../src/log.ts';
+import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
+import type { DataTrack } from '../../../src/core/track.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { AUDIO, RTMP, Sink, VIDEO, audio, vhostConfig, video } from '../../unit/core/support.ts';
@@ -127,4 +129,67 @@ test('outputs end with their input and free their name', (t) => {
   t.is(application.outputs.size, 0);
   publish().setTracks([VIDEO]);
   t.is(outputs.length, 2);
+});
+
+const EVENTS: DataTrack = {
+  id: 600,
+  name: 'Data',
+  type: 'data',
+  codec: 'ID3v2',
+  timebase: VIDEO_TIMEBASE,
+  bypass: false,
+};
+
+test('events pass every profile, and make no output stream of their own', (t) => {
+  const { outputs, publish } = start([
+    bypass('a', 'a'),
+    { ...bypass('b', 'b'), encodes: { audios: [{ name: 'sound', bypass: true }] } },
+  ]);
+  const input = publish();
+  input.setTracks([EVENTS, VIDEO]);
+  t.deepEqual(
+    outputs.map(({ name }) => name),
+    ['a'],
+  );
+  input.setTracks([EVENTS, VIDEO, AUDIO]);
+  const sinks = outputs.map((output) => {
+    const sink = new Sink();
+    output.read(sink);
+    return sink;
+  });
+  input.write({ track: EVENTS, dts: 9, pts: 10, duration: 0, key: true, data: Buffer.from('tag') });
+  t.false(input.inject('CUE', Buffer.from('{}')));
+  input.write(video(1, true));
+  t.true(input.inject('CUE', Buffer.from('{}')));
+  t.deepEqual(
+    outputs.map(({ tracks }) => tracks.map(({ id, type, codec }) => [id, type, codec])),
+    [
+      [
+        [0, 'video', 'H264'],
+        [1, 'audio', 'AAC'],
+        [1024, 'data', 'ID3v2'],
+        [1025, 'data', 'CUE'],
+      ],
+      [
+        [0, 'audio', 'AAC'],
+        [1024, 'data', 'ID3v2'],
+        [1025, 'data', 'CUE'],
+      ],
+    ],
+  );
+  for (const { packets } of sinks) {
+    const events = packets.filter(({ track }) => track.type === 'data');
+    t.deepEqual(
+      events.map(({ track, pts, data }) => [track.id, pts, data.toString()]),
+      [
+        [1024, 10, 'tag'],
+        [1025, 90_000, '{}'],
+      ],
+    );
+  }
+  input.setTracks([EVENTS]);
+  t.deepEqual(
+    outputs.map(({ tracks }) => tracks),
+    [[], []],
+  );
 });

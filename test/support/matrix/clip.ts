@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { VPX_REALTIME } from '../ffmpeg.ts';
 
 const run = promisify(execFile);
 
@@ -57,23 +58,7 @@ const VIDEO: Readonly<Record<VideoName, readonly string[]>> = {
     '-x265-params',
     `log-level=none:keyint=${FRAMERATE}:min-keyint=${FRAMERATE}:scenecut=0:bframes=2:b-adapt=0`,
   ],
-  VP8: [
-    '-c:v',
-    'libvpx',
-    // more threads than a picture of this size has rows for spend their time on waiting for each other
-    '-threads',
-    '1',
-    '-deadline',
-    'realtime',
-    '-cpu-used',
-    '8',
-    '-auto-alt-ref',
-    '0',
-    '-g',
-    String(FRAMERATE),
-    '-b:v',
-    '300k',
-  ],
+  VP8: ['-c:v', 'libvpx', ...VPX_REALTIME, '-g', String(FRAMERATE), '-b:v', '300k'],
 };
 
 const AUDIO: Readonly<Record<AudioName, readonly string[]>> = {

@@ -123,7 +123,7 @@ export class Matrix {
     const stream = await this.publish(t, cell);
     const [video, audio] = cell.codecs.split('+') as [VideoName, AudioName];
     const { input } = (await this.kiln.stream(stream)).body.response;
-    const found = input.tracks.map((track) => (track.video ?? track.audio)?.codec).join('+');
+    const found = input.tracks.flatMap(({ video, audio }) => (video ?? audio)?.codec ?? []).join('+');
     const objections = found === cell.codecs ? [] : [`the server finds ${found}`];
     const lines: string[] = [];
     const watch = async (player: PlayerName): Promise<void> => {
