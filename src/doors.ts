@@ -5,6 +5,7 @@ import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import type { Neighbours } from './neighbours.ts';
 import type { Part } from './part.ts';
+import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
 import type { Addresses, PortPair } from './summary.ts';
 import type { PlayablePublisher } from './web/streams.ts';
 import type { WebrtcMedia } from './webrtc-media.ts';
@@ -25,6 +26,8 @@ export interface DoorContext {
 /** A provider or publisher that runs, or one listener of it. */
 export interface Door {
   readonly part: Part;
+  /** The same, where it serves a kind of HLS. */
+  readonly playlists?: PlaylistPublisher;
   /** Where it listens. */
   readonly addresses?: Partial<Addresses>;
   /** What it serves over HTTP, and on which ports. */

@@ -7,6 +7,7 @@ import { StreamSessions } from './api/stream-sessions.ts';
 import type { DoorContext } from './doors.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
+import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './summary.ts';
 import type { CodecInventory } from './transcode/codecs.ts';
@@ -16,6 +17,7 @@ import type { Version } from './version.ts';
 export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly codecs: CodecInventory;
   readonly records: Records;
+  readonly playlists: readonly PlaylistPublisher[];
   readonly version: Version;
   /** What relative paths of certificates start from. */
   readonly folder: string;
@@ -35,8 +37,8 @@ export interface ApiDoor {
  * @throws what keeps a part from starting
  */
 export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
-  const { config, registry, certificates, codecs, records, version, folder, log } = context;
-  const { cluster, names, directory, calls, others, pulls, clusterTasks } = context.neighbours;
+  const { config, registry, certificates, codecs, records, playlists, version, folder, log } = context;
+  const { cluster, names, directory, calls, others, pulls, fetch, clusterTasks } = context.neighbours;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   parts.push(dynamic);
   await dynamic.restore();
@@ -56,8 +58,10 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     cluster,
     directory,
     pulls,
+    fetch,
     tasks: clusterTasks,
     records,
+    playlists,
     dynamic,
     shared,
     codecs,

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { CertificateStore } from './access/certificates.ts';
@@ -6,6 +7,7 @@ import type { ServerConfig } from './config/model.ts';
 import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
 import type { DoorContext, OpenDoors } from './doors.ts';
+import { openConfigured } from './configured.ts';
 import { emptied } from './drain.ts';
 import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
@@ -18,7 +20,9 @@ import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
 import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
+import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
 import { openRecording } from './recording.ts';
+import { EventGenerator } from './providers/event-generator/index.ts';
 import { logStreams } from './stream-log.ts';
 import { clientAddresses, type Addresses } from './summary.ts';
 import { CodecInventory } from './transcode/codecs.ts';
@@ -34,7 +38,7 @@ import { pagesRoutes } from './web/pages.ts';
 export interface ServerOptions {
   readonly version: Version;
   readonly log: Logger;
-  /** What relative paths of certificates and overlays start from. */
+  /** What relative paths of certificates, overlays and stream maps start from. */
   readonly folder: string;
   /** File that keeps what the management API creates. */
   readonly storageFile: string;
@@ -55,6 +59,7 @@ export class Server {
   readonly #certificates: CertificateStore;
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
+  readonly #playlists: PlaylistPublisher[] = [];
   readonly #ports: Part[] = [];
   /** What serves all of these, on top of the cluster. */
   readonly #parts: Part[] = [];
@@ -119,6 +124,7 @@ export class Server {
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
+    this.#parts.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
     registry.on('input', (input, application) => {
       input.on('fault', (err) =>
         log.error({ err, stream: input.name }, 'a reader of the input stream failed and was detached'),
@@ -141,9 +147,14 @@ export class Server {
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
     const { directory, tasks, clusterTasks, access } = neighbours;
     this.#refusals = access.refusals;
-    this.#providers.push(tasks);
+    const recordFolder = dirname(storageFile);
+    const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
+    // before whatever ends streams: their tasks are for their next node
+    this.#providers.push(tasks, configured);
     this.#parts.push(...neighbours.parts);
-    const records = await openRecording({ tasks, clusterTasks, storageFile, log });
+    const node = cluster.self.id;
+    const recording = await openRecording({ tasks, clusterTasks, registry, node, storageFile, log });
+    this.#parts.push(recording);
     if (modules.dynamicAppRemoval.enable)
       this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
 
@@ -155,11 +166,20 @@ export class Server {
     const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
     await this.#open(PUBLISHERS, doors, this.#publishers, ports);
-    await this.#startApi({ ...doors, codecs: inventory, records, version, folder });
+    await this.#startApi({
+      ...doors,
+      codecs: inventory,
+      records: recording.records,
+      playlists: this.#playlists,
+      version,
+      folder,
+    });
     // publishers are let in last: whatever they bring finds its viewers' side complete
     await this.#open(PROVIDERS, doors, this.#providers, ports);
     await this.#startHttp(ports, neighbours, webrtc);
     tasks.start();
+    configured.start();
+    recording.start();
     this.#parts.push(
       new NodeReport({
         cluster,
@@ -177,8 +197,9 @@ export class Server {
 
   async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {
     for (const open of doors) {
-      for await (const { part, addresses, http } of open(context)) {
+      for await (const { part, playlists, addresses, http } of open(context)) {
         parts.push(part);
+        if (playlists !== undefined) this.#playlists.push(playlists);
         this.#addresses = { ...this.#addresses, ...addresses };
         if (http !== undefined) ports.add(http);
       }

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 
 /** A call of a control server about a session that opens, and what it asked for. */
 export const OPENING_CALL = Type.Object({
-  /** The sender of the request, as the control server is told of it. */
+  /** The client, in the words of calls to control servers. */
   client: Type.Object({
     address: Type.String(),
     port: Type.Number(),

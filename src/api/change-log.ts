@@ -5,6 +5,8 @@ import type { Patched } from '../management/dynamic-config.ts';
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Actions that only list, though they are called by POST. */
 const LISTING = /:(?:records|pushes|hlsDumps)$/;
+/** Actions that change no configuration and may come many times a second. */
+const FREQUENT = /:sendEvents?$/;
 const MOST_NAMES = 20;
 
 /** Calls that have changed nothing. */
@@ -16,7 +18,10 @@ export function noted<T>(request: FastifyRequest, { value, isChanged }: Patched<
   return value;
 }
 
-/** Logs each call that may have changed something: what it was about, who called, and the id of the request. */
+/**
+ * Logs each call that may have changed something: what it was about, who called, and the id of the request. Events that
+ * are sent with a stream are logged at debug level.
+ */
 export function logChanges(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, url, ip, id } = request;
@@ -25,7 +30,7 @@ export function logChanges(app: FastifyInstance, log: Logger): void {
       const names = namesIn(request);
       const what = names.length === 0 ? path : `${path} (${names.join(', ')})`;
       const fields = { method, path, names, status: reply.statusCode, requestId: id, remote: ip };
-      log.info({ event: 'api.changed', ...fields }, `${method} ${what}`);
+      log[FREQUENT.test(path) ? 'debug' : 'info']({ event: 'api.changed', ...fields }, `${method} ${what}`);
     }
     done();
   });

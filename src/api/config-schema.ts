@@ -3,6 +3,8 @@ import { Application } from '../config/elements/application.ts';
 import { OutputProfile } from '../config/elements/output-profile.ts';
 import { VirtualHost } from '../config/elements/vhost.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
+import { DumpChoice, DumpCreation, HlsConclusion } from './hls-request.ts';
+import { StreamEvent } from './event-request.ts';
 import { PullCreation } from './pull-request.ts';
 import { PushCreation } from './push-request.ts';
 import { RecordCreation } from './record-request.ts';
@@ -13,11 +15,15 @@ const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfi
 type Name =
   | 'Application'
   | 'ApplicationChange'
+  | 'DumpChoice'
+  | 'DumpCreation'
+  | 'HlsConclusion'
   | 'OutputProfile'
   | 'OutputProfileChange'
   | 'PullCreation'
   | 'PushCreation'
   | 'RecordCreation'
+  | 'StreamEvent'
   | 'TaskChoice'
   | 'TaskId'
   | 'VirtualHost';
@@ -51,6 +57,9 @@ export function configSchemas(): Readonly<Record<Name, object>> {
   return {
     Application: { ...aboutApplication, properties: { ...application, dynamic: { type: 'boolean', readOnly: true } } },
     ApplicationChange: { type: 'object', properties: changeable },
+    DumpChoice,
+    DumpCreation,
+    HlsConclusion,
     OutputProfile: { ...aboutProfile, properties: profile },
     OutputProfileChange: {
       ...aboutProfile,
@@ -60,6 +69,7 @@ export function configSchemas(): Readonly<Record<Name, object>> {
     PullCreation,
     PushCreation,
     RecordCreation,
+    StreamEvent,
     TaskChoice,
     TaskId,
     VirtualHost: {

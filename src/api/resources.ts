@@ -5,7 +5,9 @@ import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
+import type { Demand } from '../providers/pull/demand.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
+import type { PlaylistPublisher } from '../publishers/playlists/publisher.ts';
 import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
 import type { Records } from '../tasks/record/records.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
@@ -15,6 +17,8 @@ import { answerError } from './envelope.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
 import { codecRoutes } from './routes/codecs.ts';
+import { hlsRoutes } from './routes/hls.ts';
+import { eventRoutes } from './routes/events.ts';
 import { nodeRoutes } from './routes/nodes.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { pushRoutes } from './routes/pushes.ts';
@@ -36,8 +40,12 @@ export interface ResourceOptions {
   readonly directory: StreamDirectory;
   readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
+  /** Lets a stream that nobody has be pulled from where `Origins` and `OriginMapStore` say that it is. */
+  readonly fetch: Demand['fetch'];
   readonly tasks: ClusterTasks;
   readonly records: Records;
+  /** Of all kinds of HLS. */
+  readonly playlists: readonly PlaylistPublisher[];
   /** What all nodes count; undefined on a node that is alone. */
   readonly shared?: SharedStatistics;
   /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
@@ -80,11 +88,13 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(outputProfileRoutes(registry, dynamic));
   await app.register(streamRoutes(registry, directory, pulls, options.hidesClients === true));
   await app.register(recordRoutes(registry, records));
+  await app.register(hlsRoutes(registry, options.playlists));
+  await app.register(eventRoutes(registry));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
   await app.register(codecRoutes(codecs, cluster.config, others));
   await app.register(certificateRoutes(registry, certificates, others));
-  await app.register(pushRoutes(registry, options.tasks));
+  await app.register(pushRoutes(registry, options.tasks, options.fetch));
   await app.register(nodeRoutes(cluster));
   await app.register(putRoutes(registry));
   await app.register(versionRoutes(version));

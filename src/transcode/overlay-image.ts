@@ -1,6 +1,3 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
-
 /** An image file's kind and size in pixels. */
 export interface ImageHead {
   readonly format: 'png' | 'jpeg';
@@ -8,7 +5,8 @@ export interface ImageHead {
   readonly height: number;
 }
 
-const MAX_BYTES = 8 * 1024 * 1024;
+/** Of an image, and of the file that names images. */
+export const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_SIDE = 4096;
 const TIMEOUT_MS = 5000;
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -24,26 +22,10 @@ export async function fetchImage(url: string): Promise<Buffer> {
   let size = 0;
   for await (const chunk of response.body) {
     size += chunk.length;
-    if (size > MAX_BYTES) throw tooLarge();
+    if (size > MAX_BYTES) throw new Error(`larger than ${MAX_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/**
- * Reads a file.
- * @throws Error it cannot be read, is no plain file, or is too large
- */
-export async function readSmallFile(path: string): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile()) throw new Error('it is not a regular file');
-    if (stat.size > MAX_BYTES) throw tooLarge();
-    return await file.readFile();
-  } finally {
-    await file.close();
-  }
 }
 
 /**
@@ -84,8 +66,4 @@ function jpegHead(bytes: Buffer): ImageHead | undefined {
 /** SOF0 to SOF15, without the tables and extensions (DHT, JPG, DAC) among them. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
-}
-
-function tooLarge(): Error {
-  return new Error(`larger than ${MAX_BYTES} bytes`);
 }

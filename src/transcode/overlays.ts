@@ -7,12 +7,13 @@ import { evaluate } from '../config/arithmetic.ts';
 import { OverlayMap, type OverlayConfig } from '../config/elements/overlay-map.ts';
 import { elementPath } from '../config/names.ts';
 import { readConfig } from '../config/read.ts';
+import { readSmallFile } from '../config/small-file.ts';
 import { XmlToJson } from '../config/xml-json.ts';
 import { parseXml } from '../config/xml.ts';
 import { wildcard } from '../core/wildcard.ts';
 import type { Logger } from '../log.ts';
 import type { OverlayImage } from './encoding.ts';
-import { fetchImage, imageHead, readSmallFile, type ImageHead } from './overlay-image.ts';
+import { fetchImage, imageHead, MAX_BYTES, type ImageHead } from './overlay-image.ts';
 
 /** Images for some tracks of some output streams. */
 interface Rule {
@@ -121,7 +122,7 @@ async function workFolder(log: Logger): Promise<string | undefined> {
 
 async function readRules(path: string, log: Logger): Promise<Rule[]> {
   try {
-    return rulesOf((await readSmallFile(path)).toString(), path, log);
+    return rulesOf((await readSmallFile(path, MAX_BYTES)).toString(), path, log);
   } catch (error) {
     log.error({ overlays: path }, `no overlays are drawn: ${(error as Error).message}`);
     return [];
@@ -158,7 +159,7 @@ function ruleOf({
 
 function imageBytes(url: string, overlayFile: string): Promise<Buffer> {
   if (/^https?:/i.test(url)) return fetchImage(url);
-  return readSmallFile(/^file:/i.test(url) ? fileURLToPath(url) : resolve(dirname(overlayFile), url));
+  return readSmallFile(/^file:/i.test(url) ? fileURLToPath(url) : resolve(dirname(overlayFile), url), MAX_BYTES);
 }
 
 function placed(

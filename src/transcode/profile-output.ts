@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OutputProfileConfig } from '../config/model.ts';
 import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
+import { FIRST_EVENT_TRACK_ID } from '../core/event-tracks.ts';
 import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
-import type { ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
+import type { DataTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
 import { EncoderState, encodedTrack, inLanguage, unmadeTrack } from './encoded-track.ts';
 import type { EncodedFormat, EncodeSink } from './encode.ts';
@@ -54,6 +55,10 @@ export class ProfileOutput {
   readonly #ids = new Map<string, number>();
   readonly #encodings = new Map<string, Encoding>();
   #entries: ReadonlyMap<string, Entry> = new Map();
+  /** Tracks of events, whatever the profile encodes, by those of the input. */
+  #events: ReadonlyMap<DataTrack, DataTrack> = new Map();
+  /** By the id that the input's track of events has. */
+  readonly #eventIds = new Map<number, number>();
   #routes = new Map<Track, Track[]>();
   #output: OutputStream | undefined;
   /** Packets not put out yet; undefined once the stream is announced. */
@@ -103,6 +108,9 @@ export class ProfileOutput {
       if (encode === undefined && track !== undefined)
         this.#routes.set(from, [...(this.#routes.get(from) ?? []), track]);
     }
+    const events = this.#input.tracks.filter((track) => track.type === 'data');
+    this.#events = new Map(events.map((from) => [from, this.#events.get(from) ?? this.#eventTrack(from)]));
+    for (const [from, track] of this.#events) this.#routes.set(from, [track]);
     this.#showTracks();
   }
 
@@ -211,7 +219,8 @@ export class ProfileOutput {
   #setTracks(output: OutputStream): void {
     const entries = [...this.#entries.values()];
     output.setAwaited(entries.flatMap(({ track, awaited }) => (track === undefined ? (awaited ?? []) : [])));
-    output.setTracks(entries.flatMap(({ track }) => track ?? []));
+    const made = entries.flatMap(({ track }) => track ?? []);
+    output.setTracks(made.length === 0 ? [] : [...made, ...this.#events.values()]);
   }
 
   #announceIfSettled(): void {
@@ -256,6 +265,12 @@ export class ProfileOutput {
       this.#refused = true;
       return undefined;
     }
+  }
+
+  #eventTrack(from: DataTrack): DataTrack {
+    const id = this.#eventIds.get(from.id) ?? FIRST_EVENT_TRACK_ID + this.#eventIds.size;
+    this.#eventIds.set(from.id, id);
+    return { ...from, id, source: from.id, bypass: true };
   }
 
   #id(key: string): number {
