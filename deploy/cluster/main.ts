@@ -62,7 +62,7 @@ if (options.help) {
 }
 const { address, count, turn } = options;
 const token = process.env.KILN_ACCESS_TOKEN || `kiln:${randomBytes(16).toString('hex')}`;
-const ports = options['free-ports'] ? await freePorts(count) : fixedPorts(count);
+const ports = options['free-ports'] ? freePorts(count) : fixedPorts(count);
 const cluster = new LocalCluster({
   address,
   ports,

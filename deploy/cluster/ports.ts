@@ -1,5 +1,4 @@
-import { createSocket } from 'node:dgram';
-import { createServer } from 'node:net';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** What a node listens on; `ice` for UDP and TCP. */
 export interface NodePorts {
@@ -52,9 +51,12 @@ const FIRST = 7000;
 const COUNT = 3000;
 const MOST_TRIES = 100_000;
 
-/** Ports that were free a moment ago, no two the same. */
-export async function freePorts(count: number): Promise<ClusterPorts> {
-  const ports = await unusedPorts(SHARED + PER_NODE * count, () => FIRST + Math.floor(Math.random() * COUNT));
+/** A line of /proc/net (proc_pid_net(5)): number, local address and port, remote ones, state, all in hexadecimal. */
+const LISTENING = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} (?:0A|07) /;
+
+/** Ports that are free now, no two the same. */
+export function freePorts(count: number): ClusterPorts {
+  const ports = unusedPorts(SHARED + PER_NODE * count, () => FIRST + Math.floor(Math.random() * COUNT));
   const take = (): number => ports.pop() as number;
   const nodes = Array.from({ length: count }, () => ({
     rtmp: take(),
@@ -70,32 +72,27 @@ export async function freePorts(count: number): Promise<ClusterPorts> {
 }
 
 /**
- * Ports that were free, for TCP and UDP both, a moment ago: all held at once, so that none comes twice.
+ * Ports that no socket of this machine listens on, by TCP or UDP, no two the same. Nothing is bound to find out: a child that is
+ * being started, by another thread at that moment, would keep the port for as long as it takes to become its program.
  * @param candidate the next one to try; undefined is one that may not be had
  * @throws Error when there are not so many
  */
-export async function unusedPorts(count: number, candidate: () => number | undefined): Promise<number[]> {
-  const held: { port: number; release: () => Promise<unknown> }[] = [];
-  for (let tries = 0; held.length < count && tries < MOST_TRIES; tries++) {
+export function unusedPorts(count: number, candidate: () => number | undefined): number[] {
+  const used = portsInUse();
+  const found = new Set<number>();
+  for (let tries = 0; found.size < count && tries < MOST_TRIES; tries++) {
     const port = candidate();
-    if (port === undefined) continue;
-    const server = createServer();
-    const listens = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '0.0.0.0', () => resolve(true));
-    });
-    if (!listens) continue;
-    const socket = createSocket('udp4');
-    const bound = await new Promise<boolean>((resolve) => {
-      socket.once('error', () => resolve(false)).bind(port, '0.0.0.0', () => resolve(true));
-    });
-    const release = async () => {
-      await new Promise((resolve) => server.close(resolve));
-      if (bound) await new Promise<void>((resolve) => socket.close(resolve));
-    };
-    if (bound) held.push({ port, release });
-    else await release();
+    if (port !== undefined && !used.has(port)) found.add(port);
   }
-  await Promise.all(held.map(({ release }) => release()));
-  if (held.length < count) throw new Error(`${count} free ports are wanted, ${held.length} were found`);
-  return held.map(({ port }) => port);
+  if (found.size < count) throw new Error(`${count} free ports are wanted, ${found.size} were found`);
+  return [...found];
+}
+
+/** The ports that sockets of this machine listen on, and those of UDP sockets. */
+export function portsInUse(): Set<number> {
+  const tables = ['tcp', 'tcp6', 'udp', 'udp6'].map((name) => `/proc/net/${name}`).filter(existsSync);
+  const lines = tables.flatMap((table) => readFileSync(table, 'latin1').split('\n'));
+  return new Set(
+    lines.flatMap((line) => (LISTENING.exec(line) ?? []).slice(1)).map((port) => Number.parseInt(port, 16)),
+  );
 }

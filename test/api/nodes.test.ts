@@ -73,7 +73,7 @@ test('a node is drained and taken back by its id; others are not there', async (
 });
 
 test('without Redis nothing is drained', async (t) => {
-  const [redis, port = 0] = await freePorts(2);
+  const [redis, port = 0] = freePorts(2);
   const cluster = await openRedis({
     name: 'test',
     id: 'n',

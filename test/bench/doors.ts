@@ -162,7 +162,7 @@ export const doors: Measurement = {
     ];
     writeFileSync(certPath, cert);
     writeFileSync(keyPath, key);
-    const mpegts = await freePorts(STREAMS);
+    const mpegts = freePorts(STREAMS);
     const streams = mpegts
       .map((port, index) => `<Stream><Name>${NAMES[index]}</Name><Port>${port}/udp</Port></Stream>`)
       .join('');

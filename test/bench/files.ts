@@ -69,7 +69,7 @@ async function liveFiles(master: string): Promise<Record<Kind, string>> {
 }
 
 async function startNginx(folder: string) {
-  const [port] = await freePorts(1);
+  const [port] = freePorts(1);
   const root = join(folder, 'www');
   await mkdir(root, { recursive: true });
   const config = join(folder, 'nginx.conf');

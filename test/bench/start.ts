@@ -21,7 +21,7 @@ const MIB = 1024 * 1024;
 export const start: Measurement = {
   name: 'start',
   run: async ({ folder }) => {
-    const [rtmp = 0, http = 0, api = 0, first = 0, last = 0, bare = 0] = await freePorts(6);
+    const [rtmp = 0, http = 0, api = 0, first = 0, last = 0, bare = 0] = freePorts(6);
     const file = join(folder, 'Server.xml');
     await writeFile(file, serverXml({ rtmp, http, api, ice: [first, last] }));
     const times: number[] = [];

@@ -25,7 +25,7 @@ function sendTs(t: import('ava').ExecutionContext, port: number): void {
 
 test('a node that is drained takes nobody in, by whatever door, tells who asks, and takes all again when it is not', async (t) => {
   const redis = await usedRedis(t);
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = freePorts(1);
   const node = await startNode(t, redis, 'a', {
     srt: {},
     whip: true,

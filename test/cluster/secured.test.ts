@@ -70,7 +70,7 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
     '--tls-replication',
     'yes',
   ];
-  const [port = 0, sentinel = 0] = await freePorts(2);
+  const [port = 0, sentinel = 0] = freePorts(2);
   await RedisServer.start(t, { port, args: tls(port), configure: configure(REDIS) });
   await RedisServer.start(t, {
     program: 'redis-sentinel',
@@ -102,7 +102,7 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
 });
 
 test('a Redis Cluster', async (t) => {
-  const [bus = 0] = await freePorts(1);
+  const [bus = 0] = freePorts(1);
   const redis = await RedisServer.start(t, {
     args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'],
   });

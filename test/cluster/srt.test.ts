@@ -17,7 +17,7 @@ async function start(t: ExecutionContext) {
   const redis = await usedRedis(t);
   const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, { srt: {} })))) as [Kiln, Kiln];
   await untilStates(a, { a: 'ready', b: 'ready' });
-  const [publish = 0, play = 0] = await freePorts(2);
+  const [publish = 0, play = 0] = freePorts(2);
   const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const text = (await readFile(CONFIG, 'utf8'))

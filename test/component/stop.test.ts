@@ -32,7 +32,7 @@ async function busy(t: ExecutionContext, options: KilnOptions = {}): Promise<Kil
 async function configured(t: ExecutionContext): Promise<{ readonly folder: string; readonly file: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-stop-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
-  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const [rtmp, http, api, ice, ice2] = freePorts(5) as [number, number, number, number, number];
   const file = join(folder, 'Server.xml');
   await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
   return { folder, file };

@@ -65,7 +65,7 @@ test("TLS, with an authority of one's own and a client certificate", async (t) =
   const server = folder.write('server', issue('localhost', { issuer: authority }));
   const client = issue('client', { issuer: authority });
   const ca = folder.write('ca', authority).certPath;
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = freePorts(1);
   await RedisServer.start(t, {
     port,
     args: [
@@ -87,7 +87,7 @@ test("TLS, with an authority of one's own and a client certificate", async (t) =
 });
 
 test('Sentinel: nodes follow the master to where it is', async (t) => {
-  const [masterPort = 0, replicaPort = 0, ...ports] = await freePorts(5);
+  const [masterPort = 0, replicaPort = 0, ...ports] = freePorts(5);
   const master = await RedisServer.start(t, { port: masterPort });
   await RedisServer.start(t, { port: replicaPort, args: ['--replicaof', '127.0.0.1', String(masterPort)] });
   // sentinels ask for replicas every ten seconds only
@@ -150,7 +150,7 @@ test('Sentinel: a new master is told of while the old one is still asked for', a
 
 /** Three nodes of a Redis Cluster, and a client of each. */
 async function openRedisCluster(t: ExecutionContext) {
-  const free = await freePorts(6);
+  const free = freePorts(6);
   const ports = free.slice(0, 3);
   const bus = free.slice(3);
   await Promise.all(
@@ -316,7 +316,7 @@ test('one report when Redis goes and one when it is back, however often it is tr
 });
 
 test('a Redis that is not there at the start, and then lets nobody in, is reported with what an operator has to mend', async (t) => {
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = freePorts(1);
   const reports: StoreReport[] = [];
   const onStore = (report: StoreReport): void => void reports.push(report);
   const url = `redis://:of-this-test@127.0.0.1:${port}`;

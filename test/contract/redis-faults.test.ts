@@ -16,7 +16,7 @@ import {
 } from '#cluster';
 import { startChild } from '../support/child-node.ts';
 import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
-import { freePorts } from '../support/ports.ts';
+import { freePorts, released } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -404,7 +404,7 @@ test('what a node knows of the others last survives a file that is damaged, and 
   const nodesFile = join(folder, 'nodes.json');
   const moved: string[] = [];
   const redis = await RedisServer.start(t);
-  const address = { host: '127.0.0.1', port: (await freePorts(1))[0] as number, secrets: [SECRET] };
+  const address = { host: '127.0.0.1', port: freePorts(1)[0] as number, secrets: [SECRET] };
   const first = await openNode(t, 'a', { url: redis.url }, { port: address });
   const b = await openNode(t, 'b', { url: redis.url }, { nodesFile });
   await seeEachOther([first, b]);
@@ -600,12 +600,16 @@ test('a key that is taken from a node that does not hear of it begins when that 
 async function openRestarting(t: ExecutionContext) {
   const { redis, nodes } = await openCut(t, ['a']);
   const [{ node: a, proxy: wayOfA }] = nodes as [(typeof nodes)[0]];
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = freePorts(1) as [number];
   const start = (url: string) => openNode(t, 'b', { url }, { port: { host: '127.0.0.1', port, secrets: [SECRET] } });
   const wayOfB = await TcpProxy.open(t, redis.port);
   const b = await start(`redis://127.0.0.1:${wayOfB.port}`);
   await seeEachOther([a, b]);
-  return { a, b, wayOfA, wayOfB, restart: () => start(redis.url) };
+  const restart = async () => {
+    await released(port);
+    return await start(redis.url);
+  };
+  return { a, b, wayOfA, wayOfB, restart };
 }
 
 test('a node that is cut off does not get a key that another has since its restart', async (t) => {

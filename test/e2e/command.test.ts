@@ -103,7 +103,7 @@ test('a missing file is a wrong configuration', async (t) => {
 test('a storage that cannot be written ends the start with one line that names it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-readonly-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const [rtmp, http, api, ice, ice2] = freePorts(5) as [number, number, number, number, number];
   const file = join(folder, 'Server.xml');
   await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }));
   await chmod(folder, 0o555);
@@ -113,7 +113,7 @@ test('a storage that cannot be written ends the start with one line that names i
 });
 
 test('a port in use ends the start with one line that names its element, and leaves nothing running', async (t) => {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = freePorts(1) as [number];
   const tcp = createServer().listen(port, '127.0.0.1');
   const udp = createSocket('udp4').bind(port, '127.0.0.1');
   await Promise.all([once(tcp, 'listening'), once(udp, 'listening')]);
@@ -140,14 +140,7 @@ test('a port in use ends the start with one line that names its element, and lea
     ],
   ];
   for (const [element, change] of cases) {
-    const [rtmp, http, api, ice, ice2, srtPlay] = (await freePorts(6)) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
+    const [rtmp, http, api, ice, ice2, srtPlay] = freePorts(6) as [number, number, number, number, number, number];
     const [ports, options] = change({ rtmp, http, api, ice: [ice, ice2], srtPlay });
     await writeFile(file, serverXml(ports, { ...options, storage: folder }));
     const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });
@@ -165,7 +158,7 @@ test('a second server on the same files says which file, and who uses it', async
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const first = await Kiln.start({ storage: folder });
   t.teardown(() => first.stop());
-  const [rtmp, http, api, ice, ice2] = (await freePorts(5)) as [number, number, number, number, number];
+  const [rtmp, http, api, ice, ice2] = freePorts(5) as [number, number, number, number, number];
   const file = join(folder, 'Server.xml');
   await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }, { storage: folder }));
   const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });

@@ -42,7 +42,7 @@ let ports: number[];
 let multicast: number;
 
 test.before(async () => {
-  [multicast, ...ports] = (await freePorts(8)) as [number, ...number[]];
+  [multicast, ...ports] = freePorts(8) as [number, ...number[]];
   const map =
     `<Stream><Name>udp_\${Port}</Name><Port>${ports.slice(0, 4).join(',')}/udp</Port></Stream>` +
     `<Stream><Name>group</Name><Port>${GROUP}:${multicast}/udp</Port></Stream>`;

@@ -156,7 +156,7 @@ async function receive([program = '', ...args]: readonly string[], file: string,
 }
 
 test.serial('ffmpeg, GStreamer and libsrt receive pushes that were made before their stream', async (t) => {
-  const ports = await freePorts(RECEIVERS.length);
+  const ports = freePorts(RECEIVERS.length);
   const received = RECEIVERS.map(async ({ protocol, url, command }, index) => {
     const file = join(folder, `${index}.${command[0] === 'srt-live-transmit' ? 'ts' : 'mkv'}`);
     const at = (text: string): string => text.replace('PORT', String(ports[index])).replace('FILE', file);

@@ -142,7 +142,7 @@ test.serial('one that takes over a name ends the other', async (t) => {
 });
 
 test.serial('a passphrase, a stream by its port, and IPv6', async (t) => {
-  const [mapped = 0] = await freePorts(1);
+  const [mapped = 0] = freePorts(1);
   const secret = 'only-for-these';
   const kiln = await start(t, {
     env: { SECRET: secret, MAPPED: String(mapped) },

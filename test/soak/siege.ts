@@ -22,7 +22,7 @@ export async function startBesieged(folder: string): Promise<Besieged> {
   const [certPath, keyPath] = ['besieged.crt', 'besieged.key'].map((name) => join(folder, name)) as [string, string];
   writeFileSync(certPath, cert);
   writeFileSync(keyPath, key);
-  const mpegts = await freePorts(MPEGTS_PORTS);
+  const mpegts = freePorts(MPEGTS_PORTS);
   const list = mpegts.map((port) => `${port}/udp`).join(',');
   const kiln = await Kiln.start({
     llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>',

@@ -34,7 +34,7 @@ export async function startBalancer(
   nodes: readonly [Kiln, Kiln, Kiln],
   spreads = false,
 ): Promise<Balancer> {
-  const [rtmp, http, ovt, api] = (await freePorts(4)) as [number, number, number, number];
+  const [rtmp, http, ovt, api] = freePorts(4) as [number, number, number, number];
   const balancer = { rtmp, http, ovt, api };
   const environment = balancerEnvironment('127.0.0.1', {
     balancer,

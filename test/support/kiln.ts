@@ -187,9 +187,9 @@ export class Kiln {
   }
 
   static async #start(options: KilnOptions): Promise<Kiln> {
-    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = (await freePorts(
+    const [rtmp, http, api, firstIce, lastIce, https, apiTls, ovt, rtmps, srt, srtPlay] = freePorts(
       11,
-    )) as Eleven<number>;
+    ) as Eleven<number>;
     const ports: KilnPorts = { rtmp, http, api, ice: [firstIce, lastIce], https, apiTls, ovt, rtmps, srt, srtPlay };
     const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
     await writeFile(join(folder, 'Server.xml'), serverXml(ports, options));

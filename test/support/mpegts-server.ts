@@ -44,7 +44,7 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
     groups = () => [],
     streams = (port) => [{ name: 'live_${Port}', port: `${port}/udp` }],
   } = setup;
-  const all = (await freePorts(setup.ports ?? 1)).sort((a, b) => a - b);
+  const all = freePorts(setup.ports ?? 1).sort((a, b) => a - b);
   const [first] = all as [number];
   const registry = new Registry();
   const application = (more: Partial<MpegtsProviderConfig> = {}) => ({

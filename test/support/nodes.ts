@@ -60,9 +60,8 @@ export async function startNode(
   id: string,
   options: KilnOptions & ClusterOptions = {},
 ): Promise<Kiln> {
-  const starting = freePorts(1).then(([port = 0]) =>
-    Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` }),
-  );
+  const [port = 0] = freePorts(1);
+  const starting = Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` });
   // at once: the test may have ended, for want of another node, when this one has started
   t.teardown(async () => {
     const [outcome] = await Promise.allSettled([starting]);

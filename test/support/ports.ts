@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { unusedPorts } from '../../deploy/cluster/ports.ts';
+import { portsInUse, unusedPorts } from '../../deploy/cluster/ports.ts';
+import { until } from './until.ts';
 
 /**
  * Above those that systems give to outgoing connections and to who asks for any (32768 to 60999), and those that media
@@ -15,12 +16,20 @@ const FOLDER = join(tmpdir(), `kiln-test-ports-${process.getuid?.() ?? 0}`);
 const reserved = new Set<number>();
 process.once('exit', () => reserved.forEach((port) => rmSync(join(FOLDER, String(port)), { force: true })));
 
-/** Ports that were free, for TCP and UDP both, a moment ago, and are given to no other test. */
-export function freePorts(count: number): Promise<number[]> {
+/** Ports that are free, for TCP and UDP both, and are given to no other test. */
+export function freePorts(count: number): number[] {
   return unusedPorts(count, () => {
     const port = FIRST + Math.floor(Math.random() * COUNT);
     return reserve(port) ? port : undefined;
   });
+}
+
+/**
+ * Waits until nobody has a port: one that this process has closed is kept by each child that another thread is starting,
+ * until that child has become its program.
+ */
+export async function released(port: number): Promise<void> {
+  await until(`port ${port} is free`, () => !portsInUse().has(port));
 }
 
 /** @returns false when a process that lives has it */

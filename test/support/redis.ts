@@ -36,7 +36,7 @@ export class RedisServer {
   }
 
   static async start(t: Pick<ExecutionContext, 'teardown'>, options: RedisServerOptions = {}): Promise<RedisServer> {
-    const port = options.port ?? ((await freePorts(1))[0] as number);
+    const port = options.port ?? (freePorts(1)[0] as number);
     const server = new RedisServer(port, options);
     t.teardown(async () => {
       await server.kill();

@@ -23,7 +23,7 @@ export class TurnServer {
     t: Pick<ExecutionContext, 'teardown'>,
     { secret, peers, address = '127.0.0.1' }: TurnOptions,
   ): Promise<TurnServer> {
-    const [port, first] = (await freePorts(2)) as [number, number];
+    const [port, first] = freePorts(2) as [number, number];
     // relay ports are tried until one is free
     const env = {
       ...process.env,

@@ -46,7 +46,7 @@ export async function startVlc(t: ExecutionContext, mux?: 'ts'): Promise<string>
     '2',
     file,
   ]);
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = freePorts(1) as [number];
   const output = `#rtp{sdp=rtsp://127.0.0.1:${port}/live${mux === undefined ? '' : `,mux=${mux}`}}`;
   const vlc = ['cvlc', '-I', 'dummy', file, '--loop', '--sout', output, '--sout-keep'];
   const [program, ...args] = process.getuid?.() === 0 ? ['setpriv', ...NOBODY, ...vlc] : vlc;

@@ -36,7 +36,7 @@ async function start(t: ExecutionContext, guard: Guard) {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const { cluster, access } = await aloneWith(registry, { log, guards: [guard], openings: notedOpenings(ends) });
-  const [publish = 0, play = 0] = await freePorts(2);
+  const [publish = 0, play = 0] = freePorts(2);
   const common = { registry, access, log, ip: ['127.0.0.1'] };
   const bind = (port: number) => ({ port: [{ first: port, last: port }], streamMap: [], options: [] });
   const provider = await SrtProvider.listen({ ...common, bind: bind(publish) });

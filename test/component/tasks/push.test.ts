@@ -259,7 +259,7 @@ test('MPEG-TS goes over UDP in datagrams of seven packets', async (t) => {
 });
 
 test('an SRT listener that is not there is an error, and the call is made again when it is', async (t) => {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = freePorts(1) as [number];
   const node = await pushing(t, { connectionTimeout: 1000 });
   await startPush(node, 0, { protocol: 'srt', url: `srt://127.0.0.1:${port}?latency=50&streamid=called` });
   const feed = new Feed(await publish(node, 'live'), CODED);

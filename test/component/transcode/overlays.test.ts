@@ -267,7 +267,7 @@ test('images come from URLs, are copied, and go when the stream does', async (t)
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   t.teardown(() => void server.close());
   const home = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const [nobody = 0] = await freePorts(1);
+  const [nobody = 0] = freePorts(1);
   const urls = [
     `${home}/a.png`,
     `${home}/moved.png`,

@@ -4,7 +4,7 @@ import { WorkerPool } from '../../../src/webrtc/worker-pool.ts';
 import { freePorts } from '../../support/ports.ts';
 
 test('addresses of both families that are not local are announced for one port', async (t) => {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = freePorts(1) as [number];
   const iceCandidate = ['198.51.100.3', '2001:db8::7'].map((address) => {
     return { address, first: port, last: port, protocol: 'udp' as const };
   });

@@ -39,7 +39,7 @@ async function udp(): Promise<Receiver> {
 async function srt(): Promise<Receiver> {
   const log = pino({ level: 'silent' });
   const runtime = SrtRuntime.open(log);
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = freePorts(1) as [number];
   const listener = new SrtListener(runtime, {
     host: '127.0.0.1',
     port,

@@ -62,7 +62,7 @@ export class Matrix {
     const { cert, key } = issue('localhost');
     const [certPath, keyPath] = ['tls.crt', 'tls.key'].map((name) => join(clips.folder, name)) as [string, string];
     await Promise.all([writeFile(certPath, cert), writeFile(keyPath, key)]);
-    const ports = await freePorts(udpPorts);
+    const ports = freePorts(udpPorts);
     const segments = `<SegmentDuration>${segmentSeconds}</SegmentDuration><SegmentCount>${SEGMENT_COUNT}</SegmentCount>`;
     const kiln = await Kiln.start({
       llhls: segments,

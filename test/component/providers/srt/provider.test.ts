@@ -36,7 +36,7 @@ async function start(t: ExecutionContext, latency = 60) {
     input.read({ packet: (packet) => void packets.push(packet) });
   });
   const { cluster, access } = await aloneWith(registry);
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = freePorts(1);
   const lines: string[] = [];
   const provider = await SrtProvider.listen({
     access,

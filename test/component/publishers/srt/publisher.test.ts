@@ -37,7 +37,7 @@ async function start(
 ) {
   const registry = new Registry();
   addVhost(registry, { publishers: { srt: { maxConnection: 0 } } as Partial<ApplicationConfig['publishers']> });
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = freePorts(1);
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const { cluster, access } = await aloneWith(registry, { log, ...admitting });

@@ -17,7 +17,7 @@ const ACK_TAIL = [100_000, 50_000, 8192, 1000, 1000, 1_000_000];
 
 /** A socket with the rules. @returns what tells whether a packet comes through them */
 async function guarded(t: ExecutionContext, windows: readonly Window[] | undefined) {
-  const [port = 0] = await freePorts(1);
+  const [port = 0] = freePorts(1);
   const udp = new UdpSocket('127.0.0.1', port, false);
   udp.filter(rules(windows));
   const sender = createSocket('udp4');
