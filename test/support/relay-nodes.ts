@@ -39,6 +39,8 @@ export function relayNodes(t: ExecutionContext) {
     });
     return registry;
   };
+  /** Nodes that nobody reaches. */
+  const dead = new Set<string>();
   const far = add('far');
   const here = new Registry();
   addVhost(here);
@@ -47,7 +49,7 @@ export function relayNodes(t: ExecutionContext) {
     self: near,
     connect: async (to: NodeIdentity, path: string) => {
       const owner = owners.get(to.id);
-      if (owner === undefined) throw new UnreachableError(`there is no node ${to.id}`);
+      if (owner === undefined || dead.has(to.id)) throw new UnreachableError(`there is no node ${to.id}`);
       const [client, server] = duplexPair();
       owner.take(server, path, near);
       return client;
@@ -88,5 +90,5 @@ export function relayNodes(t: ExecutionContext) {
     changes.close();
     here.close('the test is over');
   });
-  return { far, here, application, relays, add, asked };
+  return { far, here, application, relays, add, asked, dead };
 }

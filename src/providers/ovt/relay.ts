@@ -19,10 +19,19 @@ export interface RelayOptions {
   readonly log: Logger;
 }
 
+/** Whom a relay follows, and how. */
+interface Followed {
+  readonly owner?: NodeIdentity;
+  readonly forGood?: boolean;
+  readonly unreachableMs?: number;
+}
+
 const CONNECT_TIMEOUT_MS = 1500;
 /** The owner says something every second. */
 const SILENCE_MS = 3000;
 const OPEN_MS = 3000;
+/** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
+const HELD_MS = 8000;
 /** How long viewers of an interrupted stream are kept while another node may continue it. */
 const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
@@ -63,7 +72,7 @@ export class Relay implements OvtSink {
    */
   async open({ owner }: Location): Promise<OutputStream> {
     try {
-      await this.#follow(OPEN_MS, { owner });
+      await this.#follow(OPEN_MS, { owner, unreachableMs: HELD_MS });
       if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
       return this.#output;
     } catch (error) {
@@ -120,29 +129,31 @@ export class Relay implements OvtSink {
   /**
    * Tries to play the stream from whichever node has it. Without an owner, waits for one to be heard of.
    * @param what.owner who had it last, where that is known
+   * @param what.unreachableMs as `withinMs` as long as the owner cannot be reached
    * @param what.forGood it ended on purpose: only a node that has its name already can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, what: { readonly owner?: NodeIdentity; readonly forGood?: boolean }): Promise<void> {
+  async #follow(withinMs: number, what: Followed): Promise<void> {
     const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
     try {
       if (what.owner === undefined) await this.#options.directory.catchUp();
-      await this.#tryUntil(performance.now() + withinMs, watch, what);
+      await this.#tryUntil(withinMs, watch, what);
     } finally {
       watch.close();
     }
   }
 
   async #tryUntil(
-    deadline: number,
+    withinMs: number,
     watch: StreamWatch,
-    { owner = this.#owner(), forGood = false }: { readonly owner?: NodeIdentity; readonly forGood?: boolean },
+    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Followed,
   ): Promise<void> {
     const { signal } = this.#end;
+    const since = performance.now();
     for (let pause = FIRST_PAUSE_MS; ;) {
       const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
       if (failure === undefined || signal.aborted) return;
-      const left = deadline - performance.now();
+      const left = since + (failure instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
       if (left <= 0) throw failure;
       if (forGood && !this.#isOwned()) throw new OvtError('the stream has ended');
       const hasChanged = await watch.next(owner === undefined ? left : Math.min(pause, left), signal);
