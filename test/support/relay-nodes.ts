@@ -41,6 +41,8 @@ export function relayNodes(t: ExecutionContext) {
   };
   /** Nodes that nobody reaches. */
   const dead = new Set<string>();
+  /** Nodes that the directory takes for dead. */
+  const buried = new Set<string>();
   const far = add('far');
   const here = new Registry();
   addVhost(here);
@@ -57,8 +59,9 @@ export function relayNodes(t: ExecutionContext) {
   };
   const owner = (name: string) => {
     for (const [id, { registry }] of owners) {
+      if (buried.has(id)) continue;
       const output = registry.vhost('default').application('app').outputs.get(name);
-      if (output !== undefined) return { node: { id, incarnation: '1' }, input: output.input.name };
+      if (output !== undefined) return { node: { id, incarnation: `of ${id}` }, input: output.input.name };
     }
     return undefined;
   };
@@ -90,5 +93,5 @@ export function relayNodes(t: ExecutionContext) {
     changes.close();
     here.close('the test is over');
   });
-  return { far, here, application, relays, add, asked, dead };
+  return { far, here, application, relays, add, asked, dead, buried };
 }

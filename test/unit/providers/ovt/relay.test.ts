@@ -83,6 +83,20 @@ test.serial('a viewer of an owner that cannot be reached is told in time', async
   publish(far);
   dead.add('far');
   const since = performance.now();
-  t.is(await relays.find(application, 'talk'), undefined);
+  await t.throwsAsync(relays.find(application, 'talk'), { code: 'ownerUnreachable' });
   t.true(performance.now() - since < 10_000);
+});
+
+test.serial('another owner is followed as soon as it is heard of, though the one before has not ended', async (t) => {
+  virtualTime(t);
+  const { far, application, relays, add, buried } = relayNodes(t);
+  publish(far);
+  const output = await watched(relays, application);
+  const third = add('third');
+  buried.add('far');
+  const since = performance.now();
+  const next = publish(third);
+  await until('it is relayed from there', () => next.watched);
+  t.true(performance.now() - since < 2000);
+  t.false(output.closed);
 });
