@@ -3,7 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
+import { nodesOf, startNode, usedRedis } from '../support/nodes.ts';
+import { Origin } from '../support/origin.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
@@ -117,4 +118,50 @@ test('an encoder that gives up each attempt soon, and begins another, is not kep
   });
   t.deepEqual(refused, []);
   t.log(`${attempts} attempts`);
+});
+
+test('a pulled stream moves, as its node is drained or killed: nobody who comes meanwhile hears that it does not exist', async (t) => {
+  const origin = await Origin.start(t);
+  await origin.publish('far', 25);
+  const redis = await usedRedis(t);
+  const start = (id: string) => startNode(t, redis, id, { ovt: true, llhls: SHORT });
+  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map(start))) as [Kiln, Kiln, Kiln];
+  const made = await a.api('/v1/vhosts/default/apps/app/streams', 'POST', {
+    name: 'near',
+    urls: [origin.url('far')],
+    properties: { persistent: true },
+  });
+  t.is(made.status, 201, JSON.stringify(made.body));
+  const ownerOf = async (): Promise<Kiln | undefined> => {
+    const rows = await nodesOf(c);
+    return [a, b].find((_node, n) => {
+      const row = rows.get('ab'[n] ?? '');
+      return row?.state !== 'lost' && row?.streams === 1;
+    });
+  };
+  // who is asked pulls nothing itself
+  t.is((await a.api('/v1/cluster/nodes/c:drain', 'POST')).status, 200);
+  const first = await until('a or b pulls it', ownerOf);
+  const next = first === a ? b : a;
+  const master = '/app/near/llhls.m3u8';
+  await until('it plays', async () => (await get(c, master)).status === 200);
+
+  const statuses = new Set<number>();
+  const asking: Promise<unknown>[] = [];
+  const timer = setInterval(() => asking.push(get(c, master).then(({ status }) => statuses.add(status))), 100);
+  t.teardown(() => clearInterval(timer));
+  t.is((await c.api(`/v1/cluster/nodes/${first === a ? 'a' : 'b'}:drain`, 'POST')).status, 200);
+  await until('it was handed over', async () => (await ownerOf()) === next);
+  t.is((await c.api(`/v1/cluster/nodes/${first === a ? 'a' : 'b'}:undrain`, 'POST')).status, 200);
+  await until('it may go back', async () => (await nodesOf(next)).get(first === a ? 'a' : 'b')?.state === 'ready');
+  next.signal('SIGKILL');
+  await until('it was taken over', async () => (await ownerOf()) === first);
+  await until('it plays again', async () => (await get(c, master)).status === 200);
+  clearInterval(timer);
+  await Promise.all(asking);
+  t.true(statuses.has(200));
+  t.deepEqual(
+    [...statuses].filter((status) => status === 404),
+    [],
+  );
 });
