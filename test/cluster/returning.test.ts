@@ -120,48 +120,44 @@ test('an encoder that gives up each attempt soon, and begins another, is not kep
   t.log(`${attempts} attempts`);
 });
 
-test('a pulled stream moves, as its node is drained or killed: nobody who comes meanwhile hears that it does not exist', async (t) => {
+test('the node of pulled streams is killed: those who ask for one meanwhile are held', async (t) => {
   const origin = await Origin.start(t);
   await origin.publish('far', 25);
   const redis = await usedRedis(t);
   const start = (id: string) => startNode(t, redis, id, { ovt: true, llhls: SHORT });
-  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map(start))) as [Kiln, Kiln, Kiln];
-  const made = await a.api('/v1/vhosts/default/apps/app/streams', 'POST', {
-    name: 'near',
-    urls: [origin.url('far')],
-    properties: { persistent: true },
-  });
-  t.is(made.status, 201, JSON.stringify(made.body));
-  const ownerOf = async (): Promise<Kiln | undefined> => {
-    const rows = await nodesOf(c);
-    return [a, b].find((_node, n) => {
-      const row = rows.get('ab'[n] ?? '');
-      return row?.state !== 'lost' && row?.streams === 1;
-    });
-  };
+  const [a, , c] = (await Promise.all(['a', 'b', 'c'].map(start))) as [Kiln, Kiln, Kiln];
   // who is asked pulls nothing itself
-  t.is((await a.api('/v1/cluster/nodes/c:drain', 'POST')).status, 200);
-  const first = await until('a or b pulls it', ownerOf);
-  const next = first === a ? b : a;
-  const master = '/app/near/llhls.m3u8';
-  await until('it plays', async () => (await get(c, master)).status === 200);
+  t.is((await c.api('/v1/cluster/nodes/c:drain', 'POST')).status, 200);
+  const names = Array.from({ length: 30 }, (_, n) => `near${n}`);
+  for (const name of names) {
+    const made = await a.api('/v1/vhosts/default/apps/app/streams', 'POST', {
+      name,
+      urls: [origin.url('far')],
+      properties: { persistent: true },
+    });
+    t.is(made.status, 201, JSON.stringify(made.body));
+  }
+  const streams = async (): Promise<number | undefined> => {
+    const row = (await nodesOf(c)).get('b');
+    return row?.state === 'lost' ? undefined : row?.streams;
+  };
+  const moved = await until('both pull some', async () => {
+    const others = (await streams()) ?? 0;
+    return others > 0 && others < names.length && names.length - others;
+  });
+  t.log(`${moved} streams move`);
 
-  const statuses = new Set<number>();
-  const asking: Promise<unknown>[] = [];
-  const timer = setInterval(() => asking.push(get(c, master).then(({ status }) => statuses.add(status))), 100);
-  t.teardown(() => clearInterval(timer));
-  t.is((await c.api(`/v1/cluster/nodes/${first === a ? 'a' : 'b'}:drain`, 'POST')).status, 200);
-  await until('it was handed over', async () => (await ownerOf()) === next);
-  t.is((await c.api(`/v1/cluster/nodes/${first === a ? 'a' : 'b'}:undrain`, 'POST')).status, 200);
-  await until('it may go back', async () => (await nodesOf(next)).get(first === a ? 'a' : 'b')?.state === 'ready');
-  next.signal('SIGKILL');
-  await until('it was taken over', async () => (await ownerOf()) === first);
-  await until('it plays again', async () => (await get(c, master)).status === 200);
-  clearInterval(timer);
-  await Promise.all(asking);
-  t.true(statuses.has(200));
-  t.deepEqual(
-    [...statuses].filter((status) => status === 404),
-    [],
+  a.signal('SIGKILL');
+  // each is asked for once, at a time of its own: this node has nothing of it
+  const statuses = await Promise.all(
+    names.map(async (name, n) => {
+      await delay(200 * n);
+      return (await get(c, `/app/${name}/llhls.m3u8`)).status;
+    }),
   );
+  t.log(statuses.join(' '));
+  t.false(statuses.includes(404));
+  // of a machine that is very busy the last may have been held for too long
+  t.true(statuses.filter((status) => status < 300).length >= names.length / 2);
+  await until('the other pulls all', async () => (await streams()) === names.length);
 });
