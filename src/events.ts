@@ -11,6 +11,8 @@ export const EVENTS = {
   'stream.ended': 'an input stream has ended, with its duration and the reason',
   'stream.relayed': 'a stream of another node is relayed to viewers of this one',
   'relay.ended': 'a stream of another node is no longer relayed',
+  'publisher.held':
+    "the node that has the name of a publisher's stream does not answer: the publisher waits for some seconds",
   'viewer.joined': 'a viewer was admitted to a stream (debug)',
   'viewer.left': 'a viewer of a stream has gone (debug)',
   'client.refused': 'a publisher or viewer was refused, with the reason',
