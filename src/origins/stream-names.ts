@@ -1,4 +1,4 @@
-import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
+import { UnavailableError, type Claim, type Cluster, type Json, type Lease } from '#cluster';
 import type { Application, PublishOptions } from '../core/application.ts';
 import { Continuity } from '../core/continuity.ts';
 import type { Registry } from '../core/registry.ts';
@@ -6,7 +6,7 @@ import type { Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readContinuity, streamKey, type StreamMeta } from './stream-key.ts';
+import { readContinuity, readMeta, streamKey, type StreamMeta } from './stream-key.ts';
 import { SyncedLease } from './synced-lease.ts';
 
 /** How long a stream can be continued after its end. */
@@ -95,7 +95,10 @@ export class StreamNames {
 
   async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Lease> {
     try {
-      const claim = await this.#cluster.claim(key, meta as Json, { silence, take: replace, keepMs: CONTINUED_MS });
+      const ask = (take: boolean): Promise<Claim> =>
+        this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
+      let claim = await ask(replace);
+      if ('owner' in claim && readMeta(claim.owner.meta)?.handsOver === true) claim = await ask(true);
       if ('owner' in claim) throw kilnError('streamExists');
       return claim.lease;
     } catch (error) {
@@ -122,6 +125,7 @@ class NameClaim {
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.update());
+    input.on('handsOver', () => this.update());
     input.once('close', () => void this.#lease.release());
     if (input.closed) void this.#lease.release();
   }
@@ -147,6 +151,7 @@ class NameClaim {
       ...this.#facts,
       live: listed && !closed,
       outputs: announced.map(({ name }) => name),
+      ...(this.#input.handsOver && { handsOver: true }),
       starting: !hasOutputs || [...outputs.values()].some((output) => !output.announced),
     };
   }
