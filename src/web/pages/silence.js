@@ -4,7 +4,7 @@ const MOST_MS = 8000;
 const CALM_MS = 30_000;
 
 /**
- * Tells when nothing has come for so long that the server may be gone. A stream may have pauses of its own, such as one
+ * Tells when no media has come for so long that the server may be gone. A stream may have pauses of its own, such as one
  * with one frame a second: after each that was explained the next one may last twice as long.
  */
 export class SilenceWatch {
@@ -21,7 +21,7 @@ export class SilenceWatch {
   }
 
   /**
-   * @param received any count that grows with what comes
+   * @param received packets so far
    * @returns whether nothing has come for too long
    */
   heard(received, now) {

@@ -235,7 +235,7 @@ test.serial(
     const { report, lines } = start(t, open);
     await until('it is pushing', () => report()?.state === 'pushing');
     made[0]?.options.moved('http://other.example.com/app');
-  await until('that is refused', () => lines.some((line) => line.includes('Unsupported protocol')));
+    await until('that is refused', () => lines.some((line) => line.includes('Unsupported protocol')));
     made[0]?.options.moved('/second');
     await until('another one is asked for', () => made.length === 2);
     made[1]?.finish(new PushError('it refused'));
