@@ -8,7 +8,7 @@ import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { HeldNames } from './held-names.ts';
 import type { StreamChanges } from './stream-changes.ts';
-import { readContinuity, streamKey, type StreamMeta } from './stream-key.ts';
+import { readContinuity, readMeta, streamKey, type StreamMeta } from './stream-key.ts';
 import { SyncedLease } from './synced-lease.ts';
 
 /** How long a stream can be continued after its end. */
@@ -112,7 +112,11 @@ export class StreamNames {
 
   async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Claim> {
     try {
-      return await this.#cluster.claim(key, meta as Json, { silence, take: replace, keepMs: CONTINUED_MS });
+      const ask = (take: boolean): Promise<Claim> =>
+        this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
+      const claim = await ask(replace);
+      const isHandedOver = 'owner' in claim && readMeta(claim.owner.meta)?.handsOver === true;
+      return isHandedOver ? await ask(true) : claim;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       this.#log.warn({ reason: error.message }, 'the name of the stream cannot be claimed');
@@ -137,6 +141,7 @@ class NameClaim {
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.update());
+    input.on('handsOver', () => this.update());
     input.once('close', () => void this.#lease.release());
     if (input.closed) void this.#lease.release();
   }
@@ -162,6 +167,7 @@ class NameClaim {
       ...this.#facts,
       live: listed && !closed,
       outputs: announced.map(({ name }) => name),
+      ...(this.#input.handsOver && { handsOver: true }),
       starting: !hasOutputs || [...outputs.values()].some((output) => !output.announced),
     };
   }
