@@ -2,6 +2,7 @@ import type { RedisClusterOptions } from './redis/cluster.ts';
 import type { Cluster } from './types.ts';
 
 export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
+export type { DistrustReport } from './distrust.ts';
 export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { place } from './placement.ts';

@@ -29,6 +29,7 @@ export const EVENTS = {
   'dump.failed': 'an HLS dump has failed, or cannot start',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something (debug: has sent events with a stream)',
+  'cluster.distrusted': 'something is refused that is not proved to come from a node of the cluster',
   'node.connected': 'this node is connected to the store of its cluster',
   'node.joined': 'another node is in the cluster',
   'node.left': 'another node has left the cluster, or is lost',

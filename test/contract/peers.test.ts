@@ -23,10 +23,15 @@ const CALL: PeerRequest = {
 };
 const TIMEOUT = 5000;
 
-async function open(t: ExecutionContext, ports: Partial<Parameters<typeof openNode>[3]>[] = [{}, {}]) {
+type Options = Partial<Parameters<typeof openNode>[3]>;
+
+/** @param seen how many nodes each of them sees, itself included; all when not given */
+async function open(t: ExecutionContext, ports: Options[] = [{}, {}], seen: readonly number[] = []) {
   const redis = await RedisServer.start(t);
   const nodes = await Promise.all(ports.map((options, n) => openNode(t, `node ${n}`, { url: redis.url }, options)));
-  await until('nodes see each other', () => nodes.every((node) => node.nodes().length === nodes.length));
+  await until('nodes see each other', () =>
+    nodes.every((node, n) => node.nodes().length === (seen[n] ?? nodes.length)),
+  );
   return { redis, nodes: nodes as [Cluster, Cluster] };
 }
 
@@ -93,13 +98,25 @@ test('who does not know the secret calls nobody, and nobody answers for a node',
   const port = { host: '127.0.0.1', port: 0, secrets: ['another'] };
   const {
     nodes: [a, b],
-  } = await open(t, [{}, { port }]);
+  } = await open(t, [{}, { port }], [1, 1]);
   let called = false;
   b.serve(async () => {
     called = true;
     return { status: 200, headers: {}, body: Buffer.alloc(0) };
   });
   await t.throwsAsync(a.forward(b.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
+  const call = {
+    from: a.self,
+    to: b.self,
+    method: 'POST',
+    path: '/',
+    headers: {},
+    time: Date.now(),
+    nonce: 'once',
+    bodyHash: bodyHash(CALL.body),
+  };
+  const way = { address: addressOf(b), agent: new Agent(), secrets: [SECRET], timeoutMs: TIMEOUT };
+  await t.throwsAsync(exchange(way, call, CALL.body), { instanceOf: UnreachableError, message: /without proof/ });
   t.false(called);
   t.is(await post(addressOf(a), {}), 403);
   t.is(await post(addressOf(a), { 'kiln-call': 'e30', 'kiln-mac': 'x' }), 403);
@@ -107,7 +124,7 @@ test('who does not know the secret calls nobody, and nobody answers for a node',
 
 test('the secret is changed node by node, while all call each other', async (t) => {
   const at = (...secrets: string[]) => ({ port: { host: '127.0.0.1', port: 0, secrets } });
-  const { nodes } = await open(t, [at('old'), at('new', 'old'), at('new')]);
+  const { nodes } = await open(t, [at('old'), at('new', 'old'), at('new')], [2, 3, 2]);
   const [before, between, after] = nodes as readonly Cluster[] as [Cluster, Cluster, Cluster];
   for (const node of [before, between, after]) {
     node.serve(

@@ -203,12 +203,17 @@ export class Kiln {
     return kiln;
   }
 
-  /** Kills the process without warning and starts another one on the same files, when what it had started has gone, too. */
-  async restart(): Promise<void> {
+  /**
+   * Kills the process without warning and starts another one on the same files, when what it had started has gone, too.
+   * @param changed what its Server.xml has otherwise from now on
+   */
+  async restart(changed?: KilnOptions): Promise<void> {
     const tree = processTree(this.pid);
     this.signal('SIGKILL');
     await this.exited();
     await until('its children have ended', () => !tree.some(isRunning));
+    if (changed !== undefined)
+      await writeFile(join(this.#folder, 'Server.xml'), serverXml(this.ports, { ...this.#options, ...changed }));
     this.#child = this.#spawn();
     await this.#ready();
   }
