@@ -47,6 +47,7 @@ export const REFUSALS = {
   another: 'the node was restarted since',
   time: 'the clocks of the nodes differ too much',
   repeated: 'the same call was received before',
+  certificate: 'the calling node has shown no valid certificate that names it',
   busy: 'the node is busy with too many calls or streams',
 } as const;
 

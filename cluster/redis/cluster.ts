@@ -183,6 +183,7 @@ class RedisCluster implements Cluster {
       self: this.self,
       now: () => this.#nodes.now(),
       addressOf: (id) => this.#nodes.addressOf(id),
+      distrust: this.#distrust,
       onFault,
     });
     this.#peers = new Peers({
