@@ -29,6 +29,8 @@ export const EVENTS = {
   'dump.failed': 'an HLS dump has failed, or cannot start',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something (debug: has sent events with a stream)',
+  'audit.failed': 'the audit log cannot be written, or something else writes to it',
+  'audit.resumed': 'the audit log is written again',
   'cluster.distrusted': 'something is refused that is not proved to come from a node of the cluster',
   'node.connected': 'this node is connected to the store of its cluster',
   'node.joined': 'another node is in the cluster',
