@@ -22,6 +22,7 @@ export const SCRIPTS = {
   release: load('release'),
   renew: load('renew'),
   report: load('report'),
+  reseal: load('reseal'),
   stats: load('stats'),
   update: load('update'),
   write: load('write'),
