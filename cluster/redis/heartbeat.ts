@@ -37,7 +37,7 @@ const PROBE_EVERY = 5;
 /** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
 const ASK_AGAIN_MS = 100;
 
-/** What happens every second: this node reports that it is alive, learns what has changed, and renews its leases. */
+/** What happens again and again: this node reports that it is alive, which renews its leases, and learns what has changed. */
 export class Heartbeat {
   /** Fetches what has changed in Redis; simultaneous calls share a run. @throws UnavailableError */
   readonly pull = coalesced(() => this.#pullNow());
@@ -120,9 +120,10 @@ export class Heartbeat {
     const downs = this.#downs;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
+      const confirm = leases.expectBeat();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
       // before anything that takes longer
-      await leases.renew();
+      await confirm(beat);
       if (leases.remade > 0) onConfirmed();
       await this.#follow(beat);
       this.#report(beat);

@@ -8,6 +8,10 @@ import { validity, type Timing } from './timing.ts';
 
 /** The answer to a beat. */
 export interface Beat {
+  /** When it was sent, on the monotonic clock. */
+  readonly sentAt: number;
+  /** As long as it is the same, Redis has every claim of this node that it had. */
+  readonly basis: string;
   /** Another process uses this node's id. */
   readonly replaced: boolean;
   readonly epoch: number;
@@ -57,7 +61,7 @@ interface OwnRow extends NodeDescription {
 }
 
 type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
-type Reply = readonly [string, string, string, number, number, string, string, readonly Row[], string];
+type Reply = readonly [string, string, string, number, number, string, string, readonly Row[], string, string];
 
 /** The nodes of the cluster, as Redis has them. */
 export class Nodes {
@@ -141,7 +145,7 @@ export class Nodes {
       reported?.recovery ?? '',
       JSON.stringify(isComplete ? this.#alive() : []),
     ])) as Reply;
-    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery] = reply;
+    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis] = reply;
     this.#joined = true;
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
@@ -160,6 +164,8 @@ export class Nodes {
       this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])),
     );
     return {
+      sentAt,
+      basis,
       replaced: status === 'replaced',
       epoch: Number(epoch),
       open: open === 1,
@@ -188,8 +194,8 @@ export class Nodes {
 
   /** @throws UnavailableError */
   async leave(): Promise<void> {
-    const { self, connection } = this.#options;
-    await connection.run(SCRIPTS.leave, [encodeURIComponent(self.id), self.incarnation]);
+    const { self, connection, timing } = this.#options;
+    await connection.run(SCRIPTS.leave, [encodeURIComponent(self.id), self.incarnation, timing.ttl]);
   }
 }
 

@@ -11,6 +11,7 @@ const load = (...names: string[]) => script([prelude, ...names.map(read)].join('
 export const SCRIPTS = {
   beat: load('recovery', 'beat'),
   claim: load('claim'),
+  confirm: load('confirm'),
   drain: load('drain'),
   keep: load('keep'),
   leave: load('leave'),
@@ -20,7 +21,6 @@ export const SCRIPTS = {
   recordPage: load('record-page'),
   recordPut: load('record-put'),
   release: load('release'),
-  renew: load('renew'),
   report: load('report'),
   stats: load('stats'),
   update: load('update'),

@@ -297,7 +297,7 @@ test('a key that Redis has lost and its holder claims anew has one lease there',
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
   const before = first.fence;
-  await raw.del('{kiln:test}:claims', '{kiln:test}:claims:expiry');
+  await raw.del('{kiln:test}:claims', '{kiln:test}:claims:of');
   const claim = await a.claim('k', 2, CONTINUE);
   t.like(claim, { owner: { id: 'a', meta: 1 } });
   await until('the holder knows its new fence', () => first.fence > before);
@@ -514,7 +514,6 @@ test('what is malformed in Redis is passed over and told of; everything else goe
     await raw.hset(key('nodes'), `bad${at}`, bad);
     await raw.zadd(key('nodes:heard'), Date.now(), `bad${at}`);
     await raw.hset(key('claims'), `bad${at}`, bad);
-    await raw.zadd(key('claims:expiry'), Date.now() + 3_600_000, `bad${at}`);
     await raw.zadd(key('claims:log'), await raw.incr(key('claims:revision')), `bad${at}`);
     await raw.hset(key('config'), at === 0 ? 'x' : `bad${at}`, bad || '1 {');
     await raw.zadd(key('config:log'), await raw.incr(key('config:revision')), at === 0 ? 'x' : `bad${at}`);

@@ -39,6 +39,8 @@ if known ~= incarnation then
   if present and not joining and now - heard <= ttl then
     status = 'replaced'
   else
+    -- a process that still runs under this id has what it has until then
+    if known then end_life(known, heard + ttl) end
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)
     redis.call('HDEL', P .. 'nodes:drain', node)
@@ -50,12 +52,16 @@ end
 if status == 'present' then
   redis.call('HSET', P .. 'nodes', node, table.concat({ incarnation, joined, description }, ' '))
   redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
+  redis.call('ZREM', P .. 'nodes:gone', incarnation)
 end
 
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl - 1))) do
   withdraw_node(lost)
+  -- one that is yet to find a Redis that was away may still have what it had
+  if limit == 0 then end_life(incarnation_of(lost) or '', now) end
 end
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - forget))) do
+  end_life(incarnation_of(lost) or '', now)
   forget_node(lost)
 end
 tidy_rows()
@@ -73,4 +79,6 @@ return {
   status, whole(now), id, limit == 0 and 1 or 0, offer,
   whole(stored('claims:revision')), whole(stored('config:revision')), rows,
   limit > 0 and redis.call('HGET', P .. 'epoch', 'recovery') or '',
+  -- as long as it is the same, this life of the node has lost no claim
+  table.concat({ id, redis.call('HGET', P .. 'epoch', 'run'), joined or '', redis.call('HGET', P .. 'claims:lost', incarnation) or '' }, ':'),
 }

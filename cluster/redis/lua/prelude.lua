@@ -62,20 +62,29 @@ end
 
 -- What is lost for everybody when Redis loses one of these keys. Each has an entry with the id of the epoch, which
 -- changes with nothing: where that is not there, the set has been evicted or deleted.
+local GUARDED = {
+  hashes = { 'claims', 'claims:lost', 'config', 'nodes' },
+  scored = { ['claims:of'] = '0', ['claims:log'] = '-inf', ['config:log'] = '-inf', ['nodes:gone'] = '+inf' },
+}
 local function sentinel(id)
   return '~' .. id
 end
 local function guard_sets(id)
-  for _, set in ipairs({ 'claims', 'config' }) do redis.call('HSET', P .. set, sentinel(id), '') end
-  redis.call('ZADD', P .. 'claims:expiry', '+inf', sentinel(id))
-  for _, set in ipairs({ 'claims:log', 'config:log' }) do redis.call('ZADD', P .. set, '-inf', sentinel(id)) end
+  for _, set in ipairs(GUARDED.hashes) do redis.call('HSET', P .. set, sentinel(id), '') end
+  for set, score in pairs(GUARDED.scored) do redis.call('ZADD', P .. set, score, sentinel(id)) end
 end
 local function has_config(id)
   return redis.call('HEXISTS', P .. 'config', sentinel(id)) == 1 and redis.call('ZSCORE', P .. 'config:log', sentinel(id))
 end
 local function has_sets(id)
-  if redis.call('HEXISTS', P .. 'claims', sentinel(id)) == 0 or not has_config(id) then return false end
-  return redis.call('ZSCORE', P .. 'claims:expiry', sentinel(id)) and redis.call('ZSCORE', P .. 'claims:log', sentinel(id))
+  for _, set in ipairs(GUARDED.hashes) do
+    if redis.call('HEXISTS', P .. set, sentinel(id)) == 0 then return false end
+  end
+  for set in pairs(GUARDED.scored) do
+    if not redis.call('ZSCORE', P .. set, sentinel(id)) then return false end
+  end
+  -- every node has been heard
+  return redis.call('HLEN', P .. 'nodes') == redis.call('ZCARD', P .. 'nodes:heard') + 1
 end
 
 -- How far the nodes are that may have claims in a Redis that has lost some: 0, 1 or 2, the least of all; 0 as long as
@@ -128,35 +137,19 @@ local function tell(what)
   told[what] = true
 end
 
--- Claims: `fence token node incarnation keep meta` by key. What has expired is there for nobody.
+-- Claims: `fence token node incarnation keep meta` by key. They last as long as the lease of their node, which each beat
+-- renews. `claims:of` finds them by `incarnation key`. `nodes:gone` has the lives of nodes that are over, with the time when
+-- their claims end; `claims:lost` the number of the last claim that a life lost without giving it up.
 
-local function claimed(key)
-  local expiry = tonumber(redis.call('ZSCORE', P .. 'claims:expiry', key) or '0')
-  return expiry > now and redis.call('HGET', P .. 'claims', key)
-end
+-- What is kept for the next holder outlasts the claim; of one that was lost with its Redis it stays so long.
+local KEPT_MS = 86400000
 
 local function token_of(record)
   return string.match(record, '^%S+ (%S+)')
 end
 
-local function put_claim(key, record, ttl)
-  redis.call('HSET', P .. 'claims', key, record)
-  redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
-  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), true)
-  tell('claims')
-end
-
-local function drop_claim(key)
-  redis.call('HDEL', P .. 'claims', key)
-  redis.call('ZREM', P .. 'claims:expiry', key)
-  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), false)
-  tell('claims')
-end
-
-local function reap_claims()
-  for _, key in ipairs(redis.call('ZRANGEBYSCORE', P .. 'claims:expiry', '-inf', whole(now), 'LIMIT', 0, MOST_AT_ONCE)) do
-    drop_claim(key)
-  end
+local function holder_of(record)
+  return string.match(record, '^%S+ %S+ (%S+) (%S+)')
 end
 
 -- How long what a claim keeps outlasts it.
@@ -164,9 +157,99 @@ local function keep_of(record)
   return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)') or '0')
 end
 
--- What is kept for the next holder of a key stays at least as long as from now.
-local function hold_kept(key, keep, ttl)
-  if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep + ttl)) end
+-- The run of a node that has the row.
+local function incarnation_of(node)
+  return string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
+end
+
+-- Until when the claims of a life of a node last; 0 when it is not known.
+local function lease_end(node, incarnation, ttl)
+  local over = redis.call('ZSCORE', P .. 'nodes:gone', incarnation)
+  if over then return tonumber(over) end
+  if incarnation_of(node) ~= incarnation then return 0 end
+  local _, limit = epoch()
+  -- nodes that are yet to find a Redis that was away have not died
+  if limit > 0 then return math.huge end
+  return tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0') + ttl
+end
+
+-- The claim of a key, if anybody may still act on it, and until when.
+local function claimed(key, ttl)
+  local record = redis.call('HGET', P .. 'claims', key)
+  if not record then return false end
+  local node, incarnation = holder_of(record)
+  local last = node and lease_end(node, incarnation, ttl) or math.huge
+  -- who had it before may go on until then
+  local taken = redis.call('PTTL', P .. 'taken:' .. key)
+  last = math.max(last, taken > 0 and now + taken or 0)
+  return last > now and record, last
+end
+
+local function note_loss(record)
+  local node, incarnation = holder_of(record)
+  if node and incarnation_of(node) == incarnation then
+    redis.call('HSET', P .. 'claims:lost', incarnation, whole(fence(0)))
+  end
+end
+
+local function unindex(key, record)
+  local _, incarnation = holder_of(record)
+  if incarnation then redis.call('ZREM', P .. 'claims:of', incarnation .. ' ' .. key) end
+end
+
+local function note_claims(key, present)
+  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), present)
+  tell('claims')
+end
+
+local function put_claim(key, record)
+  local former = redis.call('HGET', P .. 'claims', key)
+  if former and token_of(former) ~= token_of(record) then note_loss(former) end
+  if former then unindex(key, former) end
+  local _, incarnation = holder_of(record)
+  redis.call('HSET', P .. 'claims', key, record)
+  redis.call('ZADD', P .. 'claims:of', '0', incarnation .. ' ' .. key)
+  note_claims(key, true)
+end
+
+local function drop_claim(key, record)
+  redis.call('HDEL', P .. 'claims', key)
+  unindex(key, record)
+  local keep = keep_of(record)
+  if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep)) end
+  note_claims(key, false)
+end
+
+-- A life of a node is over, or will be at a given time unless it is heard of again.
+local function end_life(incarnation, at)
+  redis.call('ZADD', P .. 'nodes:gone', 'NX', whole(at), incarnation)
+end
+
+-- Drops some claims of a life that is over, at most so many. Returns how many it had left.
+local function reap_life(incarnation, most)
+  local prefix = incarnation .. ' '
+  local found = redis.call('ZRANGEBYLEX', P .. 'claims:of', '[' .. prefix, '(' .. incarnation .. '!', 'LIMIT', 0, most)
+  for _, member in ipairs(found) do
+    local key = string.sub(member, #prefix + 1)
+    local record = redis.call('HGET', P .. 'claims', key)
+    local _, holder = holder_of(record or '')
+    if holder ~= incarnation then
+      redis.call('ZREM', P .. 'claims:of', member)
+    elseif redis.call('EXISTS', P .. 'taken:' .. key) == 0 then
+      note_loss(record)
+      drop_claim(key, record)
+    end
+  end
+  return #found
+end
+
+local function reap_claims()
+  local rest = MOST_AT_ONCE
+  for _, incarnation in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:gone', '-inf', whole(now))) do
+    local found = rest > 0 and reap_life(incarnation, rest) or 1
+    rest = rest - found
+    if found == 0 then redis.call('ZREM', P .. 'nodes:gone', incarnation) end
+  end
 end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
@@ -198,8 +281,7 @@ end
 -- What a life of a node that is over has counted in a row is in the totals.
 local function forget_row(node, row)
   local key, field = P .. 'stats:row:' .. row, 'i:' .. node
-  local present = string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
-  if redis.call('HGET', key, field) ~= present then redis.call('HDEL', key, field) end
+  if redis.call('HGET', key, field) ~= incarnation_of(node) then redis.call('HDEL', key, field) end
 end
 
 -- What is to be done with many rows of a node is done in steps: `list` names the nodes, `list:node` has its rows.
@@ -229,6 +311,7 @@ end
 -- Nothing names a node any more that is gone for good.
 local function forget_node(node)
   withdraw_node(node)
+  redis.call('HDEL', P .. 'claims:lost', incarnation_of(node) or '')
   put_off('stats:gone', node, P .. 'stats:counted:' .. node)
   for _, set in ipairs({ 'nodes', 'nodes:drain', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
   redis.call('ZREM', P .. 'nodes:heard', node)
