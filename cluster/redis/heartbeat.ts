@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import { atMost } from '../running-time.ts';
-import type { ClusterEvents, ClusterState } from '../types.ts';
+import type { ClusterEvents, ClusterState, NodeIdentity } from '../types.ts';
 import { parseChanges, type TableReply } from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
@@ -27,6 +27,8 @@ export interface HeartbeatOptions {
   readonly outage: Outage;
   /** Redis is unreachable, and a lease is about to become invalid. */
   readonly onAtStake: () => void;
+  /** Redis does not hear of a node: this one has to ask it whether it lives. */
+  readonly onAsk: (node: NodeIdentity) => void;
   /** Redis has every valid lease of this node. */
   readonly onConfirmed: () => void;
   readonly onFault: (error: Error) => void;
@@ -116,12 +118,13 @@ export class Heartbeat {
 
   async #beatNow(): Promise<void> {
     if (this.#closed) return;
-    const { connection, nodes, config, leases, onAtStake, onConfirmed, onFault } = this.#options;
+    const { connection, nodes, config, leases, onAsk, onAtStake, onConfirmed, onFault } = this.#options;
     const downs = this.#downs;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
       const confirm = leases.expectBeat();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
+      beat.asks.forEach(onAsk);
       // before anything that takes longer
       await confirm(beat);
       if (leases.remade > 0) onConfirmed();

@@ -4,7 +4,7 @@ import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
-import { validity, type Timing } from './timing.ts';
+import { askingMs, validity, type Timing } from './timing.ts';
 
 /** The answer to a beat. */
 export interface Beat {
@@ -25,6 +25,8 @@ export interface Beat {
   readonly configRevision: number;
   /** Nodes came or went, or describe themselves differently. */
   readonly nodesChanged: boolean;
+  /** Nodes that are not heard of: this one has to ask whether they live. */
+  readonly asks: readonly NodeIdentity[];
 }
 
 /** What a node knows that Redis may have lost. */
@@ -60,8 +62,20 @@ interface OwnRow extends NodeDescription {
   readonly retires?: boolean;
 }
 
-type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
-type Reply = readonly [string, string, string, number, number, string, string, readonly Row[], string, string];
+type Row = readonly [id: string, silentMs: string, drains: number, row: string | null, fate: string];
+type Reply = readonly [
+  string,
+  string,
+  string,
+  number,
+  number,
+  string,
+  string,
+  readonly Row[],
+  string,
+  string,
+  readonly (readonly [string, string])[],
+];
 
 /** The nodes of the cluster, as Redis has them. */
 export class Nodes {
@@ -144,8 +158,9 @@ export class Nodes {
       reported?.state ?? 0,
       reported?.recovery ?? '',
       JSON.stringify(isComplete ? this.#alive() : []),
+      2 * askingMs(timing),
     ])) as Reply;
-    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis] = reply;
+    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
     this.#joined = true;
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
@@ -174,7 +189,18 @@ export class Nodes {
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
       nodesChanged: this.#said !== before,
+      asks: asks.map(([id, incarnation]) => ({ id: decodeURIComponent(id), incarnation })),
     };
+  }
+
+  /**
+   * Tells Redis whether a node lives that it does not hear of.
+   * @throws UnavailableError
+   */
+  async judge({ id, incarnation }: NodeIdentity, lives: boolean): Promise<void> {
+    const { connection, timing } = this.#options;
+    const verdict = lives ? 'cut' : 'gone';
+    await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, verdict, timing.ttl]);
   }
 
   /** @throws UnavailableError, NoNodeError */
@@ -200,7 +226,7 @@ export class Nodes {
 }
 
 /** undefined when it is malformed. */
-function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): NodeRow | undefined {
+function parseRow([id, silent, drains, text, fate]: Row, now: number, ttl: number): NodeRow | undefined {
   const [, incarnation, joined, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
   if (incarnation === undefined) return undefined;
   const silentMs = Number(silent);
@@ -214,7 +240,7 @@ function parseRow([id, silent, drains, text]: Row, now: number, ttl: number): No
       info,
       id: decodeURIComponent(id),
       incarnation,
-      state: silentMs > ttl ? 'lost' : drains === 1 || retires ? 'draining' : 'ready',
+      state: fate === 'gone' ? 'lost' : silentMs > ttl ? 'silent' : drains === 1 || retires ? 'draining' : 'ready',
       uptimeMs: now - Number(joined),
       silentMs,
     };

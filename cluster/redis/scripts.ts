@@ -24,5 +24,6 @@ export const SCRIPTS = {
   report: load('report'),
   stats: load('stats'),
   update: load('update'),
+  verdict: load('verdict'),
   write: load('write'),
 } as const;

@@ -30,3 +30,8 @@ export function timingOf(given: Partial<Timing> = {}): Timing {
 export function validity({ ttl }: Timing): number {
   return ttl * 0.95;
 }
+
+/** How long a node that is not heard of has to answer whether it lives. A process that stood still may go on in that time. */
+export function askingMs({ ttl }: Timing): number {
+  return ttl * 0.9;
+}

@@ -92,8 +92,8 @@ test('all claims of a node that died are dropped, more than one step takes among
   const revision = Number(await raw.get('{kiln:test}:claims:revision'));
   const pipeline = raw.pipeline();
   for (let n = 0; n < COUNT; n++) {
-    pipeline.hset(CLAIMS, `many/${n}`, `1 t${n} child ${incarnation} 0 ${n}`);
-    pipeline.zadd(`${CLAIMS}:of`, 0, `${incarnation} many/${n}`);
+    pipeline.hset(CLAIMS, `many/${n}`, `1 t${n} child ${incarnation} stop 0 ${n}`);
+    pipeline.zadd(`${CLAIMS}:of`, 0, `${incarnation} stop many/${n}`);
     pipeline.zadd(`${CLAIMS}:log`, revision + 1, `many/${n}`);
   }
   pipeline.incr(`${CLAIMS}:revision`);
@@ -116,15 +116,22 @@ test('a process that takes the id of another does not get its keys before the ti
   proxy.blackhole();
   const again = await openNode(t, 'a', { url: redis.url });
   await until('it is known', () => b.nodes().some(({ incarnation }) => incarnation === again.self.incarnation));
-  const next = await until('its time is over', async () => {
-    const claims = [await again.claim('k', 2, STOP), await b.claim('pushed', 2, STOP)];
-    if (claims.some((claim) => 'lease' in claim)) t.false(lease.valid || pushed.valid);
-    return claims.every((claim) => 'lease' in claim) && claims;
-  });
+  const next: Lease[] = [];
+  for (const [node, key] of [
+    [again, 'k'],
+    [b, 'pushed'],
+  ] as const) {
+    const claim = await until('its time is over', async () => {
+      const answer = await node.claim(key, 2, STOP);
+      return 'lease' in answer && answer;
+    });
+    t.false(lease.valid || pushed.valid);
+    next.push(claim.lease);
+  }
   proxy.heal();
   await until('it hears of its loss', () => pushed.signal.aborted);
   t.true(pushed.signal.reason instanceof LostError);
-  t.true(next.every((claim) => 'lease' in claim && claim.lease.valid));
+  t.true(next.every(({ valid }) => valid));
 });
 
 test('a node that hears that another has its id holds nothing any more when its time is over', async (t) => {
@@ -178,4 +185,76 @@ test('a lease that ran out without Redis is given up there when it is back', asy
     }),
   );
   t.false(lease.valid);
+});
+
+/** Waits so many times to live, and calls back again and again meanwhile. */
+async function during(lives: number, step: () => Promise<unknown>): Promise<void> {
+  const since = performance.now();
+  await until(`${lives} times to live`, async () => {
+    await step();
+    return performance.now() - since > lives * TIMING.ttl;
+  });
+}
+
+test('a node that is cut off from Redis alone keeps what exists anyway, listed and in use, as long as it says that it lives', async (t) => {
+  const redis = await RedisServer.start(t);
+  const { node: a, proxy } = await openOnProxy(t, redis, 'a');
+  const b = await openNode(t, 'b', { url: redis.url });
+  await seeEachOther(a, b);
+  const pushed = leaseOf(await a.claim('pushed', 1, CONTINUE));
+  const single = leaseOf(await a.claim('single', 1, STOP));
+  const { fence } = pushed;
+  const { owners } = mirrored(b, '');
+  a.serve(async () => ({ status: 200, headers: {}, body: Buffer.from('answer of a') }));
+  await until('known', () => owners.has('pushed') && owners.has('single'));
+  proxy.cut();
+  await until('what may run only once has ended', () => !owners.has('single'));
+  t.false(single.valid);
+  await during(2.5, async () => {
+    t.true(owners.has('pushed'));
+    t.like(await b.claim('pushed', 2, STOP), { owner: { id: 'a', fence } });
+    t.is(b.nodes().find(({ id }) => id === 'a')?.state, 'silent');
+  });
+  const call = { method: 'GET', path: '/', headers: {}, body: Buffer.alloc(0) };
+  t.is((await b.forward(a.self, call, 5000)).body.toString(), 'answer of a');
+  leaseOf(await b.claim('single', 2, STOP));
+  proxy.heal();
+  await until('confirmed', () => pushed.valid);
+  t.is(pushed.fence, fence);
+  await until('heard of', () => b.nodes().find(({ id }) => id === 'a')?.state === 'ready');
+  proxy.cut();
+  await until('lapsed', () => !pushed.valid);
+  await a.close();
+  await until('its process is gone, and what it had', () => !owners.has('pushed'));
+  t.is(b.nodes().find(({ id }) => id === 'a')?.state, 'lost');
+  leaseOf(await b.claim('pushed', 2, STOP));
+});
+
+test('a process that stands still for less than its time to live and the time to answer loses nothing that exists anyway', async (t) => {
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const { process: child, lines } = await startChild(t, redis.url, 'child', 'k', 'continue');
+  const { owners } = mirrored(a, '');
+  await until('known', () => owners.has('k'));
+  const before = owners.get('k')?.fence;
+  child.kill('SIGSTOP');
+  await until('it is asked', () => a.nodes().find(({ id }) => id === 'child')?.state === 'silent');
+  t.like(await a.claim('k', 2, STOP), { owner: { id: 'child' } });
+  child.kill('SIGCONT');
+  await until('heard of', () => a.nodes().find(({ id }) => id === 'child')?.state === 'ready');
+  t.is(owners.get('k')?.fence, before);
+  t.false(lines.includes('lost'));
+});
+
+test('who is to ask a node and does not say what it heard is not waited for', async (t) => {
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const raw = admin(t, redis);
+  const { process: child } = await startChild(t, redis.url, 'child', 'k', 'continue');
+  const { incarnation = '' } = (await a.ownerOf('k')) ?? {};
+  await raw.set(`{kiln:test}:asked:${incarnation}`, 'gone itself', 'PX', 2 * TIMING.ttl);
+  child.kill('SIGKILL');
+  await until('it is not heard of', () => a.nodes().find(({ id }) => id === 'child')?.state === 'silent');
+  t.like(await a.claim('k', 2, STOP), { owner: { id: 'child' } });
+  await until('free', async () => 'lease' in (await a.claim('k', 2, STOP)));
 });

@@ -2,7 +2,7 @@ local key, token, node, incarnation, meta = ARGV[1], ARGV[2], ARGV[3], ARGV[4], 
 local ttl, floor, keep = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local take, before, slack = ARGV[9] == '1', ARGV[10], tonumber(ARGV[11])
 -- of a claim that is made anew: what it has kept or inherited
-local kept = ARGV[12]
+local kept, silence = ARGV[12], ARGV[13]
 
 -- In a Redis that has lost its claims those come first whose lease is valid; then, when no other can be valid any more,
 -- those that were cut off; then all.
@@ -16,7 +16,7 @@ end
 if not may_claim() then return { 'wait' } end
 
 -- what a life has that is over, or of which nothing is known yet, would last for ever
-if incarnation_of(node) ~= incarnation or redis.call('ZSCORE', P .. 'nodes:gone', incarnation) then return { 'wait' } end
+if incarnation_of(node) ~= incarnation or redis.call('HEXISTS', P .. 'nodes:fate', node) == 1 then return { 'wait' } end
 
 local present, last = claimed(key, ttl)
 local is_others = present and token_of(present) ~= token
@@ -24,7 +24,7 @@ if is_others and not take then return { 'owner', present } end
 
 local number = fence(floor)
 local inherited = redis.call('GET', P .. 'kept:' .. key)
-put_claim(key, table.concat({ whole(number), token, node, incarnation, whole(keep), meta }, ' '))
+put_claim(key, table.concat({ whole(number), token, node, incarnation, silence, whole(keep), meta }, ' '))
 redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
 if keep > 0 then
   local value = kept ~= '' and kept or inherited
@@ -33,7 +33,7 @@ end
 local lease = { 'lease', whole(number), inherited or '' }
 if is_others then
   -- who had it may act on it until its own time is over, or until it says that it does not any more
-  local left = math.min(last - now, ttl)
+  local left = last == math.huge and 0 or last - now
   redis.call('SET', P .. 'taken:' .. key, '', 'PX', whole(math.max(1, left)))
   lease[4], lease[5] = token_of(present), whole(left)
 end

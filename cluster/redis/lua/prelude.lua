@@ -137,9 +137,12 @@ local function tell(what)
   told[what] = true
 end
 
--- Claims: `fence token node incarnation keep meta` by key. They last as long as the lease of their node, which each beat
--- renews. `claims:of` finds them by `incarnation key`. `nodes:gone` has the lives of nodes that are over, with the time when
--- their claims end; `claims:lost` the number of the last claim that a life lost without giving it up.
+-- Claims: `fence token node incarnation silence keep meta` by key. They last as long as the lease of their node, which each
+-- beat renews, and then until it is known what became of it: `nodes:fate` has `gone` for a node whose process has died, and
+-- `cut time` for one that said over its cluster port that it lives and has no Redis, until when that counts. `claims:of`
+-- finds claims by `incarnation silence key`. `nodes:gone` has lives that are over, as `incarnation`, or `incarnation stop`
+-- for claims that end with the lease, with the time when they end; `claims:lost` the number of the last claim that a life
+-- lost without giving it up.
 
 -- What is kept for the next holder outlasts the claim; of one that was lost with its Redis it stays so long.
 local KEPT_MS = 86400000
@@ -149,12 +152,12 @@ local function token_of(record)
 end
 
 local function holder_of(record)
-  return string.match(record, '^%S+ %S+ (%S+) (%S+)')
+  return string.match(record, '^%S+ %S+ (%S+) (%S+) (%S+)')
 end
 
 -- How long what a claim keeps outlasts it.
 local function keep_of(record)
-  return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)') or '0')
+  return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ %S+ (%S+)') or '0')
 end
 
 -- The run of a node that has the row.
@@ -162,23 +165,33 @@ local function incarnation_of(node)
   return string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
 end
 
--- Until when the claims of a life of a node last; 0 when it is not known.
-local function lease_end(node, incarnation, ttl)
+-- What became of a node that is not heard of; nil when it is not known.
+local function fate_of(node)
+  local fate, till = string.match(redis.call('HGET', P .. 'nodes:fate', node) or '', '^(%S+) ?(%d*)')
+  if fate == 'cut' and tonumber(till) <= now then return nil end
+  return fate
+end
+
+-- Until when claims of a life of a node last; 0 when that is over.
+local function lease_end(node, incarnation, silence, ttl)
   local over = redis.call('ZSCORE', P .. 'nodes:gone', incarnation)
   if over then return tonumber(over) end
   if incarnation_of(node) ~= incarnation then return 0 end
   local _, limit = epoch()
   -- nodes that are yet to find a Redis that was away have not died
   if limit > 0 then return math.huge end
-  return tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0') + ttl
+  local last = tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0') + ttl
+  if last > now then return last end
+  local fate = fate_of(node)
+  return (fate == 'gone' or (fate == 'cut' and silence == 'stop')) and 0 or math.huge
 end
 
 -- The claim of a key, if anybody may still act on it, and until when.
 local function claimed(key, ttl)
   local record = redis.call('HGET', P .. 'claims', key)
   if not record then return false end
-  local node, incarnation = holder_of(record)
-  local last = node and lease_end(node, incarnation, ttl) or math.huge
+  local node, incarnation, silence = holder_of(record)
+  local last = node and lease_end(node, incarnation, silence, ttl) or math.huge
   -- who had it before may go on until then
   local taken = redis.call('PTTL', P .. 'taken:' .. key)
   last = math.max(last, taken > 0 and now + taken or 0)
@@ -192,9 +205,10 @@ local function note_loss(record)
   end
 end
 
-local function unindex(key, record)
-  local _, incarnation = holder_of(record)
-  if incarnation then redis.call('ZREM', P .. 'claims:of', incarnation .. ' ' .. key) end
+-- Where `claims:of` has a claim.
+local function index_of(key, record)
+  local _, incarnation, silence = holder_of(record)
+  return table.concat({ incarnation or '', silence or '', key }, ' ')
 end
 
 local function note_claims(key, present)
@@ -205,16 +219,15 @@ end
 local function put_claim(key, record)
   local former = redis.call('HGET', P .. 'claims', key)
   if former and token_of(former) ~= token_of(record) then note_loss(former) end
-  if former then unindex(key, former) end
-  local _, incarnation = holder_of(record)
+  if former then redis.call('ZREM', P .. 'claims:of', index_of(key, former)) end
   redis.call('HSET', P .. 'claims', key, record)
-  redis.call('ZADD', P .. 'claims:of', '0', incarnation .. ' ' .. key)
+  redis.call('ZADD', P .. 'claims:of', '0', index_of(key, record))
   note_claims(key, true)
 end
 
 local function drop_claim(key, record)
   redis.call('HDEL', P .. 'claims', key)
-  unindex(key, record)
+  redis.call('ZREM', P .. 'claims:of', index_of(key, record))
   local keep = keep_of(record)
   if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep)) end
   note_claims(key, false)
@@ -225,15 +238,31 @@ local function end_life(incarnation, at)
   redis.call('ZADD', P .. 'nodes:gone', 'NX', whole(at), incarnation)
 end
 
--- Drops some claims of a life that is over, at most so many. Returns how many it had left.
-local function reap_life(incarnation, most)
-  local prefix = incarnation .. ' '
-  local found = redis.call('ZRANGEBYLEX', P .. 'claims:of', '[' .. prefix, '(' .. incarnation .. '!', 'LIMIT', 0, most)
+-- The process of a node has died.
+local function judge_gone(node)
+  redis.call('HSET', P .. 'nodes:fate', node, 'gone')
+  end_life(incarnation_of(node) or '', now)
+end
+
+-- A node lives, and will not be heard of for a while.
+local function judge_cut(node, till)
+  redis.call('HSET', P .. 'nodes:fate', node, 'cut ' .. whole(till))
+  end_life(incarnation_of(node) .. ' stop', now)
+end
+
+-- It was heard of, so nothing is judged any more.
+local function acquit(node, incarnation)
+  redis.call('HDEL', P .. 'nodes:fate', node)
+  redis.call('ZREM', P .. 'nodes:gone', incarnation, incarnation .. ' stop')
+end
+
+-- Drops some of the claims that are over, at most so many. Returns how many there were left.
+local function reap_life(life, most)
+  local found = redis.call('ZRANGEBYLEX', P .. 'claims:of', '[' .. life .. ' ', '(' .. life .. '!', 'LIMIT', 0, most)
   for _, member in ipairs(found) do
-    local key = string.sub(member, #prefix + 1)
+    local key = string.match(member, '^%S+ %S+ (.*)')
     local record = redis.call('HGET', P .. 'claims', key)
-    local _, holder = holder_of(record or '')
-    if holder ~= incarnation then
+    if not record or index_of(key, record) ~= member then
       redis.call('ZREM', P .. 'claims:of', member)
     elseif redis.call('EXISTS', P .. 'taken:' .. key) == 0 then
       note_loss(record)
@@ -245,10 +274,10 @@ end
 
 local function reap_claims()
   local rest = MOST_AT_ONCE
-  for _, incarnation in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:gone', '-inf', whole(now))) do
-    local found = rest > 0 and reap_life(incarnation, rest) or 1
+  for _, life in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:gone', '-inf', whole(now))) do
+    local found = rest > 0 and reap_life(life, rest) or 1
     rest = rest - found
-    if found == 0 then redis.call('ZREM', P .. 'nodes:gone', incarnation) end
+    if found == 0 then redis.call('ZREM', P .. 'nodes:gone', life) end
   end
 end
 
@@ -313,7 +342,7 @@ local function forget_node(node)
   withdraw_node(node)
   redis.call('HDEL', P .. 'claims:lost', incarnation_of(node) or '')
   put_off('stats:gone', node, P .. 'stats:counted:' .. node)
-  for _, set in ipairs({ 'nodes', 'nodes:drain', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
+  for _, set in ipairs({ 'nodes', 'nodes:drain', 'nodes:fate', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
   redis.call('ZREM', P .. 'nodes:heard', node)
 end
 

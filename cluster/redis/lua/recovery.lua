@@ -43,7 +43,7 @@ end
 -- Nothing is left of claims: those of an older state would be taken for present ones. The new epoch is later than
 -- everything that the node knows.
 local function start_anew(limit, floor)
-  for _, set in ipairs({ 'claims', 'claims:of', 'claims:lost', 'claims:log', 'claims:gone', 'claims:floor', 'nodes:gone' }) do
+  for _, set in ipairs({ 'claims', 'claims:of', 'claims:lost', 'claims:log', 'claims:gone', 'claims:floor', 'nodes:gone', 'nodes:fate' }) do
     redis.call('DEL', P .. set)
   end
   local former, was_restored = epoch()
