@@ -35,7 +35,7 @@ export interface HeartbeatOptions {
 }
 
 /** The connection for messages is checked every so many beats: whatever messages announce, a beat finds, too. */
-const PROBE_EVERY = 5;
+const PROBE_EVERY = 12;
 /** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
 const ASK_AGAIN_MS = 100;
 
@@ -82,7 +82,7 @@ export class Heartbeat {
     return this.#epoch;
   }
 
-  /** Does not wait for the next second. */
+  /** Beats at once. */
   wake(): void {
     this.#pause.abort();
   }

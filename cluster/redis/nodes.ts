@@ -4,7 +4,7 @@ import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { SCRIPTS } from './scripts.ts';
-import { askingMs, validity, type Timing } from './timing.ts';
+import { askingMs, connectingMs, validity, type Timing } from './timing.ts';
 
 /** The answer to a beat. */
 export interface Beat {
@@ -158,7 +158,7 @@ export class Nodes {
       reported?.state ?? 0,
       reported?.recovery ?? '',
       JSON.stringify(isComplete ? this.#alive() : []),
-      2 * askingMs(timing),
+      2 * (connectingMs(timing) + askingMs(timing)),
     ])) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
     this.#joined = true;

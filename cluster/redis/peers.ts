@@ -2,9 +2,10 @@ import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
+import { isReachable } from '../peer/reachable.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
 import type { Nodes, Peer } from './nodes.ts';
-import { askingMs, type Timing } from './timing.ts';
+import { askingMs, connectingMs, type Timing } from './timing.ts';
 
 /** Method of the questions of the cluster itself; everything else goes to the handler. */
 const QUESTION = 'kiln:peer';
@@ -120,7 +121,10 @@ export class Peers {
 
   /** Whether that life of a node is still there, and its process goes on. */
   async lives(node: NodeIdentity): Promise<boolean> {
-    return (await this.#call(node, { about: 'life' }, askingMs(this.#options.timing))) !== undefined;
+    const { nodes, timing } = this.#options;
+    const address = nodes.addressOf(node.id);
+    if (address === undefined || !(await isReachable(address, connectingMs(timing)))) return false;
+    return (await this.#call(node, { about: 'life' }, askingMs(timing))) !== undefined;
   }
 
   async answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {

@@ -2,9 +2,9 @@
 -- one slot.
 local P = KEYS[1]
 
--- How far time goes on between two scripts at most: nodes beat more often. What is more is a clock that was set, another
--- machine's clock after a failover, or a time when nobody could renew anything.
-local LONGEST_GAP_MS = 2000
+-- How far time goes on between two scripts at most: nodes beat more often, and no lease lasts for less. What is more is a
+-- clock that was set, another machine's clock after a failover, or a time when nobody could renew anything.
+local LONGEST_GAP_MS = 1000
 -- Scripts that come soon after another reckon from the same moment.
 local CLOCK_STEP_MS = 200
 
