@@ -11,18 +11,28 @@ interface Claim {
   readonly token: string;
 }
 
+interface GivenUpClaim extends Claim {
+  /** When Redis may be told, on the monotonic clock. */
+  readonly from: number;
+  /** Redis may make the claim yet: it is told again after a while. */
+  readonly isUnsure: boolean;
+}
+
 /** Claims that have ended here, or that may have been made without an answer: they are deleted in Redis, with retries. */
 export class GivenUp {
   readonly #connection: Connection;
-  #claims: (Claim & { readonly from: number })[] = [];
+  readonly #againMs: number;
+  #claims: GivenUpClaim[] = [];
 
-  constructor(connection: Connection) {
+  /** @param againMs after which Redis has made no claim any more that was sent before it answered something else */
+  constructor(connection: Connection, againMs: number) {
     this.#connection = connection;
+    this.#againMs = againMs;
   }
 
   /** @param from when Redis may be told, on the monotonic clock */
-  add({ key, token }: Claim, from = -Infinity): void {
-    this.#claims.push({ key, token, from });
+  add({ key, token }: Claim, { isUnsure = false, from = -Infinity }: Partial<GivenUpClaim> = {}): void {
+    this.#claims.push({ key, token, from, isUnsure });
   }
 
   /** @throws UnavailableError: call it again later */
@@ -32,11 +42,13 @@ export class GivenUp {
     if (due.length === 0) return;
     this.#claims = this.#claims.filter(({ from }) => from > now);
     for (let at = 0; at < due.length; at += BATCH) {
+      const batch = due.slice(at, at + BATCH);
       try {
         await this.#connection.run(
           SCRIPTS.release,
-          due.slice(at, at + BATCH).flatMap(({ key, token }) => [key, token]),
+          batch.flatMap(({ key, token }) => [key, token]),
         );
+        for (const claim of batch) if (claim.isUnsure) this.add(claim, { from: performance.now() + this.#againMs });
       } catch (error) {
         this.#claims = [...due.slice(at), ...this.#claims].slice(-MAX);
         throw error;

@@ -48,7 +48,7 @@ export class Leases {
 
   constructor(options: LeasesOptions) {
     this.#options = options;
-    this.#givenUp = new GivenUp(options.connection);
+    this.#givenUp = new GivenUp(options.connection, options.timing.ttl);
   }
 
   /**
@@ -299,7 +299,7 @@ export class Leases {
     if (answer === undefined) return;
     if ('owner' in answer) return this.#loseTo(lease, answer.owner);
     // it is tried again when the promise is over
-    if (!lease.valid && !mayHold()) return;
+    if (!lease.ended && !lease.valid && !mayHold()) return;
     lease.extend(sent + this.#validity, answer.fence);
     if (lease.ended) this.#yield(lease);
   }
@@ -323,8 +323,12 @@ export class Leases {
 
   async #release(lease: RedisLease): Promise<void> {
     this.#leases.delete(lease);
-    this.#givenUp.add(lease);
+    this.#giveUp(lease);
     await this.#reportGivenUp();
+  }
+
+  #giveUp(lease: RedisLease): void {
+    this.#givenUp.add(lease, { isUnsure: lease.isRemade });
   }
 
   /**
@@ -332,7 +336,8 @@ export class Leases {
    * one may act on it, and until then nobody else may claim it.
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
-    this.#givenUp.add({ key, token }, options.take === true ? performance.now() + this.#options.timing.ttl : undefined);
+    const from = options.take === true ? performance.now() + this.#options.timing.ttl : -Infinity;
+    this.#givenUp.add({ key, token }, { isUnsure: true, from });
   }
 
   /** Redis says that a key is another's: of an earlier claim than the lease it says so only because it is behind. */
@@ -346,7 +351,7 @@ export class Leases {
 
   /** Announces that a lease has stopped, for a node that may wait for it. */
   #yield(lease: RedisLease): void {
-    this.#givenUp.add(lease);
+    this.#giveUp(lease);
     void this.#reportGivenUp();
   }
 
