@@ -19,8 +19,11 @@ export interface NodeDescription {
   readonly info: { readonly [key: string]: Json };
 }
 
-/** `lost`: it has not renewed its row within the time to live. */
-export type NodeState = 'ready' | 'draining' | 'lost';
+/**
+ * `silent`: the store has not heard of it within the time to live; it is being asked whether it lives, or has said that it
+ * is cut off from the store alone. `lost`: it did not answer.
+ */
+export type NodeState = 'ready' | 'draining' | 'silent' | 'lost';
 
 export interface NodeRow extends NodeIdentity, NodeDescription {
   /** Where its cluster port is reached: `http://host:port` or `https://host:port`; undefined when it has none. */

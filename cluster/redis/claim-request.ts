@@ -56,6 +56,7 @@ export async function requestClaim(
     before,
     timing.grace - timing.ttl,
     kept === undefined ? '' : JSON.stringify(kept),
+    options.silence,
   ])) as string[];
   if (outcome === 'wait') return undefined;
   if (outcome === 'owner') {

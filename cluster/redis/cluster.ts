@@ -176,6 +176,7 @@ class RedisCluster implements Cluster {
       config: this.config,
       outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
+      onAsk: (node) => void this.#judge(node).catch(onFault),
       onConfirmed: () => void this.#peers.confirm().catch(onFault),
     });
     this.#port = new PeerPort({
@@ -324,6 +325,12 @@ class RedisCluster implements Cluster {
     const asked = performance.now();
     const superseded = await this.#peers.allWithoutStore(this.#leases.held());
     if (superseded !== undefined) this.#leases.extendAll(asked, superseded);
+  }
+
+  /** A node that Redis does not hear of keeps what it has as long as it says that it lives. */
+  async #judge(node: NodeIdentity): Promise<void> {
+    const lives = await this.#peers.lives(node);
+    if (!this.#closed) await this.#nodes.judge(node, lives);
   }
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {

@@ -1,35 +1,58 @@
 import type { Connection } from './connection.ts';
 import { SCRIPTS } from './scripts.ts';
 
-/** More than this are forgotten: they expire by themselves. */
-const MAX = 500;
+/** More than this are forgotten: they last as long as this node then. */
+const MAX = 100_000;
+/** In one step: others wait for Redis meanwhile. */
+const BATCH = 500;
+
+interface Claim {
+  readonly key: string;
+  readonly token: string;
+}
+
+interface GivenUpClaim extends Claim {
+  /** When Redis may be told, on the monotonic clock. */
+  readonly from: number;
+  /** Redis may make the claim yet: it is told again after a while. */
+  readonly isUnsure: boolean;
+}
 
 /** Claims that have ended here, or that may have been made without an answer: they are deleted in Redis, with retries. */
 export class GivenUp {
   readonly #connection: Connection;
-  #claims: { readonly key: string; readonly token: string }[] = [];
+  readonly #againMs: number;
+  #claims: GivenUpClaim[] = [];
 
-  constructor(connection: Connection) {
+  /** @param againMs after which Redis has made no claim any more that was sent before it answered something else */
+  constructor(connection: Connection, againMs: number) {
     this.#connection = connection;
+    this.#againMs = againMs;
   }
 
-  add({ key, token }: { readonly key: string; readonly token: string }): void {
-    this.#claims.push({ key, token });
+  /** @param from when Redis may be told, on the monotonic clock */
+  add({ key, token }: Claim, { isUnsure = false, from = -Infinity }: Partial<GivenUpClaim> = {}): void {
+    this.#claims.push({ key, token, from, isUnsure });
   }
 
   /** @throws UnavailableError: call it again later */
   async report(): Promise<void> {
-    const claims = this.#claims;
-    if (claims.length === 0) return;
-    this.#claims = [];
-    try {
-      await this.#connection.run(
-        SCRIPTS.release,
-        claims.flatMap(({ key, token }) => [key, token]),
-      );
-    } catch (error) {
-      this.#claims = [...claims, ...this.#claims].slice(-MAX);
-      throw error;
+    const now = performance.now();
+    const due = this.#claims.filter(({ from }) => from <= now);
+    if (due.length === 0) return;
+    this.#claims = this.#claims.filter(({ from }) => from > now);
+    for (let at = 0; at < due.length; at += BATCH) {
+      const batch = due.slice(at, at + BATCH);
+      try {
+        await this.#connection.run(
+          SCRIPTS.release,
+          batch.flatMap(({ key, token }) => [key, token]),
+        );
+        for (const claim of batch) if (claim.isUnsure) this.add(claim, { from: performance.now() + this.#againMs });
+      } catch (error) {
+        this.#claims = [...due.slice(at), ...this.#claims].slice(-MAX);
+        throw error;
+      }
     }
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import { atMost } from '../running-time.ts';
-import type { ClusterEvents, ClusterState } from '../types.ts';
+import type { ClusterEvents, ClusterState, NodeIdentity } from '../types.ts';
 import { parseChanges, type TableReply } from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
@@ -27,17 +27,19 @@ export interface HeartbeatOptions {
   readonly outage: Outage;
   /** Redis is unreachable, and a lease is about to become invalid. */
   readonly onAtStake: () => void;
+  /** Redis does not hear of a node: this one has to ask it whether it lives. */
+  readonly onAsk: (node: NodeIdentity) => void;
   /** Redis has every valid lease of this node. */
   readonly onConfirmed: () => void;
   readonly onFault: (error: Error) => void;
 }
 
 /** The connection for messages is checked every so many beats: whatever messages announce, a beat finds, too. */
-const PROBE_EVERY = 5;
+const PROBE_EVERY = 12;
 /** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
 const ASK_AGAIN_MS = 100;
 
-/** What happens every second: this node reports that it is alive, learns what has changed, and renews its leases. */
+/** What happens again and again: this node reports that it is alive, which renews its leases, and learns what has changed. */
 export class Heartbeat {
   /** Fetches what has changed in Redis; simultaneous calls share a run. @throws UnavailableError */
   readonly pull = coalesced(() => this.#pullNow());
@@ -56,6 +58,8 @@ export class Heartbeat {
   #opening = Promise.withResolvers<void>();
   /** How often the connection was lost. */
   #downs = 0;
+  /** Whoever follows the nodes is yet to hear of a change. */
+  #nodesChanged = false;
   #closed = false;
   #pause = new AbortController();
   #running: Promise<void> | undefined;
@@ -80,7 +84,7 @@ export class Heartbeat {
     return this.#epoch;
   }
 
-  /** Does not wait for the next second. */
+  /** Beats at once. */
   wake(): void {
     this.#pause.abort();
   }
@@ -116,13 +120,16 @@ export class Heartbeat {
 
   async #beatNow(): Promise<void> {
     if (this.#closed) return;
-    const { connection, nodes, config, leases, onAtStake, onConfirmed, onFault } = this.#options;
+    const { connection, nodes, config, leases, onAsk, onAtStake, onConfirmed, onFault } = this.#options;
     const downs = this.#downs;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
+      const confirm = leases.expectBeat();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
+      this.#nodesChanged ||= beat.nodesChanged;
+      beat.asks.forEach(onAsk);
       // before anything that takes longer
-      await leases.renew();
+      await confirm(beat);
       if (leases.remade > 0) onConfirmed();
       await this.#follow(beat);
       this.#report(beat);
@@ -149,7 +156,8 @@ export class Heartbeat {
     if (this.#state === 'degraded') table.forget();
     if (moved) await this.pull();
     this.#followDrain();
-    if (beat.nodesChanged) events.emit('nodes');
+    if (this.#nodesChanged) events.emit('nodes');
+    this.#nodesChanged = false;
   }
 
   /** While Redis is being restored the others wait for what this node has: the next beat says at once that it is there. */

@@ -10,7 +10,7 @@ export interface LeaseKeeper {
   readonly release: (lease: RedisLease) => Promise<void>;
 }
 
-/** A lease in Redis, as long as it is renewed there. */
+/** A lease in Redis, as long as its node's beats are answered and nobody else has got it. */
 export class RedisLease extends TimedLease {
   readonly #keeper: LeaseKeeper;
   #isRemade = false;

@@ -1,16 +1,18 @@
+import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
 import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
 import type { Script } from './connection.ts';
 import { EndWatch } from './end-watch.ts';
 import { GivenUp } from './given-up.ts';
+import type { Beat } from './nodes.ts';
 import { LeaseSet } from './lease-set.ts';
 import { RedisLease, type LeaseKeeper } from './lease.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 import { SCRIPTS } from './scripts.ts';
 import { validity } from './timing.ts';
 
-/** Leases in one step of renewal: others wait for Redis meanwhile. */
+/** Leases that are looked for in one step: others wait for Redis meanwhile. */
 const BATCH = 500;
 
 export interface LeasesOptions extends Claimant {
@@ -20,15 +22,23 @@ export interface LeasesOptions extends Claimant {
   readonly promised: () => number;
 }
 
-/** What this node holds, renewed together. */
+/** What this node holds: its beat renews all of it. */
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new LeaseSet();
   readonly #givenUp: GivenUp;
+  /** Of the last beat after which Redis had every lease that is not to be made again. */
+  #basis = '';
   /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
   #highest = 0;
   /** By the token of a claim that was taken: what to do when its holder has stopped. */
   readonly #waiting = new Map<string, () => void>();
+  /** What fails for want of Redis is reported with the next beat. Many at once share a run. */
+  readonly #reportGivenUp = coalesced(() =>
+    this.#givenUp.report().catch((error: unknown) => {
+      if (!(error instanceof UnavailableError)) throw error;
+    }),
+  );
   readonly #ends = new EndWatch(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
     update: (lease) => this.#bring(lease, ({ key, token, meta }) => this.#run(SCRIPTS.update, key, token, meta)),
@@ -38,7 +48,7 @@ export class Leases {
 
   constructor(options: LeasesOptions) {
     this.#options = options;
-    this.#givenUp = new GivenUp(options.connection);
+    this.#givenUp = new GivenUp(options.connection, options.timing.ttl);
   }
 
   /**
@@ -109,13 +119,32 @@ export class Leases {
     return this.#leases.of(key).some((lease) => !lease.ended);
   }
 
-  /** Renews everything; what is another's by now is lost. @throws UnavailableError when some may not be renewed */
-  async renew(): Promise<void> {
-    this.#expire();
-    // first, so that no lease meets the remains of an earlier attempt to claim its key
-    await this.#givenUp.report();
-    const leases = [...this.#leases];
-    for (let at = 0; at < leases.length; at += BATCH) await this.#renew(leases.slice(at, at + BATCH));
+  /**
+   * Call it before a beat is sent, and the result when Redis has answered it. The beat renews what Redis has of this node:
+   * where it may have lost something it is asked for each lease, and what is another's by now is lost.
+   * The result throws UnavailableError when some may not be renewed.
+   */
+  expectBeat(): (beat: Pick<Beat, 'sentAt' | 'basis' | 'replaced'>) => Promise<void> {
+    const mayHold = this.#unlessPromised();
+    return async ({ sentAt, basis, replaced }) => {
+      this.#expire();
+      // first, so that no lease meets the remains of an earlier attempt to claim its key
+      await this.#givenUp.report();
+      if (replaced) return;
+      const renew = (lease: RedisLease): void => {
+        if (lease.valid || mayHold()) lease.extend(sentAt + this.#validity);
+      };
+      const leases = [...this.#leases];
+      const doubtful: RedisLease[] = [];
+      for (const lease of leases) {
+        if (this.#basis !== basis || lease.isRemade || lease.fence === 0) doubtful.push(lease);
+        else renew(lease);
+      }
+      for (let at = 0; at < doubtful.length; at += BATCH) await this.#find(doubtful.slice(at, at + BATCH), renew);
+      this.#basis = basis;
+      const settled = leases.filter(({ ended, isRemade, fence }) => !ended && !isRemade && fence > 0);
+      await Promise.all(settled.map((lease) => this.#writePending(lease)));
+    };
   }
 
   /** True when there is a valid lease, which would become invalid at its end. */
@@ -193,7 +222,12 @@ export class Leases {
   #add(start: ConstructorParameters<typeof RedisLease>[0]): RedisLease {
     const lease = new RedisLease(start, this.#keeper);
     this.#leases.add(lease);
-    lease.signal.addEventListener('abort', () => this.#leases.delete(lease), { once: true });
+    const onLoss = (): void => {
+      this.#leases.delete(lease);
+      // one that has not begun has to wait for the end of the lease before it
+      if (!lease.waits) this.#yield(lease);
+    };
+    lease.signal.addEventListener('abort', onLoss, { once: true });
     if (start.options.silence === 'stop') this.#ends.watch(start.validUntil);
     return lease;
   }
@@ -225,12 +259,11 @@ export class Leases {
     return answer;
   }
 
-  async #renew(leases: readonly RedisLease[]): Promise<void> {
+  /** @param renew called for what Redis has */
+  async #find(leases: readonly RedisLease[], renew: (lease: RedisLease) => void): Promise<void> {
     const { connection, timing } = this.#options;
-    const sent = performance.now();
-    const mayHold = this.#unlessPromised();
     const args = leases.flatMap(({ key, token }) => [key, token]);
-    const replies = (await connection.run(SCRIPTS.renew, [timing.ttl, ...args])) as (number | string)[];
+    const replies = (await connection.run(SCRIPTS.confirm, [timing.ttl, ...args])) as (number | string)[];
     await Promise.all(
       leases.map(async (lease, at) => {
         const reply = replies[at];
@@ -239,9 +272,8 @@ export class Leases {
           this.#loseTo(lease, parseClaim(reply)?.owner);
           lease.remake();
         } else if (reply === 1 && !lease.isRemade) {
-          if (lease.valid || mayHold()) lease.extend(sent + this.#validity);
+          renew(lease);
         } else await this.#claimAnew(lease);
-        if (reply === 1 && !lease.ended) await this.#writePending(lease);
       }),
     );
   }
@@ -267,7 +299,7 @@ export class Leases {
     if (answer === undefined) return;
     if ('owner' in answer) return this.#loseTo(lease, answer.owner);
     // it is tried again when the promise is over
-    if (!lease.valid && !mayHold()) return;
+    if (!lease.ended && !lease.valid && !mayHold()) return;
     lease.extend(sent + this.#validity, answer.fence);
     if (lease.ended) this.#yield(lease);
   }
@@ -291,16 +323,21 @@ export class Leases {
 
   async #release(lease: RedisLease): Promise<void> {
     this.#leases.delete(lease);
-    this.#givenUp.add(lease);
+    this.#giveUp(lease);
     await this.#reportGivenUp();
   }
 
+  #giveUp(lease: RedisLease): void {
+    this.#givenUp.add(lease, { isUnsure: lease.isRemade });
+  }
+
   /**
-   * Deletes a claim that may have been made, but not one that took a key: its former owner may act on it until its time
-   * is over, and until then nobody else may claim it.
+   * Deletes a claim that may have been made. One that took a key stays until the time of its former owner is over: that
+   * one may act on it, and until then nobody else may claim it.
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
-    if (options.take !== true) this.#givenUp.add({ key, token });
+    const from = options.take === true ? performance.now() + this.#options.timing.ttl : -Infinity;
+    this.#givenUp.add({ key, token }, { isUnsure: true, from });
   }
 
   /** Redis says that a key is another's: of an earlier claim than the lease it says so only because it is behind. */
@@ -310,21 +347,12 @@ export class Leases {
 
   #lose(lease: RedisLease, owner: Owner | undefined): void {
     lease.lose(`${lease.key} is held by ${owner?.id ?? 'another node'}`, owner);
-    // one that has not begun has to wait for the end of the lease before it
-    if (!lease.waits) this.#yield(lease);
   }
 
   /** Announces that a lease has stopped, for a node that may wait for it. */
   #yield(lease: RedisLease): void {
-    this.#givenUp.add(lease);
+    this.#giveUp(lease);
     void this.#reportGivenUp();
-  }
-
-  /** What fails for want of Redis is reported with the next renewal, or expires. */
-  async #reportGivenUp(): Promise<void> {
-    await this.#givenUp.report().catch((error: unknown) => {
-      if (!(error instanceof UnavailableError)) throw error;
-    });
   }
 
   #expire(): void {

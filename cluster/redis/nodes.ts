@@ -6,10 +6,14 @@ import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import type { Seal } from './seal.ts';
 import { SCRIPTS } from './scripts.ts';
-import { validity, type Timing } from './timing.ts';
+import { askingMs, connectingMs, validity, type Timing } from './timing.ts';
 
 /** The answer to a beat. */
 export interface Beat {
+  /** When it was sent, on the monotonic clock. */
+  readonly sentAt: number;
+  /** As long as it is the same, Redis has every claim of this node that it had. */
+  readonly basis: string;
   /** Another process uses this node's id. */
   readonly replaced: boolean;
   readonly epoch: number;
@@ -23,6 +27,8 @@ export interface Beat {
   readonly configRevision: number;
   /** Nodes came or went, or describe themselves differently. */
   readonly nodesChanged: boolean;
+  /** Nodes that are not heard of: this one has to ask whether they live. */
+  readonly asks: readonly NodeIdentity[];
 }
 
 /** What a node knows that Redis may have lost. */
@@ -60,8 +66,20 @@ interface OwnRow extends NodeDescription {
   readonly retires?: boolean;
 }
 
-type Row = readonly [id: string, silentMs: string, drains: number, row: string | null];
-type Reply = readonly [string, string, string, number, number, string, string, readonly Row[], string];
+type Row = readonly [id: string, silentMs: string, drains: number, row: string | null, fate: string];
+type Reply = readonly [
+  string,
+  string,
+  string,
+  number,
+  number,
+  string,
+  string,
+  readonly Row[],
+  string,
+  string,
+  readonly (readonly [string, string])[],
+];
 
 /** The nodes of the cluster, as Redis has them. */
 export class Nodes {
@@ -144,8 +162,9 @@ export class Nodes {
       reported?.state ?? 0,
       reported?.recovery ?? '',
       JSON.stringify(isComplete ? this.#alive() : []),
+      2 * (connectingMs(timing) + askingMs(timing)),
     ])) as Reply;
-    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery] = reply;
+    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
     this.#joined = true;
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
@@ -161,6 +180,8 @@ export class Nodes {
       this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])),
     );
     return {
+      sentAt,
+      basis,
       replaced: status === 'replaced',
       epoch: Number(epoch),
       open: open === 1,
@@ -169,7 +190,18 @@ export class Nodes {
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
       nodesChanged: this.#said !== before,
+      asks: asks.map(([id, incarnation]) => ({ id: decodeURIComponent(id), incarnation })),
     };
+  }
+
+  /**
+   * Tells Redis whether a node lives that it does not hear of.
+   * @throws UnavailableError
+   */
+  async judge({ id, incarnation }: NodeIdentity, lives: boolean): Promise<void> {
+    const { connection, timing } = this.#options;
+    const verdict = lives ? 'cut' : 'gone';
+    await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, verdict, timing.ttl]);
   }
 
   /** @throws UnavailableError, NoNodeError */
@@ -179,7 +211,7 @@ export class Nodes {
   }
 
   /** A row without a valid MAC is as if it were not there, but what this life of the node has said before stays. */
-  #read([encoded, silent, drains, text]: Row, now: number): NodeRow | undefined {
+  #read([encoded, silent, drains, text, fate]: Row, now: number): NodeRow | undefined {
     const { seal, distrust, timing, onFault } = this.#options;
     const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
     const id = decoded(encoded);
@@ -206,7 +238,8 @@ export class Nodes {
       info,
       id,
       incarnation,
-      state: silentMs > timing.ttl ? 'lost' : drains === 1 || retires ? 'draining' : 'ready',
+      state:
+        fate === 'gone' ? 'lost' : silentMs > timing.ttl ? 'silent' : drains === 1 || retires ? 'draining' : 'ready',
       uptimeMs: now - Number(joined),
       silentMs,
     };
@@ -223,8 +256,8 @@ export class Nodes {
 
   /** @throws UnavailableError */
   async leave(): Promise<void> {
-    const { self, connection } = this.#options;
-    await connection.run(SCRIPTS.leave, [encodeURIComponent(self.id), self.incarnation]);
+    const { self, connection, timing } = this.#options;
+    await connection.run(SCRIPTS.leave, [encodeURIComponent(self.id), self.incarnation, timing.ttl]);
   }
 }
 

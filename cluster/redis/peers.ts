@@ -2,9 +2,10 @@ import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
+import { isReachable } from '../peer/reachable.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
 import type { Nodes, Peer } from './nodes.ts';
-import type { Timing } from './timing.ts';
+import { askingMs, connectingMs, type Timing } from './timing.ts';
 
 /** Method of the questions of the cluster itself; everything else goes to the handler. */
 const QUESTION = 'kiln:peer';
@@ -20,12 +21,15 @@ const Question = Type.Union([
   }),
   Type.Object({ about: Type.Literal('confirmed'), round: Type.Number() }),
   Type.Object({ about: Type.Literal('key'), key: Type.String() }),
+  Type.Object({ about: Type.Literal('life') }),
 ]);
 type Question =
   | { readonly about: 'store'; readonly held: Held; readonly round?: number }
   /** No question: Redis has what the sender holds, and the promises of its rounds so far are over. */
   | { readonly about: 'confirmed'; readonly round: number }
-  | { readonly about: 'key'; readonly key: string };
+  | { readonly about: 'key'; readonly key: string }
+  /** Any answer says that the node lives. */
+  | { readonly about: 'life' };
 
 const Reply = Type.Object({
   withoutStore: Type.Boolean(),
@@ -115,6 +119,14 @@ export class Peers {
     return replies.every((reply) => reply === undefined || !reply.holds);
   }
 
+  /** Whether that life of a node is still there, and its process goes on. */
+  async lives(node: NodeIdentity): Promise<boolean> {
+    const { nodes, timing } = this.#options;
+    const address = nodes.addressOf(node.id);
+    if (address === undefined || !(await isReachable(address, connectingMs(timing)))) return false;
+    return (await this.#call(node, { about: 'life' }, askingMs(timing))) !== undefined;
+  }
+
   async answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
     if (request.method !== QUESTION) {
       return this.#handler?.(request, from) ?? { status: 503, headers: {}, body: Buffer.alloc(0) };
@@ -143,16 +155,17 @@ export class Peers {
     if (promise !== undefined && promise.round <= round) this.#promises.delete(to);
   }
 
-  /**
-   * Asks whichever incarnation of the node runs: it may have been restarted since Redis was reachable last.
-   * @returns undefined if the node is unreachable; the most cautious answer for one that cannot be parsed
-   */
+  /** Asks whichever incarnation of the node runs: it may have been restarted since Redis was reachable last. */
   async #ask({ id }: Peer, question: Question): Promise<Reply | undefined> {
-    const to = { id, incarnation: '' };
+    return await this.#call({ id, incarnation: '' }, question, this.#options.timing.command);
+  }
+
+  /** @returns undefined if the node is unreachable; the most cautious answer for one that cannot be parsed */
+  async #call(to: NodeIdentity, question: Question, timeoutMs: number): Promise<Reply | undefined> {
     const body = Buffer.from(JSON.stringify(question));
-    const { port, timing } = this.#options;
     try {
-      const answer = await port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timing.command);
+      const request = { method: QUESTION, path: '/', headers: {}, body };
+      const answer = await this.#options.port.call(to, request, timeoutMs);
       return read(Reply, answer.body) ?? NOT_UNDERSTOOD;
     } catch (error) {
       if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return undefined;

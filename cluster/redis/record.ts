@@ -7,12 +7,12 @@ export interface ClaimRecord {
 }
 
 /**
- * @param text `fence token node incarnation keep meta`
+ * @param text `fence token node incarnation silence keep meta`
  * @returns undefined when it is malformed
  */
 export function parseClaim(text: string): ClaimRecord | undefined {
   const [, fence, token, node = '', incarnation = '', json = ''] =
-    /^(\d+) (\S+) (\S+) (\S+) \S+ (.*)$/s.exec(text) ?? [];
+    /^(\d+) (\S+) (\S+) (\S+) \S+ \S+ (.*)$/s.exec(text) ?? [];
   if (token === undefined) return undefined;
   try {
     const meta = JSON.parse(json) as Json;

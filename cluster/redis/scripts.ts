@@ -11,6 +11,7 @@ const load = (...names: string[]) => script([prelude, ...names.map(read)].join('
 export const SCRIPTS = {
   beat: load('recovery', 'beat'),
   claim: load('claim'),
+  confirm: load('confirm'),
   drain: load('drain'),
   keep: load('keep'),
   leave: load('leave'),
@@ -20,10 +21,10 @@ export const SCRIPTS = {
   recordPage: load('record-page'),
   recordPut: load('record-put'),
   release: load('release'),
-  renew: load('renew'),
   report: load('report'),
   reseal: load('reseal'),
   stats: load('stats'),
   update: load('update'),
+  verdict: load('verdict'),
   write: load('write'),
 } as const;

@@ -1,8 +1,8 @@
 /** Times in milliseconds. */
 export interface Timing {
-  /** How long a lease, or the row of a node, is valid without being renewed. */
+  /** How long the lease of a node, and with it all its claims, is valid without a beat. */
   readonly ttl: number;
-  /** How often both are renewed. */
+  /** How often a node renews its lease. */
   readonly beat: number;
   /** How long a command may take. */
   readonly command: number;
@@ -15,7 +15,11 @@ export interface Timing {
   readonly forget: number;
 }
 
-const TIMING: Timing = { ttl: 5000, beat: 1000, command: 1500, grace: 6500, forget: 600_000 };
+/**
+ * A beat that is not answered, and the question to the other nodes whether they have no Redis either, are over before a
+ * lease ends: beat + 2 command < validity.
+ */
+const TIMING: Timing = { ttl: 2000, beat: 400, command: 700, grace: 4000, forget: 600_000 };
 
 /** The times of a cluster, the same on all nodes; tests use shorter ones. */
 export function timingOf(given: Partial<Timing> = {}): Timing {
@@ -29,4 +33,14 @@ export function timingOf(given: Partial<Timing> = {}): Timing {
  */
 export function validity({ ttl }: Timing): number {
   return ttl * 0.95;
+}
+
+/** How long a node that is not heard of may take to accept a connection. */
+export function connectingMs({ ttl }: Timing): number {
+  return ttl * 0.3;
+}
+
+/** How long it has to answer then whether it lives. A process that stood still may go on in that time. */
+export function askingMs({ ttl }: Timing): number {
+  return ttl * 0.9;
 }

@@ -24,10 +24,11 @@ test('what nodes ask of Redis: once for a call of the management API, whichever 
   const untilBeats = (beats: number): Promise<Counts> =>
     monitor.during((counts) => until(`${beats} beats`, () => of(counts, 'beat') >= beats));
 
-  // each beat is one of a node in a second: nothing else is asked as often when there is nothing to do
+  // nothing else is asked as often when there is nothing to do
   const idle = await untilBeats(30);
   t.log('idle', Object.fromEntries(idle));
   t.true(total(idle) <= 1.6 * of(idle, 'beat') + SLACK);
+  t.true(of(idle, 'confirm') <= SLACK);
   t.is(of(idle, 'pull'), 0);
 
   const publisher = await PictureClient.publish(a, 'name');

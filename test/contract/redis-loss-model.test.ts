@@ -13,13 +13,16 @@ const STEPS = 120;
 const MOST = 7;
 const TIMING = { ttl: 2400, beat: 150, command: 500, grace: 5000, forget: 9000 } as const;
 /** What Redis may lose alone. */
-const SETS = ['claims', 'claims:expiry', 'claims:log', 'claims:gone', 'claims:revision'];
+const SETS = ['claims', 'claims:of', 'claims:lost', 'claims:log', 'claims:gone', 'claims:revision'];
 const LOSABLE = [
   ...SETS,
   'fence',
   'epoch',
   'epoch:nodes',
   'clock',
+  'nodes',
+  'nodes:heard',
+  'nodes:gone',
   'config',
   'config:log',
   'config:revision',

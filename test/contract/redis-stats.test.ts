@@ -212,6 +212,7 @@ test('nothing names a node any more that is gone for good, and what it counted s
   t.true((await traces()).includes('i:leaver'));
   await leaver.close();
   proxy.cut();
+  await dead.close();
   await until('no trace is left', async () => (await traces()).length === 0);
   t.deepEqual((await sum(a))?.counters, { bytes: 30 });
   t.deepEqual((await sum(a))?.gauges, { viewers: 1 });
@@ -254,6 +255,8 @@ test('what is in the sums counts once when Redis loses something else, or comes 
 
 test('a node that Redis has forgotten, and that is back, counts what it counts, once', async (t) => {
   const redis = await RedisServer.start(t);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
   const timing = { ...TIMING, forget: 4500 };
   const proxy = await TcpProxy.open(t, redis.port);
   const a = await openNode(t, 'a', { url: redis.url }, { timing });
@@ -262,7 +265,11 @@ test('a node that Redis has forgotten, and that is back, counts what it counts, 
   await a.reportStats([row(10, 1)]);
   await b.reportStats([row(10, 1), alone(1)]);
   proxy.cut();
-  await until('forgotten', () => a.nodes().length === 1);
+  await until('forgotten', async () => {
+    // as if it did not answer that it lives
+    await raw.hset('{kiln:test}:nodes:fate', 'b', 'gone');
+    return a.nodes().length === 1;
+  });
   await until('without traces', async () => (await sum(a))?.gauges.viewers === 1);
   proxy.heal();
   await until('back', () => b.state === 'connected');

@@ -82,7 +82,19 @@ test('in a Redis that comes back older a node that knew nothing of it gets no na
   t.false(pushed.signal.aborted);
 });
 
-for (const lost of ['claims', 'claims:expiry', 'claims:log', 'fence', 'epoch', 'config', 'config:log'])
+for (const lost of [
+  'claims',
+  'claims:of',
+  'claims:lost',
+  'claims:log',
+  'fence',
+  'epoch',
+  'nodes',
+  'nodes:heard',
+  'nodes:gone',
+  'config',
+  'config:log',
+])
   test(`when Redis loses ${lost} alone, nothing ends and nothing is given away`, async (t) => {
     const redis = await RedisServer.start(t);
     const a = await openNode(t, 'a', { url: redis.url }, { timing: ENDLESS });

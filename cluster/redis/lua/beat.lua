@@ -4,6 +4,8 @@ local ttl, forget, joining = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1
 local grace, copy_epoch, copy_revision = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
 -- The highest fence that the node knows of, what it has done in which recovery, and the nodes that it knows (recovery.lua).
 local highest, reported, reported_of, knows = tonumber(ARGV[10]), ARGV[11], ARGV[12], cjson.decode(ARGV[13])
+-- How long a node has that is to ask another one whether it lives.
+local asking = tonumber(ARGV[14])
 
 local id, limit = epoch()
 -- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
@@ -39,9 +41,12 @@ if known ~= incarnation then
   if present and not joining and now - heard <= ttl then
     status = 'replaced'
   else
+    -- a process that still runs under this id has what it has until then
+    if known then end_life(known, heard + ttl) end
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)
     redis.call('HDEL', P .. 'nodes:drain', node)
+    acquit(node, incarnation)
     known, joined = incarnation, whole(now)
     -- whoever goes on without Redis has to ask it, too
     tell('nodes')
@@ -50,13 +55,26 @@ end
 if status == 'present' then
   redis.call('HSET', P .. 'nodes', node, table.concat({ incarnation, joined, description }, ' '))
   redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
+  acquit(node, incarnation)
 end
 
-for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl - 1))) do
+-- What becomes of nodes that are not heard of any more: the process of one may have died, or it is cut off from Redis alone.
+-- One node at a time asks it.
+local asks = {}
+for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl))) do
   withdraw_node(lost)
+  -- those that are yet to find a Redis that was away are not asked
+  if limit == 0 and status == 'present' and not fate_of(lost) then
+    local life = incarnation_of(lost)
+    if not life then
+      judge_gone(lost)
+    elseif redis.call('SET', P .. 'asked:' .. life, node, 'NX', 'PX', whole(asking)) then
+      asks[#asks + 1] = { lost, life }
+    end
+  end
 end
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - forget))) do
-  forget_node(lost)
+  if fate_of(lost) == 'gone' then forget_node(lost) end
 end
 tidy_rows()
 reap_claims()
@@ -67,10 +85,13 @@ for at = 1, #heard, 2 do
   local other = heard[at]
   local row = redis.call('HGET', P .. 'nodes', other)
   local drains = redis.call('HEXISTS', P .. 'nodes:drain', other)
-  rows[#rows + 1] = { other, whole(now - heard[at + 1]), drains, row }
+  rows[#rows + 1] = { other, whole(now - heard[at + 1]), drains, row, fate_of(other) or '' }
 end
 return {
   status, whole(now), id, limit == 0 and 1 or 0, offer,
   whole(stored('claims:revision')), whole(stored('config:revision')), rows,
   limit > 0 and redis.call('HGET', P .. 'epoch', 'recovery') or '',
+  -- as long as it is the same, this life of the node has lost no claim
+  table.concat({ id, redis.call('HGET', P .. 'epoch', 'run'), joined or '', redis.call('HGET', P .. 'claims:lost', incarnation) or '' }, ':'),
+  asks,
 }

@@ -2,7 +2,7 @@ local key, token, node, incarnation, meta = ARGV[1], ARGV[2], ARGV[3], ARGV[4], 
 local ttl, floor, keep = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local take, before, slack = ARGV[9] == '1', ARGV[10], tonumber(ARGV[11])
 -- of a claim that is made anew: what it has kept or inherited
-local kept = ARGV[12]
+local kept, silence = ARGV[12], ARGV[13]
 
 -- In a Redis that has lost its claims those come first whose lease is valid; then, when no other can be valid any more,
 -- those that were cut off; then all.
@@ -15,18 +15,26 @@ local function may_claim()
 end
 if not may_claim() then return { 'wait' } end
 
-local present = claimed(key)
-if present and token_of(present) ~= token and not take then return { 'owner', present } end
+-- what a life has that is over, or of which nothing is known yet, would last for ever
+if incarnation_of(node) ~= incarnation or redis.call('HEXISTS', P .. 'nodes:fate', node) == 1 then return { 'wait' } end
 
-local left = tonumber(redis.call('ZSCORE', P .. 'claims:expiry', key) or '0') - now
+local present, last = claimed(key, ttl)
+local is_others = present and token_of(present) ~= token
+if is_others and not take then return { 'owner', present } end
+
 local number = fence(floor)
 local inherited = redis.call('GET', P .. 'kept:' .. key)
-put_claim(key, table.concat({ whole(number), token, node, incarnation, whole(keep), meta }, ' '), ttl)
-if kept ~= '' and keep > 0 then redis.call('SET', P .. 'kept:' .. key, kept) end
-hold_kept(key, keep, ttl)
+put_claim(key, table.concat({ whole(number), token, node, incarnation, silence, whole(keep), meta }, ' '))
+redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
+if keep > 0 then
+  local value = kept ~= '' and kept or inherited
+  if value then redis.call('SET', P .. 'kept:' .. key, value, 'PX', whole(keep + KEPT_MS)) end
+end
 local lease = { 'lease', whole(number), inherited or '' }
-if present and token_of(present) ~= token then
+if is_others then
   -- who had it may act on it until its own time is over, or until it says that it does not any more
+  local left = last == math.huge and 0 or last - now
+  redis.call('SET', P .. 'taken:' .. key, '', 'PX', whole(math.max(1, left)))
   lease[4], lease[5] = token_of(present), whole(left)
 end
 return lease

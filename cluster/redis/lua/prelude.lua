@@ -2,9 +2,9 @@
 -- one slot.
 local P = KEYS[1]
 
--- How far time goes on between two scripts at most: nodes beat more often. What is more is a clock that was set, another
--- machine's clock after a failover, or a time when nobody could renew anything.
-local LONGEST_GAP_MS = 2000
+-- How far time goes on between two scripts at most: nodes beat more often, and no lease lasts for less. What is more is a
+-- clock that was set, another machine's clock after a failover, or a time when nobody could renew anything.
+local LONGEST_GAP_MS = 1000
 -- Scripts that come soon after another reckon from the same moment.
 local CLOCK_STEP_MS = 200
 
@@ -62,20 +62,29 @@ end
 
 -- What is lost for everybody when Redis loses one of these keys. Each has an entry with the id of the epoch, which
 -- changes with nothing: where that is not there, the set has been evicted or deleted.
+local GUARDED = {
+  hashes = { 'claims', 'claims:lost', 'config', 'nodes' },
+  scored = { ['claims:of'] = '0', ['claims:log'] = '-inf', ['config:log'] = '-inf', ['nodes:gone'] = '+inf' },
+}
 local function sentinel(id)
   return '~' .. id
 end
 local function guard_sets(id)
-  for _, set in ipairs({ 'claims', 'config' }) do redis.call('HSET', P .. set, sentinel(id), '') end
-  redis.call('ZADD', P .. 'claims:expiry', '+inf', sentinel(id))
-  for _, set in ipairs({ 'claims:log', 'config:log' }) do redis.call('ZADD', P .. set, '-inf', sentinel(id)) end
+  for _, set in ipairs(GUARDED.hashes) do redis.call('HSET', P .. set, sentinel(id), '') end
+  for set, score in pairs(GUARDED.scored) do redis.call('ZADD', P .. set, score, sentinel(id)) end
 end
 local function has_config(id)
   return redis.call('HEXISTS', P .. 'config', sentinel(id)) == 1 and redis.call('ZSCORE', P .. 'config:log', sentinel(id))
 end
 local function has_sets(id)
-  if redis.call('HEXISTS', P .. 'claims', sentinel(id)) == 0 or not has_config(id) then return false end
-  return redis.call('ZSCORE', P .. 'claims:expiry', sentinel(id)) and redis.call('ZSCORE', P .. 'claims:log', sentinel(id))
+  for _, set in ipairs(GUARDED.hashes) do
+    if redis.call('HEXISTS', P .. set, sentinel(id)) == 0 then return false end
+  end
+  for set in pairs(GUARDED.scored) do
+    if not redis.call('ZSCORE', P .. set, sentinel(id)) then return false end
+  end
+  -- every node has been heard
+  return redis.call('HLEN', P .. 'nodes') == redis.call('ZCARD', P .. 'nodes:heard') + 1
 end
 
 -- How far the nodes are that may have claims in a Redis that has lost some: 0, 1 or 2, the least of all; 0 as long as
@@ -128,45 +137,148 @@ local function tell(what)
   told[what] = true
 end
 
--- Claims: `fence token node incarnation keep meta` by key. What has expired is there for nobody.
+-- Claims: `fence token node incarnation silence keep meta` by key. They last as long as the lease of their node, which each
+-- beat renews, and then until it is known what became of it: `nodes:fate` has `gone` for a node whose process has died, and
+-- `cut time` for one that said over its cluster port that it lives and has no Redis, until when that counts. `claims:of`
+-- finds claims by `incarnation silence key`. `nodes:gone` has lives that are over, as `incarnation`, or `incarnation stop`
+-- for claims that end with the lease, with the time when they end; `claims:lost` the number of the last claim that a life
+-- lost without giving it up.
 
-local function claimed(key)
-  local expiry = tonumber(redis.call('ZSCORE', P .. 'claims:expiry', key) or '0')
-  return expiry > now and redis.call('HGET', P .. 'claims', key)
-end
+-- What is kept for the next holder outlasts the claim; of one that was lost with its Redis it stays so long.
+local KEPT_MS = 86400000
 
 local function token_of(record)
   return string.match(record, '^%S+ (%S+)')
 end
 
-local function put_claim(key, record, ttl)
-  redis.call('HSET', P .. 'claims', key, record)
-  redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
-  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), true)
-  tell('claims')
-end
-
-local function drop_claim(key)
-  redis.call('HDEL', P .. 'claims', key)
-  redis.call('ZREM', P .. 'claims:expiry', key)
-  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), false)
-  tell('claims')
-end
-
-local function reap_claims()
-  for _, key in ipairs(redis.call('ZRANGEBYSCORE', P .. 'claims:expiry', '-inf', whole(now), 'LIMIT', 0, MOST_AT_ONCE)) do
-    drop_claim(key)
-  end
+local function holder_of(record)
+  return string.match(record, '^%S+ %S+ (%S+) (%S+) (%S+)')
 end
 
 -- How long what a claim keeps outlasts it.
 local function keep_of(record)
-  return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)') or '0')
+  return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ %S+ (%S+)') or '0')
 end
 
--- What is kept for the next holder of a key stays at least as long as from now.
-local function hold_kept(key, keep, ttl)
-  if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep + ttl)) end
+-- The run of a node that has the row.
+local function incarnation_of(node)
+  return string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
+end
+
+-- What became of a node that is not heard of; nil when it is not known.
+local function fate_of(node)
+  local fate, till = string.match(redis.call('HGET', P .. 'nodes:fate', node) or '', '^(%S+) ?(%d*)')
+  if fate == 'cut' and tonumber(till) <= now then return nil end
+  return fate
+end
+
+-- Until when claims of a life of a node last; 0 when that is over.
+local function lease_end(node, incarnation, silence, ttl)
+  local over = redis.call('ZSCORE', P .. 'nodes:gone', incarnation)
+  if over then return tonumber(over) end
+  if incarnation_of(node) ~= incarnation then return 0 end
+  local _, limit = epoch()
+  -- nodes that are yet to find a Redis that was away have not died
+  if limit > 0 then return math.huge end
+  local last = tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0') + ttl
+  if last > now then return last end
+  local fate = fate_of(node)
+  return (fate == 'gone' or (fate == 'cut' and silence == 'stop')) and 0 or math.huge
+end
+
+-- The claim of a key, if anybody may still act on it, and until when.
+local function claimed(key, ttl)
+  local record = redis.call('HGET', P .. 'claims', key)
+  if not record then return false end
+  local node, incarnation, silence = holder_of(record)
+  local last = node and lease_end(node, incarnation, silence, ttl) or math.huge
+  -- who had it before may go on until then
+  local taken = redis.call('PTTL', P .. 'taken:' .. key)
+  last = math.max(last, taken > 0 and now + taken or 0)
+  return last > now and record, last
+end
+
+local function note_loss(record)
+  local node, incarnation = holder_of(record)
+  if node and incarnation_of(node) == incarnation then
+    redis.call('HSET', P .. 'claims:lost', incarnation, whole(fence(0)))
+  end
+end
+
+-- Where `claims:of` has a claim.
+local function index_of(key, record)
+  local _, incarnation, silence = holder_of(record)
+  return table.concat({ incarnation or '', silence or '', key }, ' ')
+end
+
+local function note_claims(key, present)
+  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), present)
+  tell('claims')
+end
+
+local function put_claim(key, record)
+  local former = redis.call('HGET', P .. 'claims', key)
+  if former and token_of(former) ~= token_of(record) then note_loss(former) end
+  if former then redis.call('ZREM', P .. 'claims:of', index_of(key, former)) end
+  redis.call('HSET', P .. 'claims', key, record)
+  redis.call('ZADD', P .. 'claims:of', '0', index_of(key, record))
+  note_claims(key, true)
+end
+
+local function drop_claim(key, record)
+  redis.call('HDEL', P .. 'claims', key)
+  redis.call('ZREM', P .. 'claims:of', index_of(key, record))
+  local keep = keep_of(record)
+  if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep)) end
+  note_claims(key, false)
+end
+
+-- A life of a node is over, or will be at a given time unless it is heard of again.
+local function end_life(incarnation, at)
+  redis.call('ZADD', P .. 'nodes:gone', 'NX', whole(at), incarnation)
+end
+
+-- The process of a node has died.
+local function judge_gone(node)
+  redis.call('HSET', P .. 'nodes:fate', node, 'gone')
+  end_life(incarnation_of(node) or '', now)
+end
+
+-- A node lives, and will not be heard of for a while.
+local function judge_cut(node, till)
+  redis.call('HSET', P .. 'nodes:fate', node, 'cut ' .. whole(till))
+  end_life(incarnation_of(node) .. ' stop', now)
+end
+
+-- It was heard of, so nothing is judged any more.
+local function acquit(node, incarnation)
+  redis.call('HDEL', P .. 'nodes:fate', node)
+  redis.call('ZREM', P .. 'nodes:gone', incarnation, incarnation .. ' stop')
+end
+
+-- Drops some of the claims that are over, at most so many. Returns how many there were left.
+local function reap_life(life, most)
+  local found = redis.call('ZRANGEBYLEX', P .. 'claims:of', '[' .. life .. ' ', '(' .. life .. '!', 'LIMIT', 0, most)
+  for _, member in ipairs(found) do
+    local key = string.match(member, '^%S+ %S+ (.*)')
+    local record = redis.call('HGET', P .. 'claims', key)
+    if not record or index_of(key, record) ~= member then
+      redis.call('ZREM', P .. 'claims:of', member)
+    elseif redis.call('EXISTS', P .. 'taken:' .. key) == 0 then
+      note_loss(record)
+      drop_claim(key, record)
+    end
+  end
+  return #found
+end
+
+local function reap_claims()
+  local rest = MOST_AT_ONCE
+  for _, life in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:gone', '-inf', whole(now))) do
+    local found = rest > 0 and reap_life(life, rest) or 1
+    rest = rest - found
+    if found == 0 then redis.call('ZREM', P .. 'nodes:gone', life) end
+  end
 end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
@@ -198,8 +310,7 @@ end
 -- What a life of a node that is over has counted in a row is in the totals.
 local function forget_row(node, row)
   local key, field = P .. 'stats:row:' .. row, 'i:' .. node
-  local present = string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
-  if redis.call('HGET', key, field) ~= present then redis.call('HDEL', key, field) end
+  if redis.call('HGET', key, field) ~= incarnation_of(node) then redis.call('HDEL', key, field) end
 end
 
 -- What is to be done with many rows of a node is done in steps: `list` names the nodes, `list:node` has its rows.
@@ -229,8 +340,9 @@ end
 -- Nothing names a node any more that is gone for good.
 local function forget_node(node)
   withdraw_node(node)
+  redis.call('HDEL', P .. 'claims:lost', incarnation_of(node) or '')
   put_off('stats:gone', node, P .. 'stats:counted:' .. node)
-  for _, set in ipairs({ 'nodes', 'nodes:drain', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
+  for _, set in ipairs({ 'nodes', 'nodes:drain', 'nodes:fate', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
   redis.call('ZREM', P .. 'nodes:heard', node)
 end
 

@@ -29,10 +29,21 @@ local function ask_for_copies(from, revision)
   redis.call('HSET', P .. 'epoch', 'from', from, 'revision', whole(revision))
 end
 
+-- Of nodes and the times of their last beats some may be lost: what is left of them is made to fit.
+local function match_nodes(former)
+  if former then redis.call('HDEL', P .. 'nodes', sentinel(former)) end
+  for _, node in ipairs(redis.call('ZRANGE', P .. 'nodes:heard', 0, -1)) do
+    if redis.call('HEXISTS', P .. 'nodes', node) == 0 then redis.call('ZREM', P .. 'nodes:heard', node) end
+  end
+  for _, node in ipairs(redis.call('HKEYS', P .. 'nodes')) do
+    redis.call('ZADD', P .. 'nodes:heard', 'NX', whole(now), node)
+  end
+end
+
 -- Nothing is left of claims: those of an older state would be taken for present ones. The new epoch is later than
 -- everything that the node knows.
 local function start_anew(limit, floor)
-  for _, set in ipairs({ 'claims', 'claims:expiry', 'claims:log', 'claims:gone', 'claims:floor' }) do
+  for _, set in ipairs({ 'claims', 'claims:of', 'claims:lost', 'claims:log', 'claims:gone', 'claims:floor', 'nodes:gone', 'nodes:fate' }) do
     redis.call('DEL', P .. set)
   end
   local former, was_restored = epoch()
@@ -42,6 +53,7 @@ local function start_anew(limit, floor)
   else
     ask_for_copies('0', 0)
   end
+  match_nodes(former)
   if former then
     redis.call('HDEL', P .. 'config', sentinel(former))
     redis.call('ZREM', P .. 'config:log', sentinel(former))

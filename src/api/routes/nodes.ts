@@ -7,7 +7,7 @@ import { answers, done, noPayload, ok } from '../envelope.ts';
 const NodeInfo = Type.Object({
   id: Type.String(),
   incarnation: Type.String({ description: 'Another one at each start' }),
-  state: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('lost')]),
+  state: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('silent'), Type.Literal('lost')]),
   address: Type.Optional(Type.String({ description: 'Where other nodes reach it' })),
   addresses: Type.Record(Type.String(), Type.Array(Type.String()), {
     description: 'Where clients reach it, by module',

@@ -43,7 +43,7 @@ test('a slow answer tells less about the clock', (t) => {
 test("each beat compares the node's clock with that of Redis", async (t) => {
   const { reports, clock } = watch();
   let offsetMs = 0;
-  const reply = () => ['present', String(Date.now() + offsetMs), '1', 1, 0, '0', '0', [], ''];
+  const reply = () => ['present', String(Date.now() + offsetMs), '1', 1, 0, '0', '0', [], '', '', []];
   const nodes = new Nodes({
     self: { id: 'a', incarnation: '1' },
     connection: { run: async () => reply() } as unknown as Connection,

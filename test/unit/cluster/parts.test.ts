@@ -9,7 +9,7 @@ import { isSigned, sign } from '../../../cluster/peer/mac.ts';
 import { Nonces } from '../../../cluster/peer/nonces.ts';
 import { Strangers } from '../../../cluster/peer/strangers.ts';
 import { seal, unseal, type Call } from '../../../cluster/peer/wire.ts';
-import { timingOf } from '../../../cluster/redis/timing.ts';
+import { timingOf, validity } from '../../../cluster/redis/timing.ts';
 import { combined, growth, sum } from '../../../cluster/values.ts';
 import { Watchers } from '../../../cluster/watchers.ts';
 import { Random } from '../../soak/random.ts';
@@ -214,4 +214,9 @@ test('previous holders have longer than any lease lasts', (t) => {
   const { grace, ttl, beat } = timingOf({ ttl: 9000, grace: 1000 });
   t.true(grace >= ttl + beat);
   t.true(timingOf().grace >= timingOf().ttl + timingOf().beat);
+});
+
+test('an unanswered beat and a question to the others are over before a lease ends', (t) => {
+  const timing = timingOf();
+  t.true(timing.beat + 2 * timing.command < validity(timing));
 });

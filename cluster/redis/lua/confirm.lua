@@ -1,15 +1,13 @@
--- For each lease: 1 renewed, 0 nobody has the key, or the record of who has it.
+-- For each claim: 1 it is there, 0 nobody has the key, or the record of who has it.
 local ttl = tonumber(ARGV[1])
 local results = {}
 for at = 2, #ARGV, 2 do
   local key, token = ARGV[at], ARGV[at + 1]
   local record = redis.call('HGET', P .. 'claims', key)
   if record and token_of(record) == token then
-    redis.call('ZADD', P .. 'claims:expiry', whole(now + ttl), key)
-    hold_kept(key, keep_of(record), ttl)
     results[#results + 1] = 1
   else
-    results[#results + 1] = claimed(key) or 0
+    results[#results + 1] = claimed(key, ttl) or 0
   end
 end
 return results

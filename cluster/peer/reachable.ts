@@ -1,0 +1,41 @@
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterRunning } from '../running-time.ts';
+
+/** A lost packet alone is not the end of a node: there are so many attempts, one after the other. */
+const ATTEMPTS = 3;
+
+/**
+ * Whether the host of a node accepts connections on its port; a process that stands still does not keep it from that.
+ * @param address `http://host:port` or `https://host:port`
+ */
+export async function isReachable(address: string, withinMs: number): Promise<boolean> {
+  const { hostname, port } = new URL(address);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const over = new AbortController();
+  const attempts = Array.from({ length: ATTEMPTS }, async (_, at) => {
+    const apart = withinMs / ATTEMPTS;
+    await delay(at * apart, undefined, { signal: over.signal });
+    await attempt(host, Number(port), withinMs - at * apart);
+  });
+  try {
+    await Promise.any(attempts);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    over.abort();
+  }
+}
+
+function attempt(host: string, port: number, withinMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    const inTime = afterRunning(withinMs, () => socket.destroy(new Error('no connection in time')));
+    socket.on('error', reject).on('connect', () => {
+      resolve();
+      socket.destroy();
+    });
+    socket.on('close', inTime);
+  });
+}

@@ -1,0 +1,20 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import test from 'ava';
+import { isReachable } from '../../../cluster/peer/reachable.ts';
+
+test('a port that accepts connections is reachable, though nobody reads from them; one that refuses is not', async (t) => {
+  const sockets: Socket[] = [];
+  const server = createServer({ pauseOnConnect: true }, (socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  t.true(await isReachable(`http://127.0.0.1:${port}`, 5000));
+  t.true(await isReachable(`https://127.0.0.1:${port}`, 5000));
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+  t.false(await isReachable(`http://127.0.0.1:${port}`, 300));
+});
+
+test('an address that does not answer is not reachable', async (t) => {
+  // of TEST-NET-1 (RFC 5737): nobody has it
+  t.false(await isReachable('http://192.0.2.1:9', 300));
+});
