@@ -2,8 +2,10 @@ import type { RedisClusterOptions } from './redis/cluster.ts';
 import type { Cluster } from './types.ts';
 
 export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
+export type { DistrustReport } from './distrust.ts';
 export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
+export { namesNode } from './peer/certificate.ts';
 export { place } from './placement.ts';
 export type { ClockReport } from './redis/clock-watch.ts';
 export type { RedisClusterOptions } from './redis/cluster.ts';

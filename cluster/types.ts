@@ -236,6 +236,16 @@ export interface ClusterEvents {
   replaced: [];
 }
 
+/** How much this node refuses at present because it is not proved to come from the cluster. */
+export interface Distrusted {
+  /** Entries of the configuration in the store without a valid MAC. */
+  readonly entries: number;
+  /** Rows of nodes in the store without a valid MAC. */
+  readonly rows: number;
+  /** Nodes whose certificate does not name them. */
+  readonly certificates: number;
+}
+
 /** A server of the store. */
 export interface StoreAddress {
   /** A name or an address. */
@@ -251,6 +261,8 @@ export interface Cluster {
   readonly events: EventEmitter<ClusterEvents>;
   readonly config: ConfigStore;
   readonly records: RecordStore;
+
+  readonly distrusted: Distrusted;
 
   /** The servers of the store that this node is connected to, as far as known; empty without a store. */
   stores(): readonly StoreAddress[];

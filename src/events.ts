@@ -11,6 +11,8 @@ export const EVENTS = {
   'stream.ended': 'an input stream has ended, with its duration and the reason',
   'stream.relayed': 'a stream of another node is relayed to viewers of this one',
   'relay.ended': 'a stream of another node is no longer relayed',
+  'publisher.held':
+    "the node that has the name of a publisher's stream does not answer: the publisher waits for some seconds",
   'viewer.joined': 'a viewer was admitted to a stream (debug)',
   'viewer.left': 'a viewer of a stream has gone (debug)',
   'client.refused': 'a publisher or viewer was refused, with the reason',
@@ -29,6 +31,9 @@ export const EVENTS = {
   'dump.failed': 'an HLS dump has failed, or cannot start',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something (debug: has sent events with a stream)',
+  'audit.failed': 'the audit log cannot be written, or something else writes to it',
+  'audit.resumed': 'the audit log is written again',
+  'cluster.distrusted': 'something is refused that is not proved to come from a node of the cluster',
   'node.connected': 'this node is connected to the store of its cluster',
   'node.joined': 'another node is in the cluster',
   'node.left': 'another node has left the cluster, or is lost',

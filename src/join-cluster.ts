@@ -6,6 +6,7 @@ import {
   UnavailableError,
   type ClockReport,
   type Cluster,
+  type DistrustReport,
   type RedisOptions,
   type StoreReport,
   type StoreSettings,
@@ -55,7 +56,8 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const onStore = (report: StoreReport): void => logStore(report, log);
   const onClock = (report: ClockReport): void => logClock(report, log);
   const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
-  const reports = { onStore, onClock, onSettings };
+  const onDistrust = (report: DistrustReport): void => logDistrust(report, log);
+  const reports = { onStore, onClock, onSettings, onDistrust };
   return await openRedis({
     ...common,
     ...reports,
@@ -81,6 +83,17 @@ function logStore(report: StoreReport, log: Logger): void {
     { event: 'store.lost', redis: store, since: since.toISOString(), reason },
     `Redis at ${store} cannot be reached since ${since.toISOString()} (${reason}): this node goes on with what it has`,
   );
+}
+
+const DISTRUSTED = {
+  entries: 'an entry of the configuration in Redis is refused, and what this node knew of it stays',
+  rows: 'what Redis has of a node is refused',
+  certificates: 'calls with a node are refused',
+} as const satisfies Record<DistrustReport['kind'], string>;
+
+function logDistrust({ kind, name, reason }: DistrustReport, log: Logger): void {
+  const advice = kind === 'certificates' ? '' : '. Who has written it does not know the Secret of this node';
+  log.error({ event: 'cluster.distrusted', kind, name, reason }, `${DISTRUSTED[kind]}: ${name}: ${reason}${advice}`);
 }
 
 function logClock({ isWrong, aheadMs }: ClockReport, log: Logger): void {

@@ -31,11 +31,12 @@ export type Neighbours = ReturnType<typeof openNeighbours>;
 
 /** What this node has to do with the others: who has which stream, what they ask, and what comes here from elsewhere. */
 export function openNeighbours({ config, registry, cluster, log }: NeighboursOptions) {
-  const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
+  const answers = others.answers.bind(others);
+  const names = new StreamNames({ cluster, registry, changes, answers, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
@@ -59,7 +60,6 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const answers = others.answers.bind(others);
   const webhooks = new AdmissionWebhooks({ cluster, registry, answers, log, hidesClients: config.privacyProtection });
   const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({

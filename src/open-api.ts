@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
@@ -5,6 +6,7 @@ import { PeerApi } from './api/peer.ts';
 import { StreamOwners } from './api/stream-owner.ts';
 import { StreamSessions } from './api/stream-sessions.ts';
 import type { DoorContext } from './doors.ts';
+import { AuditLog } from './management/audit/log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
@@ -69,7 +71,11 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     sessions: new StreamSessions(registry, others, calls),
     hidesClients: config.privacyProtection,
   };
-  if (!isAlone) parts.push(await PeerApi.open(resources, calls, log));
+  const auditLog = managers?.api.auditLog;
+  const audit =
+    auditLog && new AuditLog({ path: resolve(folder, auditLog.path), key: auditLog.key, node: cluster.self.id, log });
+  if (audit !== undefined) parts.push(audit);
+  if (!isAlone) parts.push(await PeerApi.open({ ...resources, audit }, calls, log));
   if (managers === undefined || api === undefined) return undefined;
   const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
   const owners = new StreamOwners({ registry, cluster, calls, names, directory, log });
@@ -77,6 +83,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     ...resources,
     owners,
     log,
+    audit,
     others: isAlone ? undefined : others,
     config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
   });

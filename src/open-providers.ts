@@ -10,7 +10,13 @@ import { portsOf } from './summary.ts';
 /** Every way in that publishers take, in the order in which they open. */
 export const PROVIDERS: readonly OpenDoors[] = [openRtmp, openSrt, openMpegts, openWebrtc];
 
-async function* openRtmp({ config, neighbours: { access }, certificates, log }: DoorContext): AsyncIterable<Door> {
+async function* openRtmp({
+  config,
+  registry,
+  neighbours: { access, cluster },
+  certificates,
+  log,
+}: DoorContext): AsyncIterable<Door> {
   const {
     bind: {
       providers: { rtmp },
@@ -23,8 +29,11 @@ async function* openRtmp({ config, neighbours: { access }, certificates, log }: 
   const tls = tlsPort === undefined ? undefined : { port: tlsPort, certificates };
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
   const extended = modules.ertmp.enable;
+  const hasSuccessor = (): boolean =>
+    cluster.nodes().some(({ id, state }) => id !== cluster.self.id && state === 'ready');
+  const handOver = { registry, hasSuccessor };
   for (const host of ip) {
-    const part = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended });
+    const part = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended, handOver });
     yield { part, addresses: { rtmp: { port, tlsPort } } };
   }
 }

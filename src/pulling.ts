@@ -42,7 +42,7 @@ export function openPulling({
 }: PullingOptions) {
   const guard = outboundGuard(config, cluster, 'pull');
   const rtsp = rtspSource(guard);
-  const kind = new PullKind({ names, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
+  const kind = new PullKind({ names, changes, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
   tasks.add(kind);
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
   const ovtPort = config.bind.publishers.ovt?.port;

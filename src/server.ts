@@ -249,7 +249,8 @@ export class Server {
     if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
     if (this.#cluster?.state === 'degraded')
       return { ready: true, degraded: 'the store of the cluster cannot be reached' };
-    return { ready: true };
+    const distrusted = this.#cluster === undefined ? undefined : distrustOf(this.#cluster.distrusted);
+    return { ready: true, ...(distrusted !== undefined && { degraded: distrusted }) };
   }
 
   async #startApi(context: ApiContext): Promise<void> {
@@ -292,4 +293,10 @@ export class Server {
     await closeAll(this.#parts);
     await this.#cluster?.close();
   }
+}
+
+/** What a node refuses at present, for its health; undefined when that is nothing. */
+function distrustOf({ entries, rows, certificates }: Cluster['distrusted']): string | undefined {
+  if (entries + rows + certificates === 0) return undefined;
+  return `refused for want of proof that it is of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
 }

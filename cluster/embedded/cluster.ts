@@ -69,6 +69,8 @@ class EmbeddedCluster implements Cluster {
     return this.#draining;
   }
 
+  readonly distrusted = { entries: 0, rows: 0, certificates: 0 };
+
   stores(): readonly [] {
     return [];
   }

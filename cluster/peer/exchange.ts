@@ -1,6 +1,7 @@
 import { request as httpRequest, type Agent, type IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import type { PeerCertificate, SecureContext } from 'node:tls';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import { afterRunning } from '../running-time.ts';
 import type { PeerResponse } from '../types.ts';
@@ -11,13 +12,21 @@ const MAX_BODY = 64 * 1024 * 1024;
 /** Bytes that HTTP itself may add to a head. */
 const HTTP_HEAD = 1024;
 
+/** For connections to one node. */
+export interface SecureOptions {
+  readonly secureContext: SecureContext;
+  /** Where both ends show certificates: id of the node, and whether the other end is that one. */
+  readonly node?: string;
+  readonly checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
+}
+
 /** How a node is reached. */
 export interface Way {
   /** `http://host:port` or `https://host:port`. */
   readonly address: string;
   readonly agent: Agent;
-  /** PEM of the authority of the nodes' certificates. */
-  readonly ca?: string;
+  /** How connections are secured, and which node has to be at their other end. */
+  readonly secure?: SecureOptions;
   readonly secrets: Secrets;
   readonly timeoutMs: number;
 }
@@ -82,27 +91,26 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
 }
 
 function send(
-  { address, ca }: Way,
+  { address, secure: options }: Way,
   agent: Agent | undefined,
   headers: Record<string, string | number>,
   body: Buffer,
   signal: AbortSignal,
 ): Promise<Response | Failure> {
-  const secure = address.startsWith('https:');
+  const isSecure = address.startsWith('https:');
   return new Promise((resolve) => {
     let reached = false;
     const fail = (error: Error): void => resolve({ error, reached, reused: reached && request.reusedSocket });
-    const options = {
+    const request = (isSecure ? httpsRequest : httpRequest)(`${address}/`, {
       method: 'POST',
       headers,
       signal,
       maxHeaderSize: MAX_HEAD,
       agent: agent ?? false,
-      ...(ca !== undefined && { ca }),
-    };
-    const request = (secure ? httpsRequest : httpRequest)(`${address}/`, options);
+      ...options,
+    });
     request.on('socket', (socket: Socket) => {
-      if (socket.connecting) socket.once(secure ? 'secureConnect' : 'connect', () => (reached = true));
+      if (socket.connecting) socket.once(isSecure ? 'secureConnect' : 'connect', () => (reached = true));
       else reached = true;
     });
     request.on('error', fail);

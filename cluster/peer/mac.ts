@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
 /** What is signed: the proof of one is not valid for the other. */
-export type Kind = 'call' | 'answer';
+export type Kind = 'call' | 'answer' | 'entry' | 'row';
 
 /** The secret of the cluster; while it is being changed, the one before as the second. */
 export type Secrets = readonly string[];
@@ -16,8 +16,13 @@ export function sign(secrets: Secrets, kind: Kind, text: string): string {
 
 /** Whether one of the MACs is by one of the secrets. In constant time. */
 export function isSigned(secrets: Secrets, kind: Kind, text: string, proof: string): boolean {
+  return signerOf(secrets, kind, text, proof) !== undefined;
+}
+
+/** The first of the secrets that one of the MACs is by; undefined when none is. In constant time. */
+export function signerOf(secrets: Secrets, kind: Kind, text: string, proof: string): string | undefined {
   const given = proof.split(',', MAX_MACS).map((mac) => Buffer.from(mac, 'base64url'));
-  return secrets.some((secret) => {
+  return secrets.find((secret) => {
     const right = macOf(secret, kind, text);
     return given.some((mac) => mac.length === right.length && timingSafeEqual(mac, right));
   });

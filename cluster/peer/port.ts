@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:http';
-import { Agent as TlsAgent } from 'node:https';
+import { Agent as TlsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { Distrust } from '../distrust.ts';
 import { UnreachableError } from '../errors.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
-import { exchange, type Way } from './exchange.ts';
+import { checkNode } from './certificate.ts';
+import { exchange, type SecureOptions, type Way } from './exchange.ts';
 import { bodyHash, type Secrets } from './mac.ts';
 import { PeerServer } from './server.ts';
 import { openStream, STREAM } from './stream.ts';
@@ -17,7 +20,10 @@ const LIMITS = { keepAlive: true, maxSockets: 2048 };
 export interface PeerTls {
   readonly cert: string;
   readonly key: string;
-  /** Authority of the nodes' certificates, if it is not a public one. */
+  /**
+   * Authority of the nodes' certificates, if it is not a public one. Then both ends of a connection show theirs, which has to
+   * name the node (`namesNode`).
+   */
   readonly ca?: string;
 }
 
@@ -39,18 +45,28 @@ interface Context {
   readonly now: () => number;
   /** Where a node's port is reached, as far as it is known. */
   readonly addressOf: (id: string) => string | undefined;
+  readonly distrust: Distrust;
   readonly onFault: (error: Error) => void;
+}
+
+/** Connections are kept for the node that they were made to: another one at the same address shows its own certificate. */
+class NodeAgent extends TlsAgent {
+  override getName(options?: RequestOptions & { readonly node?: string }): string {
+    return `${super.getName(options)}:${options?.node ?? ''}`;
+  }
 }
 
 /** The cluster port, on which only nodes call each other. */
 export class PeerPort {
   readonly #options: PeerPortOptions & Context;
   /** By scheme: during a change of the configuration some nodes have TLS and others do not. */
-  readonly #agents = { http: new Agent(LIMITS), https: new TlsAgent(LIMITS) };
+  readonly #agents = { http: new Agent(LIMITS), https: new NodeAgent(LIMITS) };
+  readonly #context: SecureContext | undefined;
   #server: PeerServer | undefined;
 
   constructor(options: PeerPortOptions & Context) {
     this.#options = options;
+    this.#context = options.tls && createSecureContext(options.tls);
   }
 
   /** @returns the address for other nodes */
@@ -78,11 +94,24 @@ export class PeerPort {
   }
 
   #way(to: NodeIdentity, timeoutMs: number): Way {
-    const { secrets, tls, addressOf } = this.#options;
+    const { secrets, addressOf } = this.#options;
     const address = addressOf(to.id);
     if (address === undefined) throw new UnreachableError(`node ${to.id} has no known address`);
     const agent = address.startsWith('https:') ? this.#agents.https : this.#agents.http;
-    return { address, agent, ca: tls?.ca, secrets, timeoutMs };
+    return { address, agent, secure: this.#secure(to.id), secrets, timeoutMs };
+  }
+
+  #secure(node: string): SecureOptions | undefined {
+    const { tls, distrust } = this.#options;
+    if (this.#context === undefined) return undefined;
+    if (tls?.ca === undefined) return { secureContext: this.#context };
+    const checkServerIdentity: SecureOptions['checkServerIdentity'] = (host, certificate) => {
+      const wrong = checkNode(host, certificate, node);
+      if (wrong === undefined) distrust.trust('certificates', node);
+      else distrust.refuse('certificates', node, wrong.message);
+      return wrong;
+    };
+    return { secureContext: this.#context, node, checkServerIdentity };
   }
 
   #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {

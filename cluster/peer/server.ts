@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Distrust } from '../distrust.ts';
 import type { NodeIdentity, PeerHandler, PeerResponse, PeerStreamHandler } from '../types.ts';
+import { Callers } from './certificate.ts';
 import { bodyHash, type Secrets } from './mac.ts';
 import { Nonces } from './nonces.ts';
 import type { PeerTls } from './port.ts';
@@ -24,6 +26,8 @@ const LIMITS = {
   connectionsCheckingInterval: 2000,
   maxHeaderSize: MAX_HEAD,
 };
+/** A caller shows its certificate; one that cannot is told why by the answer, rather than by the end of its connection. */
+const CALLER = { requestCert: true, rejectUnauthorized: false };
 const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
 
 /** Identity of this node, and what answers calls. */
@@ -33,6 +37,7 @@ export interface PeerServerOptions {
   readonly tls: PeerTls | undefined;
   readonly now: () => number;
   readonly handler: PeerHandler;
+  readonly distrust: Distrust;
   /** Called with faults of a call or stream on this node; the other node learns only that it failed. */
   readonly onFault: (error: Error) => void;
 }
@@ -43,6 +48,7 @@ export class PeerServer {
   readonly #nonces = new Nonces(2 * WINDOW_MS);
   readonly #server: Server;
   readonly #strangers = new Strangers();
+  readonly #callers = new Callers();
   readonly #streams = new Set<Duplex>();
   #takesStreams: PeerStreamHandler | undefined;
 
@@ -58,7 +64,7 @@ export class PeerServer {
     this.#server =
       tls === undefined
         ? createServer(LIMITS, listener)
-        : createTlsServer({ ...tls, ...LIMITS, handshakeTimeout: LIMITS.headersTimeout }, listener);
+        : createTlsServer({ ...tls, ...CALLER, ...LIMITS, handshakeTimeout: LIMITS.headersTimeout }, listener);
     this.#server.on('connection', (socket: Socket) => this.#strangers.add(socket));
     this.#server.on('upgrade', (request, socket, head) => {
       try {
@@ -92,7 +98,7 @@ export class PeerServer {
     const { secrets, handler, onFault } = this.#options;
     const call = unseal(secrets, 'call', request.headers);
     if (call === undefined) return reject(response, 403);
-    const refused = this.#objection(call, request.socket);
+    const refused = this.#stranger(call, request.socket) ?? this.#objection(call, request.socket);
     if (refused !== undefined) return this.#answer(response, call, NOTHING, refused);
     const body = await read(request);
     if (body === undefined || bodyHash(body) !== call.bodyHash) return reject(response, 400);
@@ -104,13 +110,16 @@ export class PeerServer {
     this.#answer(response, call, answer);
   }
 
-  #takeStream({ headers, socket: { remoteAddress, remotePort } }: IncomingMessage, socket: Duplex, head: Buffer): void {
+  #takeStream({ headers, socket: connection }: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { remoteAddress, remotePort } = connection;
     // the handler of the stream notices its end; before there is one nobody has to
     socket.on('error', () => socket.destroy());
     const call = unseal(this.#options.secrets, 'call', headers);
     if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
     const refused =
-      this.#objection(call, { remoteAddress, remotePort }) ?? (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
+      this.#stranger(call, connection) ??
+      this.#objection(call, { remoteAddress, remotePort }) ??
+      (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
     const take = call.method === STREAM && refused === undefined ? this.#takesStreams : undefined;
     const status = take === undefined ? 503 : 101;
     const answer = seal(this.#options.secrets, 'answer', {
@@ -134,6 +143,16 @@ export class PeerServer {
     this.#streams.add(socket);
     socket.once('close', () => this.#streams.delete(socket));
     take(socket, call.path, call.from);
+  }
+
+  /** A call of a node whose certificate is that of another, where nodes show theirs. */
+  #stranger({ from }: Call, socket: Socket): Refusal | undefined {
+    const { tls, distrust } = this.#options;
+    if (tls?.ca === undefined) return undefined;
+    const reason = this.#callers.objection(socket, from.id);
+    if (reason === undefined) distrust.trust('certificates', from.id);
+    else distrust.refuse('certificates', from.id, reason);
+    return reason === undefined ? undefined : 'certificate';
   }
 
   #objection({ to, time, nonce }: Call, from: Parameters<Strangers['proved']>[0]): Refusal | undefined {

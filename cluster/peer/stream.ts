@@ -15,7 +15,7 @@ export const PROTOCOL = 'kiln';
  * bytes are not signed.
  * @throws UnreachableError when it could not be opened
  */
-export function openStream({ address, ca, secrets, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
+export function openStream({ address, secure, secrets, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const objection = (answer: Answer | undefined): string | undefined => {
     if (answer === undefined || answer.nonce !== call.nonce)
@@ -31,7 +31,7 @@ export function openStream({ address, ca, secrets, timeoutMs }: Omit<Way, 'agent
       headers,
       maxHeaderSize: MAX_HEAD,
       agent: false,
-      ...(ca !== undefined && { ca }),
+      ...secure,
     });
     const inTime = afterRunning(timeoutMs, () => request.destroy(new Error('no answer in time')));
     const end = (text: string, cause?: Error): void => {

@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
-import { isSigned, sign, type Kind, type Secrets } from './mac.ts';
+import { isSigned, sign, type Secrets } from './mac.ts';
 
 const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
 const HeaderValues = Type.Record(Type.String(), Type.String());
@@ -30,7 +30,8 @@ const Answer = Type.Object({
   refused: Type.Optional(Type.String()),
 });
 
-const SCHEMAS = { call: Call, answer: Answer } satisfies Record<Kind, TSchema>;
+const SCHEMAS = { call: Call, answer: Answer } satisfies Record<string, TSchema>;
+type Kind = keyof typeof SCHEMAS;
 
 /**
  * A call is an HTTP POST whose header `kiln-call` says what is called, and whose `kiln-mac` proves who calls; the body is
@@ -46,6 +47,7 @@ export const REFUSALS = {
   another: 'the node was restarted since',
   time: 'the clocks of the nodes differ too much',
   repeated: 'the same call was received before',
+  certificate: 'the calling node has shown no valid certificate that names it',
   busy: 'the node is busy with too many calls or streams',
 } as const;
 

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { coalesced } from '../coalesce.ts';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
+import { Distrust, type DistrustReport } from '../distrust.ts';
 import { UnavailableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
 import { incarnate, newToken } from '../identity.ts';
@@ -14,6 +15,7 @@ import type {
   Cluster,
   ClusterEvents,
   ClusterState,
+  Distrusted,
   Json,
   NodeDescription,
   NodeIdentity,
@@ -40,6 +42,7 @@ import { Nodes } from './nodes.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
+import { Seal } from './seal.ts';
 import { settingsIn, type StoreSettings } from './settings.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
@@ -56,6 +59,8 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly nodesFile?: string;
   /** Hears when Redis goes and when it is back: what fails for want of it in between is no fault for `onFault`. */
   readonly onStore?: (report: StoreReport) => void;
+  /** Called for what is refused because it is not proved to come from the cluster, once for each. */
+  readonly onDistrust?: (report: DistrustReport) => void;
   /** Called when this node's clock begins or ceases to differ from that of Redis by more than half a second. */
   readonly onClock?: (report: ClockReport) => void;
   /** Called with the settings of Redis at the first connection, and when they differ at a later one. */
@@ -92,6 +97,7 @@ class RedisCluster implements Cluster {
   readonly #known: KnownPeers;
   readonly #connection: Connection;
   readonly #faults: Faults;
+  readonly #distrust: Distrust;
   readonly #outage: Outage;
   readonly #table: ClaimTable;
   readonly #leases: Leases;
@@ -114,6 +120,7 @@ class RedisCluster implements Cluster {
       timing,
       onFault: report,
       onStore = () => {},
+      onDistrust = () => {},
       onClock = () => {},
       onSettings = () => {},
     }: RedisClusterOptions,
@@ -126,6 +133,7 @@ class RedisCluster implements Cluster {
     this.#known = known;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     this.#faults = new Faults(report);
+    this.#distrust = new Distrust(onDistrust);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
     const connection = new Connection(redis, prefix, this.#timing.command, {
@@ -138,6 +146,7 @@ class RedisCluster implements Cluster {
       onFault,
     });
     const common = { self: this.self, connection, timing: this.#timing, onFault };
+    const trust = { seal: new Seal(name, port.secrets), distrust: this.#distrust };
     this.#connection = connection;
     this.#leases = new Leases({
       ...common,
@@ -145,7 +154,7 @@ class RedisCluster implements Cluster {
       promised: () => this.#peers.promised,
     });
     this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
-    this.#nodes = new Nodes({ ...common, known, clock: new ClockWatch(onClock) });
+    this.#nodes = new Nodes({ ...common, ...trust, known, clock: new ClockWatch(onClock) });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
     this.records = new RedisRecords(this.self.incarnation, connection, onFault);
@@ -153,6 +162,7 @@ class RedisCluster implements Cluster {
       connection,
       copy,
       timing: this.#timing,
+      ...trust,
       pull: () => this.#heartbeat.pull(),
       isDegraded: () => this.state === 'degraded',
       onFault,
@@ -174,6 +184,7 @@ class RedisCluster implements Cluster {
       self: this.self,
       now: () => this.#nodes.now(),
       addressOf: (id) => this.#nodes.addressOf(id),
+      distrust: this.#distrust,
       onFault,
     });
     this.#peers = new Peers({
@@ -201,6 +212,10 @@ class RedisCluster implements Cluster {
 
   get draining(): boolean {
     return this.#heartbeat.draining;
+  }
+
+  get distrusted(): Distrusted {
+    return this.#distrust.counts;
   }
 
   stores(): readonly StoreAddress[] {

@@ -1,20 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConfigCopy, ConfigState } from '../config-copy.ts';
+import type { Distrust } from '../distrust.ts';
 import { ConflictError, UnavailableError } from '../errors.ts';
 import { ConfigListeners } from '../listeners.ts';
 import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation, Json } from '../types.ts';
 import type { TableChanges } from './changes.ts';
 import type { Connection } from './connection.ts';
 import { CopySaver } from './copy-saver.ts';
+import type { Seal } from './seal.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
 const ASK_AGAIN_MS = 200;
+/** Entries that are signed anew in one step: others wait for Redis meanwhile. */
+const RESEALED_AT_ONCE = 200;
 
 export interface RedisConfigOptions {
   readonly connection: Connection;
   readonly copy: ConfigCopy;
   readonly timing: Timing;
+  readonly seal: Seal;
+  readonly distrust: Distrust;
   /** Fetches what has changed and calls apply(). @throws UnavailableError */
   readonly pull: () => Promise<void>;
   readonly isDegraded: () => boolean;
@@ -26,13 +32,21 @@ export class RedisConfig implements ConfigStore {
   readonly #options: RedisConfigOptions;
   readonly #listeners: ConfigListeners;
   readonly #saver: CopySaver;
+  /** With the revision up to which nothing is missing: that of the last one without refused entries. */
   #state: ConfigState;
+  /** Up to which revision changes were fetched. */
+  #seen: number;
+  /** This node has compared what it knew at its start with everything that Redis has. */
+  #isCompared = false;
+  /** What Redis has and this node refuses: its revision by key, as scripts read it. */
+  readonly #refused = new Map<string, number>();
   /** The last fetch failed, although the loss of the connection was not noticed yet. */
   #missed = false;
 
   constructor(options: RedisConfigOptions) {
     this.#options = options;
     this.#state = options.copy.initial;
+    this.#seen = this.#state.revision;
     this.#listeners = new ConfigListeners(options.onFault);
     this.#saver = new CopySaver(options.copy, options.onFault);
   }
@@ -41,13 +55,23 @@ export class RedisConfig implements ConfigStore {
     return this.#missed || this.#options.isDegraded();
   }
 
-  /** Which epoch and revision this node has. */
+  /** Which epoch and revision this node has whole. */
   get version(): { readonly epoch: number; readonly revision: number } {
     return this.#state;
   }
 
+  /** Up to which revision changes were fetched. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /** After which revision changes are to be fetched; 0 for everything. */
+  get since(): number {
+    return this.#isCompared ? this.#seen : 0;
+  }
+
   get position(): string {
-    return `${this.#state.epoch}.${this.#state.revision}`;
+    return `${this.#state.epoch}.${this.#seen}`;
   }
 
   entries(): ReadonlyMap<string, ConfigEntry> {
@@ -60,25 +84,32 @@ export class RedisConfig implements ConfigStore {
   }
 
   async write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
-    const { connection, timing } = this.#options;
+    const { connection, timing, seal } = this.#options;
     const compared = [...expected, ...changes];
-    const args = [
-      ...expected.flatMap(({ key, seen }) => [key, seen, 'expected', '']),
-      ...changes.flatMap(({ key, value, seen }) =>
-        value === undefined ? [key, seen, 'removed', ''] : [key, seen, 'put', JSON.stringify(value)],
-      ),
+    const values = changes.map(({ value }) => (value === undefined ? undefined : JSON.stringify(value)));
+    const signedFor = (revision: number): (string | number)[] => [
+      ...expected.flatMap((entry) => [entry.key, this.#seenInStore(entry), 'expected', '']),
+      ...changes.flatMap((entry, at) => {
+        const value = values[at];
+        const put = value === undefined ? ['removed', ''] : ['put', seal.entry(entry.key, revision, value)];
+        return [entry.key, this.#seenInStore(entry), ...put];
+      }),
     ];
     const end = performance.now() + 2 * timing.grace;
+    let next = this.#seen + 1;
     for (;;) {
-      const known = [this.#state.epoch, this.#state.revision];
-      const [outcome, key, revision] = (await connection.run(SCRIPTS.write, [...known, ...args])) as string[];
+      const known = [this.#state.epoch, this.#seen, next];
+      const reply = (await connection.run(SCRIPTS.write, [...known, ...signedFor(next)])) as string[];
+      const [outcome, key, revision] = reply;
       if (outcome === 'conflict') {
         const seen = compared.find((entry) => entry.key === key)?.seen;
         throw new ConflictError(`${key} is at revision ${revision}, not ${seen}`);
       }
       if (outcome === 'written') break;
       if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
-      await delay(ASK_AGAIN_MS);
+      // others have written meanwhile: what is signed names the revision that it gets
+      if (outcome === 'moved') next = Number(revision) + 1;
+      else await delay(ASK_AGAIN_MS);
     }
     // it is written: if it cannot be read back, this node is stale until the next beat
     await this.#pull();
@@ -88,23 +119,42 @@ export class RedisConfig implements ConfigStore {
     return this.#listeners.add(listener);
   }
 
-  /** Applies what Redis has. An older state than this node's own is ignored: Redis has lost it and will be restored. */
+  /**
+   * Applies what Redis has. An older state than this node's own is ignored: Redis has lost it and will be restored. An entry
+   * without a valid MAC is as if it were not there: what this node knows of it stays.
+   */
   apply(epoch: number, { revision, full, entries }: TableChanges): void {
     this.#missed = false;
     const present = this.#state;
-    if (epoch === present.epoch && (revision < present.revision || (revision === present.revision && !full))) return;
+    const isSame = epoch === present.epoch;
+    if (isSame && (revision < this.#seen || (revision === this.#seen && !full))) return;
     const next = full ? new Map<string, ConfigEntry>() : new Map(present.entries);
+    const dated: (readonly [key: string, text: string])[] = [];
+    if (full) this.#trustAllBut(new Set(entries.map(([key]) => key)));
     for (const [key, text] of entries) {
       const before = present.entries.get(key);
-      const entry = text === '' ? undefined : (parseEntry(text) ?? before);
-      if (text !== '' && entry === before) this.#options.onFault(new Error(`Redis: the entry ${key} is malformed`));
-      if (entry === undefined) next.delete(key);
-      else next.set(key, entry);
+      const read = text === '' ? undefined : this.#read(key, text, isSame ? this.#seen : 0, before);
+      if (text !== '' && read === undefined) {
+        if (before !== undefined) next.set(key, before);
+        continue;
+      }
+      this.#refused.delete(key);
+      this.#options.distrust.trust('entries', key);
+      if (read === undefined) next.delete(key);
+      else next.set(key, read.entry);
+      if (read?.isDated) dated.push([key, text]);
     }
-    const changed = full ? differences(present.entries, next) : entries.map(([key]) => key);
-    this.#state = { entries: next, revision, epoch };
+    const changed = full
+      ? differences(present.entries, next)
+      : entries.flatMap(([key]) => (this.#refused.has(key) ? [] : [key]));
+    this.#seen = revision;
+    this.#isCompared = true;
+    // what is refused may be missing here: a copy without gaps is better, should Redis lose its own
+    const whole = this.#refused.size === 0 ? revision : Math.min(revision, isSame ? present.revision : 1);
+    this.#state = { entries: next, revision: whole, epoch };
     if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
     this.#listeners.notify(changed);
+    if (dated.length > 0) this.#reseal(dated).catch(this.#options.onFault);
   }
 
   /** Resolves when this disk has what was applied; nothing is applied after. */
@@ -115,22 +165,65 @@ export class RedisConfig implements ConfigStore {
   /** Sends this node's copy to a Redis that has lost its own. */
   async offer(epoch: number): Promise<void> {
     const { entries, epoch: from, revision } = this.#state;
-    const list = [...entries].flatMap(([key, entry]) => [key, `${entry.revision} ${JSON.stringify(entry.value)}`]);
+    const list = [...entries].flatMap(([key, { revision: of, value }]) => [
+      key,
+      `${of} ${this.#options.seal.entry(key, of, JSON.stringify(value))}`,
+    ]);
     await this.#options.connection.run(SCRIPTS.offer, [epoch, from, revision, ...list]);
+  }
+
+  /**
+   * @param known revision up to which this node knows all entries of this epoch
+   * @returns undefined when it is refused
+   */
+  #read(
+    key: string,
+    text: string,
+    known: number,
+    before: ConfigEntry | undefined,
+  ): { readonly entry: ConfigEntry; readonly isDated: boolean } | undefined {
+    const sealed = this.#options.seal.openEntry(key, text);
+    if (sealed === undefined) return this.#refuse(key, text, 'it has no valid MAC');
+    const { revision, value, isDated } = sealed;
+    const oldest = this.#refused.has(key) ? (before?.revision ?? 0) : known;
+    if (revision <= oldest && revision !== before?.revision)
+      return this.#refuse(key, text, `it is that of revision ${revision}, which was changed or removed since`);
+    return { entry: { revision, value: JSON.parse(value) as Json }, isDated };
+  }
+
+  #refuse(key: string, text: string, reason: string): undefined {
+    this.#refused.set(key, Number(/^\S+/.exec(text)?.[0]) || 0);
+    this.#options.distrust.refuse('entries', key, reason);
+  }
+
+  #trustAllBut(keys: ReadonlySet<string>): void {
+    for (const key of this.#refused.keys()) if (!keys.has(key)) this.#refused.delete(key);
+    this.#options.distrust.keepOnly('entries', keys);
+  }
+
+  /** What the writer has seen of an entry, as scripts compare it: one that is refused can be replaced. */
+  #seenInStore({ key, seen }: Expectation): number {
+    const refused = this.#refused.get(key);
+    const isPresent = seen === (this.#state.entries.get(key)?.revision ?? 0);
+    return refused !== undefined && isPresent ? refused : seen;
+  }
+
+  /** Signs entries with the present secret, too, so that they stay valid when nodes know that one only. */
+  async #reseal(dated: readonly (readonly [key: string, text: string])[]): Promise<void> {
+    const { connection, seal } = this.#options;
+    for (let at = 0; at < dated.length; at += RESEALED_AT_ONCE) {
+      const list = dated.slice(at, at + RESEALED_AT_ONCE).flatMap(([key, text]) => {
+        const sealed = seal.openEntry(key, text);
+        return sealed === undefined
+          ? []
+          : [key, text, `${sealed.revision} ${seal.entry(key, sealed.revision, sealed.value)}`];
+      });
+      await connection.run(SCRIPTS.reseal, list);
+    }
   }
 
   async #pull(): Promise<void> {
     await this.#options.pull().catch(() => (this.#missed = true));
-  }
-}
-
-/** undefined when it is malformed: then the entry stays as it was here. */
-function parseEntry(text: string): ConfigEntry | undefined {
-  const [, revision, json = ''] = /^(\d+) (.*)$/s.exec(text) ?? [];
-  try {
-    return revision === undefined ? undefined : { revision: Number(revision), value: JSON.parse(json) as Json };
-  } catch {
-    return undefined;
   }
 }
 

@@ -149,7 +149,7 @@ export class Heartbeat {
       beat.open !== this.#open ||
       this.#state === 'degraded' ||
       beat.claimsRevision !== table.revision ||
-      beat.configRevision !== config.version.revision;
+      beat.configRevision !== config.seen;
     if (this.#state === 'degraded') table.forget();
     if (moved) await this.pull();
     this.#followDrain();
@@ -173,8 +173,8 @@ export class Heartbeat {
 
   async #pullNow(): Promise<void> {
     const { connection, config, table, leases } = this.#options;
-    const { epoch, revision } = config.version;
-    const reply = await connection.run(SCRIPTS.pull, [epoch, table.revision, revision, leases.highest]);
+    const known = [config.version.epoch, table.revision, config.since, leases.highest];
+    const reply = await connection.run(SCRIPTS.pull, known);
     const [id, open, claims, entries] = reply as PullReply;
     const isEmptied = this.#epoch !== 0 && this.#epoch !== Number(id);
     this.#epoch = Number(id);

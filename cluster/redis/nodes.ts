@@ -1,8 +1,10 @@
+import type { Distrust } from '../distrust.ts';
 import { NoNodeError } from '../errors.ts';
-import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
+import type { NodeDescription, NodeIdentity, NodeRow, NodeState } from '../types.ts';
 import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
+import type { Seal } from './seal.ts';
 import { SCRIPTS } from './scripts.ts';
 import { askingMs, connectingMs, validity, type Timing } from './timing.ts';
 
@@ -45,6 +47,8 @@ export interface NodesOptions {
   readonly timing: Timing;
   readonly known: KnownPeers;
   readonly clock: ClockWatch;
+  readonly seal: Seal;
+  readonly distrust: Distrust;
   /** Called for a node whose row is malformed: it is not shown. */
   readonly onFault: (error: Error) => void;
 }
@@ -139,7 +143,7 @@ export class Nodes {
 
   /** @throws UnavailableError */
   async beat({ copy, highest, reported }: Knowledge): Promise<Beat> {
-    const { self, connection, timing, clock, onFault } = this.#options;
+    const { self, connection, timing, clock, seal } = this.#options;
     const [sent, sentAt] = [Date.now(), performance.now()];
     // nobody else can have come since and hold what this node held
     const isComplete = sentAt - this.#completeAt < validity(timing);
@@ -147,7 +151,7 @@ export class Nodes {
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
-      JSON.stringify(row),
+      seal.row(self.id, self.incarnation, JSON.stringify(row)),
       timing.ttl,
       timing.forget,
       this.#joined ? 0 : 1,
@@ -165,11 +169,8 @@ export class Nodes {
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
-    const heard = rows.flatMap((row) => {
-      const parsed = parseRow(row, Number(now), timing.ttl);
-      if (parsed === undefined) onFault(new Error(`Redis: the row of the node ${row[0]} is malformed`));
-      return parsed ?? [];
-    });
+    const heard = rows.flatMap((row) => this.#read(row, Number(now)) ?? []);
+    this.#options.distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
     // a Redis that has lost everything does not know all nodes yet, which exist and may own something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     this.#rows = [...heard, ...unheard];
@@ -189,7 +190,10 @@ export class Nodes {
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
       nodesChanged: this.#said !== before,
-      asks: asks.map(([id, incarnation]) => ({ id: decodeURIComponent(id), incarnation })),
+      asks: asks.flatMap(([encoded, incarnation]) => {
+        const id = decoded(encoded);
+        return id === undefined ? [] : { id, incarnation };
+      }),
     };
   }
 
@@ -209,6 +213,40 @@ export class Nodes {
     if (done !== 1) throw new NoNodeError(`there is no node ${id}`);
   }
 
+  /** A row without a valid MAC is as if it were not there, but what this life of the node has said before stays. */
+  #read([encoded, silent, drains, text, fate]: Row, now: number): NodeRow | undefined {
+    const { seal, distrust, timing, onFault } = this.#options;
+    const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
+    const id = decoded(encoded);
+    if (id === undefined || joined === undefined) {
+      onFault(new Error(`Redis: the row of the node ${encoded} is malformed`));
+      return undefined;
+    }
+    const before = this.#rows.find((row) => row.id === id && row.incarnation === incarnation);
+    const json = seal.openRow(id, incarnation, sealed);
+    if (json === undefined) distrust.refuse('rows', encoded, 'it has no valid MAC');
+    else distrust.trust('rows', encoded);
+    const said = json === undefined ? before : parseDescription(json);
+    if (said === undefined) {
+      if (json !== undefined) onFault(new Error(`Redis: the row of the node ${encoded} is malformed`));
+      return undefined;
+    }
+    const { address, load, full, info } = said;
+    const retires = 'retires' in said && said.retires === true;
+    const silentMs = Number(silent);
+    return {
+      address,
+      load,
+      full,
+      info,
+      id,
+      incarnation,
+      state: stateOf(fate, silentMs > timing.ttl, drains === 1 || retires),
+      uptimeMs: now - Number(joined),
+      silentMs,
+    };
+  }
+
   /** Encoded ids of the nodes that were alive when Redis answered last, this one among them. */
   #alive(): string[] {
     return this.#rows.filter(({ state }) => state !== 'lost').map(({ id }) => encodeURIComponent(id));
@@ -225,25 +263,26 @@ export class Nodes {
   }
 }
 
+function stateOf(fate: string, isSilent: boolean, drains: boolean): NodeState {
+  if (fate === 'gone') return 'lost';
+  if (isSilent) return 'silent';
+  return drains ? 'draining' : 'ready';
+}
+
 /** undefined when it is malformed. */
-function parseRow([id, silent, drains, text, fate]: Row, now: number, ttl: number): NodeRow | undefined {
-  const [, incarnation, joined, json = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
-  if (incarnation === undefined) return undefined;
-  const silentMs = Number(silent);
+function parseDescription(json: string): OwnRow | undefined {
   try {
-    const { address, load, full, info, retires = false } = JSON.parse(json) as OwnRow;
-    if (typeof load !== 'number' || typeof info !== 'object' || info === null) return undefined;
-    return {
-      address,
-      load,
-      full,
-      info,
-      id: decodeURIComponent(id),
-      incarnation,
-      state: fate === 'gone' ? 'lost' : silentMs > ttl ? 'silent' : drains === 1 || retires ? 'draining' : 'ready',
-      uptimeMs: now - Number(joined),
-      silentMs,
-    };
+    const row = JSON.parse(json) as OwnRow;
+    return typeof row.load === 'number' && typeof row.info === 'object' && row.info !== null ? row : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** undefined when it is no id of a node. */
+function decoded(id: string): string | undefined {
+  try {
+    return decodeURIComponent(id);
   } catch {
     return undefined;
   }

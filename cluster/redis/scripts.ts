@@ -22,6 +22,7 @@ export const SCRIPTS = {
   recordPut: load('record-put'),
   release: load('release'),
   report: load('report'),
+  reseal: load('reseal'),
   stats: load('stats'),
   update: load('update'),
   verdict: load('verdict'),

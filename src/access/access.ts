@@ -133,7 +133,8 @@ export class Access {
       const config = this.#provider(request.protocol, place);
       checkName(place.stream);
       const onRefused = (error: unknown): void => this.#log(request, error);
-      return new PublisherGrant({ ...place, config, grant, names: this.#options.names, onRefused });
+      const { names } = this.#options;
+      return new PublisherGrant({ ...place, config, grant, names, signal: request.signal, onRefused });
     });
   }
 

@@ -13,7 +13,10 @@ export interface Names {
     application: Application,
     name: string,
     source: Source,
-    options: Omit<PublishOptions, 'continuity'> & { readonly silence: 'continue' },
+    options: Omit<PublishOptions, 'continuity'> & {
+      readonly silence: 'continue';
+      readonly signal: AbortSignal | undefined;
+    },
   ): Promise<InputStream>;
 }
 
@@ -26,6 +29,8 @@ export interface PublisherGrantOptions<P extends IncomingProtocol> {
   readonly config: ProviderConfig<P>;
   readonly grant: Grant;
   readonly names: Names;
+  /** Aborts when the publisher has gone. */
+  readonly signal: AbortSignal | undefined;
   readonly onRefused: (error: unknown) => void;
 }
 
@@ -55,14 +60,14 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
   }
 
   /**
-   * Takes the name of the stream, which other nodes may be asked for. The stream is closed when the publisher's time is over.
+   * Takes the name of the stream, which other nodes may be asked for: that may take seconds. The stream is closed when the publisher's time is over.
    * @throws streamExists, streamNameUnconfirmed, tooManyConnections, tooManyApplications, nodeDraining, applicationNotFound,
-   * streamEnded when it was closed meanwhile; then the publisher is refused
+   * tooManyWaiting, clientGone, streamEnded when it was closed meanwhile; then the publisher is refused
    */
   async publish(source: Source, { isPassthrough = false } = {}): Promise<InputStream> {
-    const { names } = this.#options;
+    const { names, signal } = this.#options;
     try {
-      const options = { ...publishOptions(this.config), silence: 'continue', isPassthrough } as const;
+      const options = { ...publishOptions(this.config), silence: 'continue', isPassthrough, signal } as const;
       const input = await names.publish(this.vhost.demandApplication(this.app), this.stream, source, options);
       input.once('close', (reason) => this.end(reason));
       this.#grant.limit((reason) => input.close(reason));

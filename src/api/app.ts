@@ -1,9 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
-import { tellActions } from './actions.ts';
 import type { Logger } from '../log.ts';
+import type { AuditLog } from '../management/audit/log.ts';
+import { tellActions } from './actions.ts';
 import { requireToken } from './auth.ts';
-import { logChanges } from './change-log.ts';
+import { userOf } from './caller.ts';
+import { auditChanges, logChanges } from './change-log.ts';
 import { answerCors } from './cors.ts';
 import { describeApi } from './description.ts';
 import { CONTENT_TYPE } from './envelope.ts';
@@ -26,11 +28,14 @@ export interface ApiOptions extends ResourceOptions {
   };
   readonly owners: StreamOwners;
   readonly log: Logger;
+  /** Where calls that may have changed something are noted. */
+  readonly audit?: AuditLog;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
 export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
-  const { config, version, dynamic, owners, log } = options;
+  const { config, version, dynamic, owners, log, audit } = options;
+  const user = userOf(config.accessToken);
   const wrongCredentials = new WrongCredentials();
   return async (app) => {
     speakJson(app);
@@ -49,11 +54,12 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     await requireToken(app, config.accessToken, wrongCredentials);
     tellActions(app);
     logChanges(app, log.child({ module: 'api' }));
+    if (audit !== undefined) auditChanges(app, audit, ({ ip }) => ({ user, remote: ip }));
     if (config.etag) addEtags(app);
     readYourWrites(app, dynamic, options.directory);
 
     await describeApi(app, version);
-    answerAtOwner(app, owners);
+    answerAtOwner(app, owners, user);
     await addResources(app, options);
   };
 }

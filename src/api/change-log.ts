@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Logger } from '../log.ts';
+import type { AuditLog } from '../management/audit/log.ts';
 import type { Patched } from '../management/dynamic-config.ts';
+import type { Caller } from './caller.ts';
+import { answeredBy } from './stream-owner.ts';
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Actions that only list, though they are called by POST. */
@@ -8,6 +11,8 @@ const LISTING = /:(?:records|pushes|hlsDumps)$/;
 /** Actions that change no configuration and may come many times a second. */
 const FREQUENT = /:sendEvents?$/;
 const MOST_NAMES = 20;
+/** Characters of a name and of a path in the audit log. */
+const LONGEST = { name: 200, path: 2000 };
 
 /** Calls that have changed nothing. */
 const unchanged = new WeakSet<FastifyRequest>();
@@ -24,9 +29,9 @@ export function noted<T>(request: FastifyRequest, { value, isChanged }: Patched<
  */
 export function logChanges(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
-    const { method, url, ip, id } = request;
-    const path = url.replace(/[?#].*$/s, '');
-    if (!READING.has(method) && !LISTING.test(path) && reply.statusCode < 400 && !unchanged.has(request)) {
+    const { method, ip, id } = request;
+    const path = pathOf(request);
+    if (mayChange(request) && reply.statusCode < 400) {
       const names = namesIn(request);
       const what = names.length === 0 ? path : `${path} (${names.join(', ')})`;
       const fields = { method, path, names, status: reply.statusCode, requestId: id, remote: ip };
@@ -34,6 +39,47 @@ export function logChanges(app: FastifyInstance, log: Logger): void {
     }
     done();
   });
+}
+
+/**
+ * Notes each call that may have changed something in the audit log, whatever came of it, but for events that are sent with a
+ * stream. To be registered where only admitted calls come.
+ */
+export function auditChanges(
+  app: FastifyInstance,
+  audit: AuditLog,
+  callerOf: (request: FastifyRequest) => Caller,
+): void {
+  const admitted = new WeakSet<FastifyRequest>();
+  app.addHook('onRequest', (request, _reply, done) => {
+    admitted.add(request);
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const path = pathOf(request);
+    if (admitted.has(request) && mayChange(request) && !FREQUENT.test(path)) {
+      const names = namesIn(request).map((name) => name.slice(0, LONGEST.name));
+      const node = answeredBy(request);
+      audit.add({
+        ...callerOf(request),
+        method: request.method,
+        path: path.slice(0, LONGEST.path),
+        ...(names.length > 0 && { names }),
+        status: reply.statusCode,
+        requestId: request.id,
+        ...(node !== undefined && { answeredBy: node }),
+      });
+    }
+    done();
+  });
+}
+
+function pathOf({ url }: FastifyRequest): string {
+  return url.replace(/[?#].*$/s, '');
+}
+
+function mayChange(request: FastifyRequest): boolean {
+  return !READING.has(request.method) && !LISTING.test(pathOf(request)) && !unchanged.has(request);
 }
 
 /** Names of what a call makes, or ids of tasks: they are in no path. */

@@ -12,6 +12,9 @@ export const API_REQUEST = definePeerCall(
     requestId: Type.String(),
     /** That the client called. */
     host: Type.String(),
+    /** Who called, and from which address. */
+    user: Type.Optional(Type.String()),
+    remote: Type.Optional(Type.String()),
     body: Type.Optional(Type.String()),
     /** Where the configuration is that the answer has to be made with, as the node that was called knows it. */
     position: Type.Optional(Type.String()),

@@ -1,6 +1,10 @@
 import Fastify, { type FastifyInstance } from 'fastify';
+import type { NodeIdentity } from '#cluster';
 import type { Logger } from '../log.ts';
+import type { AuditLog } from '../management/audit/log.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
+import { CALLER_HEADERS, carriedCaller } from './caller.ts';
+import { auditChanges } from './change-log.ts';
 import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts';
 import { isStale, markStale } from './read-your-writes.ts';
 import { addResources, speakJson, type ResourceOptions } from './resources.ts';
@@ -19,11 +23,16 @@ export class PeerApi {
   }
 
   /** Answers from now on, until it is closed. */
-  static async open(options: ResourceOptions, calls: PeerCalls, log: Logger): Promise<PeerApi> {
-    const { dynamic } = options;
+  static async open(
+    options: ResourceOptions & { readonly audit?: AuditLog },
+    calls: PeerCalls,
+    log: Logger,
+  ): Promise<PeerApi> {
+    const { dynamic, audit } = options;
     const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }), requestIdHeader: 'x-request-id' });
     const api = new PeerApi(app as unknown as FastifyInstance);
     speakJson(api.#app);
+    if (audit !== undefined) auditChanges(api.#app, audit, carriedCaller);
     api.#app.addHook('preHandler', async ({ headers }, reply) => {
       // the node that was called has asked the store: this one need not, unless it is behind
       await dynamic.sync(headers[POSITION]?.toString());
@@ -31,7 +40,7 @@ export class PeerApi {
     });
     await addResources(api.#app, options);
     await app.ready();
-    calls.answer(API_REQUEST, (request) => api.#answer(request));
+    calls.answer(API_REQUEST, (request, from) => api.#answer(request, from));
     return api;
   }
 
@@ -39,7 +48,8 @@ export class PeerApi {
     await this.#app.close();
   }
 
-  async #answer({ method, url, requestId, host, body, position }: ApiRequest): Promise<ApiAnswer> {
+  async #answer(request: ApiRequest, from: NodeIdentity): Promise<ApiAnswer> {
+    const { method, url, requestId, host, user = '', remote = '', body, position } = request;
     const response = await this.#app.inject({
       method: method as 'GET',
       url,
@@ -47,6 +57,9 @@ export class PeerApi {
         'x-request-id': requestId,
         host,
         'content-type': 'application/json',
+        [CALLER_HEADERS.user]: encodeURIComponent(user),
+        [CALLER_HEADERS.remote]: encodeURIComponent(remote),
+        [CALLER_HEADERS.takenBy]: encodeURIComponent(from.id),
         ...(position !== undefined && { [POSITION]: position }),
       },
       payload: body ?? '',

@@ -40,10 +40,11 @@ export class StreamOwners {
   /**
    * Lets the node that has a stream answer a call, which is made once at most. To be called when this node has caught up
    * with the others (`readYourWrites`).
+   * @param onAsked hears of each node that is asked
    * @returns undefined when this node is to answer: it has the stream, or nobody has
    * @throws ownerUnreachable, ownerSilent, callUnknown
    */
-  async ask(name: StreamName, request: ApiRequest): Promise<ApiAnswer | undefined> {
+  async ask(name: StreamName, request: ApiRequest, onAsked: (node: string) => void): Promise<ApiAnswer | undefined> {
     const { directory } = this.#options;
     let asked: NodeIdentity | undefined;
     let owner = directory.knownOwner(name);
@@ -51,6 +52,7 @@ export class StreamOwners {
       if (owner === undefined || owner.isSelf || !owner.live) return undefined;
       // it is still the one that cannot be reached
       if (asked?.incarnation === owner.node.incarnation) throw kilnError('ownerUnreachable');
+      onAsked(owner.node.id);
       const answer = await this.#forward(owner.node, request);
       if (answer !== undefined) return answer;
       asked = owner.node;
@@ -87,13 +89,23 @@ declare module 'fastify' {
 /** Options of a route that any node answers. */
 export const ANSWERED_HERE = { isAnsweredHere: true };
 
-/** Lets the routes of `app` whose path names a stream be answered by the node that has it. */
-export function answerAtOwner(app: FastifyInstance, owners: StreamOwners): void {
+const carriedTo = new WeakMap<FastifyRequest, string>();
+
+/** The id of the node that has answered a call, or was asked to; undefined when it was this one. */
+export function answeredBy(request: FastifyRequest): string | undefined {
+  return carriedTo.get(request);
+}
+
+/**
+ * Lets the routes of `app` whose path names a stream be answered by the node that has it.
+ * @param user who calls, for that node
+ */
+export function answerAtOwner(app: FastifyInstance, owners: StreamOwners, user: string): void {
   app.addHook('preHandler', async (request, reply) => {
     const name = request.params as Partial<StreamName>;
     const { isAnsweredHere = false } = request.routeOptions.config;
     if (isAnsweredHere || !isStream(name) || owners.isHere(name)) return;
-    const answer = await owners.ask(name, carried(request));
+    const answer = await owners.ask(name, carried(request, user), (node) => carriedTo.set(request, node));
     if (answer !== undefined) return pass(answer, reply);
   });
 }
@@ -102,13 +114,15 @@ function isStream(name: Partial<StreamName>): name is StreamName {
   return name.stream !== undefined;
 }
 
-function carried({ method, url, id, body, headers }: FastifyRequest): ApiRequest {
+function carried({ method, url, id, ip, body, headers }: FastifyRequest, user: string): ApiRequest {
   return {
     // an answer without its body is made of the whole one here
     method: method === 'HEAD' ? 'GET' : method,
     url,
     requestId: id,
     host: headers.host ?? '',
+    user,
+    remote: ip,
     ...(body !== undefined && { body: JSON.stringify(body) }),
   };
 }

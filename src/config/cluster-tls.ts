@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import { namesNode } from '#cluster';
 import { CertificateError, loadAuthorities, loadCertificate } from './certificate.ts';
 import type { ClusterConfig } from './model.ts';
 
@@ -28,12 +29,12 @@ export async function loadRedisTls(
 
 /**
  * Reads the files of Cluster/Node/TLS; undefined where there is no such element. Refuses what the other nodes would:
- * a certificate of another name, or of an authority that they do not believe.
+ * a certificate of another name or node, or of an authority that they do not believe.
  * @param folder what relative paths start from
  * @throws CertificateError
  */
 export async function loadNodeTls(
-  { tls, advertiseAddress }: ClusterConfig['node'],
+  { id, tls, advertiseAddress }: ClusterConfig['node'],
   folder: string,
 ): Promise<(Authorities & { readonly cert: string; readonly key: string }) | undefined> {
   if (tls === undefined) return undefined;
@@ -52,6 +53,12 @@ export async function loadNodeTls(
     !authorities.some((authority) => chain.some((one) => one.checkIssued(authority) && one.verify(authority.publicKey)))
   ) {
     throw new CertificateError('caCertPath', `"${caCertPath}" did not sign the certificate in "${certPath}"`);
+  }
+  if (!namesNode(leaf, id)) {
+    throw new CertificateError(
+      'certPath',
+      `"${certPath}" does not name Node/Id "${id}" as its common name or as a DNS name, by which the other nodes know it`,
+    );
   }
   return { ca: pem(authorities), cert, key };
 }

@@ -15,6 +15,8 @@ interface RegistryEvents {
   starting: [application: Application, input: InputStream];
   /** A virtual host was deleted: its streams have ended. */
   vhostClosed: [vhost: VirtualHost];
+  /** Whether sources get names has changed. */
+  draining: [draining: boolean];
   /** Something an operator should know of. */
   alert: [alert: Alert];
 }
@@ -33,15 +35,25 @@ const MAX_LISTENERS = 32;
 /** All virtual hosts of this node, and the place where streams are announced. */
 export class Registry extends EventEmitter<RegistryEvents> {
   readonly counters = new Counters();
-  /** No source gets a name any more; those that have one go on. */
-  draining = false;
   /** Makes the application of a stream that viewers ask for and an origin has; undefined when none has it. */
   demand: (vhost: VirtualHost, app: string, stream: string) => Promise<Application | undefined> = async () => undefined;
   readonly #vhosts = new Map<string, VirtualHost>();
+  #draining = false;
 
   constructor() {
     super();
     this.setMaxListeners(MAX_LISTENERS);
+  }
+
+  /** No source gets a name any more; those that have one go on. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  set draining(draining: boolean) {
+    if (draining === this.#draining) return;
+    this.#draining = draining;
+    this.emit('draining', draining);
   }
 
   get vhosts(): ReadonlyMap<string, VirtualHost> {

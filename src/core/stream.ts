@@ -25,6 +25,8 @@ interface StreamEvents {
   left: [session: Session];
   /** Of an input stream: somebody reads who can begin only at a key frame, or goes on only there. */
   keyWanted: [];
+  /** Of an input stream: whether it may be taken over on another node has changed. */
+  handsOver: [];
   /** Of an output stream that rests: somebody is about to watch. */
   wanted: [];
   /** A reader's consumer threw: it is detached, writer and other readers go on. */
@@ -166,6 +168,7 @@ export class InputStream extends Stream {
   /** Its output streams are made: no other is to come. Set through `Application.outputsMade`. */
   hasOutputs = false;
   readonly #isListed: boolean;
+  #handsOver = false;
   readonly #events = new EventTracks();
   readonly #outputs = new Map<string, OutputStream>();
 
@@ -178,6 +181,17 @@ export class InputStream extends Stream {
     this.isRelay = isRelay;
     this.isPassthrough = isPassthrough;
     this.#isListed = isListed;
+  }
+
+  /** Its publisher was asked to come to another node, where it takes the name from here. */
+  get handsOver(): boolean {
+    return this.#handsOver;
+  }
+
+  set handsOver(handsOver: boolean) {
+    if (handsOver === this.#handsOver) return;
+    this.#handsOver = handsOver;
+    this.emit('handsOver');
   }
 
   /** Whether the management API shows it. */

@@ -4,6 +4,7 @@ import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
 import { MissMemory } from './miss-memory.ts';
+import { MovingStreams, type LeftStream } from './moving-streams.ts';
 import { readMeta, streamKey, streamOfKey, STREAMS, type StreamMeta, type StreamName } from './stream-key.ts';
 
 /** For how long the cluster is not asked again for an output stream that nobody had, and for how many streams. */
@@ -47,6 +48,7 @@ export class StreamDirectory {
   readonly #outputs = new Map<string, string>();
   /** By application: the streams whose outputs are not ready yet, by key. Few, whatever the number of streams. */
   readonly #starting = new Map<string, Map<string, Entry>>();
+  readonly #moving: MovingStreams;
   readonly #misses = new MissMemory({ stepMs: MISSED_MS, longestMs: MISSED_MS, max: MAX_MISSED });
   readonly #listeners = new Set<(name: StreamName) => void>();
   readonly #unwatch: () => void;
@@ -54,6 +56,7 @@ export class StreamDirectory {
   constructor({ cluster, registry }: StreamDirectoryOptions) {
     this.#cluster = cluster;
     this.#registry = registry;
+    this.#moving = new MovingStreams(cluster, (name) => this.#tell(name));
     const unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
     // changes from the time without a store come in no order: only the result counts
     const onState = (): void => {
@@ -87,14 +90,19 @@ export class StreamDirectory {
     return { owner: entry.owner, input: entry.name.stream };
   }
 
-  /** Whether an input stream of another node is about to have an output stream of this name, as far as this node knows. */
+  /**
+   * Whether an input stream of another node is about to have an output stream of this name, as far as this node knows. One
+   * whose node has just gone may be on its way to another.
+   */
   isStarting(application: Application, output: string): boolean {
     for (const entry of this.#starting.get(joinKey(application.vhost.name, application.name))?.values() ?? []) {
       const { name, owner, meta } = entry;
       if (this.#isSelf(owner) || this.#isPast(entry)) continue;
       if (!meta.outputs.includes(output) && application.mayPutOut(name.stream, output)) return true;
     }
-    return false;
+    const mayPutOut = (left: LeftStream): boolean =>
+      !this.#isPast(left) && (left.meta.outputs.includes(output) || application.mayPutOut(left.name.stream, output));
+    return this.#moving.has(application.vhost.name, application.name, mayPutOut);
   }
 
   /** Calls the listener for input streams whose owner or outputs have changed. Returns its undo. */
@@ -151,6 +159,7 @@ export class StreamDirectory {
   /** Stops following the cluster. */
   close(): void {
     this.#unwatch();
+    this.#moving.close();
   }
 
   /** The application was restarted or created again since: the owner is about to end the stream. */
@@ -172,10 +181,16 @@ export class StreamDirectory {
       const meta = readMeta(owner?.meta);
       const entry = owner === undefined || meta === undefined ? undefined : { name, owner, meta };
       if (entry !== undefined) this.#enter(key, entry);
+      if (owner !== undefined) this.#moving.delete(key);
+      else if (before !== undefined && !this.#isSelf(before.owner)) this.#moving.add(key, before);
       // later changes of the claim do not bring back an application that was closed meanwhile
       if (entry !== undefined && before?.owner.fence !== entry.owner.fence) this.#mirror(entry);
-      if (!isSame(before, entry)) for (const listener of this.#listeners) listener(name);
+      if (!isSame(before, entry)) this.#tell(name);
     }
+  }
+
+  #tell(name: StreamName): void {
+    for (const listener of this.#listeners) listener(name);
   }
 
   #enter(key: string, entry: Entry): void {

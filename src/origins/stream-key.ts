@@ -14,6 +14,8 @@ const StreamMeta = Type.Object({
   outputs: Type.Array(Type.String()),
   /** More output streams will follow; absent from nodes of earlier versions. */
   starting: Type.Optional(Type.Boolean()),
+  /** Its publisher was asked to come to another node: whoever publishes it there takes it over. */
+  handsOver: Type.Optional(Type.Boolean()),
 });
 export type StreamMeta = Static<typeof StreamMeta>;
 

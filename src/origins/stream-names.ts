@@ -1,4 +1,4 @@
-import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
+import { UnavailableError, type Claim, type Cluster, type Json, type Lease, type NodeIdentity } from '#cluster';
 import type { Application, PublishOptions } from '../core/application.ts';
 import { Continuity } from '../core/continuity.ts';
 import type { Registry } from '../core/registry.ts';
@@ -6,15 +6,20 @@ import type { Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import { readContinuity, streamKey, type StreamMeta } from './stream-key.ts';
+import { HeldNames } from './held-names.ts';
+import type { StreamChanges } from './stream-changes.ts';
+import { readContinuity, readMeta, streamKey, type StreamMeta } from './stream-key.ts';
 import { SyncedLease } from './synced-lease.ts';
 
 /** How long a stream can be continued after its end. */
 export const CONTINUED_MS = 30_000;
 
 export interface StreamNamesOptions {
-  readonly cluster: Pick<Cluster, 'claim'>;
+  readonly cluster: Pick<Cluster, 'self' | 'claim'>;
   readonly registry: Registry;
+  readonly changes: StreamChanges;
+  /** Whether another node answers this one. */
+  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly log: Logger;
 }
 
@@ -24,6 +29,8 @@ export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'
    * here, `stop` for one that another node will pull.
    */
   readonly silence: 'continue' | 'stop';
+  /** Aborts when the source is gone, and the name is not wanted any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -34,11 +41,13 @@ export class StreamNames {
   readonly #cluster: Pick<Cluster, 'claim'>;
   readonly #log: Logger;
   readonly #claims = new Map<InputStream, NameClaim>();
+  readonly #names: HeldNames;
   readonly #unlisten: () => void;
 
-  constructor({ cluster, registry, log }: StreamNamesOptions) {
+  constructor({ cluster, registry, changes, answers, log }: StreamNamesOptions) {
     this.#cluster = cluster;
     this.#log = log;
+    this.#names = new HeldNames({ self: cluster.self, changes, answers, log });
     const onOutput = (output: OutputStream): void => {
       const claim = this.#claims.get(output.input);
       if (claim === undefined) return;
@@ -52,10 +61,16 @@ export class StreamNames {
     this.#unlisten = () => registry.off('output', onOutput).off('starting', onStarting);
   }
 
+  /** How many publishers wait for a node that has the name and does not answer. */
+  get held(): number {
+    return this.#names.held;
+  }
+
   /**
-   * Takes a name for a source, as Application.publish() does.
-   * @throws what that does; streamExists, too, when another node has the name, streamNameUnconfirmed when the store
-   * cannot be asked and another node may have it
+   * Takes a name for a source, as Application.publish() does. While the node that has the name does not answer, the
+   * source is held for some seconds.
+   * @throws what that does; streamExists, too, when another node has the name, streamNameUnconfirmed when that node does
+   * not answer, or the store cannot be asked and another node may have it, tooManyWaiting, clientGone
    */
   async publish(
     application: Application,
@@ -68,7 +83,9 @@ export class StreamNames {
     const created = Date.now();
     const { generation } = application;
     const live = options.isListed === true;
-    const lease = await this.#claim(key, { live, created, generation, outputs: [], starting: true }, options);
+    const meta: StreamMeta = { live, created, generation, outputs: [], starting: true };
+    const { signal } = options;
+    const lease = await this.#names.claim({ application, name, signal }, () => this.#claim(key, meta, options));
     let claim: NameClaim | undefined;
     const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
@@ -93,11 +110,13 @@ export class StreamNames {
     this.#unlisten();
   }
 
-  async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Lease> {
+  async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Claim> {
     try {
-      const claim = await this.#cluster.claim(key, meta as Json, { silence, take: replace, keepMs: CONTINUED_MS });
-      if ('owner' in claim) throw kilnError('streamExists');
-      return claim.lease;
+      const ask = (take: boolean): Promise<Claim> =>
+        this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
+      const claim = await ask(replace);
+      const isHandedOver = 'owner' in claim && readMeta(claim.owner.meta)?.handsOver === true;
+      return isHandedOver ? await ask(true) : claim;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       this.#log.warn({ reason: error.message }, 'the name of the stream cannot be claimed');
@@ -122,6 +141,7 @@ class NameClaim {
     if (lease.signal.aborted) onLost();
     lease.signal.addEventListener('abort', onLost, { once: true });
     input.once('tracks', () => this.update());
+    input.on('handsOver', () => this.update());
     input.once('close', () => void this.#lease.release());
     if (input.closed) void this.#lease.release();
   }
@@ -147,6 +167,7 @@ class NameClaim {
       ...this.#facts,
       live: listed && !closed,
       outputs: announced.map(({ name }) => name),
+      ...(this.#input.handsOver && { handsOver: true }),
       starting: !hasOutputs || [...outputs.values()].some((output) => !output.announced),
     };
   }

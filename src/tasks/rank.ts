@@ -1,4 +1,4 @@
-import type { Cluster, NodeRow } from '#cluster';
+import type { Cluster, NodeIdentity, NodeRow } from '#cluster';
 import type { TaskDefinition } from './definition.ts';
 
 /** Loads that differ by less count as equal: otherwise everything would go to a node that is slightly less busy. */
@@ -24,10 +24,12 @@ export function successors(
 /**
  * Ids of the nodes that may take a task, the best first: the same on every node, without asking anybody, and another
  * order for each task. Of the first two the less loaded one comes first.
+ * @param former life of a node that has just lost the task, or left it: it would only delay the others
  */
-export function ranked(key: string, nodes: readonly NodeRow[]): string[] {
+export function ranked(key: string, nodes: readonly NodeRow[], former?: NodeIdentity): string[] {
   const seed = hash(key);
-  const able = nodes.filter(isAble).map((node) => ({ node, weight: mix(seed ^ hash(node.id)) }));
+  const others = nodes.filter((node) => isAble(node) && node.incarnation !== former?.incarnation);
+  const able = others.map((node) => ({ node, weight: mix(seed ^ hash(node.id)) }));
   const [first, second, ...rest] = able
     .sort((a, b) => a.weight - b.weight || (a.node.id < b.node.id ? -1 : 1))
     .map(({ node }) => node);

@@ -44,6 +44,8 @@ export class TaskSlot {
   readonly #options: TaskSlotOptions;
   readonly #key: string;
   #owner: Owner | undefined;
+  /** The owner before, as long as there is none. */
+  #former: Owner | undefined;
   #runner: TaskRunner | undefined;
   #claiming = false;
   /** Since when it has no owner, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
@@ -83,6 +85,7 @@ export class TaskSlot {
   setOwner(owner: Owner | undefined): void {
     const before = this.#owner;
     this.#owner = owner;
+    this.#former = owner === undefined ? (before ?? this.#former) : undefined;
     if (owner !== undefined) this.#onOwner(owner);
     else if (before !== undefined) this.#lastFence = before.fence;
     this.consider();
@@ -218,7 +221,8 @@ export class TaskSlot {
     if (this.#unsaved !== undefined || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
     if (!isStreamKind(kind) && !isLeftOver && !this.#hasApplication) return undefined;
-    const rank = ranked(this.#key, cluster.nodes()).indexOf(cluster.self.id);
+    const former = this.#former?.incarnation === cluster.self.incarnation ? undefined : this.#former;
+    const rank = ranked(this.#key, cluster.nodes(), former).indexOf(cluster.self.id);
     if (rank < 0) return undefined;
     return rank * STEP_MS + (isStreamKind(kind) && !isLeftOver ? RESCUE_MS : 0);
   }

@@ -17,7 +17,17 @@ const TYPES = {
   svg: 'image/svg+xml',
 } as const;
 
-const OWN = ['common.js', 'kiln.css', 'list.js', 'llhls.js', 'mark.svg', 'panel.js', 'player.js', 'whep.js'] as const;
+const OWN = [
+  'common.js',
+  'kiln.css',
+  'list.js',
+  'llhls.js',
+  'mark.svg',
+  'panel.js',
+  'player.js',
+  'silence.js',
+  'whep.js',
+] as const;
 const PAGES = ['api.html', 'index.html', 'not-found.html', 'player.html'] as const;
 export type PageName = (typeof PAGES)[number];
 /** Titles of the pages that have only a text, in a common frame. */

@@ -2,6 +2,7 @@ import Fastify from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
 import { jsonLogger } from '../../src/log.ts';
+import type { AuditEntry, AuditLog } from '../../src/management/audit/log.ts';
 import { apiOptions, basic, TOKEN } from '../support/api.ts';
 import { RTMP, VIDEO, video } from '../unit/core/support.ts';
 
@@ -13,11 +14,18 @@ async function open(t: ExecutionContext) {
   const app = Fastify();
   t.teardown(() => app.close());
   const options = await apiOptions();
-  await app.register(apiRoutes({ ...options, log }));
+  const audited: AuditEntry[] = [];
+  const audit = { add: (entry: AuditEntry) => audited.push(entry) } as unknown as AuditLog;
+  await app.register(apiRoutes({ ...options, log, audit }));
   const call = (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, payload?: object, token = TOKEN) =>
     app.inject({ method, url, headers: { authorization: basic(token) }, remoteAddress: '203.0.113.9', payload });
   const { registry } = options;
-  return { call, registry, logged: () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>) };
+  return {
+    call,
+    registry,
+    audited,
+    logged: () => lines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>),
+  };
 }
 
 test('what changes something is logged with who asked for it; reads and refused calls are not', async (t) => {
@@ -86,4 +94,29 @@ test('events that are sent with a stream leave no line at info level', async (t)
     logged().flatMap(({ event: name, level }) => (name === 'api.changed' ? [level] : [])),
     ['debug', 'debug'],
   );
+});
+
+test('the audit log has each admitted call that may have changed something, with its outcome', async (t) => {
+  const { call, audited } = await open(t);
+  const made = await call('POST', '/v1/vhosts?secret=x', [VHOST]);
+  await call('GET', '/v1/vhosts');
+  await call('POST', '/v1/vhosts/made/apps/app:records', {});
+  await call('DELETE', '/v1/vhosts/none');
+  await call('DELETE', '/v1/vhosts/made', undefined, 'wrong:token');
+  await call('POST', '/v1/vhosts/made/apps', [{ name: 'x'.repeat(1000), type: 'live' }]);
+  t.like(audited[0], {
+    user: TOKEN.split(':')[0],
+    remote: '203.0.113.9',
+    method: 'POST',
+    path: '/v1/vhosts',
+    names: ['made'],
+    status: 200,
+    requestId: String(made.headers['x-request-id']),
+  });
+  t.deepEqual(audited.map(({ method, path, status }) => `${method} ${path} ${status}`).slice(1), [
+    'DELETE /v1/vhosts/none 404',
+    `POST /v1/vhosts/made/apps ${audited[2]?.status}`,
+  ]);
+  t.is(audited[2]?.names?.[0]?.length, 200);
+  t.notRegex(JSON.stringify(audited), new RegExp(`secret=x|${TOKEN.split(':')[1]}`));
 });

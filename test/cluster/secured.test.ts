@@ -33,9 +33,9 @@ const configure =
   };
 
 /** Two nodes that manage as one. */
-async function works(t: ExecutionContext, options: ClusterOptions): Promise<[Kiln, Kiln]> {
-  const none = { url: '' };
-  const [a, b] = await Promise.all([startNode(t, none, 'a', options), startNode(t, none, 'b', options)]);
+async function works(t: ExecutionContext, optionsOf: (id: string) => ClusterOptions): Promise<[Kiln, Kiln]> {
+  const start = (id: string) => startNode(t, { url: '' }, id, optionsOf(id));
+  const [a, b] = await Promise.all([start('a'), start('b')]);
   await untilStates(a, { a: 'ready', b: 'ready' });
   t.is((await a.api('/v1/vhosts', 'POST', [{ name: 'made', host: { names: ['made.example'] } }])).status, 200);
   t.is((await b.api('/v1/vhosts/made')).status, 200);
@@ -82,8 +82,11 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
     `<Sentinels><Sentinel>127.0.0.1:${sentinel}</Sentinel></Sentinels><User>kiln</User><Password>${password}</Password>` +
     `<SentinelUser>reader</SentinelUser><SentinelPassword>asks</SentinelPassword><TLS><CACertPath>${ca}</CACertPath>` +
     `<CertPath>${own.certPath}</CertPath><KeyPath>${own.keyPath}</KeyPath></TLS>`;
-  const nodeXml = `<TLS><CertPath>${own.certPath}</CertPath><KeyPath>${own.keyPath}</KeyPath><CACertPath>${ca}</CACertPath></TLS>`;
-  const [a, b] = await works(t, { redisXml: redisXml('p@ss&lt;word'), nodeXml });
+  const nodeXml = (id: string): string => {
+    const { certPath, keyPath } = folder.write(id, issue(id, { issuer: authority }));
+    return `<TLS><CertPath>${certPath}</CertPath><KeyPath>${keyPath}</KeyPath><CACertPath>${ca}</CACertPath></TLS>`;
+  };
+  const [a, b] = await works(t, (id) => ({ redisXml: redisXml('p@ss&lt;word'), nodeXml: nodeXml(id) }));
   const address = new URL((await nodesOf(a)).get('b')?.address ?? '');
   t.is(address.protocol, 'https:');
   t.true(await connects(Number(address.port), authority.cert));
@@ -96,7 +99,7 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
   ]);
   t.teardown(() => publisher.stop());
   t.is((await b.liveStream('live')).name, 'live', 'a call about it goes from node to node');
-  const refused = await startNode(t, { url: '' }, 'c', { redisXml: redisXml('wrong'), nodeXml });
+  const refused = await startNode(t, { url: '' }, 'c', { redisXml: redisXml('wrong'), nodeXml: nodeXml('c') });
   await until('it is told why', () => refused.log.includes('WRONGPASS'));
   for (const { log } of [a, b, refused]) t.notRegex(log, /p@ss|asks/, 'no password in the log');
 });
@@ -112,7 +115,7 @@ test('a Redis Cluster', async (t) => {
   await until('the cluster is there', async () =>
     String(await client.call('CLUSTER', 'INFO')).includes('cluster_state:ok'),
   );
-  await works(t, { redisXml: `<Cluster><Endpoint>127.0.0.1:${redis.port}</Endpoint></Cluster>` });
+  await works(t, () => ({ redisXml: `<Cluster><Endpoint>127.0.0.1:${redis.port}</Endpoint></Cluster>` }));
 });
 
 test('files that cannot be used keep a node from starting, in one line', async (t) => {

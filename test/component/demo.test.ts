@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { createLogger } from '../../src/log.ts';
 import { startRtmp } from '../support/rtmp-server.ts';
 import { until } from '../support/until.ts';
+import { writeScript } from '../support/script.ts';
 
 const log = createLogger('silent');
 
@@ -66,8 +67,7 @@ test('an ffmpeg that cannot draw the clock publishes a pattern without it', asyn
   const folder = await mkdtemp(join(tmpdir(), 'kiln-demo-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const { path } = await findFfmpeg();
-  const plain = join(folder, 'ffmpeg');
-  await writeFile(plain, `#!/bin/sh\ncase "$*" in *drawtext*) exit 1;; esac\nexec ${path} "$@"\n`, { mode: 0o755 });
+  const plain = writeScript(join(folder, 'ffmpeg'), `case "$*" in *drawtext*) exit 1;; esac\nexec ${path} "$@"`);
   await start(t, port, plain);
   const [socket] = (await once(server, 'connection')) as [Socket];
   socket.on('error', () => undefined);

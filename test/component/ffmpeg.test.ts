@@ -1,18 +1,14 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { FfmpegError, findFfmpeg } from '../../src/ffmpeg.ts';
+import { writeScript } from '../support/script.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'kiln-ffmpeg-'));
 test.after.always(() => rm(folder, { recursive: true }));
 
-async function program(name: string, text: string): Promise<string> {
-  const path = join(folder, name);
-  await writeFile(path, `#!/bin/sh\n${text}\n`);
-  await chmod(path, 0o755);
-  return path;
-}
+const program = (name: string, text: string): string => writeScript(join(folder, name), text);
 
 test('finds one that runs and tells its version', async (t) => {
   const { path, version } = await findFfmpeg();
@@ -21,7 +17,7 @@ test('finds one that runs and tells its version', async (t) => {
 });
 
 test('the one that the environment names goes first', async (t) => {
-  const path = await program('named', 'echo "ffmpeg version n7.9 Copyright"');
+  const path = program('named', 'echo "ffmpeg version n7.9 Copyright"');
   t.deepEqual(await findFfmpeg({ ...process.env, KILN_FFMPEG: path }), { path, version: 'n7.9' });
 });
 
@@ -29,8 +25,8 @@ test('a named one that does not run, or is something else, is refused and not pa
   const refused = (path: string, message: RegExp) =>
     t.throwsAsync(findFfmpeg({ ...process.env, KILN_FFMPEG: path }), { instanceOf: FfmpegError, message });
   await refused(join(folder, 'absent'), /KILN_FFMPEG.*ENOENT/);
-  await refused(await program('other', 'echo "imagemagick version 7"'), /KILN_FFMPEG.*does not tell a version/);
-  await refused(await program('broken', 'echo "ffmpeg version 5.1"; exit 1'), /KILN_FFMPEG/);
+  await refused(program('other', 'echo "imagemagick version 7"'), /KILN_FFMPEG.*does not tell a version/);
+  await refused(program('broken', 'echo "ffmpeg version 5.1"; exit 1'), /KILN_FFMPEG/);
 });
 
 test('without any, the error says what to do', async (t) => {

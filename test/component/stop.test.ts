@@ -10,6 +10,7 @@ import { isRunning, processTree } from '../support/load/usage.ts';
 import { freePorts } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
+import { writeScript } from '../support/script.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const WARNING_OR_WORSE = /"level":"(warn|error|fatal)"/;
@@ -51,9 +52,8 @@ function watched(t: ExecutionContext, child: ChildProcess) {
 /** A server with the demo, by an ffmpeg that is a script. @param script gets a command that notes the call and takes its time */
 async function demo(t: ExecutionContext, script: (slowly: string) => string) {
   const { folder, file } = await configured(t);
-  const slow = join(folder, 'ffmpeg');
   const begun = join(folder, 'begun');
-  await writeFile(slow, `#!/bin/sh\n${script(`echo > ${begun}; exec sleep 5`)}\n`, { mode: 0o755 });
+  const slow = writeScript(join(folder, 'ffmpeg'), script(`echo > ${begun}; exec sleep 5`));
   const child = spawn(join(ROOT, 'deploy/start'), ['--config', file, '--demo'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, KILN_FFMPEG: slow },

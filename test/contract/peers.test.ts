@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import { connect } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { OutcomeUnknownError, UnreachableError, type Cluster, type PeerRequest } from '#cluster';
+import { OutcomeUnknownError, UnreachableError, type Cluster, type DistrustReport, type PeerRequest } from '#cluster';
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
 import { seal, type Call } from '../../cluster/peer/wire.ts';
@@ -23,10 +25,22 @@ const CALL: PeerRequest = {
 };
 const TIMEOUT = 5000;
 
-async function open(t: ExecutionContext, ports: Partial<Parameters<typeof openNode>[3]>[] = [{}, {}]) {
+const authority = issue('authority', { authority: true });
+/** A port with TLS whose certificate is for a node. */
+const secured = (name: string, issuer = authority): Options => {
+  const { cert, key } = issue(name, { issuer });
+  return { port: { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } } };
+};
+
+type Options = Partial<Parameters<typeof openNode>[3]>;
+
+/** @param seen how many nodes each of them sees, itself included; all when not given */
+async function open(t: ExecutionContext, ports: Options[] = [{}, {}], seen: readonly number[] = []) {
   const redis = await RedisServer.start(t);
   const nodes = await Promise.all(ports.map((options, n) => openNode(t, `node ${n}`, { url: redis.url }, options)));
-  await until('nodes see each other', () => nodes.every((node) => node.nodes().length === nodes.length));
+  await until('nodes see each other', () =>
+    nodes.every((node, n) => node.nodes().length === (seen[n] ?? nodes.length)),
+  );
   return { redis, nodes: nodes as [Cluster, Cluster] };
 }
 
@@ -65,24 +79,86 @@ test('a call is carried with everything it has, and its answer back', async (t) 
 });
 
 test('nodes call each other over TLS where certificates are configured', async (t) => {
-  const authority = issue('authority', { authority: true });
-  const { cert, key } = issue('node', { issuer: authority });
-  const port = { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } };
+  const reports: DistrustReport[] = [];
+  const onDistrust = (report: DistrustReport) => reports.push(report);
   const {
     nodes: [a, b],
-  } = await open(t, [{ port }, { port }]);
+  } = await open(
+    t,
+    ['node 0', 'node 1'].map((name) => ({ ...secured(name), onDistrust })),
+  );
   t.true(addressOf(b).startsWith('https:'));
+  echo(a);
   echo(b);
+  const large = { ...CALL, body: Buffer.alloc(300_000) };
+  const calls = [a.forward(b.self, CALL, TIMEOUT), a.forward(b.self, large, TIMEOUT), b.forward(a.self, CALL, TIMEOUT)];
+  for (const { status } of await Promise.all(calls)) t.is(status, 201);
   t.is((await a.forward(b.self, CALL, TIMEOUT)).body.toString(), 'question answered');
+  t.deepEqual(reports, []);
+});
+
+for (const [what, name, issuer, ofServer, ofCaller] of [
+  [
+    'of another node',
+    'node 7',
+    authority,
+    /CN=node 7\) does not name the node node 1/,
+    /CN=node 7, .* does not name the node node 1/,
+  ],
+  [
+    'of another authority',
+    'node 1',
+    issue('stranger', { authority: true }),
+    /unable to verify|self.signed/,
+    /is not valid: /,
+  ],
+] as const) {
+  test(`a node with a certificate ${what} neither calls nor is called`, async (t) => {
+    const reports: DistrustReport[] = [];
+    const {
+      nodes: [a, b],
+    } = await open(t, [{ ...secured('node 0'), onDistrust: (report) => reports.push(report) }, secured(name, issuer)]);
+    for (const node of [a, b]) {
+      const answer = async () => t.fail('it was called') as never;
+      node.serve(answer, () => t.fail('it was called'));
+    }
+    const told = { instanceOf: UnreachableError, message: /has shown no valid certificate that names it/ };
+    await t.throwsAsync(b.forward(a.self, CALL, TIMEOUT), told);
+    await t.throwsAsync(b.connect(a.self, '/media', TIMEOUT), told);
+    t.deepEqual(
+      reports.map(({ kind, name: of }) => `${kind} ${of}`),
+      ['certificates node 1'],
+    );
+    t.regex(reports[0]?.reason ?? '', ofCaller);
+    t.like(a.distrusted, { certificates: 1 });
+    const noted = { instanceOf: UnreachableError, message: ofServer };
+    await t.throwsAsync(a.forward(b.self, CALL, TIMEOUT), noted);
+    await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), noted);
+    t.is(reports.length, 1);
+  });
+}
+
+test('a caller that shows no certificate is refused where nodes show theirs', async (t) => {
+  const {
+    nodes: [a, b],
+  } = await open(
+    t,
+    ['node 0', 'node 1'].map((name) => secured(name)),
+  );
+  echo(b);
+  const call = { from: a.self, to: b.self, method: 'POST', path: '/', headers: {}, time: Date.now(), nonce: 'once' };
+  const secureContext = createSecureContext({ ca: authority.cert });
+  const way = { address: addressOf(b), agent: new TlsAgent(), secrets: [SECRET], timeoutMs: TIMEOUT };
+  await t.throwsAsync(
+    exchange({ ...way, secure: { secureContext } }, { ...call, bodyHash: bodyHash(CALL.body) }, CALL.body),
+    { instanceOf: UnreachableError, message: /has shown no valid certificate/ },
+  );
 });
 
 test('while some nodes have TLS and others not yet, a call goes through or is known not to have', async (t) => {
-  const authority = issue('authority', { authority: true });
-  const { cert, key } = issue('node', { issuer: authority });
-  const port = { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } };
   const {
     nodes: [plain, secure],
-  } = await open(t, [{}, { port }]);
+  } = await open(t, [{}, secured('node 1')]);
   echo(plain);
   echo(secure);
   t.is((await secure.forward(plain.self, CALL, TIMEOUT)).body.toString(), 'question answered');
@@ -93,13 +169,25 @@ test('who does not know the secret calls nobody, and nobody answers for a node',
   const port = { host: '127.0.0.1', port: 0, secrets: ['another'] };
   const {
     nodes: [a, b],
-  } = await open(t, [{}, { port }]);
+  } = await open(t, [{}, { port }], [1, 1]);
   let called = false;
   b.serve(async () => {
     called = true;
     return { status: 200, headers: {}, body: Buffer.alloc(0) };
   });
   await t.throwsAsync(a.forward(b.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
+  const call = {
+    from: a.self,
+    to: b.self,
+    method: 'POST',
+    path: '/',
+    headers: {},
+    time: Date.now(),
+    nonce: 'once',
+    bodyHash: bodyHash(CALL.body),
+  };
+  const way = { address: addressOf(b), agent: new Agent(), secrets: [SECRET], timeoutMs: TIMEOUT };
+  await t.throwsAsync(exchange(way, call, CALL.body), { instanceOf: UnreachableError, message: /without proof/ });
   t.false(called);
   t.is(await post(addressOf(a), {}), 403);
   t.is(await post(addressOf(a), { 'kiln-call': 'e30', 'kiln-mac': 'x' }), 403);
@@ -107,7 +195,7 @@ test('who does not know the secret calls nobody, and nobody answers for a node',
 
 test('the secret is changed node by node, while all call each other', async (t) => {
   const at = (...secrets: string[]) => ({ port: { host: '127.0.0.1', port: 0, secrets } });
-  const { nodes } = await open(t, [at('old'), at('new', 'old'), at('new')]);
+  const { nodes } = await open(t, [at('old'), at('new', 'old'), at('new')], [2, 3, 2]);
   const [before, between, after] = nodes as readonly Cluster[] as [Cluster, Cluster, Cluster];
   for (const node of [before, between, after]) {
     node.serve(
@@ -296,13 +384,10 @@ test.serial('a node that stood still hears what was answered meanwhile', async (
 });
 
 test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {
-  const authority = issue('authority', { authority: true });
-  const { cert, key } = issue('node', { issuer: authority });
-  const tls = { host: '127.0.0.1', port: 0, secrets: [SECRET], tls: { cert, key, ca: authority.cert } };
-  for (const options of [{}, { port: tls }]) {
+  for (const options of [[{}, {}], ['node 0', 'node 1'].map((name) => secured(name))]) {
     const {
       nodes: [a, b],
-    } = await open(t, [options, options]);
+    } = await open(t, options);
     await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), {
       instanceOf: UnreachableError,
       message: /does not accept streams/,

@@ -14,7 +14,9 @@ import { startWebrtc } from '../support/webrtc-server.ts';
 
 const PLAYER = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
-const OWN_PLAYER = readFileSync(new URL('../../src/web/pages/whep.js', import.meta.url), 'utf8');
+const script = (name: string): string => readFileSync(new URL(`../../src/web/pages/${name}`, import.meta.url), 'utf8');
+/** As one module, which can be loaded into any page. */
+const OWN_PLAYER = script('silence.js') + script('whep.js').replace(/^import .*$/m, '');
 /** How long an estimator may take to trust a link again. */
 const PATIENCE_MS = 90_000;
 

@@ -10,6 +10,7 @@ import { rawOvt } from '../support/raw-ovt.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { until } from '../support/until.ts';
+import { writeScript } from '../support/script.ts';
 
 const IMAGE = '<Image><Name>jpeg</Name><Codec>jpeg</Codec><Framerate>5</Framerate><Width>64</Width></Image>';
 
@@ -17,8 +18,8 @@ const IMAGE = '<Image><Name>jpeg</Name><Codec>jpeg</Codec><Framerate>5</Framerat
 async function start(t: ExecutionContext) {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-starting-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const [path, halt] = [join(folder, 'ffmpeg'), join(folder, 'halt')];
-  await writeFile(path, `#!/bin/sh\nwhile [ -e ${halt} ]; do sleep 0.05; done\nexec ffmpeg "$@"\n`, { mode: 0o755 });
+  const halt = join(folder, 'halt');
+  const path = writeScript(join(folder, 'ffmpeg'), `while [ -e ${halt} ]; do sleep 0.05; done\nexec ffmpeg "$@"`);
   const kiln = await Kiln.start({
     env: { KILN_FFMPEG: path },
     llhls: LONG_LLHLS,

@@ -13,6 +13,7 @@ import { moreSegments, playFaults, recordings, trackOf } from '../support/rendit
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
+import { writeScript } from '../support/script.ts';
 
 const LADDER = ladderXml([BYPASS, video(180, 200), AAC], {
   playlists:
@@ -35,8 +36,8 @@ function publish(t: ExecutionContext, kiln: Kiln): void {
 async function haltedFfmpeg(t: ExecutionContext): Promise<{ path: string; halt: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-halted-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const [path, halt] = [join(folder, 'start'), join(folder, 'halt')];
-  await writeFile(path, `#!/bin/sh\nwhile [ -e ${halt} ]; do sleep 0.05; done\nexec ffmpeg "$@"\n`, { mode: 0o755 });
+  const halt = join(folder, 'halt');
+  const path = writeScript(join(folder, 'start'), `while [ -e ${halt} ]; do sleep 0.05; done\nexec ffmpeg "$@"`);
   return { path, halt };
 }
 

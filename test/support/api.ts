@@ -24,6 +24,7 @@ import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { StreamChanges } from '../../src/origins/stream-changes.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
 import { openAlone } from './cluster.ts';
@@ -108,11 +109,12 @@ export async function apiOptions(
   const { cluster, config: dynamic } = await dynamicConfig(registry, undefined, certificates.vhosts);
   const directory = new StreamDirectory({ cluster, registry });
   const log = pino({ level: 'silent' });
-  const names = new StreamNames({ cluster, registry, log });
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
+  const changes = new StreamChanges(registry, directory);
+  const names = new StreamNames({ cluster, registry, changes, answers: others.answers.bind(others), log });
   const tasks = new Tasks({ cluster, registry, log });
-  tasks.add(new PullKind({ names, open: noSource, log }));
+  tasks.add(new PullKind({ names, changes, open: noSource, log }));
   tasks.add(
     new PushKind({
       sinks: { rtmp: noSink, mpegts: noSink, srt: noSink },

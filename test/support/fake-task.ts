@@ -4,6 +4,7 @@ import type { Cluster, Json } from '#cluster';
 import { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { StreamChanges } from '../../src/origins/stream-changes.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
@@ -70,12 +71,14 @@ export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, shape: 
   const registry = new Registry();
   addVhost(registry, shape);
   const directory = new StreamDirectory({ cluster, registry });
-  const names = new StreamNames({ cluster, registry, log });
+  const calls = new PeerCalls(cluster, log);
+  const others = new OtherNodes(cluster, calls);
+  const changes = new StreamChanges(registry, directory);
+  const names = new StreamNames({ cluster, registry, changes, answers: others.answers.bind(others), log });
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(kind);
   tasks.start();
-  const calls = new PeerCalls(cluster, log);
-  const everywhere = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster, calls), calls, log });
+  const everywhere = new ClusterTasks({ cluster, tasks, others, calls, log });
   return { cluster, registry, directory, names, tasks, everywhere, kind };
 }
 

@@ -58,6 +58,8 @@ export interface KilnOptions {
   readonly modules?: string;
   /** Elements of `Server` before its virtual hosts. */
   readonly server?: string;
+  /** Elements of the management API. */
+  readonly api?: string;
   /** Where the API keeps what it creates. */
   readonly storage?: string;
   /** Name that the virtual host `default` answers to; `*` unless given. */
@@ -91,6 +93,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     iceAddress = '127.0.0.1',
     hostName = '*',
     storage,
+    api = '',
     ovt = false,
     whip = false,
     bindProviders = '',
@@ -127,7 +130,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
   <Modules><ERTMP><Enable>true</Enable></ERTMP>${modules}</Modules>
   <Managers>
     <Host><Names><Name>*</Name></Names>${tls ?? ''}</Host>
-    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken>${storage === undefined ? '' : `<Storage><Path>${storage}</Path></Storage>`}</API>
+    <API><AccessToken>\${env:KILN_ACCESS_TOKEN}</AccessToken>${storage === undefined ? '' : `<Storage><Path>${storage}</Path></Storage>`}${api}</API>
   </Managers>${server}
   <VirtualHosts>
     <VirtualHost>
@@ -203,12 +206,17 @@ export class Kiln {
     return kiln;
   }
 
-  /** Kills the process without warning and starts another one on the same files, when what it had started has gone, too. */
-  async restart(): Promise<void> {
+  /**
+   * Kills the process without warning and starts another one on the same files, when what it had started has gone, too.
+   * @param changed what its Server.xml has otherwise from now on
+   */
+  async restart(changed?: KilnOptions): Promise<void> {
     const tree = processTree(this.pid);
     this.signal('SIGKILL');
     await this.exited();
     await until('its children have ended', () => !tree.some(isRunning));
+    if (changed !== undefined)
+      await writeFile(join(this.#folder, 'Server.xml'), serverXml(this.ports, { ...this.#options, ...changed }));
     this.#child = this.#spawn();
     await this.#ready();
   }

@@ -5,16 +5,18 @@ import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
 import { SessionNames } from '../../src/origins/session-names.ts';
+import { StreamChanges } from '../../src/origins/stream-changes.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
 import { StreamNames } from '../../src/origins/stream-names.ts';
 import { NO_OPENINGS } from './access.ts';
 
 /** What a node knows of the streams of its cluster, and how it calls the others. */
 export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ level: 'silent' })) {
-  const names = new StreamNames({ cluster, registry, log });
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
+  const changes = new StreamChanges(registry, directory);
+  const names = new StreamNames({ cluster, registry, changes, answers: others.answers.bind(others), log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   /** Admits everybody to what is on the node, unless `more` says otherwise. */
   const access = (more: Partial<AccessOptions> = {}): Access =>
@@ -30,5 +32,5 @@ export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ lev
       log,
       ...more,
     });
-  return { log, names, directory, calls, others, sessionNames, access };
+  return { log, names, directory, changes, calls, others, sessionNames, access };
 }

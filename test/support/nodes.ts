@@ -21,6 +21,9 @@ export interface NodeInfo {
 
 export interface ClusterOptions {
   readonly secret?: string;
+  readonly previousSecret?: string;
+  /** Of the cluster; a free one when not given. */
+  readonly port?: number;
   /** Inner XML of `Redis`, instead of its address alone. */
   readonly redisXml?: string;
   /** Further elements of `Node`. */
@@ -46,9 +49,10 @@ export function clusterXml(
   port: number,
   options: ClusterOptions = {},
 ): string {
-  const { secret = 'of this test', redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
+  const { secret = 'of this test', previousSecret, redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
   return (
-    `<Cluster><Secret>${secret}</Secret><Redis>${redisXml}</Redis>` +
+    `<Cluster><Secret>${secret}</Secret>${previousSecret === undefined ? '' : `<PreviousSecret>${previousSecret}</PreviousSecret>`}` +
+    `<Redis>${redisXml}</Redis>` +
     `<Node><Id>${id}</Id><AdvertiseAddress>127.0.0.1</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
   );
 }
@@ -60,7 +64,7 @@ export async function startNode(
   id: string,
   options: KilnOptions & ClusterOptions = {},
 ): Promise<Kiln> {
-  const [port = 0] = freePorts(1);
+  const { port = freePorts(1)[0] as number } = options;
   const starting = Kiln.start({ ...options, server: `${options.server ?? ''}${clusterXml(redis, id, port, options)}` });
   // at once: the test may have ended, for want of another node, when this one has started
   t.teardown(async () => {

@@ -39,6 +39,10 @@ export function relayNodes(t: ExecutionContext) {
     });
     return registry;
   };
+  /** Nodes that nobody reaches. */
+  const dead = new Set<string>();
+  /** Nodes that the directory takes for dead. */
+  const buried = new Set<string>();
   const far = add('far');
   const here = new Registry();
   addVhost(here);
@@ -47,7 +51,7 @@ export function relayNodes(t: ExecutionContext) {
     self: near,
     connect: async (to: NodeIdentity, path: string) => {
       const owner = owners.get(to.id);
-      if (owner === undefined) throw new UnreachableError(`there is no node ${to.id}`);
+      if (owner === undefined || dead.has(to.id)) throw new UnreachableError(`there is no node ${to.id}`);
       const [client, server] = duplexPair();
       owner.take(server, path, near);
       return client;
@@ -55,8 +59,9 @@ export function relayNodes(t: ExecutionContext) {
   };
   const owner = (name: string) => {
     for (const [id, { registry }] of owners) {
+      if (buried.has(id)) continue;
       const output = registry.vhost('default').application('app').outputs.get(name);
-      if (output !== undefined) return { node: { id, incarnation: '1' }, input: output.input.name };
+      if (output !== undefined) return { node: { id, incarnation: `of ${id}` }, input: output.input.name };
     }
     return undefined;
   };
@@ -88,5 +93,5 @@ export function relayNodes(t: ExecutionContext) {
     changes.close();
     here.close('the test is over');
   });
-  return { far, here, application, relays, add, asked };
+  return { far, here, application, relays, add, asked, dead, buried };
 }

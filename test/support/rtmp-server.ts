@@ -14,6 +14,8 @@ export interface RtmpSetup {
   readonly rtmp?: Partial<RtmpProviderConfig>;
   readonly hostNames?: readonly string[];
   readonly extended?: boolean;
+  /** There is another node that takes publishers. */
+  readonly hasSuccessor?: boolean;
   /** Has a TLS port, with these certificates. */
   readonly certificates?: CertificateStore;
   /** Without a port in the clear. */
@@ -77,6 +79,7 @@ export async function startRtmp(setup: RtmpSetup = {}) {
     log,
     host: '127.0.0.1',
     extended: setup.extended ?? true,
+    handOver: { registry, hasSuccessor: () => setup.hasSuccessor ?? false },
     proxyNetworks: setup.proxyNetworks,
     ...(!setup.onlyTls && { port: 0 }),
     ...(setup.certificates && { tls: { port: 0, certificates: setup.certificates } }),

@@ -27,6 +27,8 @@ const Managers = optional({
     /** What clients give as the credentials of Basic authentication. */
     accessToken: text({ default: '' }),
     crossDomains: crossDomains(),
+    /** A sealed line for each call that may have changed something. Absent: none. */
+    auditLog: optional({ path: text(), key: text() }),
     storage: section({ enabled: flag(true), path: text({ default: 'conf/api_data' }) }),
   }),
 });

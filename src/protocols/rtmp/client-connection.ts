@@ -31,6 +31,11 @@ export interface ClientConnectionEvents {
   published(): void;
   /** The server refused `connect`, for what this description says; `ended` follows. */
   refused(description: string): void;
+  /**
+   * The server asks for another connection, and takes media until that is made (Enhanced RTMP v2, "Reconnect Request").
+   * @param tcUrl a reference relative to this connection's; undefined for the same one
+   */
+  reconnect(tcUrl: string | undefined): void;
   /** The server refused it, or has ended it. */
   ended(reason: string): void;
 }
@@ -44,6 +49,9 @@ const CAN_DECODE = 0b001;
 const CAN_ENCODE = 0b010;
 const CAN_FORWARD = 0b100;
 const ANY = '*';
+/** Enhanced RTMP v2, `capsEx`: the server may ask for another connection. */
+const CAN_RECONNECT = 0b0001;
+const RECONNECT_REQUEST = 'NetConnection.Connect.ReconnectRequest';
 
 /** A publisher's side of RTMP: bytes in, messages out. Knows no socket. */
 export class ClientConnection {
@@ -132,7 +140,7 @@ export class ClientConnection {
       fourCcList: [...fourCcs.video, ...fourCcs.audio],
       videoFourCcInfoMap: encoded(fourCcs.video),
       audioFourCcInfoMap: encoded(fourCcs.audio),
-      capsEx: 0,
+      capsEx: CAN_RECONNECT,
     });
   }
 
@@ -178,6 +186,8 @@ export class ClientConnection {
     if (info.code === 'NetStream.Publish.Start' && !this.#isPublished) {
       this.#isPublished = true;
       this.#events.published();
+    } else if (info.code === RECONNECT_REQUEST && info.level === 'status') {
+      if (this.#isPublished) this.#events.reconnect(typeof info.tcUrl === 'string' ? info.tcUrl : undefined);
     } else if (info.level === 'error' || info.code === 'NetStream.Unpublish.Success') {
       this.#events.ended(`the server ended the stream: ${reasonOf(command)}`);
     }

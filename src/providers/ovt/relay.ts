@@ -19,13 +19,24 @@ export interface RelayOptions {
   readonly log: Logger;
 }
 
+/** Whom a relay follows, and how. */
+interface Followed {
+  readonly owner?: NodeIdentity;
+  readonly forGood?: boolean;
+  readonly unreachableMs?: number;
+}
+
 const CONNECT_TIMEOUT_MS = 1500;
 /** The owner says something every second. */
 const SILENCE_MS = 3000;
 const OPEN_MS = 3000;
+/** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
+const HELD_MS = 8000;
 /** How long viewers of an interrupted stream are kept while another node may continue it. */
 const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
+/** Timers know no longer time. */
+const LONGEST_MS = 2 ** 31 - 1;
 /** Between attempts at a node that has the stream, by the directory, and does not serve it. */
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 1000;
@@ -45,6 +56,8 @@ export class Relay implements OvtSink {
   readonly #onClose: () => void;
   #output: OutputStream | undefined;
   #client: OvtClient | undefined;
+  /** While it plays: hears of another owner. */
+  #watching: StreamWatch | undefined;
   #unused: NodeJS.Timeout | undefined;
 
   /** @param onClose called once */
@@ -63,7 +76,7 @@ export class Relay implements OvtSink {
    */
   async open({ owner }: Location): Promise<OutputStream> {
     try {
-      await this.#follow(OPEN_MS, { owner });
+      await this.#follow(OPEN_MS, { owner, unreachableMs: HELD_MS });
       if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
       return this.#output;
     } catch (error) {
@@ -77,6 +90,7 @@ export class Relay implements OvtSink {
     if (this.#end.signal.aborted) return;
     this.#end.abort();
     clearTimeout(this.#unused);
+    this.#watching?.close();
     this.#client?.close();
     this.#output?.input.close(reason);
     this.#log.info({ event: 'relay.ended', reason }, `the relay from another node has ended: ${reason}`);
@@ -107,6 +121,8 @@ export class Relay implements OvtSink {
   /** Called by the client: the owner, or the way to it, has gone. */
   end(reason: string, forGood: boolean): void {
     this.#client = undefined;
+    this.#watching?.close();
+    this.#watching = undefined;
     if (this.#output === undefined) return;
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
     void this.#continue(forGood).catch((error: Error) => this.close(`the stream was not continued: ${error.message}`));
@@ -120,29 +136,47 @@ export class Relay implements OvtSink {
   /**
    * Tries to play the stream from whichever node has it. Without an owner, waits for one to be heard of.
    * @param what.owner who had it last, where that is known
+   * @param what.unreachableMs as `withinMs` as long as the owner cannot be reached
    * @param what.forGood it ended on purpose: only a node that has its name already can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, what: { readonly owner?: NodeIdentity; readonly forGood?: boolean }): Promise<void> {
+  async #follow(withinMs: number, what: Followed): Promise<void> {
     const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
     try {
       if (what.owner === undefined) await this.#options.directory.catchUp();
-      await this.#tryUntil(performance.now() + withinMs, watch, what);
+      const owner = await this.#tryUntil(withinMs, watch, what);
+      if (this.#client !== undefined && owner !== undefined) void this.#stay(this.#client, owner, watch);
     } finally {
-      watch.close();
+      if (this.#watching !== watch) watch.close();
     }
   }
 
-  async #tryUntil(
-    deadline: number,
-    watch: StreamWatch,
-    { owner = this.#owner(), forGood = false }: { readonly owner?: NodeIdentity; readonly forGood?: boolean },
-  ): Promise<void> {
+  /** Goes on to another owner as soon as it is heard of: a host that has died is silent for longer than that. */
+  async #stay(client: OvtClient, owner: NodeIdentity, watch: StreamWatch): Promise<void> {
     const { signal } = this.#end;
+    this.#watching = watch;
+    for (;;) {
+      await watch.next(LONGEST_MS, signal);
+      if (this.#client !== client || signal.aborted) return;
+      const now = this.#owner();
+      if (now === undefined || now.incarnation === owner.incarnation) continue;
+      client.close();
+      return this.end(`node ${now.id} has the stream now`, false);
+    }
+  }
+
+  /** @returns who plays it; undefined when the relay was closed meanwhile */
+  async #tryUntil(
+    withinMs: number,
+    watch: StreamWatch,
+    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Followed,
+  ): Promise<NodeIdentity | undefined> {
+    const { signal } = this.#end;
+    const since = performance.now();
     for (let pause = FIRST_PAUSE_MS; ;) {
       const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
-      if (failure === undefined || signal.aborted) return;
-      const left = deadline - performance.now();
+      if (failure === undefined || signal.aborted) return owner;
+      const left = since + (failure instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
       if (left <= 0) throw failure;
       if (forGood && !this.#isOwned()) throw new OvtError('the stream has ended');
       const hasChanged = await watch.next(owner === undefined ? left : Math.min(pause, left), signal);

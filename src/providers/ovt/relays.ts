@@ -1,6 +1,7 @@
 import { joinKey, UnavailableError, UnreachableError } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
+import { kilnError } from '../../errors.ts';
 import type { Location } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import { Relay, type RelayOptions } from './relay.ts';
@@ -19,7 +20,7 @@ export class Relays {
     this.#options = { ...options, log: options.log.child({ module: 'relay' }) };
   }
 
-  /** Finds what another node has, as FindOutput does. */
+  /** Finds what another node has, as FindOutput does. @throws ownerUnreachable */
   async find(application: Application, name: string): Promise<OutputStream | undefined> {
     const location = await this.#options.directory.locate(application, name);
     if (location === undefined) return undefined;
@@ -32,6 +33,7 @@ export class Relays {
         { stream: `${application.internalName}/${name}`, reason: error.message },
         'a stream of another node cannot be relayed',
       );
+      if (error instanceof UnreachableError) throw kilnError('ownerUnreachable');
       return undefined;
     }
   }

@@ -5,9 +5,9 @@ import type { Source } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { StreamChanges } from '../../origins/stream-changes.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
 import { TaskEnd, type PlacedKind, type Task } from '../../tasks/kind.ts';
-import { pause } from '../../tasks/pause.ts';
 import { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from './error.ts';
 import { firstSource, type FirstSource } from './first-source.ts';
@@ -27,10 +27,10 @@ export const PULL = 'pull';
 
 /** A name that its dead owner still holds is free within this. */
 const NAME_MS = 10_000;
-const NAME_AGAIN_MS = 100;
 
 export interface PullKindOptions {
   readonly names: StreamNames;
+  readonly changes: StreamChanges;
   readonly open: OpenSource;
   readonly log: Logger;
 }
@@ -118,20 +118,28 @@ export class PullKind implements PlacedKind {
       silence: 'stop',
       isPassthrough: spec.relay,
       isListed: persistent && !isNew,
+      signal,
     } as const;
-    for (const until = performance.now() + NAME_MS; ;) {
-      try {
-        return await this.#options.names.publish(application, name.id, source, options);
-      } catch (error) {
-        const isTaken = error instanceof KilnError && error.code === 'streamExists';
-        if (isNew || !isTaken) throw error;
-        if (performance.now() > until) {
-          if (persistent) throw error;
-          return undefined;
+    const { names, changes } = this.#options;
+    const watch = changes.watch(application, (input) => input === name.id);
+    try {
+      for (const until = performance.now() + NAME_MS; ;) {
+        try {
+          return await names.publish(application, name.id, source, options);
+        } catch (error) {
+          if (signal.aborted) return undefined;
+          const isTaken = error instanceof KilnError && error.code === 'streamExists';
+          if (isNew || !isTaken) throw error;
+          if (performance.now() >= until) {
+            if (persistent) throw error;
+            return undefined;
+          }
         }
+        await watch.next(Math.max(0, until - performance.now()), signal);
+        if (signal.aborted) return undefined;
       }
-      await pause(NAME_AGAIN_MS, signal);
-      if (signal.aborted) return undefined;
+    } finally {
+      watch.close();
     }
   }
 }

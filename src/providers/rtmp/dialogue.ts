@@ -6,7 +6,7 @@ import { RtmpError } from '../../protocols/rtmp/error.ts';
 import { ServerConnection, type ServerConnectionEvents } from '../../protocols/rtmp/server-connection.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { readAddress } from './address.ts';
-import { connectionProperties } from './capabilities.ts';
+import { canReconnect, connectionProperties } from './capabilities.ts';
 import { readMetadata } from './metadata.ts';
 import { BEFORE_PUBLISH, RtmpPublisher, type RtmpPublisherOptions } from './publisher.ts';
 import { requestOf, type RtmpClient } from './request.ts';
@@ -52,6 +52,17 @@ export class Dialogue implements ServerConnectionEvents {
   receive(data: Buffer): void {
     this.#publisher?.received(data.length);
     this.wire.receive(data);
+  }
+
+  /** @see RtmpPublisher.setHandsOver */
+  setHandsOver(handsOver: boolean): boolean {
+    return this.#publisher?.setHandsOver(handsOver) ?? false;
+  }
+
+  /** Asks the client to reconnect (Enhanced RTMP v2, "Reconnect Request"): to the address that it came by. */
+  askToReconnect(): void {
+    const info = statusInfo('status', 'NetConnection.Connect.ReconnectRequest', 'This server is about to stop');
+    this.wire.call('onStatus', 0, null, info);
   }
 
   /** The connection is closed. Idempotent. */
@@ -148,7 +159,9 @@ export class Dialogue implements ServerConnectionEvents {
     this.#log = this.#log.child({ host: address.host, app: address.app });
     const { wire } = this;
     const { peer, context, connection } = this.#options;
-    const client: RtmpClient = { peer, address, tcUrl: text(object.tcUrl), flashVer: text(object.flashVer) };
+    const reconnects = context.extended && canReconnect(object);
+    const [tcUrl, flashVer] = [text(object.tcUrl), text(object.flashVer)];
+    const client: RtmpClient = { peer, address, tcUrl, flashVer, reconnects };
     try {
       context.access.checkProvider(requestOf(client, undefined));
     } catch (error) {

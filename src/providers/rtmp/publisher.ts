@@ -157,6 +157,16 @@ export class RtmpPublisher {
     );
   }
 
+  /**
+   * Says whether what it publishes may be taken over on another node.
+   * @returns false for a client that publishes nothing, or cannot be asked to reconnect
+   */
+  setHandsOver(handsOver: boolean): boolean {
+    if (this.#publication === undefined || !this.#options.client.reconnects) return false;
+    this.#publication.input.handsOver = handsOver;
+    return true;
+  }
+
   /** The client ends its stream but stays: it may publish again. */
   unpublish(): void {
     const { wire, connection } = this.#options;

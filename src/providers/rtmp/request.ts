@@ -9,6 +9,8 @@ export interface RtmpClient {
   readonly address: PublishAddress;
   readonly tcUrl: string;
   readonly flashVer: string;
+  /** It can be asked to reconnect (Enhanced RTMP). */
+  readonly reconnects: boolean;
 }
 
 /** What is kept of a URL, in characters. */

@@ -5,6 +5,7 @@ import { createTlsFront, type TlsFront } from '../../access/tls-front.ts';
 import type { Logger } from '../../log.ts';
 import { SessionTable, type TableSession } from '../../protocols/session-table.ts';
 import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
+import { HandOver, type HandOverOptions } from './hand-over.ts';
 import { RtmpSession } from './session.ts';
 
 export interface RtmpServerOptions {
@@ -18,6 +19,7 @@ export interface RtmpServerOptions {
   readonly proxyNetworks?: BlockList;
   /** `Modules/ERTMP`: Enhanced RTMP is offered and taken. */
   readonly extended: boolean;
+  readonly handOver: Pick<HandOverOptions, 'registry' | 'hasSuccessor'>;
 }
 
 const LIMITS = { sessions: 4096, waiting: 512, purpose: 'publish' };
@@ -29,6 +31,8 @@ export class RtmpServer {
   readonly #sessions = new SessionTable<TableSession>(LIMITS);
   /** What all sessions hold of messages that are not complete yet. */
   readonly #partial = { bytes: 0 };
+  readonly #publishers = new Set<RtmpSession>();
+  readonly #handOver: HandOver;
   /** Connections that do not speak TLS yet. */
   readonly #beginnings = new Map<Peer, TableSession>();
   #listener: TcpListener | undefined;
@@ -54,6 +58,7 @@ export class RtmpServer {
   private constructor(options: RtmpServerOptions) {
     this.#options = options;
     this.#log = options.log.child({ module: 'rtmp' });
+    this.#handOver = new HandOver({ ...options.handOver, publishers: () => this.#publishers });
   }
 
   get port(): number {
@@ -72,6 +77,7 @@ export class RtmpServer {
   /** Stops listening and ends every session. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= (async () => {
+      this.#handOver.close();
       await this.#listener?.close();
       await this.#tlsListener?.close();
       this.#tlsFront?.close();
@@ -98,7 +104,11 @@ export class RtmpServer {
       extended,
       secure,
       partial: this.#partial,
-      onPublishing: (publishing) => this.#sessions.setWaiting(session, !publishing),
+      onPublishing: (publishing) => {
+        this.#sessions.setWaiting(session, !publishing);
+        if (publishing) this.#publishers.add(session);
+        else this.#publishers.delete(session);
+      },
       onClose: () => this.#sessions.delete(session),
     });
     this.#sessions.add(session);

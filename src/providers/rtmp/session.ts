@@ -80,6 +80,16 @@ export class RtmpSession {
     this.#lingerTimer = setTimeout(() => this.#socket.destroy(), LINGER_MS).unref();
   }
 
+  /** @see RtmpPublisher.setHandsOver */
+  setHandsOver(handsOver: boolean): boolean {
+    return !this.#closed && this.#dialogue.setHandsOver(handsOver);
+  }
+
+  /** Asks the client, which goes on until it has done so, to reconnect. */
+  askToReconnect(): void {
+    this.#dialogue.askToReconnect();
+  }
+
   #gone(): void {
     this.close('the connection was lost');
     clearTimeout(this.#lingerTimer);

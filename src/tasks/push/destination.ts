@@ -52,6 +52,20 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
 }
 
+/**
+ * Where a server wants to be connected to instead (Enhanced RTMP v2, "Reconnect Request").
+ * @param tcUrl relative to the destination's; undefined for the same one
+ * @throws PushError when that is no destination, or gives up TLS
+ */
+export function movedDestination(destination: Destination, tcUrl: string | undefined): Destination {
+  const { protocol, scheme, url, streamKey } = destination;
+  if (tcUrl === undefined) return destination;
+  if (!URL.canParse(tcUrl, url.href)) throw new PushError('Could not parse url');
+  const moved = readDestination(protocol, new URL(tcUrl, url.href).href, streamKey);
+  if (scheme === 'rtmps' && moved.scheme !== scheme) throw new PushError('the new address has no TLS');
+  return moved;
+}
+
 /** The application that the URL of an RTMP server names, with what follows it but for a slash at the end. */
 export function appOf({ pathname, search }: URL): string {
   return (pathname + search).replace(/^\/+/, '').replace(/\/$/, '');

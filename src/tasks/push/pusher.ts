@@ -4,8 +4,9 @@ import { FaultLog, type Logger } from '../../log.ts';
 import type { StreamTask } from '../kind.ts';
 import { pause } from '../pause.ts';
 import type { TrackChoice } from '../track-selection.ts';
-import type { Destination } from './destination.ts';
+import { movedDestination, type Destination } from './destination.ts';
 import { PushError } from './error.ts';
+import { Line } from './line.ts';
 import { PushCounts } from './progress.ts';
 import { PushSession } from './session.ts';
 import type { OpenSink, Sink, SinkOptions } from './sink.ts';
@@ -27,6 +28,8 @@ const FIRST_PAUSE_MS = 1000;
 const PAUSE_MS = { least: 2000, most: 5000 };
 /** After a connection of this length the next pause is the first again. */
 const LASTING_MS = 10_000;
+/** So long nobody moves again: servers might send each other's publishers round. */
+const SETTLED_MS = 10_000;
 
 /** Pushes a stream to a destination, on one connection after the other, as long as its task runs. */
 export class Pusher {
@@ -35,6 +38,8 @@ export class Pusher {
   readonly #faults: FaultLog;
   #failures = 0;
   #lastReason = '';
+  /** When it last moved to another connection, by the monotonic clock. */
+  #movedAt = -Infinity;
 
   constructor(options: PusherOptions) {
     this.#options = options;
@@ -46,12 +51,14 @@ export class Pusher {
   async run(): Promise<void> {
     const { task } = this.#options;
     task.show(() => this.#counts.report);
+    let line: Line | undefined;
     try {
       while (!task.signal.aborted) {
         const since = performance.now();
         try {
-          await this.#connection();
+          line = await this.#connection(line);
         } catch (error) {
+          line = undefined;
           if (task.signal.aborted) break;
           if (!(error instanceof PushError)) throw error;
           if (performance.now() - since > LASTING_MS) this.#failures = 0;
@@ -60,31 +67,52 @@ export class Pusher {
         }
       }
     } finally {
+      line?.sink.close();
       this.#faults.close();
     }
   }
 
-  /** @throws PushError when it could not be made, or is over */
-  async #connection(): Promise<void> {
-    const { task, choice, start, log } = this.#options;
-    this.#counts.connecting();
+  /**
+   * @param made the connection, where it is made
+   * @returns one to go on with, to which the destination wanted it to move
+   * @throws PushError when it could not be made, or is over
+   */
+  async #connection(made: Line | undefined): Promise<Line | undefined> {
+    const { task, destination, choice, start, log } = this.#options;
+    if (made === undefined) this.#counts.connecting();
     const over = Promise.withResolvers<void>();
     // there may be nobody who waits for it yet
     over.promise.catch(() => undefined);
     const fail = (error: PushError): void => over.reject(error);
     const end = (): void => over.resolve();
-    let session: PushSession | undefined;
-    const events = { writable: () => session?.resume(), failed: (reason: string) => fail(new PushError(reason)) };
-    const sink = await this.#open(events);
-    if (sink === undefined) return;
+    const line = made ?? (await Line.open(destination, (to, events) => this.#open(to, events)));
+    if (line === undefined) return undefined;
+    const { sink } = line;
     const { output } = task;
-    session = new PushSession(sink, {
+    const session = new PushSession(sink, {
       output,
       choice,
       start: start(),
       faults: this.#faults,
       onWarnings: (warnings) => this.#warn(warnings),
       onFail: fail,
+    });
+    let next: Line | undefined;
+    let isOver = false;
+    let moving: Promise<void> | undefined;
+    const move = async (url: string | undefined): Promise<void> => {
+      const moved = await this.#move(line.destination, url);
+      moving = undefined;
+      if (isOver) return moved?.sink.close();
+      next = moved;
+      if (next !== undefined) end();
+    };
+    line.use({
+      writable: () => session.resume(),
+      failed: (reason) => fail(new PushError(reason)),
+      moved: (url) => {
+        if (performance.now() - this.#movedAt >= SETTLED_MS) moving ??= move(url).catch(fail);
+      },
     });
     const since = performance.now();
     const count = (): void => {
@@ -100,10 +128,16 @@ export class Pusher {
       log.info({ event: 'push.started' }, 'the stream is being pushed');
       if (!task.signal.aborted) await over.promise;
       sink.finish();
+      return next;
     } catch (error) {
+      session.close();
       sink.close();
-      throw error;
+      // a server may end this connection as soon as it has the other one
+      await moving;
+      if (next === undefined) throw error;
+      return next;
     } finally {
+      isOver = true;
       clearInterval(timer);
       task.signal.removeEventListener('abort', end);
       session.close();
@@ -116,8 +150,11 @@ export class Pusher {
   }
 
   /** @returns undefined when the task has ended meanwhile; @throws PushError */
-  async #open(events: Pick<SinkOptions, 'writable' | 'failed'>): Promise<Sink | undefined> {
-    const { task, destination, open, connectMs, sendMs } = this.#options;
+  async #open(
+    destination: Destination,
+    events: Pick<SinkOptions, 'writable' | 'failed' | 'moved'>,
+  ): Promise<Sink | undefined> {
+    const { task, open, connectMs, sendMs } = this.#options;
     const stop = new AbortController();
     const late = new Watchdog(connectMs, () => stop.abort(new PushError(`not connected within ${connectMs} ms`)));
     const end = (): void => stop.abort(task.signal.reason);
@@ -138,6 +175,21 @@ export class Pusher {
     } finally {
       late.close();
       task.signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** Connects to where the destination wants it; undefined where that fails, and the present connection goes on. */
+  async #move(destination: Destination, url: string | undefined): Promise<Line | undefined> {
+    const { log } = this.#options;
+    try {
+      const line = await Line.open(movedDestination(destination, url), (to, events) => this.#open(to, events));
+      this.#movedAt = performance.now();
+      if (line !== undefined) log.info('the destination asked for another connection, which is made');
+      return line;
+    } catch (error) {
+      if (!(error instanceof PushError)) throw error;
+      log.warn(`the destination asks for another connection, which cannot be made: ${error.message}`);
+      return undefined;
     }
   }
 

@@ -113,6 +113,7 @@ class RtmpSink implements Sink {
       refused: (description) => {
         this.#refusal = description;
       },
+      reconnect: options.moved,
       ended: (reason) => this.#fail(reason),
     });
     socket.on('data', (data: Buffer) => this.#receive(data));

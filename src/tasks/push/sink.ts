@@ -35,6 +35,11 @@ export interface SinkOptions {
   readonly writable: () => void;
   /** A packet that cannot be carried is left out, for this reason. */
   readonly leftOut: (reason: string) => void;
+  /**
+   * The destination asks for another connection, and takes media until that is made.
+   * @param url relative to that of this connection; undefined for the same one
+   */
+  readonly moved: (url: string | undefined) => void;
   /** Called when a connection that was made is over; not after `close()` or `finish()`. */
   readonly failed: (reason: string) => void;
 }

@@ -4,6 +4,8 @@ const STALL_MS = 8000;
 /** So many starts may fail before a viewer is told why: a stream that has just begun is not all there. */
 const QUIET_ATTEMPTS = 3;
 const RETRY_MS = [500, 500, 500, 1000, 2000, 4000];
+/** Viewers who lose their server together do not come back together. */
+const spread = (milliseconds) => milliseconds * (0.2 + 0.8 * Math.random());
 
 /** What viewers read while the publisher is away: title, text, and that it will pass. */
 export const AWAY = ['Reconnecting', 'The publisher is away and may return.', true];
@@ -34,7 +36,7 @@ export class Panel {
   #frames;
 
   /**
-   * @param makePlayer `(video, failed, changed) => player` with `start(url)`, `stats(serverNow)`, `catchUp()`, `close()`,
+   * @param makePlayer `(video, failed, changed) => player` with `start(url, again)`, `stats(serverNow)`, `catchUp()`, `close()`,
    *   and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
    * @param begun called when a picture is shown
@@ -166,7 +168,7 @@ export class Panel {
     const changed = () => player === this.#player && this.#showChoices();
     const player = this.#makePlayer(this.#video, (failure) => this.#failed(failure), changed);
     this.#player = player;
-    player.start(this.#target.url).catch(() => {
+    player.start(this.#target.url, this.#shown).catch(() => {
       if (player === this.#player) this.#failed({ reason: 'The player could not be loaded', final: false });
     });
   }
@@ -192,7 +194,7 @@ export class Panel {
     if (quiet) this.#show('Starting', 'Waiting for the first frame', true);
     else if (this.#away) this.#show(...AWAY);
     else this.#show(reason, 'Trying again', true);
-    const wait = RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)];
+    const wait = spread(RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)]);
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#start(), wait);
     if (this.#shown) this.#troubled();

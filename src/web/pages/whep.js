@@ -1,4 +1,13 @@
-const OFFER_TIMEOUT_MS = 10_000;
+import { SilenceWatch } from './silence.js';
+
+/** A stream that is starting may take a while; a node that has died takes what it can of those who come back. */
+const OFFER_TIMEOUT_MS = { first: 10_000, again: 2500 };
+/** How often it is looked whether media came. */
+const LISTEN_EVERY_MS = 250;
+/** A server that has not said by then that it still has the session is gone. */
+const CONFIRM_TIMEOUT_MS = 1000;
+const FRAGMENT_TYPE = 'application/trickle-ice-sdpfrag';
+const LOST = { reason: 'Reconnecting', final: false };
 /**
  * The identifiers under which the server writes header extensions. It answers those that are offered so, and only with
  * them can it tell what the network carries and choose the rendition by it.
@@ -10,7 +19,8 @@ const IDENTIFIERS = new Map([
 ]);
 
 /**
- * Plays a WHEP resource in a video element (WebRTC).
+ * Plays a WHEP resource in a video element (WebRTC). It ends when the server closes DTLS, and when no media comes and no
+ * node says that it still has the session.
  * `failed({ reason, final })` is called once at most; nothing plays after it.
  */
 export class WhepPlayer {
@@ -20,6 +30,7 @@ export class WhepPlayer {
   #session;
   #closed = false;
   #abort = new AbortController();
+  #listening;
   #last;
   /** Frames since the last reading, and the milliseconds from when they were received to when they are on the screen. */
   #shown = { frames: 0, delay: 0 };
@@ -29,14 +40,15 @@ export class WhepPlayer {
     this.#failed = failed;
   }
 
-  async start(url) {
+  /** @param again it has played before */
+  async start(url, again) {
     if (typeof RTCPeerConnection === 'undefined') {
       this.#fail({ reason: 'This browser has no WebRTC', final: true });
       return;
     }
     addEventListener('pagehide', () => this.close(), { signal: this.#abort.signal });
     try {
-      await this.#connect(url);
+      await this.#connect(url, again ? OFFER_TIMEOUT_MS.again : OFFER_TIMEOUT_MS.first);
     } catch (error) {
       this.#fail(error instanceof Refusal ? error : { reason: 'The server cannot be reached', final: false });
     }
@@ -57,12 +69,13 @@ export class WhepPlayer {
     if (this.#closed) return;
     this.#closed = true;
     this.#abort.abort();
+    clearInterval(this.#listening);
     this.#peer?.close();
     this.#video.srcObject = null;
     if (this.#session !== undefined) fetch(this.#session, { method: 'DELETE', keepalive: true }).catch(() => undefined);
   }
 
-  async #connect(url) {
+  async #connect(url, timeoutMs) {
     const peer = new RTCPeerConnection();
     this.#peer = peer;
     this.#watchFrames();
@@ -91,13 +104,49 @@ export class WhepPlayer {
       method: 'POST',
       headers: { 'content-type': 'application/sdp' },
       body,
-      signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(OFFER_TIMEOUT_MS)]),
+      signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
     });
     if (response.status !== 201) throw new Refusal(response.status);
     const location = response.headers.get('location');
     if (location !== null) this.#session = new URL(location, response.url);
     const answer = await response.text();
-    if (!this.#closed) await peer.setRemoteDescription({ type: 'answer', sdp: answer });
+    if (this.#closed) return;
+    await peer.setRemoteDescription({ type: 'answer', sdp: answer });
+    const dtls = peer.getReceivers()[0]?.transport;
+    dtls?.addEventListener('statechange', () => dtls.state === 'closed' && this.#fail(LOST));
+    this.#listen(peer);
+  }
+
+  #listen(peer) {
+    if (this.#closed) return;
+    const silence = new SilenceWatch(performance.now());
+    let busy = false;
+    this.#listening = setInterval(async () => {
+      if (busy) return;
+      busy = true;
+      const isSuspect = silence.heard(receivedBy(await peer.getStats()), performance.now());
+      if (isSuspect && !this.#closed) {
+        if (await this.#isKnown(peer)) silence.explained(performance.now());
+        else this.#fail(LOST);
+      }
+      busy = false;
+    }, LISTEN_EVERY_MS);
+  }
+
+  /** Whether a node says that it has the session: it is sent a candidate exchange that changes nothing (RFC 9725, 4.3.1). */
+  async #isKnown(peer) {
+    if (this.#session === undefined) return true;
+    const body = peer.localDescription.sdp
+      .match(/^a=ice-(?:ufrag|pwd):.*\r\n/gm)
+      .slice(0, 2)
+      .join('');
+    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(CONFIRM_TIMEOUT_MS)]);
+    const headers = { 'content-type': FRAGMENT_TYPE, 'if-match': '*' };
+    try {
+      return (await fetch(this.#session, { method: 'PATCH', headers, body, signal })).ok;
+    } catch {
+      return false;
+    }
   }
 
   #fail({ reason, final }) {
@@ -146,6 +195,13 @@ export class WhepPlayer {
       bitrate: ((now.bytes - last.bytes) * 8000) / (now.at - last.at),
     };
   }
+}
+
+/** Packets of media so far. RTCP and checks of the way (ICE) count for nothing: they go on while a server stands still. */
+function receivedBy(report) {
+  let received = 0;
+  for (const entry of report.values()) if (entry.type === 'inbound-rtp') received += entry.packetsReceived;
+  return received;
 }
 
 /** An offer with the server's identifiers for its extensions, and others for the rest. */

@@ -10,6 +10,7 @@ import test, { type ExecutionContext } from 'ava';
 import { findProgram } from '../../../deploy/cluster/program.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { configOf, LEAST, read, ROOT, srtPorts, STOP_S } from '../../unit/deploy/support.ts';
+import { writeScript } from '../../support/script.ts';
 
 const run = promisify(execFile);
 const SERVICE = read('deploy/kiln@.service');
@@ -90,7 +91,7 @@ test('the unit leaves a node the time to drain, alone, and starts what there is'
 async function drain(t: ExecutionContext, status: number) {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-drain-'));
   const waited = join(folder, 'waited');
-  writeFileSync(join(folder, 'sleep'), `#!/bin/sh\necho "$@" >"${waited}"\n`, { mode: 0o755 });
+  writeScript(join(folder, 'sleep'), `echo "$@" >"${waited}"`);
   const asked: string[] = [];
   const api = createServer(({ method, url, headers }, response) => {
     asked.push(`${method} ${url} ${headers.authorization}`);

@@ -1,9 +1,10 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
+import { writeScript } from '../../support/script.ts';
 
 function logged() {
   const lines: Record<string, unknown>[] = [];
@@ -15,11 +16,9 @@ async function fakeFfmpeg(t: ExecutionContext, shape: { encoders: string[]; deco
   const folder = await mkdtemp(join(tmpdir(), 'kiln-codecs-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const list = (names: readonly string[]) => names.map((name) => ` V....D ${name}   a codec (codec x)`).join('\n');
-  const path = join(folder, 'ffmpeg');
-  await writeFile(
-    path,
-    `#!/bin/sh
-echo "$*" >> ${folder}/calls
+  const path = writeScript(
+    join(folder, 'ffmpeg'),
+    `echo "$*" >> ${folder}/calls
 case "$*" in
   -version) echo 'ffmpeg version 9.9' ;;
   *-encoders) cat <<'END'
@@ -36,10 +35,8 @@ ${list(shape.decoders ?? [])}
 END
     ;;
   *) ${shape.encodes ?? 'exit 1'} ;;
-esac
-`,
+esac`,
   );
-  await chmod(path, 0o755);
   const { lines, log } = logged();
   const calls = async () => (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n');
   return { folder, lines, calls, inventory: new CodecInventory({ log, env: { KILN_FFMPEG: path }, root: folder }) };

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
@@ -13,6 +13,7 @@ import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { until } from '../../support/until.ts';
 import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
 import { makeClip, secondsOf } from '../../unit/transcode/sources.ts';
+import { writeScript } from '../../support/script.ts';
 
 const clip = makeClip({ width: 160, height: 90, seconds: 2 });
 /** Of the clip: its sound begins in front of its picture. */
@@ -76,9 +77,7 @@ const named = (tracks: readonly Track[]) => tracks.map(({ name, encoder }) => [n
 async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-stuck-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const file = join(folder, 'ffmpeg');
-  await writeFile(file, '#!/bin/sh\ncase "$*" in *pipe:0*) exec sleep 60;; *) exec ffmpeg "$@";; esac\n');
-  await chmod(file, 0o755);
+  const file = writeScript(join(folder, 'ffmpeg'), 'case "$*" in *pipe:0*) exec sleep 60;; *) exec ffmpeg "$@";; esac');
   return { ...process.env, KILN_FFMPEG: file };
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -23,6 +23,7 @@ import {
   videoEncoding,
   type Clip,
 } from '../../unit/transcode/sources.ts';
+import { writeScript } from '../../support/script.ts';
 
 const KILLS = 8;
 /** So small that what is fed ahead goes into pipes: a queue that does not get shorter is left out. */
@@ -126,18 +127,14 @@ test.serial('one that takes its time to go after its outputs have ended is start
   const source = await clip;
   const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  const path = join(folder, 'ffmpeg');
-  await writeFile(
-    path,
-    `#!/bin/sh
-case "$*" in *pipe:0*) ;; *) exec ${FFMPEG7} "$@";; esac
+  const path = writeScript(
+    join(folder, 'ffmpeg'),
+    `case "$*" in *pipe:0*) ;; *) exec ${FFMPEG7} "$@";; esac
 exec 9<&0
 ${FFMPEG7} "$@" <&9 9<&- &
 exec 0<&- 3>&- 4>&- 9<&-
 wait $!
-sleep 1.5
-`,
-    { mode: 0o755 },
+sleep 1.5`,
   );
   const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { KILN_FFMPEG: path } });
   const { input, transcoder, lines } = open(t, source, undefined, codecs);

@@ -119,6 +119,8 @@ export class MemoryNode implements Cluster {
     return this.#draining;
   }
 
+  readonly distrusted = { entries: 0, rows: 0, certificates: 0 };
+
   stores(): readonly [] {
     return [];
   }

@@ -1,8 +1,10 @@
 import test from 'ava';
+import { Distrust } from '../../../cluster/distrust.ts';
 import { ClockWatch, type ClockReport } from '../../../cluster/redis/clock-watch.ts';
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import type { KnownPeers } from '../../../cluster/redis/known-peers.ts';
 import { Nodes } from '../../../cluster/redis/nodes.ts';
+import { Seal } from '../../../cluster/redis/seal.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 
 function watch() {
@@ -48,6 +50,8 @@ test("each beat compares the node's clock with that of Redis", async (t) => {
     timing: timingOf(undefined),
     known: { keep: () => {} } as unknown as KnownPeers,
     clock,
+    seal: new Seal('test', ['secret']),
+    distrust: new Distrust(({ reason }) => t.fail(reason)),
     onFault: (error) => t.fail(error.message),
   });
   const beats = async () => {

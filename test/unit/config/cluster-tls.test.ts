@@ -7,7 +7,7 @@ import { CertificateFolder, issue } from '../../support/x509.ts';
 import { load, serverXml } from './support.ts';
 
 const authority = issue('authority', { authority: true });
-const node = { id: 'a', port: 7946, drainTimeout: 0 };
+const node = { id: 'a.example', port: 7946, drainTimeout: 0 };
 
 test('the files of Redis/TLS, each optional', async (t) => {
   const folder = new CertificateFolder(t);
@@ -37,6 +37,14 @@ test('the certificate of a node has its address among its names, and one of the 
       message: `"${files.certPath}" is not a certificate for AdvertiseAddress "${advertiseAddress}"`,
     });
   }
+  await t.throwsAsync(loadNodeTls({ ...node, id: 'b', advertiseAddress: 'a.example', tls }, '/'), {
+    instanceOf: CertificateError,
+    message: `"${files.certPath}" does not name Node/Id "b" as its common name or as a DNS name, by which the other nodes know it`,
+  });
+  t.truthy(
+    await loadNodeTls({ ...node, id: 'b', advertiseAddress: 'a.example', tls: files }, '/'),
+    'without an authority',
+  );
   // of the same name and another key
   const { certPath: stranger } = folder.write('stranger', issue('authority', { authority: true }));
   await t.throwsAsync(

@@ -1,8 +1,11 @@
 import test from 'ava';
+import { pino } from 'pino';
 import type { OwnerChange } from '#cluster';
 import { Registry } from '../../../src/core/registry.ts';
 import type { Source } from '../../../src/core/source.ts';
+import { StreamChanges } from '../../../src/origins/stream-changes.ts';
 import { readMeta, streamKey } from '../../../src/origins/stream-key.ts';
+import { StreamNames } from '../../../src/origins/stream-names.ts';
 import { aloneWith } from '../../support/alone.ts';
 import { createVhost } from '../../support/api.ts';
 import { videoTrack } from '../../support/packets.ts';
@@ -54,6 +57,44 @@ test('a name that is taken is refused, or taken over', async (t) => {
   const third = await names.publish(application, 'live', SOURCE, REFUSING);
   t.false(third.closed);
 });
+
+test('other nodes are told whether a stream may be taken over', async (t) => {
+  const { application, names, meta } = await open();
+  const first = await names.publish(application, 'live', SOURCE, REFUSING);
+  first.handsOver = true;
+  await until('it is told', async () => (await meta())?.handsOver === true);
+  first.handsOver = false;
+  await until('it is told', async () => (await meta())?.handsOver === undefined);
+  await t.throwsAsync(names.publish(application, 'live', SOURCE, REFUSING), { message: /already exists/ });
+});
+
+for (const handsOver of [true, false])
+  test(`a name that another node has is ${handsOver ? 'taken over where it is handed over' : 'refused'}`, async (t) => {
+    const { application, cluster, registry } = await open();
+    const log = pino({ level: 'silent' });
+    const meta = { live: true, created: 1, generation: 0, outputs: ['live'], ...(handsOver && { handsOver }) };
+    const asked: unknown[] = [];
+    const names = new StreamNames({
+      registry,
+      log,
+      changes: new StreamChanges(registry, { listen: () => () => {} }),
+      answers: async () => true,
+      cluster: {
+        self: cluster.self,
+        claim: async (key, own, options) => {
+          asked.push(options.take);
+          return options.take === true
+            ? cluster.claim(key, own, options)
+            : { owner: { id: 'b', incarnation: 'b1', fence: 1, meta } };
+        },
+      },
+    });
+    t.teardown(() => names.close());
+    const publishing = names.publish(application, 'live', SOURCE, REFUSING);
+    if (handsOver) t.false((await publishing).closed);
+    else await t.throwsAsync(publishing, { message: /already exists/ });
+    t.deepEqual(asked, handsOver ? [false, true] : [false]);
+  });
 
 test('what cannot be published leaves no claim behind', async (t) => {
   const { application, names, meta, registry } = await open();

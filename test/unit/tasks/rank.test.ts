@@ -30,6 +30,17 @@ test('tasks spread over the nodes, at every rank', (t) => {
   }
 });
 
+test('who had the task last delays nobody, before its death is known; its next life counts again', (t) => {
+  const nodes = ['a', 'b', 'c', 'd'].map((id) => row(id, { incarnation: `life of ${id}` }));
+  for (const key of KEYS) {
+    for (const former of nodes) {
+      const left = nodes.filter((node) => node !== former);
+      t.deepEqual(ranked(key, nodes, former), ranked(key, left));
+      t.deepEqual(ranked(key, nodes, { id: former.id, incarnation: 'earlier' }), ranked(key, nodes));
+    }
+  }
+});
+
 test('a node that goes changes nothing for tasks that others are first for', (t) => {
   const [gone, ...left] = NODES;
   for (const key of KEYS) {

@@ -19,6 +19,11 @@ type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'h
 /** Nobody answers for the stream now. */
 export class AwayError extends Error {
   override readonly name = 'AwayError';
+
+  /** Who was asked may have done what it was asked for. */
+  get mayBeDone(): boolean {
+    return this.cause !== undefined && !(this.cause instanceof UnreachableError);
+  }
 }
 
 /** Who is asked does not have the stream. */

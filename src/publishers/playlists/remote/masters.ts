@@ -1,8 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { kilnError } from '../../../errors.ts';
-import { AwayError, type OwnerLink } from './link.ts';
+import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import type { MasterState, Newcomer } from './wire.ts';
 
 const MAX_MASTERS = 64;
+/** Within this a request is begun again while nobody answers: players give up after 10 seconds. */
+const HOLD_MS = 8000;
+/** Requests that wait for an owner of one stream. */
+const MAX_HELD = 1000;
 
 /**
  * The master playlists of a stream that another node has. Each is asked for anew, once for all who come at the same time
@@ -14,6 +19,7 @@ export class RemoteMasters {
   readonly #asked = new Map<string, Promise<MasterState | undefined>>();
   /** The last ones, for when nobody answers. */
   readonly #known = new Map<string, MasterState>();
+  #held = 0;
 
   /** @param onRun called with the run of the stream that the owner tells of */
   constructor(link: OwnerLink, onRun: (run: string) => void) {
@@ -22,19 +28,27 @@ export class RemoteMasters {
   }
 
   /**
+   * While nobody answers and nothing is known, the stream may be on its way to another node: the request is held.
    * @param session of the player, for the owner to count; one with openings is the owner's to end
    * @returns undefined as long as there is nothing to play
-   * @throws what the owner says; streamInterrupted when nobody answers and nothing is known
+   * @throws what the owner says; streamInterrupted when nobody answers in time and nothing is known
    */
   async get(file: string, session: Newcomer | undefined): Promise<MasterState | undefined> {
-    try {
-      return await (session === undefined ? this.#getOnce(file) : this.#loadNoted(file, session));
-    } catch (error) {
-      if (!(error instanceof AwayError)) throw error;
-      if (session !== undefined && session.grant.openings.length > 0) throw kilnError('streamInterrupted');
-      const known = this.#known.get(file);
-      if (known === undefined) throw kilnError('streamInterrupted');
-      return known;
+    const isFinal = session !== undefined && session.grant.openings.length > 0;
+    for (const until = performance.now() + HOLD_MS; ;) {
+      try {
+        return await (session === undefined ? this.#getOnce(file) : this.#loadNoted(file, session));
+      } catch (error) {
+        if (!(error instanceof AwayError)) throw error;
+        const known = isFinal ? undefined : this.#known.get(file);
+        if (known !== undefined) return known;
+        // the owner may have it, and would end its openings
+        const mayRepeat = !isFinal || !error.mayBeDone;
+        if (!mayRepeat || performance.now() >= until || this.#held >= MAX_HELD) throw kilnError('streamInterrupted');
+      }
+      this.#held++;
+      await this.#link.unlessMoved(delay(RETRY_MS, undefined, { ref: false }));
+      this.#held--;
     }
   }
 

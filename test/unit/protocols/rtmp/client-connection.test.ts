@@ -46,7 +46,12 @@ function connected(answer: (server: Server, command: Command, streamId: number) 
   const client: ClientConnection = new ClientConnection(
     { app: 'live', tcUrl: 'rtmp://a/live', name: 'secret', fourCcs: { video: ['hvc1', 'av01'], audio: ['Opus'] } },
     carry(() => server.wire),
-    { published: () => void told.push('published'), refused: () => {}, ended: (reason) => void told.push(reason) },
+    {
+      published: () => void told.push('published'),
+      refused: () => {},
+      reconnect: (tcUrl) => void told.push(`reconnect: ${tcUrl}`),
+      ended: (reason) => void told.push(reason),
+    },
   );
   const settle = (): void => {
     for (let next = pending.shift(); next !== undefined; next = pending.shift()) next();
@@ -87,6 +92,7 @@ for (const single of [false, true]) {
       tcUrl: 'rtmp://a/live',
       fourCcList: ['hvc1', 'av01', 'Opus'],
       videoFourCcInfoMap: { hvc1: 2, av01: 2 },
+      capsEx: 1,
     });
     client.metadata({ width: 2 });
     client.data(7, encodeAmf0('onTextData', { text: 'hello' }));
@@ -125,6 +131,30 @@ test('a codec may be sent when the server has said that it takes it, in either f
   t.deepEqual([anyAudio.takes('hvc1'), anyAudio.takes('Opus')], [false, true]);
 });
 
+test('a server may ask for another connection, while the stream is published', (t) => {
+  const { server, told, settle } = connected(accept({}));
+  const ask = (info: object): void => {
+    server.wire.call('onStatus', 0, null, { level: 'status', code: 'NetConnection.Connect.ReconnectRequest', ...info });
+    settle();
+  };
+  ask({ description: 'update' });
+  ask({ tcUrl: '//192.0.2.0/realtimeapp' });
+  ask({ tcUrl: 7 });
+  ask({ level: 'warning' });
+  t.deepEqual(told, [
+    'published',
+    'reconnect: undefined',
+    'reconnect: //192.0.2.0/realtimeapp',
+    'reconnect: undefined',
+  ]);
+  const early = connected((connection, command, streamId) => {
+    if (command.name === 'createStream')
+      connection.wire.call('onStatus', 0, null, { level: 'status', code: 'NetConnection.Connect.ReconnectRequest' });
+    accept({})(connection, command, streamId);
+  });
+  t.deepEqual(early.told, ['published']);
+});
+
 test('a refusal to publish is told in either form', (t) => {
   const { told } = connected((server, command, streamId) => {
     if (command.name !== 'publish') return accept({})(server, command, streamId);
@@ -157,6 +187,7 @@ test('what does not speak RTMP, or too much of it, is refused', (t) => {
     new ClientConnection({ app: '', tcUrl: '', name: '', fourCcs: { video: [], audio: [] } }, () => {}, {
       published: () => t.fail(),
       refused: () => t.fail(),
+      reconnect: () => t.fail(),
       ended: () => {},
     });
   t.throws(() => make().receive(Buffer.from('HTTP/1.1 400 Bad Request')), { instanceOf: RtmpError });

@@ -57,3 +57,46 @@ test.serial('a stream that ended on purpose is waited for only while its name is
   t.true(performance.now() - since < 5000);
   t.true(asked.length < 10);
 });
+
+test.serial(
+  'a viewer that comes while the owner cannot be reached is held until another node has the stream',
+  async (t) => {
+    virtualTime(t);
+    const { far, application, relays, add, dead } = relayNodes(t);
+    const first = publish(far);
+    const third = add('third');
+    dead.add('far');
+    setTimeout(() => {
+      first.input.close('its node died');
+      publish(third);
+    }, 5000);
+    const since = performance.now();
+    const output = await relays.find(application, 'talk');
+    t.false(output?.closed);
+    t.true(performance.now() - since < 6000);
+  },
+);
+
+test.serial('a viewer of an owner that cannot be reached is told in time', async (t) => {
+  virtualTime(t);
+  const { far, application, relays, dead } = relayNodes(t);
+  publish(far);
+  dead.add('far');
+  const since = performance.now();
+  await t.throwsAsync(relays.find(application, 'talk'), { code: 'ownerUnreachable' });
+  t.true(performance.now() - since < 10_000);
+});
+
+test.serial('another owner is followed as soon as it is heard of, though the one before has not ended', async (t) => {
+  virtualTime(t);
+  const { far, application, relays, add, buried } = relayNodes(t);
+  publish(far);
+  const output = await watched(relays, application);
+  const third = add('third');
+  buried.add('far');
+  const since = performance.now();
+  const next = publish(third);
+  await until('it is relayed from there', () => next.watched);
+  t.true(performance.now() - since < 2000);
+  t.false(output.closed);
+});

@@ -9,6 +9,7 @@ import { h264 } from '../../../support/flv-media.ts';
 import { openTls, shownName } from '../../../support/http-client.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
 import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
+import { Registry } from '../../../../src/core/registry.ts';
 import { until } from '../../../support/until.ts';
 import { CertificateFolder, issue } from '../../../support/x509.ts';
 
@@ -156,7 +157,8 @@ test('an address in use fails the start, and frees the other port', async (t) =>
   const { server, tlsPort } = await start(t, ['localhost']);
   const { RtmpServer } = await import('../../../../src/providers/rtmp/server.ts');
   const certificates = new CertificateStore({ folder: '.', log: quiet });
-  const options = { access: undefined as never, log: quiet, host: '127.0.0.1', extended: true };
+  const handOver = { registry: new Registry(), hasSuccessor: () => false };
+  const options = { access: undefined as never, log: quiet, host: '127.0.0.1', extended: true, handOver };
   await t.throwsAsync(RtmpServer.listen({ ...options, port: 0, tls: { port: tlsPort, certificates } }), {
     code: 'EADDRINUSE',
   });

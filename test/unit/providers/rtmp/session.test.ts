@@ -139,7 +139,7 @@ test('the answers of connect and publish are those that encoders wait for', asyn
   t.like(answer?.args[0], { code: 'NetConnection.Connect.Success', level: 'status', objectEncoding: 0 });
   t.true((answer?.object.fourCcList as string[]).includes('hvc1'));
   // several tracks, modifiers and nanoseconds (CapsExMask), and CanForward for each codec
-  t.is(answer?.object.capsEx, 0x02 | 0x04 | 0x08);
+  t.is(answer?.object.capsEx, 0x01 | 0x02 | 0x04 | 0x08);
   t.like(answer?.object.videoFourCcInfoMap, { avc1: 4, hvc1: 4, av01: 4, vp09: 4, vp08: 4 });
   t.like(answer?.object.audioFourCcInfoMap, { mp4a: 4, Opus: 4, '.mp3': 4 });
   t.deepEqual(client.messages.map(({ type }) => type).slice(0, 2), [

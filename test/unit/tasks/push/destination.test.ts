@@ -1,7 +1,13 @@
 import test from 'ava';
 import { readSrtQuery } from '../../../../src/tasks/push/srt-options.ts';
 import { readUdpOptions } from '../../../../src/tasks/push/udp-options.ts';
-import { appOf, credentialsOf, pushProtocol, readDestination } from '../../../../src/tasks/push/destination.ts';
+import {
+  appOf,
+  credentialsOf,
+  movedDestination,
+  pushProtocol,
+  readDestination,
+} from '../../../../src/tasks/push/destination.ts';
 
 test('destinations are read', (t) => {
   t.like(readDestination('rtmp', 'rtmp://example.com/live/', 'key'), {
@@ -12,6 +18,29 @@ test('destinations are read', (t) => {
   });
   t.like(readDestination('rtmp', 'rtmps://[::1]:4000/live', 'key'), { scheme: 'rtmps', host: '::1', port: 4000 });
   t.is(readDestination('rtmp', 'rtmps://example.com/live', 'key').port, 443);
+});
+
+for (const [tcUrl, url] of [
+  [undefined, 'rtmp://user:pass@example.com:4000/live'],
+  ['rtmp://foo.example.com:1935/other', 'rtmp://foo.example.com:1935/other'],
+  ['rtmps://foo.example.com/other', 'rtmps://foo.example.com/other'],
+  ['//192.0.2.0/other', 'rtmp://192.0.2.0/other'],
+  ['/other', 'rtmp://user:pass@example.com:4000/other'],
+  ['other', 'rtmp://user:pass@example.com:4000/other'],
+] as const)
+  test(`a server that wants to be connected to at ${tcUrl} means ${url}`, (t) => {
+    const moved = movedDestination(readDestination('rtmp', 'rtmp://user:pass@example.com:4000/live', 'key'), tcUrl);
+    t.is(moved.url.href, url);
+    t.is(moved.streamKey, 'key');
+  });
+
+test('a server does not get a push to move to what is no RTMP server, nor to one without TLS', (t) => {
+  const plain = readDestination('rtmp', 'rtmp://example.com/live', 'key');
+  for (const tcUrl of ['http://example.com/live', 'rtmp://', '//[', '/'])
+    t.throws(() => movedDestination(plain, tcUrl), { name: 'PushError' }, tcUrl);
+  const secure = readDestination('rtmp', 'rtmps://example.com/live', 'key');
+  t.is(movedDestination(secure, '//other.example.com/live').scheme, 'rtmps');
+  t.throws(() => movedDestination(secure, 'rtmp://example.com/live'), { message: 'the new address has no TLS' });
 });
 
 test('an application is the path with its query, without a slash at the end', (t) => {

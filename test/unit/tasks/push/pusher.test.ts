@@ -166,3 +166,90 @@ test.serial('what is sent adds up over connections and runs', async (t) => {
     ],
   );
 });
+
+/** Connections by the order in which they were asked for; each is made when the test says so. */
+function connections() {
+  const made: { url: string; sink: ReturnType<typeof sink>; options: SinkOptions; finish: (error?: Error) => void }[] =
+    [];
+  const open: OpenSink = (destination, options) => {
+    const { promise, resolve, reject } = Promise.withResolvers<Sink>();
+    const own = sink();
+    const finish = (error?: Error): void => (error === undefined ? resolve(own) : reject(error));
+    made.push({ url: destination.url.href, sink: own, options, finish });
+    if (made.length === 1) finish();
+    return promise;
+  };
+  return { made, open };
+}
+
+test.serial(
+  'a destination that asks for another connection gets media over the old one until the new one is made',
+  async (t) => {
+    const { made, open } = connections();
+    const { report, end, over } = start(t, open);
+    await until('it is pushing', () => report()?.state === 'pushing');
+    made[0]?.options.moved('//other.example.com/app');
+    made[0]?.options.moved('//other.example.com/app');
+    await until('another one is asked for', () => made.length === 2);
+    t.is(made[1]?.url, 'rtmp://other.example.com/app');
+    await delay(1000);
+    t.like(report(), { state: 'pushing', sequence: 1 });
+    t.is(made[0]?.sink.finished, 0);
+    made[1]?.finish();
+    await until('it has moved', () => report()?.sequence === 2);
+    t.is(report()?.state, 'pushing');
+    t.is(made[0]?.sink.finished, 1);
+    made[1]?.options.moved(undefined);
+    await delay(1000);
+    t.is(made.length, 2, 'not again so soon');
+    await delay(10_000);
+    made[1]?.options.moved(undefined);
+    await until('another one is asked for', () => made.length === 3);
+    t.is(made[2]?.url, 'rtmp://other.example.com/app');
+    end();
+    await over;
+    t.deepEqual([made[1]?.sink.finished, made[1]?.sink.closed], [1, 0]);
+    made[2]?.finish();
+    await until('what came too late is closed', () => made[2]?.sink.closed === 1);
+  },
+);
+
+test.serial('a destination may end the old connection while the new one is made', async (t) => {
+  const { made, open } = connections();
+  const { report, lines } = start(t, open);
+  await until('it is pushing', () => report()?.state === 'pushing');
+  made[0]?.options.moved(undefined);
+  await until('another one is asked for', () => made.length === 2);
+  made[0]?.options.failed('the server ended the stream');
+  await delay(100);
+  made[1]?.finish();
+  await until('it has moved', () => report()?.sequence === 2);
+  t.is(made.length, 2);
+  t.false(lines.some((line) => line.includes('push.failed')));
+});
+
+test.serial(
+  'a push stays where it is when it cannot move, and goes back where it began when it has lost its connection',
+  async (t) => {
+    const { made, open } = connections();
+    const { report, lines } = start(t, open);
+    await until('it is pushing', () => report()?.state === 'pushing');
+    made[0]?.options.moved('http://other.example.com/app');
+    await until('that is refused', () => lines.some((line) => line.includes('Unsupported protocol')));
+    made[0]?.options.moved('/second');
+    await until('another one is asked for', () => made.length === 2);
+    made[1]?.finish(new PushError('it refused'));
+    await delay(1000);
+    t.like(report(), { state: 'pushing', sequence: 1 });
+    made[0]?.options.moved('/third');
+    await until('another one is asked for', () => made.length === 3);
+    made[2]?.finish();
+    await until('it has moved', () => report()?.sequence === 2);
+    made[2]?.options.failed('it has gone');
+    await until('another one is asked for', () => made.length === 4);
+    t.deepEqual(
+      made.map(({ url }) => new URL(url).pathname),
+      ['/app', '/second', '/third', '/app'],
+    );
+  },
+);

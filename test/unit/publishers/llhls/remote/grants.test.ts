@@ -148,7 +148,7 @@ test('an owner that cannot be reached: the node that was asked closes the openin
   t.is((await b.get(MASTER)).statusCode, 503);
   t.deepEqual(b.openings.events, ['adopt b2 of default', 'close b2: The stream is interrupted']);
   b.cluster.forward = forward;
-  t.deepEqual(a.openings.events, ['adopt b1 of default']);
+  t.false(a.openings.events.some((event) => event.includes('b2')));
 });
 
 test('an owner that takes the opening and does not answer: it is closed by the node that was asked, too', async (t) => {

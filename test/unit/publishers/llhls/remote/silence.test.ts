@@ -10,19 +10,19 @@ import { virtualTime } from '../../../../support/virtual-time.ts';
 const MASTER = '/app/stream/llhls.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];
 
-/** A stream of node `a`, and the chunklist of its picture for a player of `b`. */
+/** A stream of node `a`, and the chunklist of its picture for a player of `b`; nobody has asked `c` for it. */
 async function live(t: ExecutionContext, segmentDuration = 2) {
   virtualTime(t);
   const nodes = MemoryCluster.create(t, 1);
   const llhls = { segmentDuration, segmentCount: 6, chunkDuration: 0.5 };
   const open = (id: string) => openLlhlsNode(t, nodes, id, { llhls });
-  const [a, b] = await Promise.all([open('a'), open('b')]);
+  const [a, b, c] = await Promise.all([open('a'), open('b'), open('c')]);
   const { input, output } = await a.goLive(TRACKS);
   await untilKnown(b, a);
   const advance = feeder(output);
   advance(5.2);
   const url = (await b.children())[1] as string;
-  return { a, b, input, output, advance, url };
+  return { nodes, a, b, c, input, output, advance, url };
 }
 
 /** The same when the player has loaded it, and what it asks for next. */
@@ -136,4 +136,28 @@ test('a part that does not come for long does not make its owner unreachable', a
   t.is(late.body, kilnError('playlistOverdue').message);
   advance(6);
   t.is((await b.get(hint)).statusCode, 200);
+});
+
+test('players that come while the owner is dead, and nothing is known, are held until another node has the stream', async (t) => {
+  const { nodes, a, b, c } = await live(t);
+  await untilKnown(c, a);
+  nodes.kill('a');
+  const held = c.get(MASTER);
+  const { output } = await b.goLive(TRACKS);
+  feeder(output)(3.1);
+  t.is((await held).statusCode, 200);
+});
+
+test('players that are held for an owner that nobody replaces are told in time', async (t) => {
+  const { b, c, a } = await live(t);
+  await untilKnown(c, a);
+  a.silence();
+  cutOff(c);
+  const since = performance.now();
+  const { statusCode, headers } = await c.get(MASTER);
+  t.is(statusCode, 503);
+  t.is(headers['retry-after'], '1');
+  const waited = performance.now() - since;
+  t.true(waited > 3000 && waited < 10_000, `${waited} ms`);
+  t.is((await b.get(MASTER)).statusCode, 200);
 });

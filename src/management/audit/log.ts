@@ -1,0 +1,194 @@
+import { mkdir, open, stat, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../../log.ts';
+import { sealLine } from './chain.ts';
+import { readTail } from './tail.ts';
+
+/** Calls that wait for a disk that is full or slow; further ones are counted. */
+const MAX_WAITING = 10_000;
+/** Lines of one write. */
+const MAX_AT_ONCE = 500;
+const RETRY_MS = 1000;
+
+/** A call that may have changed something. */
+export interface AuditEntry {
+  readonly user: string;
+  /** Address of the client. */
+  readonly remote: string;
+  readonly method: string;
+  /** Without its query. */
+  readonly path: string;
+  /** What it made, which is in no path. */
+  readonly names?: readonly string[];
+  readonly status: number;
+  readonly requestId: string;
+  /** The node that the client has called, where this one was asked by it. */
+  readonly takenBy?: string;
+  /** The node that has answered, where it was another one. */
+  readonly answeredBy?: string;
+}
+
+export interface AuditLogOptions {
+  readonly path: string;
+  /** Of the MACs. */
+  readonly key: string;
+  /** Id of this node. */
+  readonly node: string;
+  readonly log: Logger;
+  /** How long to wait before what could not be written is tried again, in milliseconds. */
+  readonly retryMs?: number;
+}
+
+/**
+ * A file with a sealed line (`chain.ts`) for each call. Nobody waits for it: lines are written in the background, several at
+ * a time. A file that was moved or emptied is followed by a new one, which names the last MAC of the one before.
+ */
+export class AuditLog {
+  readonly #options: AuditLogOptions;
+  #waiting: { readonly time: string; readonly entry: AuditEntry }[] = [];
+  #lost = 0;
+  #handle: FileHandle | undefined;
+  /** Bytes that the file has, and the last MAC and number. */
+  #size = 0;
+  #mac = '';
+  #seq = 0;
+  /** What has to be written before anything else: the end of an open line, and how the chain goes on. */
+  #prefix = '';
+  #first: { readonly event: string; readonly [name: string]: unknown } | undefined;
+  #isEnding = false;
+  #hasFailed = false;
+  #writing: Promise<void> | undefined;
+  #closing = new AbortController();
+
+  constructor(options: AuditLogOptions) {
+    this.#options = options;
+    this.#write();
+  }
+
+  add(entry: AuditEntry): void {
+    if (this.#closing.signal.aborted) return;
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push({ time: new Date().toISOString(), entry });
+    else this.#lost += 1;
+    this.#write();
+  }
+
+  /** Writes what waits, as far as the disk takes it. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return this.#writing;
+    this.#closing.abort();
+    await this.#writing;
+    this.#isEnding = true;
+    this.#writing = this.#attempt().then(async () => this.#release());
+    await this.#writing;
+  }
+
+  #write(): void {
+    this.#writing ??= this.#run().finally(() => {
+      this.#writing = undefined;
+      if (this.#waiting.length > 0 && !this.#closing.signal.aborted) this.#write();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    do {
+      if (await this.#attempt()) continue;
+      if (signal.aborted) return;
+      await delay(this.#options.retryMs ?? RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    } while (this.#waiting.length > 0 || this.#lost > 0);
+  }
+
+  /** @returns false when the disk does not take it */
+  async #attempt(): Promise<boolean> {
+    const { path, log } = this.#options;
+    try {
+      const handle = await this.#follow();
+      await this.#append(handle);
+      if (this.#hasFailed) log.info({ event: 'audit.resumed', path }, `the audit log ${path} is written again`);
+      this.#hasFailed = false;
+      return true;
+    } catch (error) {
+      await this.#release();
+      const reason = (error as Error).message;
+      if (!this.#hasFailed)
+        log.error(
+          { event: 'audit.failed', path, reason },
+          `the audit log ${path} cannot be written: ${reason}. Calls go on; ${MAX_WAITING} lines can wait, further ones are counted`,
+        );
+      this.#hasFailed = true;
+      return false;
+    }
+  }
+
+  async #release(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close().catch(() => undefined);
+  }
+
+  /** The file that has the path now. */
+  async #follow(): Promise<FileHandle> {
+    const { path, log } = this.#options;
+    if (this.#handle !== undefined) {
+      const [present, own] = await Promise.all([stat(path).catch(() => undefined), this.#handle.stat()]);
+      if (present?.ino === own.ino && present.dev === own.dev && own.size === this.#size) return this.#handle;
+      await this.#release();
+      if (own.size > this.#size)
+        log.error(
+          { event: 'audit.failed', path },
+          `something else writes to the audit log ${path}, which breaks its chain`,
+        );
+    }
+    await mkdir(dirname(path), { recursive: true });
+    const handle = await open(path, 'a+', 0o600);
+    this.#handle = handle;
+    const { size } = await handle.stat();
+    const { last, torn, isOpen } = await readTail(handle, size);
+    this.#size = size;
+    this.#prefix = torn > 0 || isOpen ? '\n' : '';
+    const cut = torn > 0 && { torn };
+    if (last === undefined || (this.#mac !== '' && last.mac !== this.#mac)) {
+      // the end of another chain is not continued: a check finds that
+      this.#first = { event: 'begun', former: this.#mac, ...cut };
+    } else {
+      this.#first = this.#mac === '' || cut ? { event: 'resumed', ...cut } : undefined;
+      this.#mac = last.mac;
+      this.#seq = Number(last.fields.seq);
+    }
+    return handle;
+  }
+
+  async #append(handle: FileHandle): Promise<void> {
+    const { key, node } = this.#options;
+    const lost = this.#lost;
+    const taken = this.#waiting.slice(0, MAX_AT_ONCE);
+    const now = new Date().toISOString();
+    const lines = [
+      ...(this.#first === undefined ? [] : [{ time: now, fields: this.#first }]),
+      ...(lost > 0 ? [{ time: now, fields: { event: 'lost', lines: lost } }] : []),
+      ...taken.map(({ time, entry }) => ({ time, fields: { event: 'call', ...entry } })),
+      ...(this.#isEnding ? [{ time: now, fields: { event: 'ended' } }] : []),
+    ];
+    if (lines.length === 0) return;
+    let [mac, seq] = [this.#mac, this.#seq];
+    const texts = lines.map(({ time, fields }) => {
+      const sealed = sealLine(key, mac, { seq: ++seq, time, node, ...fields });
+      mac = sealed.mac;
+      return sealed.text;
+    });
+    const bytes = Buffer.from(`${this.#prefix}${texts.join('\n')}\n`);
+    try {
+      await handle.appendFile(bytes);
+      await handle.datasync();
+    } catch (error) {
+      // what is half there is taken back, or found as a torn line
+      await handle.truncate(this.#size).catch(() => undefined);
+      throw error;
+    }
+    this.#size += bytes.length;
+    [this.#mac, this.#seq, this.#prefix, this.#first] = [mac, seq, '', undefined];
+    this.#waiting.splice(0, taken.length);
+    this.#lost -= lost;
+  }
+}

@@ -1,0 +1,29 @@
+import type { FileHandle } from 'node:fs/promises';
+import { readLine, type AuditLine } from './chain.ts';
+
+/** More than the longest line. */
+const WINDOW = 64 * 1024;
+
+/** How the file of an audit log ends. */
+export interface Tail {
+  /** The last whole line; undefined when there is none that can be read. */
+  readonly last: AuditLine | undefined;
+  /** Bytes after the end of the last line: of a line that was cut off. */
+  readonly torn: number;
+  /** Its last line is whole, but for its end. */
+  readonly isOpen: boolean;
+}
+
+/** Reads how a file ends. @param size in bytes */
+export async function readTail(handle: FileHandle, size: number): Promise<Tail> {
+  const from = Math.max(0, size - WINDOW);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from);
+  const bytes = buffer.subarray(0, bytesRead);
+  const end = bytes.lastIndexOf(0x0a) + 1;
+  const rest = bytes.subarray(end);
+  const open = readLine(rest.toString());
+  if (open !== undefined) return { last: open, torn: 0, isOpen: true };
+  const lines = bytes.subarray(0, end).toString().split('\n').filter(Boolean);
+  // one that was cut off by an earlier crash may stand between
+  return { last: lines.map(readLine).findLast((line) => line !== undefined), torn: rest.length, isOpen: false };
+}

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Registry } from '../../core/registry.ts';
+
+/** A client that may be asked to reconnect. */
+interface Publisher {
+  /** @returns false for one that publishes nothing, or cannot be asked to reconnect */
+  setHandsOver(handsOver: boolean): boolean;
+  askToReconnect(): void;
+}
+
+export interface HandOverOptions {
+  readonly registry: Pick<Registry, 'draining' | 'on' | 'off'>;
+  /** Whether there is another node that takes publishers. */
+  readonly hasSuccessor: () => boolean;
+  readonly publishers: () => Iterable<Publisher>;
+}
+
+/** By then balancers that check each second have seen that this node takes nobody any more. */
+const NOTICED_MS = 3000;
+/** Who could not come to another node is asked again. */
+const ROUND_MS = 5000;
+/** Not all at once: each makes work for the node that it comes to. */
+const APART_MS = 20;
+
+/**
+ * Asks the publishers of a node that drains to reconnect. Until they have come to another node, which takes their streams over, they
+ * go on here.
+ */
+export class HandOver {
+  readonly #options: HandOverOptions;
+  readonly #onDraining = (draining: boolean): void => this.#follow(draining);
+  #asking: AbortController | undefined;
+
+  constructor(options: HandOverOptions) {
+    this.#options = options;
+    options.registry.on('draining', this.#onDraining);
+    this.#follow(options.registry.draining);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#options.registry.off('draining', this.#onDraining);
+    this.#asking?.abort();
+  }
+
+  #follow(draining: boolean): void {
+    this.#asking?.abort();
+    this.#asking = undefined;
+    // before anybody is asked: the store has to know it
+    for (const publisher of this.#options.publishers()) publisher.setHandsOver(draining);
+    if (!draining) return;
+    this.#asking = new AbortController();
+    void this.#ask(this.#asking.signal);
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    const pause = (milliseconds: number): Promise<void> =>
+      delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined);
+    await pause(NOTICED_MS);
+    while (!signal.aborted) {
+      const { hasSuccessor, publishers } = this.#options;
+      const asked = hasSuccessor() ? [...publishers()].filter((publisher) => publisher.setHandsOver(true)) : [];
+      const apart = Math.min(APART_MS, ROUND_MS / (asked.length + 1));
+      for (const publisher of asked) {
+        if (signal.aborted) return;
+        if (publisher.setHandsOver(true)) publisher.askToReconnect();
+        await pause(apart);
+      }
+      await pause(ROUND_MS - apart * asked.length);
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Redis } from 'ioredis';
+import type { Cluster, DistrustReport, Json, RedisClusterOptions } from '#cluster';
+import { openNode, SECRET } from '../support/cluster.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const key = (name: string): string => `{kiln:test}:${name}`;
+const values = ({ config }: Cluster) =>
+  Object.fromEntries([...config.entries()].map(([name, { value }]) => [name, value]));
+const at = (...secrets: string[]) => ({ port: { host: '127.0.0.1', port: 0, secrets } });
+
+async function change(node: Cluster, name: string, value?: Json): Promise<void> {
+  await node.config.sync();
+  const seen = node.config.entries().get(name)?.revision ?? 0;
+  await node.config.write([{ key: name, seen, ...(value !== undefined && { value }) }]);
+}
+
+async function open(t: ExecutionContext) {
+  const redis = await RedisServer.start(t);
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const node = async (id: string, options: Partial<RedisClusterOptions> = {}) => {
+    const reports: DistrustReport[] = [];
+    const cluster = await openNode(t, id, redis, { onDistrust: (report) => reports.push(report), ...options });
+    return { cluster, reports };
+  };
+  /** Puts an entry as a stranger would, so that nodes hear of it. */
+  const forge = async (name: string, text: string): Promise<void> => {
+    const revision = await raw.incr(key('config:revision'));
+    await raw.hset(key('config'), name, text.replace(/^NEXT/, String(revision)));
+    await raw.zadd(key('config:log'), revision, name);
+  };
+  const stored = async (name: string): Promise<string> => (await raw.hget(key('config'), name)) ?? '';
+  return { redis, raw, node, forge, stored };
+}
+
+test('an entry that no node has written is refused and reported once, and the next write of it replaces it', async (t) => {
+  const { node, forge } = await open(t);
+  const { cluster: a, reports } = await node('a');
+  await change(a, 'known', 1);
+  const heard: string[] = [];
+  a.config.listen((keys) => void heard.push(...keys));
+  await forge('known', 'NEXT "without a MAC"');
+  await forge('new', 'NEXT AAAA "with a wrong one"');
+  await a.config.sync();
+  await change(a, 'other', 2);
+  t.deepEqual(values(a), { known: 1, other: 2 });
+  t.deepEqual(heard, ['other']);
+  t.deepEqual(reports, [
+    { kind: 'entries', name: 'known', reason: 'it has no valid MAC' },
+    { kind: 'entries', name: 'new', reason: 'it has no valid MAC' },
+  ]);
+  t.like(a.distrusted, { entries: 2 });
+  const { cluster: b, reports: ofB } = await node('b');
+  await until('b has what is valid', () => b.config.entries().has('other'));
+  t.deepEqual(values(b), { other: 2 });
+  t.is(ofB.length, 2);
+  await change(a, 'known', 3);
+  await change(a, 'new');
+  for (const each of [a, b]) {
+    await each.config.sync();
+    t.deepEqual(values(each), { known: 3, other: 2 });
+    t.like(each.distrusted, { entries: 0 });
+  }
+});
+
+test('a valid entry under another key, and one that was changed or removed since, are refused', async (t) => {
+  const { node, forge, stored } = await open(t);
+  const { cluster: a, reports } = await node('a');
+  await change(a, 'changed', 'old');
+  await change(a, 'removed', 'old');
+  const [changed, removed] = [await stored('changed'), await stored('removed')];
+  await change(a, 'changed', 'new');
+  await change(a, 'removed');
+  await forge('changed', changed);
+  await forge('removed', removed);
+  await forge('moved', changed);
+  await a.config.sync();
+  t.deepEqual(values(a), { changed: 'new' });
+  t.deepEqual(
+    reports.map(({ name, reason }) => `${name}: ${reason}`),
+    [
+      'changed: it is that of revision 1, which was changed or removed since',
+      'removed: it is that of revision 2, which was changed or removed since',
+      'moved: it has no valid MAC',
+    ],
+  );
+});
+
+test('an entry that is as it was again is taken, also by a node that was restarted meanwhile', async (t) => {
+  const { node, stored, raw } = await open(t);
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-trust-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const { cluster: a } = await node('a');
+  const file = join(folder, 'b.json');
+  const first = (await node('b', { file })).cluster;
+  await change(a, 'x', 1);
+  await first.config.sync();
+  await first.close();
+  await change(a, 'x', 2);
+  const right = await stored('x');
+  await raw.hset(key('config'), 'x', `${right}"`);
+  await change(a, 'y', 1);
+  const second = (await node('b', { file })).cluster;
+  await until('it has caught up', () => second.config.entries().has('y'));
+  t.deepEqual(values(second), { x: 1, y: 1 });
+  await second.close();
+  await raw.hset(key('config'), 'x', right);
+  const third = (await node('b', { file })).cluster;
+  await until('it has what was written', () => third.config.entries().get('x')?.value === 2);
+  t.like(third.distrusted, { entries: 0 });
+});
+
+test('writes of two nodes at the same time are all signed for the revision that they get', async (t) => {
+  const { node } = await open(t);
+  const [{ cluster: a, reports }, { cluster: b }] = await Promise.all([node('a'), node('b')]);
+  const names = Array.from({ length: 20 }, (_, n) => `key${n}`);
+  await Promise.all(names.map((name, n) => (n % 2 ? a : b).config.write([{ key: name, value: n, seen: 0 }])));
+  await Promise.all([a.config.sync(), b.config.sync()]);
+  for (const each of [a, b]) t.deepEqual(Object.keys(values(each)).sort(), [...names].sort());
+  t.deepEqual(reports, []);
+});
+
+test('what a node brings back into an emptied Redis is signed', async (t) => {
+  const { node, raw, stored } = await open(t);
+  const { cluster: a, reports } = await node('a');
+  await change(a, 'x', 1);
+  const before = await stored('x');
+  await raw.flushall();
+  await until('it is restored', async () => (await stored('x')) === before);
+  await change(a, 'y', 2);
+  const { cluster: b, reports: ofB } = await node('b');
+  await until('a new node takes it', () => b.config.entries().size === 2);
+  t.deepEqual([...reports, ...ofB], []);
+});
+
+test('while the secret is changed everybody takes entries and rows, and afterwards those written before', async (t) => {
+  const { node, stored } = await open(t);
+  const old = await node('old', at('former'));
+  await change(old.cluster, 'first', 1);
+  const first = await stored('first');
+  const both = await node('both', at('present', 'former'));
+  await until('it is signed by both', async () => (await stored('first')) !== first);
+  await change(both.cluster, 'second', 2);
+  await change(old.cluster, 'third', 3);
+  await both.cluster.config.sync();
+  const third = await stored('third');
+  await until('what is written meanwhile, too', async () => (await stored('third')) !== third || /,/.test(third));
+  await old.cluster.config.sync();
+  t.deepEqual(values(old.cluster), { first: 1, second: 2, third: 3 });
+  await until('they see each other', () => [old, both].every(({ cluster }) => cluster.nodes().length === 2));
+  t.deepEqual([...old.reports, ...both.reports], []);
+  await old.cluster.close();
+  const after = await node('after', at('present'));
+  await until('it has everything', () => after.cluster.config.entries().size === 3);
+  await until('they see each other', () => [after, both].every(({ cluster }) => cluster.nodes().length === 2));
+  t.deepEqual([...after.reports, ...both.reports], []);
+});
+
+test('a node with another secret is not there for the others, and its entries are not either', async (t) => {
+  const { node } = await open(t);
+  const [a, stranger] = [await node('a'), await node('stranger', at(`not ${SECRET}`))];
+  await change(stranger.cluster, 'x', 1);
+  await until('it is noticed', () => a.cluster.distrusted.rows === 1 && a.cluster.distrusted.entries === 1);
+  t.deepEqual(
+    a.cluster.nodes().map(({ id }) => id),
+    ['a'],
+  );
+  t.deepEqual(values(a.cluster), {});
+  t.deepEqual(a.reports.map(({ kind, name }) => `${kind} ${name}`).sort(), ['entries x', 'rows stranger']);
+  await stranger.cluster.close();
+  await until('it has left', () => a.cluster.distrusted.rows === 0);
+});
+
+test('of a row that was changed the last that the node has said stays', async (t) => {
+  const { node, raw } = await open(t);
+  const [a, b] = [await node('a'), await node('b')];
+  b.cluster.describe({ load: 0.5, full: false, info: { version: 'true' } });
+  const rowOf = (id: string) => a.cluster.nodes().find((row) => row.id === id);
+  await until('it is known', () => rowOf('b')?.info.version === 'true');
+  const address = rowOf('b')?.address;
+  const keep = setInterval(() => {
+    void raw.hget(key('nodes'), 'b').then(async (text) => {
+      if (text?.includes('"true"')) await raw.hset(key('nodes'), 'b', text.replaceAll('127.0.0.1', '192.0.2.1'));
+    });
+  }, 5);
+  t.teardown(() => clearInterval(keep));
+  await until('it is noticed', () => a.reports.some(({ kind, name }) => kind === 'rows' && name === 'b'));
+  clearInterval(keep);
+  t.is(rowOf('b')?.address, address);
+});

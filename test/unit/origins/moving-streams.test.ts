@@ -1,0 +1,90 @@
+import test, { type ExecutionContext } from 'ava';
+import { Registry } from '../../../src/core/registry.ts';
+import { playRequest } from '../../support/access.ts';
+import { addVhost, VIDEO } from '../../support/live.ts';
+import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
+import { nodeParts } from '../../support/node-parts.ts';
+import { until } from '../../support/until.ts';
+import { virtualTime } from '../../support/virtual-time.ts';
+
+const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;
+const OPTIONS = { replace: false, maxConnections: 0, silence: 'continue' } as const;
+
+/** Nodes `0`, `1` and `2` of a cluster; the first has the stream `live`, which is known everywhere. */
+async function open(t: ExecutionContext, seed: number) {
+  virtualTime(t);
+  const cluster = MemoryCluster.create(t, seed);
+  const node = async (id: string) => {
+    const registry = new Registry();
+    addVhost(registry, {});
+    const application = registry.vhost('default').application('app');
+    const own = await cluster.open(id);
+    const parts = nodeParts(own, registry);
+    const access = parts.access();
+    t.teardown(() => {
+      access.close();
+      parts.directory.close();
+      registry.close('the test is over');
+    });
+    const goLive = async () => {
+      const input = await parts.names.publish(application, 'live', SOURCE, OPTIONS);
+      input.setTracks([VIDEO]);
+      const output = application.addOutput(input, 'live');
+      output.setTracks([VIDEO]);
+      application.announce(output);
+      return input;
+    };
+    const watch = (stream: string) =>
+      access.admitViewer(playRequest({ stream }), (_application, name) => parts.directory.known(application, name));
+    const knows = (owner: string | undefined): Promise<unknown> =>
+      until('it is known', () => parts.directory.known(application, 'live')?.owner.id === owner);
+    return { ...parts, cluster: own, application, access, goLive, watch, knows };
+  };
+  const [a, b, c] = [await node('0'), await node('1'), await node('2')];
+  const input = await a.goLive();
+  await b.knows('0');
+  return { cluster, a, b, c, input };
+}
+
+test.serial('viewers that come after the node of a stream has died are held until another has it', async (t) => {
+  const { cluster, b, c } = await open(t, 1);
+  cluster.kill('0');
+  await b.knows(undefined);
+  const held = b.watch('live');
+  await until('it is held', () => b.access.held === 1);
+  await t.throwsAsync(b.watch('other'), { code: 'streamNotFound' });
+  await c.goLive();
+  t.is((await held).found.owner.id, '2');
+});
+
+test.serial('viewers of a stream that no node continues are let go', async (t) => {
+  const { cluster, b } = await open(t, 2);
+  cluster.kill('0');
+  await b.knows(undefined);
+  const since = performance.now();
+  await t.throwsAsync(b.watch('live'), { code: 'streamNotFound' });
+  t.true(performance.now() - since > 3000);
+  await t.throwsAsync(b.watch('live'), { code: 'streamNotFound' });
+  t.is(b.access.held, 0);
+});
+
+test.serial('viewers of a stream that was handed over by a draining node are held', async (t) => {
+  const { cluster, a, b, c, input } = await open(t, 3);
+  t.truthy(cluster);
+  a.cluster.retire();
+  await until('it is known', () => b.cluster.nodes().some(({ state }) => state === 'draining'));
+  input.close('handed over');
+  await b.knows(undefined);
+  const held = b.watch('live');
+  await until('it is held', () => b.access.held === 1);
+  await c.goLive();
+  t.is((await held).found.owner.id, '2');
+});
+
+test.serial('a stream that its publisher has ended does not exist any more', async (t) => {
+  const { b, input } = await open(t, 4);
+  input.close('the publisher left');
+  await b.knows(undefined);
+  await t.throwsAsync(b.watch('live'), { code: 'streamNotFound' });
+  t.is(b.access.held, 0);
+});

@@ -1,0 +1,81 @@
+import test from 'ava';
+import { Registry } from '../../../../src/core/registry.ts';
+import { kilnError } from '../../../../src/errors.ts';
+import { StreamChanges } from '../../../../src/origins/stream-changes.ts';
+import type { StreamName } from '../../../../src/origins/stream-key.ts';
+import type { StreamNames } from '../../../../src/origins/stream-names.ts';
+import { PullKind } from '../../../../src/providers/pull/kind.ts';
+import { addVhost } from '../../../support/live.ts';
+import { silent } from '../../../support/ovt.ts';
+import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
+
+const SPEC = {
+  urls: ['ovt://127.0.0.1/app/far'],
+  relay: false,
+  noInputFailoverMs: 0,
+  unusedMs: 0,
+  retryCount: 0,
+  failbackMs: 0,
+  isFromStore: false,
+};
+
+/** A pull whose name another stream has until `free`. */
+function open() {
+  const registry = new Registry();
+  addVhost(registry, { providers: { ovt: {} } as never });
+  const application = registry.vhost('default').application('app');
+  let tell: (name: StreamName) => void = () => {};
+  const changes = new StreamChanges(registry, { listen: (listener) => ((tell = listener), () => {}) });
+  const state = { taken: true, tried: 0 };
+  const publish = async (): Promise<never> => {
+    state.tried++;
+    throw state.taken ? kilnError('streamExists') : new Error('it has the name');
+  };
+  const names = { publish } as unknown as StreamNames;
+  const kind = new PullKind({ names, changes, open: () => Promise.reject(new Error('unused')), log: silent });
+  const run = (persistent: boolean) =>
+    kind.run({
+      name: { kind: 'pull', vhost: 'default', app: 'app', id: 'live' },
+      spec: SPEC,
+      persistent,
+      application,
+      isNew: false,
+      signal: new AbortController().signal,
+      fence: 1,
+      valid: true,
+      progress: undefined,
+      keep: () => {},
+      started: () => {},
+      show: () => {},
+    });
+  const free = (): void => {
+    state.taken = false;
+    tell({ vhost: 'default', app: 'app', stream: 'live' });
+  };
+  return { run, free, state };
+}
+
+test.serial('a pull hears that its name is free, and does not ask meanwhile', async (t) => {
+  virtualTime(t);
+  const { run, free, state } = open();
+  const running = run(true);
+  running.catch(() => {});
+  await until('it has tried', () => state.tried === 1);
+  setTimeout(free, 5000);
+  await t.throwsAsync(running, { message: 'it has the name' });
+  t.is(state.tried, 2);
+});
+
+test.serial(
+  'a name that does not become free: one that is on demand is left, a persistent one tried again later',
+  async (t) => {
+    virtualTime(t);
+    const since = performance.now();
+    const [one, other] = [open(), open()];
+    await t.throwsAsync(one.run(true), { code: 'streamExists' });
+    await other.run(false);
+    t.deepEqual([one.state.tried, other.state.tried], [2, 2]);
+    t.true(performance.now() - since < 30_000);
+  },
+);
