@@ -29,6 +29,8 @@ export interface HeartbeatOptions {
   readonly onAtStake: () => void;
   /** Redis has every valid lease of this node. */
   readonly onConfirmed: () => void;
+  /** The others took this node for dead; it holds nothing any more. */
+  readonly onBuried: () => void;
   readonly onFault: (error: Error) => void;
 }
 
@@ -121,6 +123,7 @@ export class Heartbeat {
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
+      if (beat.buried) this.#rise();
       // before anything that takes longer
       await leases.renew();
       if (leases.remade > 0) onConfirmed();
@@ -133,6 +136,13 @@ export class Heartbeat {
       onFault(error as Error);
       if (error instanceof UnavailableError && !this.#closed && leases.atStake) onAtStake();
     }
+  }
+
+  /** What was this node's is there for everybody: it ends here before it is claimed again. */
+  #rise(): void {
+    this.#options.leases.loseAll();
+    this.#options.onBuried();
+    this.wake();
   }
 
   async #follow(beat: Beat): Promise<void> {

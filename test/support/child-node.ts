@@ -2,11 +2,20 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ExecutionContext } from 'ava';
+import type { RedisClusterOptions } from '#cluster';
+import { TIMING } from './cluster.ts';
 import { until } from './until.ts';
 
 /** A node in a process of its own (`cluster-child.ts`) that holds a key and acts on it, with the lines that it has said. */
-export async function startChild(t: Pick<ExecutionContext, 'teardown'>, url: string, id: string, key: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'cluster-child.ts'), url, id, key], {
+export async function startChild(
+  t: Pick<ExecutionContext, 'teardown'>,
+  url: string,
+  id: string,
+  key: string,
+  timing: RedisClusterOptions['timing'] = TIMING,
+) {
+  const args = [join(import.meta.dirname, 'cluster-child.ts'), url, id, key, JSON.stringify(timing)];
+  const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => child.kill('SIGKILL'));

@@ -34,7 +34,11 @@ end
 local status = 'present'
 local present = redis.call('HGET', P .. 'nodes', node)
 local known, joined = string.match(present or '', '^(%S+) (%S+)')
-if known ~= incarnation then
+local was_buried = is_buried(node, incarnation)
+if was_buried and not joining then
+  -- it lives after all, and stops what it has before it joins anew
+  status = 'buried'
+elseif known ~= incarnation or was_buried then
   local heard = tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0')
   if present and not joining and now - heard <= ttl then
     status = 'replaced'
@@ -42,6 +46,7 @@ if known ~= incarnation then
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)
     redis.call('HDEL', P .. 'nodes:drain', node)
+    redis.call('HDEL', P .. 'nodes:buried', node)
     known, joined = incarnation, whole(now)
     -- whoever goes on without Redis has to ask it, too
     tell('nodes')
@@ -50,6 +55,7 @@ end
 if status == 'present' then
   redis.call('HSET', P .. 'nodes', node, table.concat({ incarnation, joined, description }, ' '))
   redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
+  note_subscription(node, incarnation)
 end
 
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl - 1))) do
