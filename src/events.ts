@@ -37,6 +37,7 @@ export const EVENTS = {
   'node.connected': 'this node is connected to the store of its cluster',
   'node.joined': 'another node is in the cluster',
   'node.left': 'another node has left the cluster, or is lost',
+  'node.buried': 'the process of a node has died, and what it had is free; or the others took this node for dead',
   'store.evicts': 'Redis drops keys when its memory is full',
   'store.lost': 'the store of the cluster cannot be reached',
   'store.writesAlone': 'Redis acknowledges writes that no replica has',

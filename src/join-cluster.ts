@@ -7,6 +7,7 @@ import {
   type ClockReport,
   type Cluster,
   type DistrustReport,
+  type NodeIdentity,
   type RedisOptions,
   type StoreReport,
   type StoreSettings,
@@ -57,7 +58,8 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const onClock = (report: ClockReport): void => logClock(report, log);
   const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
   const onDistrust = (report: DistrustReport): void => logDistrust(report, log);
-  const reports = { onStore, onClock, onSettings, onDistrust };
+  const onBuried = (buried: NodeIdentity): void => logBurial(buried, node.id, log);
+  const reports = { onStore, onClock, onSettings, onDistrust, onBuried };
   return await openRedis({
     ...common,
     ...reports,
@@ -120,6 +122,20 @@ function logSettings({ evictionPolicy, writesAlone }: StoreSettings, log: Logger
       'Redis acknowledges writes that no replica has (min-replicas-to-write 0): a failover loses the last of them. Nodes ' +
         'restore what they know, but changes of the configuration may be lost with the node that made them. Set it to 1',
     );
+}
+
+function logBurial({ id, incarnation }: NodeIdentity, own: string, log: Logger): void {
+  const fields = { event: 'node.buried', node: id, incarnation } as const;
+  if (id !== own)
+    return log.warn(
+      fields,
+      `node ${id} has died: its connections to Redis and its cluster port are closed. What it had is free`,
+    );
+  log.error(
+    fields,
+    'the other nodes took this one for dead, because its connections to Redis were closed and its cluster port refused ' +
+      'connections: it has given up its streams and tasks, and joins again. Does a firewall reject connections to the port?',
+  );
 }
 
 async function redisOptions(redis: ClusterConfig['redis'], folder: string): Promise<RedisOptions> {

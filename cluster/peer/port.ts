@@ -9,8 +9,9 @@ import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHa
 import { checkNode } from './certificate.ts';
 import { exchange, type SecureOptions, type Way } from './exchange.ts';
 import { bodyHash, type Secrets } from './mac.ts';
+import { isRefusal } from './refusal.ts';
 import { PeerServer } from './server.ts';
-import { openStream, STREAM } from './stream.ts';
+import { HELD, openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
 
 /** Calls to one node at a time; further ones wait. Some last until what they ask for is there. */
@@ -46,6 +47,9 @@ interface Context {
   /** Where a node's port is reached, as far as it is known. */
   readonly addressOf: (id: string) => string | undefined;
   readonly distrust: Distrust;
+  /** Called when a node has proved who it is, and when its port has refused a connection. */
+  readonly onReached: (node: NodeIdentity) => void;
+  readonly onRefused: (node: NodeIdentity) => void;
   readonly onFault: (error: Error) => void;
 }
 
@@ -84,13 +88,30 @@ export class PeerPort {
 
   /** @throws UnreachableError, OutcomeUnknownError */
   async call(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    return await exchange(this.#way(to, timeoutMs), this.#sealable(to, request), request.body);
+    return await this.#observe(to, exchange(this.#way(to, timeoutMs), this.#sealable(to, request), request.body));
   }
 
   /** @throws UnreachableError */
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
     const call = this.#sealable(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) });
-    return await openStream(this.#way(to, timeoutMs), call);
+    return await this.#observe(to, openStream(this.#way(to, timeoutMs), call));
+  }
+
+  /** A connection on which nothing is said: it ends with the process of the node. @throws UnreachableError */
+  async hold(to: NodeIdentity, timeoutMs: number): Promise<Duplex> {
+    return await this.connect(to, HELD, timeoutMs);
+  }
+
+  async #observe<T>(to: NodeIdentity, attempt: Promise<T>): Promise<T> {
+    const { onReached, onRefused } = this.#options;
+    try {
+      const result = await attempt;
+      onReached(to);
+      return result;
+    } catch (error) {
+      if (isRefusal(error as Error)) onRefused(to);
+      throw error;
+    }
   }
 
   #way(to: NodeIdentity, timeoutMs: number): Way {

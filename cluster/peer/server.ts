@@ -8,7 +8,7 @@ import { Callers } from './certificate.ts';
 import { bodyHash, type Secrets } from './mac.ts';
 import { Nonces } from './nonces.ts';
 import type { PeerTls } from './port.ts';
-import { PROTOCOL, STREAM } from './stream.ts';
+import { HELD, PROTOCOL, STREAM } from './stream.ts';
 import { Strangers } from './strangers.ts';
 import { MAX_HEAD, seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
 
@@ -17,6 +17,7 @@ const WINDOW_MS = 10_000;
 const MAX_BODY = 32 * 1024 * 1024;
 /** Of all nodes together: a node has one for each stream that it relays. */
 const MAX_STREAMS = 8192;
+const KEEP_ALIVE_MS = 10_000;
 /** How long a rejected client may take to read the answer. */
 const PARTING_MS = 5000;
 const LIMITS = {
@@ -120,7 +121,8 @@ export class PeerServer {
       this.#stranger(call, connection) ??
       this.#objection(call, { remoteAddress, remotePort }) ??
       (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
-    const take = call.method === STREAM && refused === undefined ? this.#takesStreams : undefined;
+    const handler = call.path === HELD ? hold : this.#takesStreams;
+    const take = call.method === STREAM && refused === undefined ? handler : undefined;
     const status = take === undefined ? 503 : 101;
     const answer = seal(this.#options.secrets, 'answer', {
       status,
@@ -176,6 +178,13 @@ export class PeerServer {
     response.writeHead(200, { ...seal(this.#options.secrets, 'answer', answer), 'content-length': body.length });
     response.end(body);
   }
+}
+
+/** Keeps a connection until the other end goes. */
+function hold(socket: Duplex): void {
+  // one whose machine is gone does not stay for ever
+  (socket as Socket).setKeepAlive(true, KEEP_ALIVE_MS);
+  socket.once('end', () => socket.destroy()).resume();
 }
 
 function reject(response: ServerResponse, status: number): void {

@@ -9,6 +9,8 @@ import { MAX_HEAD, refusalText, seal, unseal, type Answer, type Call } from './w
 /** The method of calls that open a stream, and the protocol that the connection is upgraded to. */
 export const STREAM = 'STREAM';
 export const PROTOCOL = 'kiln';
+/** Path of a stream on which nothing is said. No other one begins so. */
+export const HELD = 'kiln:held';
 
 /**
  * Opens a stream of bytes on a connection of its own. Both ends are authenticated when it is open; its

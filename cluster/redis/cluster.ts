@@ -30,6 +30,7 @@ import type {
   StatsSum,
   StoreAddress,
 } from '../types.ts';
+import { bury } from './burial.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
 import { ClockWatch, type ClockReport } from './clock-watch.ts';
@@ -39,6 +40,7 @@ import { KnownPeers } from './known-peers.ts';
 import { Leases } from './leases.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
+import { Obituary } from './obituary.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
@@ -65,6 +67,8 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly onClock?: (report: ClockReport) => void;
   /** Called with the settings of Redis at the first connection, and when they differ at a later one. */
   readonly onSettings?: (settings: StoreSettings) => void;
+  /** Called when the process of a node was found dead; for this node itself when the others took it for dead. */
+  readonly onBuried?: (node: NodeIdentity) => void;
 }
 
 /**
@@ -107,6 +111,8 @@ class RedisCluster implements Cluster {
   readonly #port: PeerPort;
   readonly #peers: Peers;
   readonly #heartbeat: Heartbeat;
+  readonly #obituary: Obituary;
+  readonly #onBuried: (node: NodeIdentity) => void;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
   #settings: StoreSettings | undefined;
   #closed = false;
@@ -123,6 +129,7 @@ class RedisCluster implements Cluster {
       onDistrust = () => {},
       onClock = () => {},
       onSettings = () => {},
+      onBuried = () => {},
     }: RedisClusterOptions,
     copy: ConfigCopy,
     known: KnownPeers,
@@ -131,12 +138,14 @@ class RedisCluster implements Cluster {
     this.#timing = timingOf(timing);
     this.#copy = copy;
     this.#known = known;
+    this.#onBuried = onBuried;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     this.#faults = new Faults(report);
     this.#distrust = new Distrust(onDistrust);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
-    const connection = new Connection(redis, prefix, this.#timing.command, {
+    const own = `alive:${encodeURIComponent(id)}:${this.self.incarnation}`;
+    const connection = new Connection(redis, { prefix, own }, this.#timing.command, {
       onUp: () => {
         this.#heartbeat.wake();
         void this.#readSettings(onSettings);
@@ -178,6 +187,7 @@ class RedisCluster implements Cluster {
       onAtStake: () => void this.#askPeers().catch(onFault),
       onAsk: (node) => void this.#judge(node).catch(onFault),
       onConfirmed: () => void this.#peers.confirm().catch(onFault),
+      onBuried: () => onBuried(this.self),
     });
     this.#port = new PeerPort({
       ...port,
@@ -185,8 +195,24 @@ class RedisCluster implements Cluster {
       now: () => this.#nodes.now(),
       addressOf: (id) => this.#nodes.addressOf(id),
       distrust: this.#distrust,
+      onReached: (node) => this.#obituary.reached(node),
+      onRefused: (node) => this.#obituary.refused(node),
       onFault,
     });
+    const burial = {
+      ...common,
+      leases: this.#leases,
+      onBuried: (node: NodeIdentity) => this.#hearOfBurial(node),
+    };
+    this.#obituary = new Obituary({
+      self: this.self,
+      port: this.#port,
+      nodes: () => this.#nodes.rows(),
+      timeoutMs: this.#timing.command,
+      bury: (node) => bury(burial, node),
+      onFault,
+    });
+    this.events.on('nodes', () => this.#obituary.follow());
     this.#peers = new Peers({
       self: this.self,
       port: this.#port,
@@ -309,6 +335,7 @@ class RedisCluster implements Cluster {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#obituary.close();
     await this.#heartbeat.close();
     this.#table.close();
     await this.#leases.close().catch(() => undefined);
@@ -356,6 +383,15 @@ class RedisCluster implements Cluster {
     return Math.max(1, timeoutMs - (performance.now() - since));
   }
 
+  #hearOfBurial(node: NodeIdentity): void {
+    if (node.id !== this.self.id && this.#nodes.bury(node)) {
+      this.#onBuried(node);
+      this.events.emit('nodes');
+    }
+    // with it everybody sees what Redis has; one that lives learns that it has to stop
+    this.#heartbeat.wake();
+  }
+
   async #readSettings(onSettings: (settings: StoreSettings) => void): Promise<void> {
     try {
       const settings = settingsIn(await this.#connection.client.info());
@@ -377,8 +413,9 @@ class RedisCluster implements Cluster {
   }
 
   #hear(what: string): void {
-    const [kind, token = ''] = what.split(' ');
+    const [kind, token = '', incarnation = ''] = what.split(' ');
     if (kind === 'yielded') this.#leases.yielded(token);
+    else if (kind === 'buried') this.#hearOfBurial({ id: decodeURIComponent(token), incarnation });
     else if (kind === 'nodes') this.#heartbeat.wake();
     else this.#heartbeat.pull().catch(() => undefined);
   }

@@ -74,8 +74,16 @@ export class Connection {
   /** When the last answer came, on the monotonic clock; at first, when this was made. */
   #answered = performance.now();
 
-  /** @param prefix of all keys, hash tag included */
-  constructor(options: RedisOptions, prefix: string, commandTimeoutMs: number, listener: ConnectionListener) {
+  /**
+   * @param prefix of all keys, hash tag included
+   * @param own channel below it to which nobody else subscribes: Redis knows by it when this process has ended
+   */
+  constructor(
+    options: RedisOptions,
+    { prefix, own }: { readonly prefix: string; readonly own: string },
+    commandTimeoutMs: number,
+    listener: ConnectionListener,
+  ) {
     this.#prefix = prefix;
     this.#configured = placeOf(options);
     this.client = timed(createClient(options, commandTimeoutMs), commandTimeoutMs);
@@ -95,10 +103,11 @@ export class Connection {
     this.client.on('ready', listener.onUp);
     this.#onDown = listener.onDown;
     this.client.on('close', () => listener.onDown(CLOSED));
-    this.#subscriber.on('message', (_channel: string, text: string) => listener.onMessage(text));
+    const events = `${prefix}events`;
+    this.#subscriber.on('message', (channel: string, text: string) => channel === events && listener.onMessage(text));
     this.#subscriber.on('ready', () => {
       // what fails here is retried with the next connection; messages only speed up what polling finds
-      this.#subscriber.subscribe(`${prefix}events`).catch(listener.onFault);
+      this.#subscriber.subscribe(events, `${prefix}${own}`).catch(listener.onFault);
     });
   }
 

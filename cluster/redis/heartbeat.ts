@@ -31,6 +31,8 @@ export interface HeartbeatOptions {
   readonly onAsk: (node: NodeIdentity) => void;
   /** Redis has every valid lease of this node. */
   readonly onConfirmed: () => void;
+  /** The others took this node for dead; it holds nothing any more. */
+  readonly onBuried: () => void;
   readonly onFault: (error: Error) => void;
 }
 
@@ -128,6 +130,7 @@ export class Heartbeat {
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
       this.#nodesChanged ||= beat.nodesChanged;
       beat.asks.forEach(onAsk);
+      if (beat.buried) this.#rise();
       // before anything that takes longer
       await confirm(beat);
       if (leases.remade > 0) onConfirmed();
@@ -140,6 +143,13 @@ export class Heartbeat {
       onFault(error as Error);
       if (error instanceof UnavailableError && !this.#closed && leases.atStake) onAtStake();
     }
+  }
+
+  /** What was this node's is there for everybody: it ends here before it is claimed again. */
+  #rise(): void {
+    this.#options.leases.loseAll();
+    this.#options.onBuried();
+    this.wake();
   }
 
   async #follow(beat: Beat): Promise<void> {

@@ -179,6 +179,11 @@ export class Leases {
     }
   }
 
+  /** Others may have everything that is held here. */
+  loseAll(): void {
+    for (const lease of [...this.#leases]) this.#lose(lease, undefined);
+  }
+
   /** Redis has had this fence; ids of epochs are fences, too. */
   see(fence: number): void {
     this.#highest = Math.max(this.#highest, fence);

@@ -1,6 +1,6 @@
 import type { Distrust } from '../distrust.ts';
 import { NoNodeError } from '../errors.ts';
-import type { NodeDescription, NodeIdentity, NodeRow } from '../types.ts';
+import type { NodeDescription, NodeIdentity, NodeRow, NodeState } from '../types.ts';
 import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
@@ -16,6 +16,8 @@ export interface Beat {
   readonly basis: string;
   /** Another process uses this node's id. */
   readonly replaced: boolean;
+  /** The others took this process for dead, and may have what it had. It joins anew with the next beat. */
+  readonly buried: boolean;
   readonly epoch: number;
   /** False while Redis is being restored. */
   readonly open: boolean;
@@ -88,6 +90,7 @@ export class Nodes {
   /** How they describe themselves, without times. */
   #said = '';
   #joined = false;
+  #isBuried = false;
   /** When the last beat was sent that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
   #completeAt = -Infinity;
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
@@ -154,7 +157,7 @@ export class Nodes {
       seal.row(self.id, self.incarnation, JSON.stringify(row)),
       timing.ttl,
       timing.forget,
-      this.#joined ? 0 : 1,
+      this.#joined && !this.#isBuried ? 0 : 1,
       timing.grace,
       copy.epoch,
       copy.revision,
@@ -166,6 +169,7 @@ export class Nodes {
     ])) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
     this.#joined = true;
+    this.#isBuried = status === 'buried';
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
@@ -183,6 +187,7 @@ export class Nodes {
       sentAt,
       basis,
       replaced: status === 'replaced',
+      buried: this.#isBuried,
       epoch: Number(epoch),
       open: open === 1,
       recovery: recovery || undefined,
@@ -190,7 +195,10 @@ export class Nodes {
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
       nodesChanged: this.#said !== before,
-      asks: asks.map(([id, incarnation]) => ({ id: decodeURIComponent(id), incarnation })),
+      asks: asks.flatMap(([encoded, incarnation]) => {
+        const id = decoded(encoded);
+        return id === undefined ? [] : { id, incarnation };
+      }),
     };
   }
 
@@ -202,6 +210,17 @@ export class Nodes {
     const { connection, timing } = this.#options;
     const verdict = lives ? 'cut' : 'gone';
     await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, verdict, timing.ttl]);
+  }
+
+  /**
+   * The process of a node is known to have died: it is lost.
+   * @returns false when that incarnation is not listed, or lost already
+   */
+  bury({ id, incarnation }: NodeIdentity): boolean {
+    const present = this.#rows.find((row) => row.id === id && row.incarnation === incarnation && row.state !== 'lost');
+    if (present !== undefined)
+      this.#rows = this.#rows.map((row) => (row === present ? { ...row, state: 'lost' } : row));
+    return present !== undefined;
   }
 
   /** @throws UnavailableError, NoNodeError */
@@ -238,8 +257,7 @@ export class Nodes {
       info,
       id,
       incarnation,
-      state:
-        fate === 'gone' ? 'lost' : silentMs > timing.ttl ? 'silent' : drains === 1 || retires ? 'draining' : 'ready',
+      state: stateOf(fate, silentMs > timing.ttl, drains === 1 || retires),
       uptimeMs: now - Number(joined),
       silentMs,
     };
@@ -259,6 +277,12 @@ export class Nodes {
     const { self, connection, timing } = this.#options;
     await connection.run(SCRIPTS.leave, [encodeURIComponent(self.id), self.incarnation, timing.ttl]);
   }
+}
+
+function stateOf(fate: string, isSilent: boolean, drains: boolean): NodeState {
+  if (fate === 'gone') return 'lost';
+  if (isSilent) return 'silent';
+  return drains ? 'draining' : 'ready';
 }
 
 /** undefined when it is malformed. */

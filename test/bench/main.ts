@@ -6,6 +6,7 @@ import { admission } from './admission.ts';
 import { api } from './api.ts';
 import { cluster } from './cluster.ts';
 import { doors } from './doors.ts';
+import { failover } from './failover.ts';
 import { files } from './files.ts';
 import { ingest } from './ingest.ts';
 import { llhls } from './llhls.ts';
@@ -32,6 +33,7 @@ const ALL: readonly Measurement[] = [
   record,
   api,
   cluster,
+  failover,
   files,
   pushes,
 ];

@@ -7,6 +7,7 @@ import { UnavailableError, type Cluster, type RedisOptions, type StoreReport } f
 import { openNode, TIMING } from '../support/cluster.ts';
 import { FakeSentinel } from '../support/fake-sentinel.ts';
 import { freePorts } from '../support/ports.ts';
+import { openRedisCluster } from '../support/redis-cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { standStill } from '../support/stand-still.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -147,39 +148,6 @@ test('Sentinel: a new master is told of while the old one is still asked for', a
   await until('it follows', () => node.state === 'connected' && node.stores()[0]?.port === next.port);
   t.deepEqual(node.stores(), [{ host: '127.0.0.1', port: next.port }]);
 });
-
-/** Three nodes of a Redis Cluster, and a client of each. */
-async function openRedisCluster(t: ExecutionContext) {
-  const free = freePorts(6);
-  const ports = free.slice(0, 3);
-  const bus = free.slice(3);
-  await Promise.all(
-    ports.map((port, n) =>
-      RedisServer.start(t, {
-        port,
-        args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus[n]), '--cluster-node-timeout', '10000'],
-      }),
-    ),
-  );
-  const clients = ports.map((port) => new Redis({ host: '127.0.0.1', port }));
-  t.teardown(() => clients.forEach((client) => client.disconnect()));
-  const [first, ...others] = clients as [Redis, ...Redis[]];
-  const share = [
-    [0, 5460],
-    [5461, 10922],
-    [10923, 16383],
-  ] as const;
-  await Promise.all(clients.map((client, n) => client.call('CLUSTER', 'ADDSLOTSRANGE', ...(share[n] ?? [0, 0]))));
-  await Promise.all(
-    others.map((_, n) => first.call('CLUSTER', 'MEET', '127.0.0.1', ports[n + 1] ?? 0, bus[n + 1] ?? 0)),
-  );
-  await until('the cluster is there', async () =>
-    (await Promise.all(clients.map((client) => client.call('CLUSTER', 'INFO')))).every(
-      (text) => String(text).includes('cluster_state:ok') && String(text).includes('cluster_known_nodes:3'),
-    ),
-  );
-  return { ports, clients, redis: { cluster: ports.map((port) => `redis://127.0.0.1:${port}`) } };
-}
 
 test('Redis Cluster: every key is in one slot', async (t) => {
   const { ports, clients, redis } = await openRedisCluster(t);

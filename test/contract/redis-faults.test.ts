@@ -503,8 +503,8 @@ test('what is malformed in Redis is passed over and told of; everything else goe
   await a.config.write([{ key: 'x', value: 1, seen: 0 }]);
   const held = leaseOf(await a.claim('held', 1, STOP));
   for (const [at, bad] of ['', 'text', '1 {', '1 2 3 4 5 {'].entries()) {
-    await raw.hset(key('nodes'), `bad${at}`, bad);
-    await raw.zadd(key('nodes:heard'), Date.now(), `bad${at}`);
+    // together: a node without its time would be one that was lost
+    await raw.multi().hset(key('nodes'), `bad${at}`, bad).zadd(key('nodes:heard'), Date.now(), `bad${at}`).exec();
     await raw.hset(key('claims'), `bad${at}`, bad);
     await raw.zadd(key('claims:log'), await raw.incr(key('claims:revision')), `bad${at}`);
     await raw.hset(key('config'), at === 0 ? 'x' : `bad${at}`, bad || '1 {');

@@ -233,7 +233,7 @@ test('a node that is cut off from Redis alone keeps what exists anyway, listed a
 test('a process that stands still for less than its time to live and the time to answer loses nothing that exists anyway', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
-  const { process: child, lines } = await startChild(t, redis.url, 'child', 'k', 'continue');
+  const { process: child, lines } = await startChild(t, redis.url, 'child', 'k', CONTINUE);
   const { owners } = mirrored(a, '');
   await until('known', () => owners.has('k'));
   const before = owners.get('k')?.fence;
@@ -250,10 +250,10 @@ test('who is to ask a node and does not say what it heard is not waited for', as
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const raw = admin(t, redis);
-  const { process: child } = await startChild(t, redis.url, 'child', 'k', 'continue');
+  const { process: child } = await startChild(t, redis.url, 'child', 'k', CONTINUE);
   const { incarnation = '' } = (await a.ownerOf('k')) ?? {};
   await raw.set(`{kiln:test}:asked:${incarnation}`, 'gone itself', 'PX', 2 * TIMING.ttl);
-  child.kill('SIGKILL');
+  child.kill('SIGSTOP');
   await until('it is not heard of', () => a.nodes().find(({ id }) => id === 'child')?.state === 'silent');
   t.like(await a.claim('k', 2, STOP), { owner: { id: 'child' } });
   await until('free', async () => 'lease' in (await a.claim('k', 2, STOP)));

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ExecutionContext } from 'ava';
-import type { ClaimOptions } from '#cluster';
+import type { ClaimOptions, RedisClusterOptions } from '#cluster';
+import { TIMING } from './cluster.ts';
 import { until } from './until.ts';
 
 /** A node in a process of its own (`cluster-child.ts`) that holds a key and acts on it, with the lines that it has said. */
@@ -11,9 +12,13 @@ export async function startChild(
   url: string,
   id: string,
   key: string,
-  silence: ClaimOptions['silence'] = 'stop',
+  {
+    timing = TIMING,
+    silence = 'stop',
+  }: { readonly timing?: RedisClusterOptions['timing']; readonly silence?: ClaimOptions['silence'] } = {},
 ) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'cluster-child.ts'), url, id, key, silence], {
+  const args = [join(import.meta.dirname, 'cluster-child.ts'), url, id, key, JSON.stringify(timing), silence];
+  const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => child.kill('SIGKILL'));

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,6 +77,18 @@ export class RedisServer {
   /** Whatever it has kept is gone; to be called when it does not run. */
   forget(): void {
     rmSync(join(this.folder, 'appendonlydir'), { recursive: true, force: true });
+  }
+
+  /** Keeps a copy of what it has now, for recall(). */
+  remember(): void {
+    rmSync(join(this.folder, 'old'), { recursive: true, force: true });
+    cpSync(join(this.folder, 'appendonlydir'), join(this.folder, 'old'), { recursive: true });
+  }
+
+  /** Puts the copy back; to be called when it does not run. */
+  recall(): void {
+    this.forget();
+    cpSync(join(this.folder, 'old'), join(this.folder, 'appendonlydir'), { recursive: true });
   }
 
   async kill(): Promise<void> {

@@ -36,7 +36,11 @@ end
 local status = 'present'
 local present = redis.call('HGET', P .. 'nodes', node)
 local known, joined = string.match(present or '', '^(%S+) (%S+)')
-if known ~= incarnation then
+local was_buried = is_buried(node, incarnation)
+if was_buried and not joining then
+  -- it lives after all, and stops what it has before it joins anew
+  status = 'buried'
+elseif known ~= incarnation or was_buried then
   local heard = tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0')
   if present and not joining and now - heard <= ttl then
     status = 'replaced'
@@ -47,6 +51,7 @@ if known ~= incarnation then
     redis.call('HDEL', P .. 'stats:seq', node)
     redis.call('HDEL', P .. 'nodes:drain', node)
     acquit(node, incarnation)
+    redis.call('HDEL', P .. 'nodes:buried', node)
     known, joined = incarnation, whole(now)
     -- whoever goes on without Redis has to ask it, too
     tell('nodes')
@@ -56,6 +61,7 @@ if status == 'present' then
   redis.call('HSET', P .. 'nodes', node, table.concat({ incarnation, joined, description }, ' '))
   redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
   acquit(node, incarnation)
+  note_subscription(node, incarnation)
 end
 
 -- What becomes of nodes that are not heard of any more: the process of one may have died, or it is cut off from Redis alone.

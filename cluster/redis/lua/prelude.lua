@@ -55,9 +55,11 @@ local function server_info(section)
   return type(info) == 'string' and info or ''
 end
 
--- Of this run of the server.
+-- Of this run of the server; empty where it does not say.
+local run_id
 local function server_run()
-  return string.match(server_info('server'), 'run_id:(%x+)') or ''
+  run_id = run_id or string.match(server_info('server'), 'run_id:(%x+)') or ''
+  return run_id
 end
 
 -- What is lost for everybody when Redis loses one of these keys. Each has an entry with the id of the epoch, which
@@ -272,6 +274,7 @@ local function reap_life(life, most)
   return #found
 end
 
+-- Drops some claims of lives that are over. Whoever hears of it reads what has changed, and drops more.
 local function reap_claims()
   local rest = MOST_AT_ONCE
   for _, life in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:gone', '-inf', whole(now))) do
@@ -342,7 +345,9 @@ local function forget_node(node)
   withdraw_node(node)
   redis.call('HDEL', P .. 'claims:lost', incarnation_of(node) or '')
   put_off('stats:gone', node, P .. 'stats:counted:' .. node)
-  for _, set in ipairs({ 'nodes', 'nodes:drain', 'nodes:fate', 'stats:seq', 'epoch:nodes' }) do redis.call('HDEL', P .. set, node) end
+  for _, set in ipairs({ 'nodes', 'nodes:drain', 'nodes:seen', 'nodes:buried', 'nodes:fate', 'stats:seq', 'epoch:nodes' }) do
+    redis.call('HDEL', P .. set, node)
+  end
   redis.call('ZREM', P .. 'nodes:heard', node)
 end
 

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import type { Random } from '../../soak/random.ts';
 import type { Kiln } from '../kiln.ts';
 import { until } from '../until.ts';
@@ -11,6 +13,8 @@ interface Fault {
   readonly name: string;
   /** What it takes away: one thing at a time is broken in one way. */
   readonly of: 'node' | 'way' | 'redis' | 'nothing';
+  /** What was counted may be lost. */
+  readonly loses?: true;
   readonly strike: Break;
 }
 
@@ -20,6 +24,21 @@ const nothing: Mend = () => {};
 const tryCall = async (node: Kiln, path: string, method: string, body?: unknown): Promise<void> => {
   await node.api(path, method, body).catch(() => undefined);
 };
+
+const SET_BACK_MS = 3000;
+const MOST_KILLS = 10;
+const KILLS_APART_MS = 300;
+/** What nodes notice the loss of, and restore. */
+const KEYS = ['claims', 'claims:log', 'config', 'config:log', 'epoch', 'fence'];
+
+async function withClient({ port }: ChaosCluster['redis'], run: (client: Redis) => Promise<unknown>): Promise<void> {
+  const client = new Redis(port);
+  try {
+    await run(client);
+  } finally {
+    client.disconnect();
+  }
+}
 
 const kill =
   (signal: NodeJS.Signals): Break =>
@@ -49,6 +68,31 @@ const killRedis =
     if (isForgotten) redis.forget();
     return () => redis.run();
   };
+
+/** It comes back with what it had some seconds ago. */
+const setBackRedis: Break = async ({ redis }, _at, random) => {
+  redis.remember();
+  await delay(random.below(SET_BACK_MS));
+  await redis.kill();
+  redis.recall();
+  return () => redis.run();
+};
+
+const deleteKey: Break = async ({ redis }, _at, random) => {
+  await withClient(redis, (client) => client.del(`{kiln:kiln}:${random.pick(KEYS)}`));
+  return nothing;
+};
+
+/** Of all nodes at once, some times. */
+const killConnections: Break = async ({ redis }, _at, random) => {
+  await withClient(redis, async (client) => {
+    for (let left = 1 + random.below(MOST_KILLS); left > 0; left--) {
+      for (const type of ['pubsub', 'normal']) await client.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+      await delay(random.below(KILLS_APART_MS));
+    }
+  });
+  return nothing;
+};
 
 const standRedis: Break = ({ redis }) => {
   redis.pause();
@@ -107,7 +151,10 @@ export const FAULTS: readonly Fault[] = [
   { name: 'cut from Redis', of: 'way', strike: block('cut') },
   { name: 'no answer from Redis', of: 'way', strike: block('blackhole') },
   { name: 'Redis killed', of: 'redis', strike: killRedis(false) },
-  { name: 'Redis killed and emptied', of: 'redis', strike: killRedis(true) },
+  { name: 'Redis killed and emptied', of: 'redis', loses: true, strike: killRedis(true) },
+  { name: 'Redis killed and set back', of: 'redis', loses: true, strike: setBackRedis },
+  { name: 'a key deleted', of: 'redis', strike: deleteKey },
+  { name: 'all connections to Redis killed', of: 'redis', strike: killConnections },
   { name: 'Redis stands still', of: 'redis', strike: standRedis },
   { name: 'drain', of: 'nothing', strike: drain },
   { name: 'configure', of: 'nothing', strike: configure },

@@ -1,0 +1,29 @@
+import type { NodeIdentity } from '../types.ts';
+import type { Connection } from './connection.ts';
+import type { Leases } from './leases.ts';
+import { SCRIPTS } from './scripts.ts';
+import type { Timing } from './timing.ts';
+
+export interface BurialOptions {
+  readonly connection: Connection;
+  readonly timing: Timing;
+  readonly leases: Leases;
+  /** Called when Redis has taken the node out, before all its claims are free. */
+  readonly onBuried: (node: NodeIdentity) => void;
+}
+
+/**
+ * Takes a node out of the cluster whose port refuses connections, if Redis knows that its process has ended. What it
+ * had is free then.
+ * @returns false when Redis does not know it
+ * @throws UnavailableError
+ */
+export async function bury(
+  { connection, timing, leases, onBuried }: BurialOptions,
+  { id, incarnation }: NodeIdentity,
+): Promise<boolean> {
+  const node = encodeURIComponent(id);
+  const outcome = await connection.run(SCRIPTS.bury, [node, incarnation, timing.ttl, leases.highest]);
+  if (outcome === 'buried') onBuried({ id, incarnation });
+  return outcome !== 'alive';
+}

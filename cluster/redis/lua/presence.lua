@@ -1,0 +1,27 @@
+-- Stands before the scripts that follow whether the process of a node lives. Each node subscribes to a channel of its own.
+-- `nodes:seen` has the nodes whose subscription this server saw at their last beat, as `incarnation run`: another server,
+-- or another run of this one, knows nothing of it. `nodes:buried` has the incarnations of nodes whose process has died.
+
+-- nil where the user may not ask.
+local function subscribers(node, incarnation)
+  return redis.pcall('PUBSUB', 'NUMSUB', table.concat({ P .. 'alive', node, incarnation }, ':'))[2]
+end
+
+local function note_subscription(node, incarnation)
+  local run = server_run()
+  if run ~= '' and (subscribers(node, incarnation) or 0) > 0 then
+    redis.call('HSET', P .. 'nodes:seen', node, incarnation .. ' ' .. run)
+  else
+    redis.call('HDEL', P .. 'nodes:seen', node)
+  end
+end
+
+-- Whether the subscription that was here has ended.
+local function has_unsubscribed(node, incarnation)
+  local seen = redis.call('HGET', P .. 'nodes:seen', node)
+  return seen == incarnation .. ' ' .. server_run() and subscribers(node, incarnation) == 0
+end
+
+local function is_buried(node, incarnation)
+  return redis.call('HGET', P .. 'nodes:buried', node) == incarnation
+end

@@ -1,0 +1,186 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { openNode, TIMING } from '../support/cluster.ts';
+import { SCRIPTS } from '../../cluster/redis/scripts.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { median } from '../support/load/statistics.ts';
+import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { Origin } from '../support/origin.ts';
+import { OvtViewer } from '../support/ovt-viewer.ts';
+import { PictureClient } from '../support/picture-client.ts';
+import { RedisServer } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { atMost, number, type Line, type Measurement } from './measurement.ts';
+import { installed } from './wrk.ts';
+
+type Owner = Parameters<typeof usedRedis>[0];
+
+/** Id, time, microseconds and command of each. */
+type SlowLog = readonly (readonly [number, number, number, readonly string[]])[];
+
+interface Bench {
+  readonly owner: Owner;
+  readonly nodes: readonly Kiln[];
+  readonly store: Redis;
+}
+
+const ROUNDS = 5;
+const IDS = ['a', 'b', 'c'];
+const STREAMS = '/v1/vhosts/default/apps/app/streams';
+/** Packets after which a stream plays again, and not only what was left of it. */
+const PLAYS = 25;
+/** Of the test's picture: two frames. */
+const GOP_MS = 80;
+const RETRY_MS = 200;
+const CLAIMS = 200;
+const BEATS = 15;
+const PINGS = 200;
+
+/** How long media and names are away when a node dies or is drained, and what it costs Redis that nodes tell they live. */
+export const failover: Measurement = {
+  name: 'failover',
+  run: async () => {
+    if (!installed('redis-server')) return [{ what: 'failover', measured: 'skipped: redis-server is not installed' }];
+    const endings: (() => unknown)[] = [];
+    const owner = { teardown: (end: () => unknown) => void endings.push(end) };
+    try {
+      return [await beatCost(owner), ...(await failovers(owner))];
+    } finally {
+      for (const end of endings.toReversed()) await end();
+    }
+  },
+};
+
+/** What one beat takes of Redis' time, with all that comes of it, beside what a PING takes. */
+async function beatCost(owner: Owner): Promise<Line> {
+  const redis = await RedisServer.start(owner);
+  const admin = new Redis(redis.url);
+  owner.teardown(() => admin.disconnect());
+  const nodes = await Promise.all(IDS.map((id) => openNode(owner, id, { url: redis.url })));
+  await until('all see each other', () => nodes.every((node) => node.nodes().length === nodes.length));
+  for (const node of nodes)
+    for (let n = 0; n < CLAIMS; n++) await node.claim(`${node.self.id}/${n}`, 1, { silence: 'continue' });
+  await delay(2 * TIMING.beat);
+  await admin.config('SET', 'slowlog-log-slower-than', 0, 'slowlog-max-len', 100_000);
+  // with nothing to do, every script is a beat or comes of one
+  const scripts = async () =>
+    ((await admin.slowlog('GET', 100_000)) as SlowLog).filter(([, , , [command]]) => command === 'evalsha');
+  const costs = (log: SlowLog): number[][] =>
+    Object.values(Object.groupBy(log, ([, , , args]) => args[1] ?? '')).map((runs = []) =>
+      runs.map(([, , usec]) => usec),
+    );
+  const beatsOf = (log: SlowLog): number => log.filter(([, , , args]) => args[1] === SCRIPTS.beat.hash).length;
+  await until('enough beats', async () => beatsOf(await scripts()) >= BEATS * nodes.length);
+  const log = await scripts();
+  // a median, because other processes interrupt Redis
+  const usec = costs(log).reduce((sum, values) => sum + median(values) * values.length, 0) / beatsOf(log);
+  for (let n = 0; n < PINGS; n++) await admin.ping();
+  const [, ping = '0'] = /cmdstat_ping:.*usec_per_call=([\d.]+)/.exec(await admin.info('commandstats')) ?? [];
+  return {
+    what: `Redis' time for a beat of a node with ${CLAIMS} claims, ${nodes.length} nodes`,
+    measured: `${number(usec)} us, ${number(usec / Number(ping))} PINGs`,
+    reference: `PING ${number(Number(ping), 2)} us`,
+  };
+}
+
+async function failovers(owner: Owner): Promise<Line[]> {
+  const origin = await Origin.start(owner, 'src');
+  const redis = await usedRedis(owner);
+  const nodes = await Promise.all(IDS.map((id) => startNode(owner, redis, id, { ovt: true })));
+  await allReady(nodes);
+  const made = await nodes[0]?.api(STREAMS, 'POST', {
+    name: 'copy',
+    urls: [origin.url('src')],
+    properties: { relay: true, persistent: true },
+  });
+  if (made?.status !== 201) throw new Error(`the pull was answered ${made?.status}`);
+  const store = new Redis(redis.url);
+  owner.teardown(() => store.disconnect());
+  await until('a node pulls', async () => (await puller(store)) >= 0);
+  const bench = { owner, nodes, store };
+  const gaps = { killed: [] as number[], accepted: [] as number[], drained: [] as number[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const { gap, accepted } = await kill(bench, `pushed${round}`);
+    gaps.killed.push(gap);
+    gaps.accepted.push(accepted);
+    gaps.drained.push(await drain(bench));
+  }
+  const line = (what: string, values: readonly number[], budget: number): Line =>
+    atMost({
+      what,
+      unit: 'ms',
+      digits: 0,
+      values: [median(values)],
+      budget: [budget],
+      reference: `median of ${ROUNDS}; longest ${number(Math.max(...values))} ms`,
+    });
+  return [
+    line('kill -9 of the node that pulls: gap for a viewer of another node', gaps.killed, 1000 + GOP_MS),
+    line('kill -9 of the node published to: until another node takes the publisher', gaps.accepted, 500),
+    line('drain of the node that pulls: gap for a viewer of another node', gaps.drained, 200 + GOP_MS),
+  ];
+}
+
+/** Kills the node that pulls, to which another stream is published; its encoder goes to another node. */
+async function kill({ owner, nodes, store }: Bench, name: string): Promise<{ gap: number; accepted: number }> {
+  const at = await puller(store);
+  const [dead, other] = [nodes[at] as Kiln, nodes[(at + 1) % nodes.length] as Kiln];
+  const viewer = await watched(owner, other);
+  const before = await PictureClient.publish(dead, name);
+  await other.liveStream(name);
+  const moment = performance.now();
+  dead.signal('SIGKILL');
+  const after = await accepted(other, name);
+  const acceptedAfter = performance.now() - moment;
+  const gap = await resumed(viewer, moment, store, at);
+  before.close();
+  after.close();
+  await dead.exited();
+  await dead.restart();
+  await allReady(nodes);
+  return { gap, accepted: acceptedAfter };
+}
+
+async function drain({ owner, nodes, store }: Bench): Promise<number> {
+  const at = await puller(store);
+  const other = nodes[(at + 1) % nodes.length] as Kiln;
+  const viewer = await watched(owner, other);
+  const moment = performance.now();
+  await other.api(`/v1/cluster/nodes/${IDS[at]}:drain`, 'POST');
+  const gap = await resumed(viewer, moment, store, at);
+  await other.api(`/v1/cluster/nodes/${IDS[at]}:undrain`, 'POST');
+  await allReady(nodes);
+  return gap;
+}
+
+async function accepted(node: Kiln, name: string): Promise<PictureClient> {
+  for (;;) {
+    const client = await PictureClient.publish(node, name).catch(() => undefined);
+    if (client !== undefined) return client;
+    await delay(RETRY_MS);
+  }
+}
+
+async function watched(owner: Owner, node: Kiln): Promise<OvtViewer> {
+  const viewer = await OvtViewer.play(owner, node.ovtUrl('copy'));
+  await until('it plays', () => viewer.arrivals.length >= PLAYS);
+  return viewer;
+}
+
+/** @returns the longest time without media since the moment, in milliseconds, when it plays from another node than before */
+async function resumed(viewer: OvtViewer, moment: number, store: Redis, before: number): Promise<number> {
+  await until('another node pulls', async () => ![before, -1].includes(await puller(store)));
+  const known = performance.now();
+  await until('it plays again', () => viewer.since(known) >= PLAYS);
+  return viewer.gapSince(moment);
+}
+
+/** The place of the node that pulls, in the order of their ids; -1 when there is none. */
+async function puller(store: Redis): Promise<number> {
+  const claim = (await store.hget('{kiln:kiln}:claims', 'stream/default/app/copy')) ?? '';
+  return IDS.indexOf(claim.split(' ')[2] ?? '');
+}
+
+async function allReady(nodes: readonly Kiln[]): Promise<void> {
+  for (const node of nodes) await untilStates(node, Object.fromEntries(IDS.map((id) => [id, 'ready'])));
+}
