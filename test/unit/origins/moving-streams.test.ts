@@ -26,12 +26,13 @@ async function open(t: ExecutionContext, seed: number) {
       parts.directory.close();
       registry.close('the test is over');
     });
-    const goLive = async () => {
-      const input = await parts.names.publish(application, 'live', SOURCE, OPTIONS);
+    const goLive = async (name = 'live') => {
+      const input = await parts.names.publish(application, name, SOURCE, OPTIONS);
       input.setTracks([VIDEO]);
-      const output = application.addOutput(input, 'live');
+      const output = application.addOutput(input, name);
       output.setTracks([VIDEO]);
       application.announce(output);
+      application.outputsMade(input);
       return input;
     };
     const watch = (stream: string) =>
@@ -87,4 +88,29 @@ test.serial('a stream that its publisher has ended does not exist any more', asy
   await b.knows(undefined);
   await t.throwsAsync(b.watch('live'), { code: 'streamNotFound' });
   t.is(b.access.held, 0);
+});
+
+test.serial('what a viewer costs does not grow with the streams of a node that has died', async (t) => {
+  const { cluster, a, b } = await open(t, 5);
+  const names = Array.from({ length: 100 }, (_, n) => `live${n}`);
+  for (const name of names) await a.goLive(name);
+  const isReady = (name: string): boolean => b.directory.known(b.application, name) !== undefined;
+  await until('all are known', () =>
+    names.every((name) => isReady(name) && !b.directory.isStarting(b.application, name)),
+  );
+  let [looks, comparisons] = [0, 0];
+  const { directory, application } = b;
+  const [known, mayPutOut] = [directory.known.bind(directory), application.mayPutOut.bind(application)];
+  Object.assign(directory, { known: (...args: Parameters<typeof known>) => (looks++, known(...args)) });
+  Object.assign(application, {
+    mayPutOut: (...args: Parameters<typeof mayPutOut>) => (comparisons++, mayPutOut(...args)),
+  });
+  cluster.kill('0');
+  await until('none is known', () => !names.some((name) => known(application, name) !== undefined));
+  const held = names.map((name) => b.watch(name));
+  await until('all are held', () => b.access.held === names.length);
+  for (const waiting of held) await t.throwsAsync(waiting, { code: 'streamNotFound' });
+  t.log(`${looks} looks, ${comparisons} comparisons`);
+  t.true(looks < 10 * names.length, `${looks} looks`);
+  t.true(comparisons < 10 * names.length, `${comparisons} comparisons`);
 });
