@@ -85,8 +85,8 @@ export class MovingStreams {
   }
 }
 
-/** A stream that is ended on purpose loses its output streams before its owner. */
-function pathsOf({ name: { vhost, app }, meta: { outputs, starting } }: LeftStream): string[] {
+/** All output streams are known of one that is neither starting nor being closed, which takes away one after the other. */
+function pathsOf({ name: { vhost, app }, meta: { live, outputs, starting } }: LeftStream): string[] {
   const paths = outputs.map((output) => joinKey(vhost, app, output));
-  return starting === false && outputs.length > 0 ? paths : [...paths, joinKey(vhost, app)];
+  return live && starting === false ? paths : [...paths, joinKey(vhost, app)];
 }

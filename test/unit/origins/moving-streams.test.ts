@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
+import { MovingStreams } from '../../../src/origins/moving-streams.ts';
 import { playRequest } from '../../support/access.ts';
 import { addVhost, VIDEO } from '../../support/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
@@ -29,9 +30,11 @@ async function open(t: ExecutionContext, seed: number) {
     const goLive = async (name = 'live') => {
       const input = await parts.names.publish(application, name, SOURCE, OPTIONS);
       input.setTracks([VIDEO]);
-      const output = application.addOutput(input, name);
-      output.setTracks([VIDEO]);
-      application.announce(output);
+      for (const each of [name, `${name}-other`]) {
+        const output = application.addOutput(input, each);
+        output.setTracks([VIDEO]);
+        application.announce(output);
+      }
       application.outputsMade(input);
       return input;
     };
@@ -113,4 +116,25 @@ test.serial('what a viewer costs does not grow with the streams of a node that h
   t.log(`${looks} looks, ${comparisons} comparisons`);
   t.true(looks < 10 * names.length, `${looks} looks`);
   t.true(comparisons < 10 * names.length, `${comparisons} comparisons`);
+});
+
+test('a stream that was being closed when its owner left it may have had other output streams', (t) => {
+  const moving = new MovingStreams({ nodes: () => [] }, () => {});
+  t.teardown(() => moving.close());
+  const name = { vhost: 'default', app: 'app', stream: 'live' };
+  const owner = { id: '0', incarnation: '1' };
+  const left = (live: boolean, starting: boolean) => ({
+    name,
+    owner,
+    meta: { live, created: 0, generation: 0, outputs: ['low'], starting },
+  });
+  const has = (output: string): boolean => moving.has('default', 'app', output, () => true);
+  moving.add('key', left(true, false));
+  t.deepEqual(['low', 'high'].map(has), [true, false]);
+  moving.add('key', left(false, false));
+  t.deepEqual(['low', 'high'].map(has), [true, true]);
+  moving.add('key', left(true, true));
+  t.deepEqual(['low', 'high'].map(has), [true, true]);
+  moving.delete('key');
+  t.deepEqual(['low', 'high'].map(has), [false, false]);
 });
