@@ -1,6 +1,7 @@
 import type { Door, DoorContext, OpenDoors } from './doors.ts';
 import { blockList } from './config/networks.ts';
 import { MpegtsServer } from './providers/mpegts/server.ts';
+import { hasSuccessor } from './providers/rtmp/hand-over.ts';
 import { RtmpServer } from './providers/rtmp/server.ts';
 import { SrtProvider } from './providers/srt/index.ts';
 import { WebrtcProvider } from './providers/webrtc/index.ts';
@@ -29,9 +30,7 @@ async function* openRtmp({
   const tls = tlsPort === undefined ? undefined : { port: tlsPort, certificates };
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
   const extended = modules.ertmp.enable;
-  const hasSuccessor = (): boolean =>
-    cluster.nodes().some(({ id, state }) => id !== cluster.self.id && state === 'ready');
-  const handOver = { registry, hasSuccessor };
+  const handOver = { registry, hasSuccessor: () => hasSuccessor(cluster) };
   for (const host of ip) {
     const part = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended, handOver });
     yield { part, addresses: { rtmp: { port, tlsPort } } };

@@ -31,18 +31,20 @@ export class Starting {
   readonly #elsewhere: StartingElsewhere;
   readonly #waiters = new Set<Waiter>();
   readonly #waitingOf = new Map<string, number>();
+  readonly #changed = new Set<Application>();
+  #looking: NodeJS.Immediate | undefined;
   readonly #undo: readonly (() => void)[];
 
   constructor(registry: Registry, elsewhere: StartingElsewhere) {
     this.#elsewhere = elsewhere;
-    const onOutput = (_output: unknown, application: Application): void => this.#look(application);
-    const onStarting = (application: Application): void => this.#look(application);
+    const onOutput = (_output: unknown, application: Application): void => this.#lookSoon(application);
+    const onStarting = (application: Application): void => this.#lookSoon(application);
     registry.on('output', onOutput).on('starting', onStarting);
     this.#undo = [
       () => registry.off('output', onOutput).off('starting', onStarting),
       elsewhere.listen(({ vhost, app }) => {
         const application = registry.vhosts.get(vhost)?.applications.get(app);
-        if (application !== undefined) this.#look(application);
+        if (application !== undefined) this.#lookSoon(application);
       }),
     ];
   }
@@ -92,16 +94,29 @@ export class Starting {
   /** Ends every wait. Idempotent. */
   close(): void {
     for (const undo of this.#undo) undo();
+    clearImmediate(this.#looking);
     for (const { settle } of [...this.#waiters]) settle(false);
   }
 
-  #look(changed: Application): void {
+  /** Once for all changes of a turn: of a node that dies thousands of streams change at once. */
+  #lookSoon(changed: Application): void {
+    if (this.#waiters.size === 0) return;
+    this.#changed.add(changed);
+    this.#looking ??= setImmediate(() => this.#look());
+  }
+
+  #look(): void {
+    this.#looking = undefined;
+    const changed = new Set(this.#changed);
+    this.#changed.clear();
     // thousands may wait for one stream, and each answer takes a look at all inputs of the application
-    const answers = new Map<string, boolean | undefined>();
+    const answers = new Map<Application, Map<string, boolean | undefined>>();
     for (const { application, name, settle } of [...this.#waiters]) {
-      if (application !== changed) continue;
-      if (!answers.has(name)) answers.set(name, this.#answer(application, name));
-      const isThere = answers.get(name);
+      if (!changed.has(application)) continue;
+      const known = answers.get(application) ?? new Map<string, boolean | undefined>();
+      answers.set(application, known);
+      if (!known.has(name)) known.set(name, this.#answer(application, name));
+      const isThere = known.get(name);
       if (isThere !== undefined) settle(isThere);
     }
   }

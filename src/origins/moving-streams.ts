@@ -23,9 +23,9 @@ export interface LeftStream {
 export class MovingStreams {
   readonly #cluster: Pick<Cluster, 'nodes'>;
   readonly #onOver: (name: StreamName) => void;
-  /** By key: the application that they are of, and when they count as over. */
-  readonly #places = new Map<string, { readonly path: string; readonly timer: NodeJS.Timeout }>();
-  /** By application, by key. */
+  /** By key: the paths that they are found by, and when they count as over. */
+  readonly #places = new Map<string, { readonly paths: readonly string[]; readonly timer: NodeJS.Timeout }>();
+  /** By output stream, by key; by application as well those that may have had others: few, whatever the number of streams. */
   readonly #left = new Map<string, Map<string, LeftStream>>();
 
   /** @param onOver called for a stream that has no other owner in time */
@@ -38,14 +38,16 @@ export class MovingStreams {
   add(key: string, stream: LeftStream): void {
     this.delete(key);
     if (this.#places.size >= MAX_MOVING) return;
-    const path = joinKey(stream.name.vhost, stream.name.app);
+    const paths = pathsOf(stream);
     const timer = setTimeout(() => {
       this.delete(key);
       this.#onOver(stream.name);
     }, MOVING_MS).unref();
-    this.#places.set(key, { path, timer });
-    const streams = this.#left.get(path) ?? new Map<string, LeftStream>();
-    this.#left.set(path, streams.set(key, stream));
+    this.#places.set(key, { paths, timer });
+    for (const path of paths) {
+      const streams = this.#left.get(path) ?? new Map<string, LeftStream>();
+      this.#left.set(path, streams.set(key, stream));
+    }
   }
 
   /** It has an owner again. */
@@ -54,15 +56,22 @@ export class MovingStreams {
     if (place === undefined) return;
     clearTimeout(place.timer);
     this.#places.delete(key);
-    const streams = this.#left.get(place.path);
-    streams?.delete(key);
-    if (streams?.size === 0) this.#left.delete(place.path);
+    for (const path of place.paths) {
+      const streams = this.#left.get(path);
+      streams?.delete(key);
+      if (streams?.size === 0) this.#left.delete(path);
+    }
   }
 
-  /** Whether any stream of an application that `concerns` accepts may have another owner soon. */
-  has(vhost: string, app: string, concerns: (stream: LeftStream) => boolean): boolean {
-    for (const stream of this.#left.get(joinKey(vhost, app))?.values() ?? [])
-      if (concerns(stream) && this.#hasGone(stream.owner)) return true;
+  /**
+   * Whether a stream that had an output stream, or may have been about to have it, may have another owner soon.
+   * @param concerns whether it is such a stream
+   */
+  has(vhost: string, app: string, output: string, concerns: (stream: LeftStream) => boolean): boolean {
+    for (const path of [joinKey(vhost, app, output), joinKey(vhost, app)]) {
+      for (const stream of this.#left.get(path)?.values() ?? [])
+        if (concerns(stream) && this.#hasGone(stream.owner)) return true;
+    }
     return false;
   }
 
@@ -74,4 +83,10 @@ export class MovingStreams {
     const row = this.#cluster.nodes().find((node) => node.id === id);
     return row?.incarnation !== incarnation || row.state !== 'ready' || row.silentMs >= SILENT_MS;
   }
+}
+
+/** All output streams are known of one that is neither starting nor being closed, which takes away one after the other. */
+function pathsOf({ name: { vhost, app }, meta: { live, outputs, starting } }: LeftStream): string[] {
+  const paths = outputs.map((output) => joinKey(vhost, app, output));
+  return live && starting === false ? paths : [...paths, joinKey(vhost, app)];
 }

@@ -102,7 +102,7 @@ export class StreamDirectory {
     }
     const mayPutOut = (left: LeftStream): boolean =>
       !this.#isPast(left) && (left.meta.outputs.includes(output) || application.mayPutOut(left.name.stream, output));
-    return this.#moving.has(application.vhost.name, application.name, mayPutOut);
+    return this.#moving.has(application.vhost.name, application.name, output, mayPutOut);
   }
 
   /** Calls the listener for input streams whose owner or outputs have changed. Returns its undo. */

@@ -4,8 +4,8 @@ import type { TaskDefinition } from './definition.ts';
 /** Loads that differ by less count as equal: otherwise everything would go to a node that is slightly less busy. */
 const LOAD_STEP = 0.2;
 
-/** Whether a node takes tasks. */
-function isAble({ state, full }: NodeRow): boolean {
+/** Whether a node takes tasks and publishers. */
+export function isAble({ state, full }: NodeRow): boolean {
   return state === 'ready' && !full;
 }
 

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Cluster } from '#cluster';
 import type { Registry } from '../../core/registry.ts';
+import { isAble } from '../../tasks/rank.ts';
 
 /** A client that may be asked to reconnect. */
 interface Publisher {
@@ -69,4 +71,13 @@ export class HandOver {
       await pause(ROUND_MS - apart * asked.length);
     }
   }
+}
+
+/** Whether a cluster has another node that takes RTMP publishers, as it describes itself. */
+export function hasSuccessor(cluster: Pick<Cluster, 'self' | 'nodes'>): boolean {
+  return cluster.nodes().some((node) => {
+    const { addresses } = node.info;
+    const takesRtmp = typeof addresses === 'object' && addresses !== null && 'rtmp' in addresses;
+    return node.id !== cluster.self.id && isAble(node) && takesRtmp;
+  });
 }

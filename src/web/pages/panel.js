@@ -36,7 +36,7 @@ export class Panel {
   #frames;
 
   /**
-   * @param makePlayer `(video, failed, changed) => player` with `start(url, again)`, `stats(serverNow)`, `catchUp()`, `close()`,
+   * @param makePlayer `(video, failed, changed) => player` with `start(url, attempt)`, `stats(serverNow)`, `catchUp()`, `close()`,
    *   and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
    * @param begun called when a picture is shown
@@ -168,7 +168,7 @@ export class Panel {
     const changed = () => player === this.#player && this.#showChoices();
     const player = this.#makePlayer(this.#video, (failure) => this.#failed(failure), changed);
     this.#player = player;
-    player.start(this.#target.url, this.#shown).catch(() => {
+    player.start(this.#target.url, this.#shown ? this.#attempts : 0).catch(() => {
       if (player === this.#player) this.#failed({ reason: 'The player could not be loaded', final: false });
     });
   }

@@ -1,7 +1,7 @@
 import { SilenceWatch } from './silence.js';
 
-/** A stream that is starting may take a while; a node that has died takes what it can of those who come back. */
-const OFFER_TIMEOUT_MS = { first: 10_000, again: 2500 };
+const OFFER_TIMEOUT_MS = { most: 10_000, again: 2500 };
+const SHORT_ATTEMPTS = 4;
 /** How often it is looked whether media came. */
 const LISTEN_EVERY_MS = 250;
 /** A server that has not said by then that it still has the session is gone. */
@@ -17,6 +17,16 @@ const IDENTIFIERS = new Map([
   ['http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time', 4],
   ['http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01', 5],
 ]);
+
+/**
+ * A stream that is starting may take a while. A node that has died keeps those who come back waiting, until balancers have
+ * noticed; a node that all of them come to may be slow to answer.
+ * @param attempt since it played last; 0 where it has not played yet
+ * @returns milliseconds
+ */
+export function offerTimeout(attempt) {
+  return attempt > 0 && attempt <= SHORT_ATTEMPTS ? OFFER_TIMEOUT_MS.again : OFFER_TIMEOUT_MS.most;
+}
 
 /**
  * Plays a WHEP resource in a video element (WebRTC). It ends when the server closes DTLS, and when no media comes and no
@@ -40,15 +50,15 @@ export class WhepPlayer {
     this.#failed = failed;
   }
 
-  /** @param again it has played before */
-  async start(url, again) {
+  /** @param attempt since it played last; 0 where it has not played yet */
+  async start(url, attempt) {
     if (typeof RTCPeerConnection === 'undefined') {
       this.#fail({ reason: 'This browser has no WebRTC', final: true });
       return;
     }
     addEventListener('pagehide', () => this.close(), { signal: this.#abort.signal });
     try {
-      await this.#connect(url, again ? OFFER_TIMEOUT_MS.again : OFFER_TIMEOUT_MS.first);
+      await this.#connect(url, offerTimeout(attempt));
     } catch (error) {
       this.#fail(error instanceof Refusal ? error : { reason: 'The server cannot be reached', final: false });
     }

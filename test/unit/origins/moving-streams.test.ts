@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
+import { MovingStreams } from '../../../src/origins/moving-streams.ts';
 import { playRequest } from '../../support/access.ts';
 import { addVhost, VIDEO } from '../../support/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
@@ -26,12 +27,15 @@ async function open(t: ExecutionContext, seed: number) {
       parts.directory.close();
       registry.close('the test is over');
     });
-    const goLive = async () => {
-      const input = await parts.names.publish(application, 'live', SOURCE, OPTIONS);
+    const goLive = async (name = 'live') => {
+      const input = await parts.names.publish(application, name, SOURCE, OPTIONS);
       input.setTracks([VIDEO]);
-      const output = application.addOutput(input, 'live');
-      output.setTracks([VIDEO]);
-      application.announce(output);
+      for (const each of [name, `${name}-other`]) {
+        const output = application.addOutput(input, each);
+        output.setTracks([VIDEO]);
+        application.announce(output);
+      }
+      application.outputsMade(input);
       return input;
     };
     const watch = (stream: string) =>
@@ -87,4 +91,50 @@ test.serial('a stream that its publisher has ended does not exist any more', asy
   await b.knows(undefined);
   await t.throwsAsync(b.watch('live'), { code: 'streamNotFound' });
   t.is(b.access.held, 0);
+});
+
+test.serial('what a viewer costs does not grow with the streams of a node that has died', async (t) => {
+  const { cluster, a, b } = await open(t, 5);
+  const names = Array.from({ length: 100 }, (_, n) => `live${n}`);
+  for (const name of names) await a.goLive(name);
+  const isReady = (name: string): boolean => b.directory.known(b.application, name) !== undefined;
+  await until('all are known', () =>
+    names.every((name) => isReady(name) && !b.directory.isStarting(b.application, name)),
+  );
+  let [looks, comparisons] = [0, 0];
+  const { directory, application } = b;
+  const [known, mayPutOut] = [directory.known.bind(directory), application.mayPutOut.bind(application)];
+  Object.assign(directory, { known: (...args: Parameters<typeof known>) => (looks++, known(...args)) });
+  Object.assign(application, {
+    mayPutOut: (...args: Parameters<typeof mayPutOut>) => (comparisons++, mayPutOut(...args)),
+  });
+  cluster.kill('0');
+  await until('none is known', () => !names.some((name) => known(application, name) !== undefined));
+  const held = names.map((name) => b.watch(name));
+  await until('all are held', () => b.access.held === names.length);
+  for (const waiting of held) await t.throwsAsync(waiting, { code: 'streamNotFound' });
+  t.log(`${looks} looks, ${comparisons} comparisons`);
+  t.true(looks < 10 * names.length, `${looks} looks`);
+  t.true(comparisons < 10 * names.length, `${comparisons} comparisons`);
+});
+
+test('a stream that was being closed when its owner left it may have had other output streams', (t) => {
+  const moving = new MovingStreams({ nodes: () => [] }, () => {});
+  t.teardown(() => moving.close());
+  const name = { vhost: 'default', app: 'app', stream: 'live' };
+  const owner = { id: '0', incarnation: '1' };
+  const left = (live: boolean, starting: boolean) => ({
+    name,
+    owner,
+    meta: { live, created: 0, generation: 0, outputs: ['low'], starting },
+  });
+  const has = (output: string): boolean => moving.has('default', 'app', output, () => true);
+  moving.add('key', left(true, false));
+  t.deepEqual(['low', 'high'].map(has), [true, false]);
+  moving.add('key', left(false, false));
+  t.deepEqual(['low', 'high'].map(has), [true, true]);
+  moving.add('key', left(true, true));
+  t.deepEqual(['low', 'high'].map(has), [true, true]);
+  moving.delete('key');
+  t.deepEqual(['low', 'high'].map(has), [false, false]);
 });

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
-import { HandOver } from '../../../../src/providers/rtmp/hand-over.ts';
+import type { NodeRow } from '#cluster';
+import { HandOver, hasSuccessor } from '../../../../src/providers/rtmp/hand-over.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { ServerConnection } from '../../../../src/protocols/rtmp/server-connection.ts';
 import { statusInfo } from '../../../../src/protocols/rtmp/command.ts';
@@ -77,6 +78,31 @@ test.serial('nobody is asked while there is no other node to come to', async (t)
   others.ready = true;
   await until('it is asked', () => publisher.asked.length === 1);
 });
+
+test.serial(
+  'another node can be come to when it is ready, has begun to take publishers, and takes them by RTMP',
+  (t) => {
+    const self = { id: 'a', incarnation: '1' };
+    const rtmp = { addresses: { rtmp: ['rtmp://b:1935'] } };
+    const row: NodeRow = {
+      id: 'b',
+      incarnation: '1',
+      load: 0,
+      full: false,
+      info: rtmp,
+      address: undefined,
+      state: 'ready',
+      uptimeMs: 0,
+      silentMs: 0,
+    };
+    const comesTo = (shape: Partial<NodeRow>): boolean => hasSuccessor({ self, nodes: () => [{ ...row, ...shape }] });
+    t.true(comesTo({}));
+    for (const state of ['draining', 'silent', 'lost'] as const) t.false(comesTo({ state }), state);
+    t.false(comesTo({ id: 'a' }), 'itself');
+    t.false(comesTo({ full: true, info: {} }), 'it is starting');
+    t.false(comesTo({ info: { addresses: { srt: ['srt://b:9999'] } } }), 'it takes none by RTMP');
+  },
+);
 
 test.serial('only clients that have announced it are asked to reconnect, and go on until they have', async (t) => {
   const server = await startRtmp({ hasSuccessor: true });
