@@ -15,6 +15,13 @@ const ASK_AGAIN_MS = 200;
 /** Entries that are signed anew in one step: others wait for Redis meanwhile. */
 const RESEALED_AT_ONCE = 200;
 
+interface Refused {
+  /** Its revision, as scripts read it. */
+  readonly revision: number;
+  /** Up to which revision this node knew the entry before anything was refused. */
+  readonly known: number;
+}
+
 export interface RedisConfigOptions {
   readonly connection: Connection;
   readonly copy: ConfigCopy;
@@ -38,8 +45,8 @@ export class RedisConfig implements ConfigStore {
   #seen: number;
   /** This node has compared what it knew at its start with everything that Redis has. */
   #isCompared = false;
-  /** What Redis has and this node refuses: its revision by key, as scripts read it. */
-  readonly #refused = new Map<string, number>();
+  /** By key what Redis has and this node refuses. */
+  readonly #refused = new Map<string, Refused>();
   /** The last fetch failed, although the loss of the connection was not noticed yet. */
   #missed = false;
 
@@ -182,17 +189,17 @@ export class RedisConfig implements ConfigStore {
     known: number,
     before: ConfigEntry | undefined,
   ): { readonly entry: ConfigEntry; readonly isDated: boolean } | undefined {
+    const oldest = Math.min(known, this.#refused.get(key)?.known ?? known);
     const sealed = this.#options.seal.openEntry(key, text);
-    if (sealed === undefined) return this.#refuse(key, text, 'it has no valid MAC');
+    if (sealed === undefined) return this.#refuse(key, text, oldest, 'it has no valid MAC');
     const { revision, value, isDated } = sealed;
-    const oldest = this.#refused.has(key) ? (before?.revision ?? 0) : known;
     if (revision <= oldest && revision !== before?.revision)
-      return this.#refuse(key, text, `it is that of revision ${revision}, which was changed or removed since`);
+      return this.#refuse(key, text, oldest, `it is that of revision ${revision}, which was changed or removed since`);
     return { entry: { revision, value: JSON.parse(value) as Json }, isDated };
   }
 
-  #refuse(key: string, text: string, reason: string): undefined {
-    this.#refused.set(key, Number(/^\S+/.exec(text)?.[0]) || 0);
+  #refuse(key: string, text: string, known: number, reason: string): undefined {
+    this.#refused.set(key, { revision: Number(/^\S+/.exec(text)?.[0]) || 0, known });
     this.#options.distrust.refuse('entries', key, reason);
   }
 
@@ -203,7 +210,7 @@ export class RedisConfig implements ConfigStore {
 
   /** What the writer has seen of an entry, as scripts compare it: one that is refused can be replaced. */
   #seenInStore({ key, seen }: Expectation): number {
-    const refused = this.#refused.get(key);
+    const refused = this.#refused.get(key)?.revision;
     const isPresent = seen === (this.#state.entries.get(key)?.revision ?? 0);
     return refused !== undefined && isPresent ? refused : seen;
   }
