@@ -161,7 +161,7 @@ export class RedisConfig implements ConfigStore {
     this.#state = { entries: next, revision: whole, epoch };
     if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
     this.#listeners.notify(changed);
-    if (dated.length > 0) this.#reseal(dated).catch(this.#options.onFault);
+    if (dated.length > 0) void this.#reseal(dated);
   }
 
   /** Resolves when this disk has what was applied; nothing is applied after. */
@@ -217,15 +217,21 @@ export class RedisConfig implements ConfigStore {
 
   /** Signs entries with the present secret, too, so that they stay valid when nodes know that one only. */
   async #reseal(dated: readonly (readonly [key: string, text: string])[]): Promise<void> {
-    const { connection, seal } = this.#options;
-    for (let at = 0; at < dated.length; at += RESEALED_AT_ONCE) {
-      const list = dated.slice(at, at + RESEALED_AT_ONCE).flatMap(([key, text]) => {
-        const sealed = seal.openEntry(key, text);
-        return sealed === undefined
-          ? []
-          : [key, text, `${sealed.revision} ${seal.entry(key, sealed.revision, sealed.value)}`];
-      });
-      await connection.run(SCRIPTS.reseal, list);
+    const { connection, seal, onFault } = this.#options;
+    try {
+      for (let at = 0; at < dated.length; at += RESEALED_AT_ONCE) {
+        const list = dated.slice(at, at + RESEALED_AT_ONCE).flatMap(([key, text]) => {
+          const sealed = seal.openEntry(key, text);
+          return sealed === undefined
+            ? []
+            : [key, text, `${sealed.revision} ${seal.entry(key, sealed.revision, sealed.value)}`];
+        });
+        await connection.run(SCRIPTS.reseal, list);
+      }
+    } catch (error) {
+      // the next fetch brings everything, and what is left is found again
+      this.#isCompared = false;
+      onFault(error as Error);
     }
   }
 
