@@ -1,9 +1,11 @@
 import type { Distrusted } from './types.ts';
 
-/** Names that are remembered of a kind; more are counted, but not told apart. */
+/** Names that are remembered and counted of a kind. */
 const MAX_NAMES = 1000;
 /** The same name is not reported again within this time, should it come and go. */
 const QUIET_MS = 60_000;
+/** Names of a kind that are reported within that time: with another secret it is everything that there is. */
+const MAX_REPORTS = 20;
 
 /** What is refused because it does not come from the node or the cluster that it should come from. */
 export interface DistrustReport {
@@ -13,12 +15,15 @@ export interface DistrustReport {
   readonly reason: string;
 }
 
-/** Keeps what this node refuses at present, and reports each once as long as it is refused. */
+/**
+ * Keeps what this node refuses at present, and reports each once as long as it is refused, but only
+ * some at a time: `counts` tells how many there are.
+ */
 export class Distrust {
   readonly #onDistrust: (report: DistrustReport) => void;
   readonly #refused = { entries: new Set<string>(), rows: new Set<string>(), certificates: new Set<string>() };
   /** When a name was reported last, on the monotonic clock. */
-  readonly #reported = new Map<string, number>();
+  readonly #reported = { entries: new Map<string, number>(), rows: new Map(), certificates: new Map() };
 
   constructor(onDistrust: (report: DistrustReport) => void) {
     this.#onDistrust = onDistrust;
@@ -33,11 +38,11 @@ export class Distrust {
     const names = this.#refused[kind];
     if (names.has(name)) return;
     if (names.size < MAX_NAMES) names.add(name);
-    const reported = `${kind} ${name}`;
+    const reported = this.#reported[kind];
     const now = performance.now();
-    if (now - (this.#reported.get(reported) ?? -Infinity) < QUIET_MS) return;
-    if (this.#reported.size >= MAX_NAMES) this.#reported.clear();
-    this.#reported.set(reported, now);
+    for (const [before, at] of reported) if (now - at >= QUIET_MS) reported.delete(before);
+    if (reported.has(name) || reported.size >= MAX_REPORTS) return;
+    reported.set(name, now);
     this.#onDistrust({ kind, name, reason });
   }
 

@@ -15,6 +15,13 @@ const ASK_AGAIN_MS = 200;
 /** Entries that are signed anew in one step: others wait for Redis meanwhile. */
 const RESEALED_AT_ONCE = 200;
 
+interface Refused {
+  /** Its revision, as scripts read it. */
+  readonly revision: number;
+  /** Up to which revision this node knew the entry before anything was refused. */
+  readonly known: number;
+}
+
 export interface RedisConfigOptions {
   readonly connection: Connection;
   readonly copy: ConfigCopy;
@@ -38,8 +45,8 @@ export class RedisConfig implements ConfigStore {
   #seen: number;
   /** This node has compared what it knew at its start with everything that Redis has. */
   #isCompared = false;
-  /** What Redis has and this node refuses: its revision by key, as scripts read it. */
-  readonly #refused = new Map<string, number>();
+  /** By key what Redis has and this node refuses. */
+  readonly #refused = new Map<string, Refused>();
   /** The last fetch failed, although the loss of the connection was not noticed yet. */
   #missed = false;
 
@@ -154,7 +161,7 @@ export class RedisConfig implements ConfigStore {
     this.#state = { entries: next, revision: whole, epoch };
     if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
     this.#listeners.notify(changed);
-    if (dated.length > 0) this.#reseal(dated).catch(this.#options.onFault);
+    if (dated.length > 0) void this.#reseal(dated);
   }
 
   /** Resolves when this disk has what was applied; nothing is applied after. */
@@ -182,17 +189,17 @@ export class RedisConfig implements ConfigStore {
     known: number,
     before: ConfigEntry | undefined,
   ): { readonly entry: ConfigEntry; readonly isDated: boolean } | undefined {
+    const oldest = Math.min(known, this.#refused.get(key)?.known ?? known);
     const sealed = this.#options.seal.openEntry(key, text);
-    if (sealed === undefined) return this.#refuse(key, text, 'it has no valid MAC');
+    if (sealed === undefined) return this.#refuse(key, text, oldest, 'it has no valid MAC');
     const { revision, value, isDated } = sealed;
-    const oldest = this.#refused.has(key) ? (before?.revision ?? 0) : known;
     if (revision <= oldest && revision !== before?.revision)
-      return this.#refuse(key, text, `it is that of revision ${revision}, which was changed or removed since`);
+      return this.#refuse(key, text, oldest, `it is that of revision ${revision}, which was changed or removed since`);
     return { entry: { revision, value: JSON.parse(value) as Json }, isDated };
   }
 
-  #refuse(key: string, text: string, reason: string): undefined {
-    this.#refused.set(key, Number(/^\S+/.exec(text)?.[0]) || 0);
+  #refuse(key: string, text: string, known: number, reason: string): undefined {
+    this.#refused.set(key, { revision: Number(/^\S+/.exec(text)?.[0]) || 0, known });
     this.#options.distrust.refuse('entries', key, reason);
   }
 
@@ -203,22 +210,28 @@ export class RedisConfig implements ConfigStore {
 
   /** What the writer has seen of an entry, as scripts compare it: one that is refused can be replaced. */
   #seenInStore({ key, seen }: Expectation): number {
-    const refused = this.#refused.get(key);
+    const refused = this.#refused.get(key)?.revision;
     const isPresent = seen === (this.#state.entries.get(key)?.revision ?? 0);
     return refused !== undefined && isPresent ? refused : seen;
   }
 
   /** Signs entries with the present secret, too, so that they stay valid when nodes know that one only. */
   async #reseal(dated: readonly (readonly [key: string, text: string])[]): Promise<void> {
-    const { connection, seal } = this.#options;
-    for (let at = 0; at < dated.length; at += RESEALED_AT_ONCE) {
-      const list = dated.slice(at, at + RESEALED_AT_ONCE).flatMap(([key, text]) => {
-        const sealed = seal.openEntry(key, text);
-        return sealed === undefined
-          ? []
-          : [key, text, `${sealed.revision} ${seal.entry(key, sealed.revision, sealed.value)}`];
-      });
-      await connection.run(SCRIPTS.reseal, list);
+    const { connection, seal, onFault } = this.#options;
+    try {
+      for (let at = 0; at < dated.length; at += RESEALED_AT_ONCE) {
+        const list = dated.slice(at, at + RESEALED_AT_ONCE).flatMap(([key, text]) => {
+          const sealed = seal.openEntry(key, text);
+          return sealed === undefined
+            ? []
+            : [key, text, `${sealed.revision} ${seal.entry(key, sealed.revision, sealed.value)}`];
+        });
+        await connection.run(SCRIPTS.reseal, list);
+      }
+    } catch (error) {
+      // the next fetch brings everything, and what is left is found again
+      this.#isCompared = false;
+      onFault(error as Error);
     }
   }
 

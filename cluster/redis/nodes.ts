@@ -146,7 +146,7 @@ export class Nodes {
 
   /** @throws UnavailableError */
   async beat({ copy, highest, reported }: Knowledge): Promise<Beat> {
-    const { self, connection, timing, clock, seal } = this.#options;
+    const { self, connection, timing, clock, seal, distrust } = this.#options;
     const [sent, sentAt] = [Date.now(), performance.now()];
     // nobody else can have come since and hold what this node held
     const isComplete = sentAt - this.#completeAt < validity(timing);
@@ -174,7 +174,8 @@ export class Nodes {
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
     const heard = rows.flatMap((row) => this.#read(row, Number(now)) ?? []);
-    this.#options.distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
+    distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
+    distrust.keepOnly('certificates', new Set(rows.flatMap(([id]) => decoded(id) ?? [])));
     // a Redis that has lost everything does not know all nodes yet, which exist and may own something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     this.#rows = [...heard, ...unheard];

@@ -91,6 +91,20 @@ test('a valid entry under another key, and one that was changed or removed since
   );
 });
 
+test('a removed entry does not come back, not even after something else that is refused', async (t) => {
+  const { node, forge, stored } = await open(t);
+  const { cluster: a } = await node('a');
+  await change(a, 'removed', 'old');
+  const removed = await stored('removed');
+  await change(a, 'removed');
+  for (const text of ['NEXT "without a MAC"', removed, removed]) {
+    await forge('removed', text);
+    await a.config.sync();
+    t.deepEqual(values(a), {}, text);
+    t.like(a.distrusted, { entries: 1 });
+  }
+});
+
 test('an entry that is as it was again is taken, also by a node that was restarted meanwhile', async (t) => {
   const { node, stored, raw } = await open(t);
   const folder = mkdtempSync(join(tmpdir(), 'kiln-trust-'));

@@ -52,6 +52,18 @@ test('while the secret is changed, entries are valid for nodes with either, and 
   t.is(present.openEntry('k', byFormer), undefined);
 });
 
+test('of thousands that are refused at once some are reported, of each kind', (t) => {
+  const reports: DistrustReport[] = [];
+  const distrust = new Distrust((report) => reports.push(report));
+  for (let n = 0; n < 10_000; n++) distrust.refuse('entries', `e${n}`, 'why');
+  distrust.refuse('rows', 'a', 'why');
+  t.deepEqual(
+    reports.map(({ name }) => name),
+    [...Array.from({ length: 20 }, (_, n) => `e${n}`), 'a'],
+  );
+  t.deepEqual(distrust.counts, { entries: 1000, rows: 1, certificates: 0 });
+});
+
 test('what is refused is counted while it is, and reported once', (t) => {
   const reports: DistrustReport[] = [];
   const distrust = new Distrust((report) => reports.push(report));

@@ -1,0 +1,37 @@
+import test from 'ava';
+import { ConfigCopy } from '../../../cluster/config-copy.ts';
+import { Distrust } from '../../../cluster/distrust.ts';
+import type { Connection } from '../../../cluster/redis/connection.ts';
+import { RedisConfig } from '../../../cluster/redis/config.ts';
+import { Seal } from '../../../cluster/redis/seal.ts';
+import { timingOf } from '../../../cluster/redis/timing.ts';
+import { until } from '../../support/until.ts';
+
+test('what could not be signed anew is fetched and signed again', async (t) => {
+  const given: unknown[] = [];
+  const faults: string[] = [];
+  const run = async (_script: unknown, list: unknown): Promise<unknown> => {
+    given.push(list);
+    if (given.length === 1) throw new Error('Redis is away');
+    return 1;
+  };
+  const config = new RedisConfig({
+    connection: { run } as unknown as Connection,
+    copy: await ConfigCopy.open({ file: undefined, onDamaged: () => t.fail() }),
+    timing: timingOf(),
+    seal: new Seal('kiln', ['present', 'former']),
+    distrust: new Distrust(() => t.fail()),
+    pull: () => Promise.resolve(),
+    isDegraded: () => false,
+    onFault: ({ message }) => void faults.push(message),
+  });
+  const text = `1 ${new Seal('kiln', ['former']).entry('x', 1, '2')}`;
+  config.apply(7, { revision: 1, full: true, entries: [['x', text]] });
+  t.is(config.since, 1);
+  await until('it has failed', () => faults.length === 1);
+  t.deepEqual(faults, ['Redis is away']);
+  t.is(config.since, 0);
+  config.apply(7, { revision: 1, full: true, entries: [['x', text]] });
+  t.is(given.length, 2);
+  t.is(config.since, 1);
+});
