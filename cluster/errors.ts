@@ -45,6 +45,13 @@ export class NoNodeError extends Error {
 /** A call never reached that incarnation of the node: it can be made elsewhere. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
+  /** The node has refused the call, for another reason than that it was restarted: its process lives. */
+  readonly lives: boolean;
+
+  constructor(message: string, { lives = false, ...options }: ErrorOptions & { readonly lives?: boolean } = {}) {
+    super(message, options);
+    this.lives = lives;
+  }
 }
 
 /** A call was sent and no answer came: it may have had its effect. */

@@ -87,7 +87,8 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };
   const text = `the call was refused: ${refusalText(answer.refused)}`;
-  throw again && answer.refused === 'repeated' ? unknown(text) : unreachable(text);
+  if (again && answer.refused === 'repeated') throw unknown(text);
+  throw new UnreachableError(`node ${call.to.id}: ${text}`, { lives: answer.refused !== 'another' });
 }
 
 function send(

@@ -208,9 +208,9 @@ export class Nodes {
    * @throws UnavailableError
    */
   async judge({ id, incarnation }: NodeIdentity, lives: boolean): Promise<void> {
-    const { connection, timing } = this.#options;
-    const verdict = lives ? 'cut' : 'gone';
-    await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, verdict, timing.ttl]);
+    const { self, connection, timing } = this.#options;
+    const verdict = [lives ? 'cut' : 'gone', timing.ttl, encodeURIComponent(self.id)];
+    await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, ...verdict]);
   }
 
   /**

@@ -119,12 +119,19 @@ export class Peers {
     return replies.every((reply) => reply === undefined || !reply.holds);
   }
 
-  /** Whether that life of a node is still there, and its process goes on. */
+  /** Whether that life of a node is still there, and its process goes on. One whose clock was set may refuse the call. */
   async lives(node: NodeIdentity): Promise<boolean> {
     const { nodes, timing } = this.#options;
     const address = nodes.addressOf(node.id);
     if (address === undefined || !(await isReachable(address, connectingMs(timing)))) return false;
-    return (await this.#call(node, { about: 'life' }, askingMs(timing))) !== undefined;
+    try {
+      await this.#send(node, { about: 'life' }, askingMs(timing));
+      return true;
+    } catch (error) {
+      if (error instanceof UnreachableError) return error.lives;
+      if (error instanceof OutcomeUnknownError) return false;
+      throw error;
+    }
   }
 
   async answer(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
@@ -162,15 +169,19 @@ export class Peers {
 
   /** @returns undefined if the node is unreachable; the most cautious answer for one that cannot be parsed */
   async #call(to: NodeIdentity, question: Question, timeoutMs: number): Promise<Reply | undefined> {
-    const body = Buffer.from(JSON.stringify(question));
     try {
-      const request = { method: QUESTION, path: '/', headers: {}, body };
-      const answer = await this.#options.port.call(to, request, timeoutMs);
-      return read(Reply, answer.body) ?? NOT_UNDERSTOOD;
+      return read(Reply, await this.#send(to, question, timeoutMs)) ?? NOT_UNDERSTOOD;
     } catch (error) {
       if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return undefined;
       throw error;
     }
+  }
+
+  /** @throws UnreachableError, OutcomeUnknownError */
+  async #send(to: NodeIdentity, question: Question, timeoutMs: number): Promise<Buffer> {
+    const body = Buffer.from(JSON.stringify(question));
+    const answer = await this.#options.port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timeoutMs);
+    return answer.body;
   }
 }
 

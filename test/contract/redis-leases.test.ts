@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
+import { SCRIPTS } from '../../cluster/redis/scripts.ts';
 import { startChild } from '../support/child-node.ts';
 import { mirrored, openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -257,4 +258,31 @@ test('who is to ask a node and does not say what it heard is not waited for', as
   await until('it is not heard of', () => a.nodes().find(({ id }) => id === 'child')?.state === 'silent');
   t.like(await a.claim('k', 2, STOP), { owner: { id: 'child' } });
   await until('free', async () => 'lease' in (await a.claim('k', 2, STOP)));
+});
+
+test('who asked a node and says what it heard when others ask is not believed', async (t) => {
+  const redis = await RedisServer.start(t);
+  const { node: a, proxy } = await openOnProxy(t, redis, 'a');
+  const b = await openNode(t, 'b', { url: redis.url });
+  await seeEachOther(a, b);
+  leaseOf(await a.claim('pushed', 1, CONTINUE));
+  proxy.cut();
+  await until('it is not heard of', () => b.nodes().find(({ id }) => id === 'a')?.state === 'silent');
+  const keys = ['{kiln:test}:', '{kiln:test}:epoch'];
+  const late = ['a', a.self.incarnation, 'gone', TIMING.ttl, 'c'];
+  await admin(t, redis).eval(SCRIPTS.verdict.text, keys.length, ...keys, ...late);
+  t.like(await b.claim('pushed', 2, STOP), { owner: { id: 'a' } });
+});
+
+test('nothing is left of what a process had lost when another one has its id', async (t) => {
+  const redis = await RedisServer.start(t);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const raw = admin(t, redis);
+  const { process: child } = await startChild(t, redis.url, 'child', 'k');
+  const { incarnation = '' } = (await a.ownerOf('k')) ?? {};
+  const isNoted = async () => (await raw.hexists(`${CLAIMS}:lost`, incarnation)) === 1;
+  child.kill('SIGKILL');
+  await until('its claim is dropped', isNoted);
+  await openNode(t, 'child', { url: redis.url });
+  await t.notThrowsAsync(until('forgotten', async () => !(await isNoted())));
 });

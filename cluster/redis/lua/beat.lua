@@ -47,6 +47,7 @@ elseif known ~= incarnation or was_buried then
   else
     -- a process that still runs under this id has what it has until then
     if known then end_life(known, heard + ttl) end
+    if known and known ~= incarnation then redis.call('HDEL', P .. 'claims:lost', known) end
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)
     redis.call('HDEL', P .. 'nodes:drain', node)
