@@ -90,7 +90,7 @@ test('a node that has lost Redis alone keeps its sessions, and the end of each i
   t.teardown(() => [staying, leaving].forEach((client) => client.close()));
   await a.liveStream('leaving');
   way.cut();
-  await untilStates(b, { a: 'lost', b: 'ready' });
+  await untilStates(b, { a: 'silent', b: 'ready' });
   await delay(LONG_MS);
   t.deepEqual(streams(control.questions, 'closing'), []);
   leaving.close();
