@@ -85,12 +85,18 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
     ...group,
   ];
   const given: InputStream[] = [];
+  const notGiven: unknown[] = [];
   const slow: Names = {
     publish: async (...args) => {
       await setup.asked;
-      const input = await names.publish(...args);
-      given.push(input);
-      return input;
+      try {
+        const input = await names.publish(...args);
+        given.push(input);
+        return input;
+      } catch (error) {
+        notGiven.push(error);
+        throw error;
+      }
     },
   };
   const { access, cluster, names } = await aloneWith(registry, { log, names: slow, ...setup.access });
@@ -100,7 +106,7 @@ export async function startMpegts(t: ExecutionContext, setup: MpegtsSetup = {}) 
     registry.close('the test is over');
     await cluster.close();
   });
-  return { registry, vhost, server, given, taken, lines, ports: all, port: first, application };
+  return { registry, vhost, server, given, notGiven, taken, lines, ports: all, port: first, application };
 }
 
 /** Sends a scene of two seconds over UDP, in datagrams of one packet or several. */

@@ -188,7 +188,7 @@ test('what is held is not much, however large its datagrams are', async (t) => {
 
 test('a server that closes meanwhile has no stream left', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const { port, taken, given, lines, server } = await startMpegts(t, { asked: promise });
+  const { port, taken, given, notGiven, lines, server } = await startMpegts(t, { asked: promise });
   const sender = await UdpSender.open(t, port);
   await until('its session', async () => {
     await sender.send(5);
@@ -196,8 +196,9 @@ test('a server that closes meanwhile has no stream left', async (t) => {
   });
   await server.close();
   resolve();
-  await until('the name is given back', () => given[0]?.closed === true);
-  t.deepEqual(taken, []);
+  await until('the name is not taken', () => notGiven.length === 1);
+  t.like(notGiven[0], { message: 'The client has gone' });
+  t.deepEqual([given, taken], [[], []]);
 });
 
 /** RFC 2250. */
