@@ -113,7 +113,12 @@ export class RedisConfig implements ConfigStore {
         throw new ConflictError(`${key} is at revision ${revision}, not ${seen}`);
       }
       if (outcome === 'written') break;
-      if (performance.now() > end) throw new UnavailableError('Redis lost its content, which is being restored');
+      if (performance.now() > end)
+        throw new UnavailableError(
+          outcome === 'moved'
+            ? 'other nodes write the configuration all the time'
+            : 'Redis lost its content, which is being restored',
+        );
       // others have written meanwhile: what is signed names the revision that it gets
       if (outcome === 'moved') next = Number(revision) + 1;
       else await delay(ASK_AGAIN_MS);

@@ -58,6 +58,7 @@ export class AuditLog {
   #first: { readonly event: string; readonly [name: string]: unknown } | undefined;
   #isEnding = false;
   #hasFailed = false;
+  #hasToldOfOthers = false;
   #writing: Promise<void> | undefined;
   #closing = new AbortController();
 
@@ -134,11 +135,13 @@ export class AuditLog {
       const [present, own] = await Promise.all([stat(path).catch(() => undefined), this.#handle.stat()]);
       if (present?.ino === own.ino && present.dev === own.dev && own.size === this.#size) return this.#handle;
       await this.#release();
-      if (own.size > this.#size)
+      if (own.size > this.#size && !this.#hasToldOfOthers) {
+        this.#hasToldOfOthers = true;
         log.error(
           { event: 'audit.failed', path },
           `something else writes to the audit log ${path}, which breaks its chain`,
         );
+      }
     }
     await mkdir(dirname(path), { recursive: true });
     const handle = await open(path, 'a+', 0o600);

@@ -134,12 +134,15 @@ export class WhepPlayer {
     this.#listening = setInterval(async () => {
       if (busy) return;
       busy = true;
-      const isSuspect = silence.heard(receivedBy(await peer.getStats()), performance.now());
-      if (isSuspect && !this.#closed) {
-        if (await this.#isKnown(peer)) silence.explained(performance.now());
-        else this.#fail(LOST);
+      try {
+        const isSuspect = silence.heard(receivedBy(await peer.getStats()), performance.now());
+        if (isSuspect && !this.#closed) {
+          if (await this.#isKnown(peer)) silence.explained(performance.now());
+          else this.#fail(LOST);
+        }
+      } finally {
+        busy = false;
       }
-      busy = false;
     }, LISTEN_EVERY_MS);
   }
 
