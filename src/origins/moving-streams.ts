@@ -5,7 +5,7 @@ import type { StreamMeta, StreamName } from './stream-key.ts';
 const MOVING_MS = 5000;
 /** A node that dies may have many. */
 const MAX_MOVING = 50_000;
-/** A node that was last heard of so long ago, in milliseconds, may have died: they beat every second at least. */
+/** A node that was last heard of so long ago, in milliseconds, has missed several beats, and may have died. */
 const SILENT_MS = 1500;
 
 /** A stream without an owner. */
