@@ -1,37 +1,21 @@
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { Redis } from 'ioredis';
-import { pino } from 'pino';
-import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { ByteSink } from '../support/byte-sink.ts';
 import { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
+import { OvtViewer } from '../support/ovt-viewer.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
-const log = pino({ level: 'silent' });
 const list = async (node: Kiln): Promise<string[]> =>
   [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
 
-/** Plays a stream from a node's OVT port, and counts what comes. */
-async function watch(t: ExecutionContext, url: string) {
-  const viewer = { packets: 0, ended: false, close: () => {} };
-  const client = await OvtClient.connect(url, { log });
-  await client.play({
-    tracks: () => {},
-    packet: () => void (viewer.packets += 1),
-    end: () => void (viewer.ended = true),
-  });
-  viewer.close = () => client.close();
-  t.teardown(viewer.close);
-  return viewer;
-}
-
-const flows = async (viewer: { readonly packets: number }): Promise<void> => {
-  const before = viewer.packets;
-  await until('it flows', () => viewer.packets > before + 10);
+const flows = async ({ arrivals }: OvtViewer): Promise<void> => {
+  const before = arrivals.length;
+  await until('it flows', () => arrivals.length > before + 10);
 };
 
 function originsXml(url: string, more = ''): string {
@@ -50,12 +34,14 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   )) as [Kiln, Kiln, Kiln];
   for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
   // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
-  const first = await until('something can be pulled', () => watch(t, nodes[0].ovtUrl('other')).catch(() => undefined));
+  const first = await until('something can be pulled', () =>
+    OvtViewer.play(t, nodes[0].ovtUrl('other')).catch(() => undefined),
+  );
   await flows(first);
   first.close();
   await until('it is unused', async () => (await list(nodes[1])).length === 0);
   const urls = [...nodes, ...nodes].map((node) => node.ovtUrl('src'));
-  const viewers = await Promise.all(urls.map((url) => watch(t, url)));
+  const viewers = await Promise.all(urls.map((url) => OvtViewer.play(t, url)));
   for (const viewer of viewers) await flows(viewer);
   t.is(await origin.pullers('src'), 1);
   await Promise.all(
@@ -73,7 +59,7 @@ test('viewers on three nodes of a stream that only an origin has share one pull,
   for (const node of nodes) t.deepEqual(await list(node), ['src']);
   t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
 
-  await t.throwsAsync(watch(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+  await t.throwsAsync(OvtViewer.play(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
   t.deepEqual(
@@ -128,13 +114,13 @@ test('origins tell each other of their streams in a Redis, and pull what they ha
   const second = await PictureClient.publish(two, 'src');
   t.teardown(() => second.close());
   await two.liveStream('src');
-  const viewer = await until('it is pulled', () => watch(t, edge.ovtUrl('src')).catch(() => undefined));
+  const viewer = await until('it is pulled', () => OvtViewer.play(t, edge.ovtUrl('src')).catch(() => undefined));
   await flows(viewer);
   t.is((await edge.stream('src')).body.response.input.sourceUrl, one.ovtUrl('src'));
   t.is(await raw.get('app/src'), one.ovtUrl('src'), 'neither the candidate nor who pulls it takes its place');
-  await t.throwsAsync(watch(t, edge.ovtUrl('none')), { message: /404/ });
+  await t.throwsAsync(OvtViewer.play(t, edge.ovtUrl('none')), { message: /404/ });
   await raw.set('app/foreign', two.ovtUrl('src'));
-  await flows(await until('it is pulled', () => watch(t, edge.ovtUrl('foreign')).catch(() => undefined)));
+  await flows(await until('it is pulled', () => OvtViewer.play(t, edge.ovtUrl('foreign')).catch(() => undefined)));
 
   await redis.kill();
   await redis.run();
@@ -162,7 +148,7 @@ test('viewers of an application that only a template makes get what its origin h
   t.is((await edge.api('/v1/vhosts', 'POST', [vhost])).status, 200);
   t.is((await fetch(edge.httpUrl('/none/src/llhls.m3u8'))).status, 404);
   t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, []);
-  await flows(await watch(t, edge.ovtUrl('src')));
+  await flows(await OvtViewer.play(t, edge.ovtUrl('src')));
   t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, ['app']);
   await until('a playlist', async () => (await fetch(edge.httpUrl('/app/src/llhls.m3u8'))).status === 200);
   t.is(await origin.pullers('src'), 1);

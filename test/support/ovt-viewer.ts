@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
+import { until } from './until.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -11,12 +12,20 @@ export class OvtViewer {
   /** Packets that were earlier in their stream's time than one before them. */
   regressions = 0;
   ended = false;
+  close: () => void = () => {};
   readonly #latest = new Map<number, number>();
 
   static async play(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<OvtViewer> {
     const viewer = new OvtViewer();
-    const client = await OvtClient.connect(url, { log });
-    t.teardown(() => client.close());
+    // it gives up soon: on a busy machine it has to ask again
+    const client = await until(`an answer of ${url}`, () =>
+      OvtClient.connect(url, { log }).catch((error: Error) => {
+        if (!error.message.endsWith('in time')) throw error;
+        return undefined;
+      }),
+    );
+    viewer.close = () => client.close();
+    t.teardown(viewer.close);
     await client.play({
       tracks: () => {},
       packet: ({ track, dts }) => {
