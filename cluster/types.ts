@@ -49,8 +49,11 @@ export interface ClaimOptions {
    * owner of it.
    */
   readonly silence: 'stop' | 'continue';
-  /** Takes the key from whoever has it. The claim resolves when that one has stopped, or its time is over. */
-  readonly take?: boolean;
+  /**
+   * Takes the key from whoever has it, or only from the owner that is given: not from one with a later fence. The claim
+   * resolves when that one has stopped, or its time is over.
+   */
+  readonly take?: boolean | Pick<Owner, 'fence'>;
   /** How long the kept (or inherited) value outlives the lease, for the next owner of the key; 0 by default. */
   readonly keepMs?: number;
 }

@@ -1,5 +1,6 @@
 import { LostError } from '../errors.ts';
 import { isBelow } from '../keys.ts';
+import { takesFrom } from '../takes-from.ts';
 import type { Claim, ClaimOptions, Json, Lease, NodeIdentity, Owner, OwnerChange } from '../types.ts';
 import { Watchers } from '../watchers.ts';
 
@@ -23,9 +24,9 @@ export class EmbeddedClaims {
     this.#self = self;
   }
 
-  claim(key: string, meta: Json, { take = false, keepMs = 0 }: ClaimOptions): Claim {
+  claim(key: string, meta: Json, { take, keepMs = 0 }: ClaimOptions): Claim {
     const present = this.#leases.get(key);
-    if (present !== undefined && !take) return { owner: this.#ownerOf(present) };
+    if (present !== undefined && !takesFrom(take, present)) return { owner: this.#ownerOf(present) };
     const kept = this.#keptOf(key);
     if (kept !== undefined && keepMs > 0) kept.until = Infinity;
     else if (kept?.until === Infinity) kept.until = performance.now() + (present?.keepMs ?? 0);

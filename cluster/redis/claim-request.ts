@@ -52,7 +52,7 @@ export async function requestClaim(
     timing.ttl,
     floor,
     options.keepMs ?? 0,
-    options.take === true && before === 'none' ? 1 : 0,
+    before === 'none' ? takenFrom(options.take) : 0,
     before,
     timing.grace - timing.ttl,
     kept === undefined ? '' : JSON.stringify(kept),
@@ -69,4 +69,9 @@ export async function requestClaim(
     inherited: inherited ? (JSON.parse(inherited) as Json) : undefined,
     taken: from === undefined ? undefined : { token: from, leftMs: Number(left) },
   };
+}
+
+/** As the script takes it: 0 from nobody, 1 from whoever has the key, or the fence of the only owner to take it from. */
+function takenFrom(take: ClaimOptions['take'] = false): number {
+  return typeof take === 'object' ? take.fence : Number(take);
 }

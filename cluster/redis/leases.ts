@@ -341,7 +341,7 @@ export class Leases {
    * one may act on it, and until then nobody else may claim it.
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
-    const from = options.take === true ? performance.now() + this.#options.timing.ttl : -Infinity;
+    const from = options.take ? performance.now() + this.#options.timing.ttl : -Infinity;
     this.#givenUp.add({ key, token }, { isUnsure: true, from });
   }
 

@@ -1,4 +1,12 @@
-import { UnavailableError, type Claim, type Cluster, type Json, type Lease, type NodeIdentity } from '#cluster';
+import {
+  UnavailableError,
+  type Claim,
+  type ClaimOptions,
+  type Cluster,
+  type Json,
+  type Lease,
+  type NodeIdentity,
+} from '#cluster';
 import type { Application, PublishOptions } from '../core/application.ts';
 import { Continuity } from '../core/continuity.ts';
 import type { Registry } from '../core/registry.ts';
@@ -112,11 +120,12 @@ export class StreamNames {
 
   async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Claim> {
     try {
-      const ask = (take: boolean): Promise<Claim> =>
+      const ask = (take: ClaimOptions['take']): Promise<Claim> =>
         this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
       const claim = await ask(replace);
       const isHandedOver = 'owner' in claim && readMeta(claim.owner.meta)?.handsOver === true;
-      return isHandedOver ? await ask(true) : claim;
+      // who comes at the same time may have taken it over already
+      return isHandedOver ? await ask(claim.owner) : claim;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       this.#log.warn({ reason: error.message }, 'the name of the stream cannot be claimed');

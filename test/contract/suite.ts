@@ -89,6 +89,23 @@ export function contract(name: string, open: Open): void {
     t.true(taken.valid);
   });
 
+  clause('a key is taken from the owner that is named, and from no later one', 3, async (t, [a, b, c]) => {
+    const old = leaseOf(await (a as Cluster).claim('k', 'old', STOP));
+    const seen = await (b as Cluster).ownerOf('k');
+    const claims = await Promise.all(
+      [b, c].map((client) => (client as Cluster).claim('k', 'new', { ...STOP, take: seen as Owner })),
+    );
+    const [lease, ...more] = leases(claims);
+    t.true(lease?.valid);
+    t.is(more.length, 0);
+    for (const claim of claims) if ('owner' in claim) t.is(claim.owner.fence, lease?.fence ?? 0);
+    await until('its owner has lost it', () => old.signal.aborted);
+    const late = await (a as Cluster).claim('k', 'late', { ...STOP, take: seen as Owner });
+    t.like(late, { owner: { fence: lease?.fence } });
+    await lease?.release();
+    t.true(leaseOf(await (a as Cluster).claim('k', 'free', { ...STOP, take: seen as Owner })).valid);
+  });
+
   clause('meta is seen everywhere as soon as it is written', 2, async (t, [a, b]) => {
     const lease = leaseOf(await (a as Cluster).claim('k', { next: 1 }, STOP));
     await lease.update({ next: 2, text: 'ü "quoted" \n line' });

@@ -1,6 +1,7 @@
 local key, token, node, incarnation, meta = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ttl, floor, keep = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local take, before, slack = ARGV[9] == '1', ARGV[10], tonumber(ARGV[11])
+-- From whom the key is taken: '0' nobody, '1' whoever has it, or the fence of the only one.
+local take, before, slack = ARGV[9], ARGV[10], tonumber(ARGV[11])
 -- of a claim that is made anew: what it has kept or inherited
 local kept, silence = ARGV[12], ARGV[13]
 
@@ -20,7 +21,7 @@ if incarnation_of(node) ~= incarnation or redis.call('HEXISTS', P .. 'nodes:fate
 
 local present, last = claimed(key, ttl)
 local is_others = present and token_of(present) ~= token
-if is_others and not take then return { 'owner', present } end
+if is_others and take ~= '1' and take ~= string.match(present, '^%S+') then return { 'owner', present } end
 
 local number = fence(floor)
 local inherited = redis.call('GET', P .. 'kept:' .. key)

@@ -334,7 +334,7 @@ export class MemoryNode implements Cluster {
   async #claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
     const { store, timing } = this.#around;
     const promised = this.#promised;
-    const longest = timing.command + (options.take === true ? timing.ttl : 0);
+    const longest = timing.command + (options.take ? timing.ttl : 0);
     try {
       const answer = await this.#ask(async () => {
         const claim = store.claim(this.self, key, token, meta, options);
@@ -364,7 +364,7 @@ export class MemoryNode implements Cluster {
       });
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      if (options.take !== true) this.#givenUp.push(token);
+      if (!options.take) this.#givenUp.push(token);
       if (options.silence === 'stop') throw error;
       return await this.#claimWithoutStore(key, meta, options, error);
     }

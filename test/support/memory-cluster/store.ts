@@ -12,6 +12,7 @@ import {
 import { EMPTY_CONFIG, written, type ConfigState } from './config-state.ts';
 import { MemoryStats } from './stats.ts';
 import { RecordTable } from '../../../cluster/record-table.ts';
+import { takesFrom } from '../../../cluster/takes-from.ts';
 
 /** A claim as the store has it. */
 export interface Held {
@@ -187,11 +188,12 @@ export class MemoryStore {
     key: string,
     token: string,
     meta: Json,
-    { take = false, keepMs = 0 }: ClaimOptions,
+    { take, keepMs = 0 }: ClaimOptions,
   ): { held: Held; inherited: Json | undefined; before: Held | undefined } | undefined {
     this.expire();
     const present = this.#claims.get(key);
-    if (present !== undefined && !take) return { held: present, inherited: undefined, before: undefined };
+    if (present !== undefined && !takesFrom(take, present.owner))
+      return { held: present, inherited: undefined, before: undefined };
     if (performance.now() < this.#opens || !this.#lives(self)) return undefined;
     const kept = this.#kept.get(key);
     if (kept !== undefined && keepMs > 0) kept.until = Infinity;
