@@ -312,6 +312,12 @@ export interface Cluster {
   forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse>;
 
   /**
+   * Whether that life of a node goes on. One that answers lives, also when it has only lost the store.
+   * @returns undefined when this node cannot ask it: it knows no such node, or no row of it that it trusts
+   */
+  lives(node: NodeIdentity): Promise<boolean | undefined>;
+
+  /**
    * Opens a stream of bytes to another node, for media. Both ends are authenticated; the bytes are only as safe as the
    * port (TLS).
    * @throws UnreachableError

@@ -35,8 +35,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
-  const answers = others.answers.bind(others);
-  const names = new StreamNames({ cluster, registry, changes, answers, log });
+  const names = new StreamNames({ cluster, registry, changes, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
@@ -60,7 +59,7 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
-  const webhooks = new AdmissionWebhooks({ cluster, registry, answers, log, hidesClients: config.privacyProtection });
+  const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
   const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
     registry,

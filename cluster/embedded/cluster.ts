@@ -135,6 +135,10 @@ class EmbeddedCluster implements Cluster {
     throw new UnreachableError(`node ${to.id} is unknown: this node runs alone`);
   }
 
+  async lives({ id, incarnation }: NodeIdentity): Promise<boolean | undefined> {
+    return id === this.self.id ? incarnation === this.self.incarnation : undefined;
+  }
+
   async connect(to: NodeIdentity): Promise<Duplex> {
     throw new UnreachableError(`node ${to.id} is unknown: this node runs alone`);
   }

@@ -328,6 +328,11 @@ class RedisCluster implements Cluster {
     return await this.#port.call(to, request, await this.#meet(to, timeoutMs));
   }
 
+  async lives(node: NodeIdentity): Promise<boolean | undefined> {
+    await this.#meet(node, this.#timing.command);
+    return await this.#peers.lives(node);
+  }
+
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
     return await this.#port.connect(to, path, await this.#meet(to, timeoutMs));
   }

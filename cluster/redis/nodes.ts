@@ -205,11 +205,13 @@ export class Nodes {
 
   /**
    * Tells Redis whether a node lives that it does not hear of.
+   * @param lives undefined when this node cannot tell: another one is asked to find out
    * @throws UnavailableError
    */
-  async judge({ id, incarnation }: NodeIdentity, lives: boolean): Promise<void> {
+  async judge({ id, incarnation }: NodeIdentity, lives: boolean | undefined): Promise<void> {
     const { self, connection, timing } = this.#options;
-    const verdict = [lives ? 'cut' : 'gone', timing.ttl, encodeURIComponent(self.id)];
+    const found = lives === undefined ? 'unknown' : lives ? 'cut' : 'gone';
+    const verdict = [found, timing.ttl, encodeURIComponent(self.id)];
     await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, ...verdict]);
   }
 

@@ -119,11 +119,16 @@ export class Peers {
     return replies.every((reply) => reply === undefined || !reply.holds);
   }
 
-  /** Whether that life of a node is still there, and its process goes on. One whose clock was set may refuse the call. */
-  async lives(node: NodeIdentity): Promise<boolean> {
-    const { nodes, timing } = this.#options;
+  /**
+   * Whether that life of a node is still there, and its process goes on. One whose clock was set may refuse the call.
+   * @returns undefined when there is no row of it that this node trusts
+   */
+  async lives(node: NodeIdentity): Promise<boolean | undefined> {
+    const { self, nodes, timing } = this.#options;
+    if (node.id === self.id) return node.incarnation === self.incarnation;
     const address = nodes.addressOf(node.id);
-    if (address === undefined || !(await isReachable(address, connectingMs(timing)))) return false;
+    if (address === undefined) return undefined;
+    if (!(await isReachable(address, connectingMs(timing)))) return false;
     try {
       await this.#send(node, { about: 'life' }, askingMs(timing));
       return true;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Claim, Lease, NodeIdentity } from '#cluster';
+import type { Claim, Cluster, Lease, NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -13,10 +13,8 @@ const MAX_HELD = 1000;
 const ASK_AGAIN_MS = 1000;
 
 export interface HeldNamesOptions {
-  readonly self: NodeIdentity;
+  readonly cluster: Pick<Cluster, 'self' | 'lives'>;
   readonly changes: StreamChanges;
-  /** Whether a node answers this one. */
-  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly log: Logger;
 }
 
@@ -39,7 +37,7 @@ type Outcome = 'changed' | 'lives' | 'over';
 export class HeldNames {
   readonly #options: HeldNamesOptions;
   /** By incarnation: many publishers of a node that died may come back at once. */
-  readonly #asked = new Map<string, Promise<boolean>>();
+  readonly #asked = new Map<string, Promise<boolean | undefined>>();
   #held = 0;
 
   constructor(options: HeldNamesOptions) {
@@ -60,8 +58,8 @@ export class HeldNames {
     const until = performance.now() + HOLD_MS;
     const claim = await this.#within(until, wanted, attempt());
     if ('lease' in claim) return claim.lease;
-    const { self, changes } = this.#options;
-    if (claim.owner.incarnation === self.incarnation) throw kilnError('streamExists');
+    const { cluster, changes } = this.#options;
+    if (claim.owner.incarnation === cluster.self.incarnation) throw kilnError('streamExists');
     if (this.#held >= MAX_HELD) throw kilnError('tooManyWaiting');
     const watch = changes.watch(wanted.application, (input) => input === wanted.name);
     this.#held++;
@@ -92,7 +90,7 @@ export class HeldNames {
       const claim = await this.#within(Math.max(until, performance.now() + ASK_AGAIN_MS), wanted, attempt());
       if ('lease' in claim) return claim.lease;
       owner = claim.owner;
-      if (owner.incarnation === this.#options.self.incarnation) throw kilnError('streamExists');
+      if (owner.incarnation === this.#options.cluster.self.incarnation) throw kilnError('streamExists');
       if (outcome === 'over') throw kilnError('streamNameUnconfirmed');
     }
   }
@@ -126,10 +124,10 @@ export class HeldNames {
     return 'lives';
   }
 
-  #answers(node: NodeIdentity): Promise<boolean> {
+  #answers(node: NodeIdentity): Promise<boolean | undefined> {
     const present = this.#asked.get(node.incarnation);
     if (present !== undefined) return present;
-    const asked = this.#options.answers(node).finally(() => this.#asked.delete(node.incarnation));
+    const asked = this.#options.cluster.lives(node).finally(() => this.#asked.delete(node.incarnation));
     this.#asked.set(node.incarnation, asked);
     return asked;
   }

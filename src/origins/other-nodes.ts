@@ -1,14 +1,11 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { Cluster, NodeIdentity } from '#cluster';
 import { KilnError } from '../errors.ts';
-import { definePeerCall, type PeerCall } from './peer-call.ts';
+import type { PeerCall } from './peer-call.ts';
 import type { PeerCalls } from './peer-calls.ts';
 
 /** Lists do not wait until a node that does not answer counts as lost. */
 const TIMEOUT_MS = 2000;
-
-/** Whether that life of a node goes on. */
-const LIFE = definePeerCall('node/life', Type.Object({}), Type.Object({}));
 
 /** The result of calling one node. */
 export interface Reply<T> {
@@ -27,17 +24,10 @@ export class OtherNodes {
   constructor(cluster: Pick<Cluster, 'self' | 'nodes'>, calls: PeerCalls) {
     this.#cluster = cluster;
     this.#calls = calls;
-    calls.answer(LIFE, () => ({}));
   }
 
   get self(): NodeIdentity {
     return this.#cluster.self;
-  }
-
-  /** Whether a node answers, as one does that has only lost the store. */
-  async answers(node: NodeIdentity): Promise<boolean> {
-    const { answer, error } = await this.askOne(node, LIFE, {});
-    return answer !== undefined || error?.code === 'callUnknown';
   }
 
   /** Calls every node that is alive. Never rejects for a missing answer. */

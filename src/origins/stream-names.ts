@@ -1,12 +1,4 @@
-import {
-  UnavailableError,
-  type Claim,
-  type ClaimOptions,
-  type Cluster,
-  type Json,
-  type Lease,
-  type NodeIdentity,
-} from '#cluster';
+import { UnavailableError, type Claim, type ClaimOptions, type Cluster, type Json, type Lease } from '#cluster';
 import type { Application, PublishOptions } from '../core/application.ts';
 import { Continuity } from '../core/continuity.ts';
 import type { Registry } from '../core/registry.ts';
@@ -23,11 +15,9 @@ import { SyncedLease } from './synced-lease.ts';
 export const CONTINUED_MS = 30_000;
 
 export interface StreamNamesOptions {
-  readonly cluster: Pick<Cluster, 'self' | 'claim'>;
+  readonly cluster: Pick<Cluster, 'self' | 'claim' | 'lives'>;
   readonly registry: Registry;
   readonly changes: StreamChanges;
-  /** Whether another node answers this one. */
-  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly log: Logger;
 }
 
@@ -52,10 +42,10 @@ export class StreamNames {
   readonly #names: HeldNames;
   readonly #unlisten: () => void;
 
-  constructor({ cluster, registry, changes, answers, log }: StreamNamesOptions) {
+  constructor({ cluster, registry, changes, log }: StreamNamesOptions) {
     this.#cluster = cluster;
     this.#log = log;
-    this.#names = new HeldNames({ self: cluster.self, changes, answers, log });
+    this.#names = new HeldNames({ cluster, changes, log });
     const onOutput = (output: OutputStream): void => {
       const claim = this.#claims.get(output.input);
       if (claim === undefined) return;

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, DistrustReport, Json, RedisClusterOptions } from '#cluster';
-import { openNode, SECRET } from '../support/cluster.ts';
+import { openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
 const key = (name: string): string => `{kiln:test}:${name}`;
@@ -188,6 +189,38 @@ test('a node with another secret is not there for the others, and its entries ar
   t.deepEqual(a.reports.map(({ kind, name }) => `${kind} ${name}`).sort(), ['entries x', 'rows stranger']);
   await stranger.cluster.close();
   await until('it has left', () => a.cluster.distrusted.rows === 0);
+});
+
+test('a node that cannot ask one that is silent does not judge it: its streams stay with it', async (t) => {
+  const { redis, node } = await open(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
+  const { cluster: stranger } = await node('stranger', at(`not ${SECRET}`));
+  t.true('lease' in (await a.claim('pushed', 1, { silence: 'continue' })));
+  await until('it is noticed', () => stranger.distrusted.rows === 1);
+  proxy.cut();
+  const since = performance.now();
+  await until('it is not heard of for long', async () => {
+    t.like(await stranger.claim('pushed', 2, { silence: 'continue' }), { owner: { id: 'a' } });
+    return performance.now() - since > 1.5 * TIMING.ttl;
+  });
+  const { cluster: b } = await node('b');
+  t.is(await b.lives(a.self), true);
+  t.is(await stranger.lives(a.self), undefined);
+  await until('who can ask it does', () => b.nodes().find(({ id }) => id === 'a')?.state === 'silent');
+  t.like(await b.claim('pushed', 2, { silence: 'continue' }), { owner: { id: 'a' } });
+});
+
+test('what a node has that nobody can ask is free when it would be forgotten', async (t) => {
+  const { redis, node } = await open(t);
+  const proxy = await TcpProxy.open(t, redis.port);
+  const timing = { timing: { ...TIMING, forget: 1.5 * TIMING.ttl } };
+  const { cluster: a } = await node('a', timing);
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  const stranger = await openNode(t, 'stranger', { url }, { ...at(`not ${SECRET}`), ...timing });
+  t.true('lease' in (await stranger.claim('k', 1, { silence: 'continue' })));
+  proxy.cut();
+  await until('it is free', async () => 'lease' in (await a.claim('k', 2, { silence: 'continue' })));
 });
 
 test('of a row that was changed the last that the node has said stays', async (t) => {

@@ -428,6 +428,14 @@ export function contract(name: string, open: Open): void {
     },
   );
 
+  clause('a node says whether a life of another goes on, as far as it can ask it', 2, async (t, [a, b]) => {
+    const [asker, { self }] = [a as Cluster, b as Cluster];
+    await until('it is known', async () => asker.nodes().some(({ id }) => id === self.id));
+    t.is(await asker.lives(self), true);
+    t.is(await asker.lives({ ...self, incarnation: 'earlier' }), false);
+    t.is(await asker.lives({ id: 'unknown', incarnation: '1' }), undefined);
+  });
+
   clause('nodes know each other, with what they tell of themselves', 2, async (t, [a, b]) => {
     (a as Cluster).describe({ load: 0.25, full: true, info: { version: '1', streams: 3 } });
     const row = await until('what a says', () =>

@@ -11,7 +11,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
   const cluster = await openAlone();
   const parts = nodeParts(cluster, registry, access.log);
   const { log, calls, others, directory, names, sessionNames } = parts;
-  const webhooks = new AdmissionWebhooks({ cluster, registry, answers: others.answers.bind(others), log });
+  const webhooks = new AdmissionWebhooks({ cluster, registry, log });
   return {
     cluster,
     webhooks,

@@ -112,7 +112,7 @@ export async function apiOptions(
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
-  const names = new StreamNames({ cluster, registry, changes, answers: others.answers.bind(others), log });
+  const names = new StreamNames({ cluster, registry, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(new PullKind({ names, changes, open: noSource, log }));
   tasks.add(

@@ -74,7 +74,7 @@ export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, shape: 
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
-  const names = new StreamNames({ cluster, registry, changes, answers: others.answers.bind(others), log });
+  const names = new StreamNames({ cluster, registry, changes, log });
   const tasks = new Tasks({ cluster, registry, log });
   tasks.add(kind);
   tasks.start();

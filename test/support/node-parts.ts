@@ -16,7 +16,7 @@ export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ lev
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
-  const names = new StreamNames({ cluster, registry, changes, answers: others.answers.bind(others), log });
+  const names = new StreamNames({ cluster, registry, changes, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   /** Admits everybody to what is on the node, unless `more` says otherwise. */
   const access = (more: Partial<AccessOptions> = {}): Access =>

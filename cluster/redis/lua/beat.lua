@@ -81,7 +81,12 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', wh
   end
 end
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - forget))) do
-  if fate_of(lost) == 'gone' then forget_node(lost) end
+  if fate_of(lost) == 'gone' then
+    forget_node(lost)
+  elseif limit == 0 and cut_until(lost) <= now - forget then
+    -- nobody could ask it in all that time
+    judge_gone(lost)
+  end
 end
 tidy_rows()
 reap_claims()

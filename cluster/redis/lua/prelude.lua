@@ -174,6 +174,11 @@ local function fate_of(node)
   return fate
 end
 
+-- Until when it counts that a node which is not heard of has said that it lives; 0 when it has not.
+local function cut_until(node)
+  return tonumber(string.match(redis.call('HGET', P .. 'nodes:fate', node) or '', '^cut (%d+)') or '0')
+end
+
 -- Until when claims of a life of a node last; 0 when that is over.
 local function lease_end(node, incarnation, silence, ttl)
   local over = redis.call('ZSCORE', P .. 'nodes:gone', incarnation)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Cluster, NodeIdentity } from '#cluster';
+import type { Cluster } from '#cluster';
 import type { VirtualHostConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
@@ -19,10 +19,8 @@ import { targetOf } from './new-url.ts';
 import { callOf, payload } from './payload.ts';
 
 export interface AdmissionWebhooksOptions {
-  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'records' | 'events'>;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'lives' | 'records' | 'events'>;
   readonly registry: Pick<Registry, 'vhosts' | 'on' | 'off'>;
-  /** Whether a node that the store takes for dead answers calls. */
-  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly log: Logger;
   /** Control servers are told no client's address. */
   readonly hidesClients?: boolean;
@@ -49,7 +47,7 @@ export class AdmissionWebhooks {
   readonly #servers = new WeakMap<Opened, ControlServers>();
 
   constructor(options: AdmissionWebhooksOptions) {
-    const { cluster, registry, answers, log } = options;
+    const { cluster, registry, log } = options;
     this.#options = options;
     this.#log = log.child({ module: 'webhooks' });
     this.#lines = new ControlLines(this.#log);
@@ -60,7 +58,7 @@ export class AdmissionWebhooks {
     const isUsed = (): boolean =>
       [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
     registry.on('vhostClosed', this.#onVhostClosed);
-    this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, answers, onFault });
+    this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, onFault });
   }
 
   get openings(): Openings {

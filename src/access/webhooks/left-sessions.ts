@@ -1,18 +1,16 @@
-import { UnavailableError, type Cluster, type NodeIdentity, type NodeRecord } from '#cluster';
+import { UnavailableError, type Cluster, type NodeRecord } from '#cluster';
 import Value from 'typebox/value';
 import { OPENING, type Opening } from '../opening.ts';
 import { MOVING_MS, type OpenSessions } from './open-sessions.ts';
 import { canMove } from './payload.ts';
 
 export interface LeftSessionsOptions {
-  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'records' | 'events'>;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'lives' | 'records' | 'events'>;
   readonly own: Pick<OpenSessions, 'size' | 'isClosed' | 'restore'>;
   /** Tells the control server that a session has ended. */
   readonly tell: (opening: Opening) => void;
   /** Whether sessions are opened at all, here or elsewhere. */
   readonly isUsed: () => boolean;
-  /** Asks a node that the store takes for dead whether it lives. */
-  readonly answers: (node: NodeIdentity) => Promise<boolean>;
   readonly onFault: (error: Error) => void;
 }
 
@@ -127,11 +125,11 @@ export class LeftSessions {
 
   /** Whether a node lives that is away: then it is given as much time again. @param asked in the same look */
   async #answers(incarnation: string, asked: Map<string, boolean>): Promise<boolean> {
-    const { cluster, answers } = this.#options;
+    const { cluster } = this.#options;
     const known = asked.get(incarnation);
     if (known !== undefined) return known;
     const node = cluster.nodes().find((row) => row.incarnation === incarnation);
-    const lives = node !== undefined && (await answers(node));
+    const lives = node !== undefined && (await cluster.lives(node)) === true;
     asked.set(incarnation, lives);
     if (lives) {
       this.#away.delete(incarnation);

@@ -230,6 +230,14 @@ export class MemoryNode implements Cluster {
     );
   }
 
+  async lives(node: NodeIdentity): Promise<boolean | undefined> {
+    if (!this.#view.nodes.has(node.id)) return undefined;
+    return await this.#call(node, () => true, this.#around.timing.command).catch((error: Error) => {
+      if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return false;
+      throw error;
+    });
+  }
+
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
     const stream = await this.#call(
       to,

@@ -32,13 +32,17 @@ function portOf(
 }
 
 /** @returns whether a node lives, by what it says to another one */
-async function lives(t: ExecutionContext, node: NodeIdentity, { aheadMs }: { aheadMs: number }): Promise<boolean> {
+async function lives(
+  t: ExecutionContext,
+  node: NodeIdentity,
+  { aheadMs }: { aheadMs: number },
+): Promise<boolean | undefined> {
   const answer = { status: 200, headers: {}, body: Buffer.from('{}') };
   const address = await portOf(t, ASKED, { aheadMs }).listen(async () => answer);
   const peers = new Peers({
     self: ASKER,
     port: portOf(t, ASKER, { address }),
-    nodes: { addressOf: () => address } as unknown as Nodes,
+    nodes: { addressOf: (id: string) => (id === ASKED.id ? address : undefined) } as unknown as Nodes,
     timing: timingOf({ ttl: 20_000 }),
     isDegraded: () => false,
     holds: () => false,
@@ -51,6 +55,10 @@ test('a node lives whose clock was set while it had no Redis', async (t) => {
   t.true(await lives(t, ASKED, { aheadMs: 0 }));
   t.true(await lives(t, ASKED, { aheadMs: 3_600_000 }));
   t.true(await lives(t, ASKED, { aheadMs: -3_600_000 }));
+});
+
+test('a node that is not known here may live', async (t) => {
+  t.is(await lives(t, { id: 'c', incarnation: '1' }, { aheadMs: 0 }), undefined);
 });
 
 test('a life of a node is over when another one answers', async (t) => {

@@ -83,9 +83,9 @@ for (const [what, handsOver, isFirst] of [
       registry,
       log,
       changes: new StreamChanges(registry, { listen: () => () => {} }),
-      answers: async () => true,
       cluster: {
         self: cluster.self,
+        lives: async () => true,
         claim: async (key, own, options) => {
           asked.push(options.take);
           if (options.take === false) return { owner };

@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { pino } from 'pino';
 import type { Cluster } from '#cluster';
 import type { Opening } from '../../../../src/access/opening.ts';
 import { LeftSessions } from '../../../../src/access/webhooks/left-sessions.ts';
 import { OpenSessions } from '../../../../src/access/webhooks/open-sessions.ts';
-import { OtherNodes } from '../../../../src/origins/other-nodes.ts';
-import { PeerCalls } from '../../../../src/origins/peer-calls.ts';
 import { openAlone } from '../../../support/cluster.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../support/until.ts';
@@ -25,12 +22,8 @@ function sessionsOf(t: ExecutionContext, cluster: Cluster, told: [id: string, no
   };
   const onFault = (error: Error): void => t.fail(error.stack);
   const own: OpenSessions = new OpenSessions({ cluster, tell, onFault, onAway: () => left.lookIn() });
-  const calls = new PeerCalls(cluster, pino({ level: 'silent' }));
-  const others = new OtherNodes(cluster, calls);
-  const answers = others.answers.bind(others);
-  const left = new LeftSessions({ cluster, own, tell, onFault, isUsed: () => isUsed, answers });
+  const left = new LeftSessions({ cluster, own, tell, onFault, isUsed: () => isUsed });
   t.teardown(() => left.close());
-  t.teardown(() => calls.close());
   return { own, left, cluster };
 }
 
