@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { openNode, TIMING } from '../support/cluster.ts';
 import { SCRIPTS } from '../../cluster/redis/scripts.ts';
+import { timingOf } from '../../cluster/redis/timing.ts';
+import { Hosts, type Host } from '../support/hosts.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { median } from '../support/load/statistics.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
@@ -31,6 +33,8 @@ const STREAMS = '/v1/vhosts/default/apps/app/streams';
 const PLAYS = 25;
 /** Of the test's picture: two frames. */
 const GOP_MS = 80;
+/** Of a node's lease. */
+const TTL_MS = timingOf().ttl;
 const RETRY_MS = 200;
 const CLAIMS = 200;
 const BEATS = 15;
@@ -44,7 +48,7 @@ export const failover: Measurement = {
     const endings: (() => unknown)[] = [];
     const owner = { teardown: (end: () => unknown) => void endings.push(end) };
     try {
-      return [await beatCost(owner), ...(await failovers(owner))];
+      return [await beatCost(owner), ...(await failovers(owner)), ...(await hostDeaths(owner))];
     } finally {
       for (const end of endings.toReversed()) await end();
     }
@@ -84,9 +88,61 @@ async function beatCost(owner: Owner): Promise<Line> {
 }
 
 async function failovers(owner: Owner): Promise<Line[]> {
-  const origin = await Origin.start(owner, 'src');
-  const redis = await usedRedis(owner);
-  const nodes = await Promise.all(IDS.map((id) => startNode(owner, redis, id, { ovt: true })));
+  const bench = await open(owner);
+  const gaps = { killed: [] as number[], accepted: [] as number[], drained: [] as number[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const { gap, accepted } = await die(bench, `pushed${round}`, (at) => bench.nodes[at]?.signal('SIGKILL'));
+    gaps.killed.push(gap);
+    gaps.accepted.push(accepted);
+    gaps.drained.push(await drain(bench));
+  }
+  return [
+    line('kill -9 of the node that pulls: gap for a viewer of another node', gaps.killed, 1000 + GOP_MS),
+    line('kill -9 of the node published to: until another node takes the publisher', gaps.accepted, 500),
+    line('drain of the node that pulls: gap for a viewer of another node', gaps.drained, 200 + GOP_MS),
+  ];
+}
+
+/** Hosts that are gone without a word: what is sent to them is dropped, and nothing is refused. */
+async function hostDeaths(owner: Owner): Promise<Line[]> {
+  if (!Hosts.possible) return [{ what: 'death of a host', measured: 'skipped: no network namespaces' }];
+  const hosts = Hosts.open(owner, IDS.length);
+  const bench = await open(owner, hosts);
+  const gaps = { played: [] as number[], accepted: [] as number[] };
+  for (let round = 0; round < ROUNDS; round++) {
+    const { gap, accepted } = await die(
+      bench,
+      `pushed${round}`,
+      (at) => hosts.cut(hosts.all[at] as Host),
+      (at) => hosts.heal(hosts.all[at] as Host),
+    );
+    gaps.played.push(gap);
+    gaps.accepted.push(accepted);
+  }
+  return [
+    line('death of the host that pulls: gap for a viewer of another one', gaps.played, TTL_MS + 1000),
+    line('death of the host published to: until another one takes the publisher', gaps.accepted, TTL_MS + 1000),
+  ];
+}
+
+function line(what: string, values: readonly number[], budget: number): Line {
+  return atMost({
+    what,
+    unit: 'ms',
+    digits: 0,
+    values: [median(values)],
+    budget: [budget],
+    reference: `median of ${ROUNDS}; longest ${number(Math.max(...values))} ms`,
+  });
+}
+
+/** Nodes one of which pulls a stream, on hosts of their own where there are any. */
+async function open(owner: Owner, hosts?: Hosts): Promise<Bench> {
+  const origin = await Origin.on(owner, hosts?.here, 'src');
+  const redis = await usedRedis(owner, hosts && { address: hosts.here.address });
+  const nodes = await Promise.all(
+    IDS.map((id, at) => startNode(owner, redis, id, { ovt: true, host: hosts?.all[at] })),
+  );
   await allReady(nodes);
   const made = await nodes[0]?.api(STREAMS, 'POST', {
     name: 'copy',
@@ -97,45 +153,34 @@ async function failovers(owner: Owner): Promise<Line[]> {
   const store = new Redis(redis.url);
   owner.teardown(() => store.disconnect());
   await until('a node pulls', async () => (await puller(store)) >= 0);
-  const bench = { owner, nodes, store };
-  const gaps = { killed: [] as number[], accepted: [] as number[], drained: [] as number[] };
-  for (let round = 0; round < ROUNDS; round++) {
-    const { gap, accepted } = await kill(bench, `pushed${round}`);
-    gaps.killed.push(gap);
-    gaps.accepted.push(accepted);
-    gaps.drained.push(await drain(bench));
-  }
-  const line = (what: string, values: readonly number[], budget: number): Line =>
-    atMost({
-      what,
-      unit: 'ms',
-      digits: 0,
-      values: [median(values)],
-      budget: [budget],
-      reference: `median of ${ROUNDS}; longest ${number(Math.max(...values))} ms`,
-    });
-  return [
-    line('kill -9 of the node that pulls: gap for a viewer of another node', gaps.killed, 1000 + GOP_MS),
-    line('kill -9 of the node published to: until another node takes the publisher', gaps.accepted, 500),
-    line('drain of the node that pulls: gap for a viewer of another node', gaps.drained, 200 + GOP_MS),
-  ];
+  return { owner, nodes, store };
 }
 
-/** Kills the node that pulls, to which another stream is published; its encoder goes to another node. */
-async function kill({ owner, nodes, store }: Bench, name: string): Promise<{ gap: number; accepted: number }> {
+/**
+ * Ends the node that pulls, to which another stream is published; its encoder goes to another node.
+ * @param end how it dies @param revive what has to be undone of that before it is started again
+ */
+async function die(
+  { owner, nodes, store }: Bench,
+  name: string,
+  end: (at: number) => void,
+  revive: (at: number) => void = () => {},
+): Promise<{ gap: number; accepted: number }> {
   const at = await puller(store);
   const [dead, other] = [nodes[at] as Kiln, nodes[(at + 1) % nodes.length] as Kiln];
   const viewer = await watched(owner, other);
   const before = await PictureClient.publish(dead, name);
   await other.liveStream(name);
   const moment = performance.now();
-  dead.signal('SIGKILL');
+  end(at);
   const after = await accepted(other, name);
   const acceptedAfter = performance.now() - moment;
   const gap = await resumed(viewer, moment, store, at);
   before.close();
   after.close();
+  dead.signal('SIGKILL');
   await dead.exited();
+  revive(at);
   await dead.restart();
   await allReady(nodes);
   return { gap, accepted: acceptedAfter };

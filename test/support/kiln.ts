@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import type { Host } from './hosts.ts';
 import { isRunning, processTree } from './load/usage.ts';
 import { refuseWarnings } from './node-warnings.ts';
 import { freePorts } from './ports.ts';
@@ -72,6 +73,8 @@ export interface KilnOptions {
   readonly iceAddress?: string;
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** Where it runs; on this machine unless given. */
+  readonly host?: Host | undefined;
   /** It leads a process group, as what is started in a terminal does: see `signalGroup`. */
   readonly ownGroup?: boolean;
 }
@@ -99,7 +102,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     bindProviders = '',
     providers = '',
     srt,
-    ip = '<IP>127.0.0.1</IP>',
+    ip = `<IP>${options.host?.address ?? '127.0.0.1'}</IP>`,
   } = options;
   const tls =
     options.tls && `<TLS><CertPath>${options.tls.certPath}</CertPath><KeyPath>${options.tls.keyPath}</KeyPath></TLS>`;
@@ -222,8 +225,9 @@ export class Kiln {
   }
 
   #spawn(): ChildProcess {
-    const { args = [], env, ownGroup } = this.#options;
-    const child = spawn(START, ['--config', join(this.#folder, 'Server.xml'), ...args], {
+    const { args = [], env, ownGroup, host } = this.#options;
+    const [program = '', ...before] = [...(host?.command ?? []), START];
+    const child = spawn(program, [...before, '--config', join(this.#folder, 'Server.xml'), ...args], {
       detached: ownGroup,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
@@ -243,9 +247,14 @@ export class Kiln {
         await this.exited();
         throw new Error(`the server ended: ${this.#stderr}`);
       }
-      const answer = await fetch(`http://127.0.0.1:${this.ports.api}/readyz`).catch(() => undefined);
+      const answer = await fetch(`http://${this.address}:${this.ports.api}/readyz`).catch(() => undefined);
       return answer?.status === 200;
     });
+  }
+
+  /** Where its ports are. */
+  get address(): string {
+    return this.#options.host?.address ?? '127.0.0.1';
   }
 
   get pid(): number {
@@ -266,30 +275,30 @@ export class Kiln {
   }
 
   rtmpUrl(stream: string, app = 'app'): string {
-    return `rtmp://127.0.0.1:${this.ports.rtmp}/${app}/${stream}`;
+    return `rtmp://${this.address}:${this.ports.rtmp}/${app}/${stream}`;
   }
 
   /** Where a stream is published to over SRT. */
   srtUrl(stream: string, more = ''): string {
-    return `srt://127.0.0.1:${this.ports.srt}?streamid=default/app/${stream}${more}`;
+    return `srt://${this.address}:${this.ports.srt}?streamid=default/app/${stream}${more}`;
   }
 
   /** Where it is played from. */
   srtPlayUrl(stream: string, more = ''): string {
-    return `srt://127.0.0.1:${this.ports.srtPlay}?streamid=default/app/${stream}${more}`;
+    return `srt://${this.address}:${this.ports.srtPlay}?streamid=default/app/${stream}${more}`;
   }
 
   ovtUrl(stream: string, app = 'app'): string {
-    return `ovt://127.0.0.1:${this.ports.ovt}/${app}/${stream}`;
+    return `ovt://${this.address}:${this.ports.ovt}/${app}/${stream}`;
   }
 
   httpUrl(path: string): string {
-    return `http://127.0.0.1:${this.ports.http}${path}`;
+    return `http://${this.address}:${this.ports.http}${path}`;
   }
 
   /** Calls the management API; the caller knows what an endpoint answers. */
   async api<Response>(path: string, method = 'GET', body?: unknown): Promise<ApiAnswer<Response>> {
-    const answer = await fetch(`http://127.0.0.1:${this.ports.api}${path}`, {
+    const answer = await fetch(`http://${this.address}:${this.ports.api}${path}`, {
       method,
       headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
       ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { Kiln, type KilnOptions } from './kiln.ts';
 import { freePorts } from './ports.ts';
-import { RedisServer } from './redis.ts';
+import { RedisServer, type RedisServerOptions } from './redis.ts';
 import { until } from './until.ts';
 
 /** A row of `GET /v1/cluster/nodes`, as far as tests look at it. */
@@ -34,8 +34,11 @@ export interface ClusterOptions {
  * A Redis that a cluster has used before: what is new may have been emptied, and lets nobody claim anything for some
  * seconds, in which previous holders may come.
  */
-export async function usedRedis(t: Pick<ExecutionContext, 'teardown'>): Promise<RedisServer> {
-  const redis = await RedisServer.start(t);
+export async function usedRedis(
+  t: Pick<ExecutionContext, 'teardown'>,
+  options: RedisServerOptions = {},
+): Promise<RedisServer> {
+  const redis = await RedisServer.start(t, options);
   const client = new Redis(redis.url);
   await client.hset('{kiln:kiln}:epoch', { id: Date.now(), until: 0, from: 0, revision: 0 });
   client.disconnect();
@@ -47,13 +50,13 @@ export function clusterXml(
   redis: Pick<RedisServer, 'url'>,
   id: string,
   port: number,
-  options: ClusterOptions = {},
+  options: ClusterOptions & Pick<KilnOptions, 'host'> = {},
 ): string {
   const { secret = 'of this test', previousSecret, redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
   return (
     `<Cluster><Secret>${secret}</Secret>${previousSecret === undefined ? '' : `<PreviousSecret>${previousSecret}</PreviousSecret>`}` +
     `<Redis>${redisXml}</Redis>` +
-    `<Node><Id>${id}</Id><AdvertiseAddress>127.0.0.1</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
+    `<Node><Id>${id}</Id><AdvertiseAddress>${options.host?.address ?? '127.0.0.1'}</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
   );
 }
 

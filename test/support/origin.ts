@@ -1,4 +1,5 @@
 import type { ExecutionContext } from 'ava';
+import type { Host } from './hosts.ts';
 import { Kiln } from './kiln.ts';
 import { PictureClient } from './picture-client.ts';
 
@@ -11,8 +12,17 @@ export class Origin {
     this.kiln = kiln;
   }
 
-  static async start(t: Pick<ExecutionContext, 'teardown'>, ...streams: string[]): Promise<Origin> {
-    const origin = new Origin(await Kiln.start({ ovt: true }));
+  static start(t: Pick<ExecutionContext, 'teardown'>, ...streams: string[]): Promise<Origin> {
+    return Origin.on(t, undefined, ...streams);
+  }
+
+  /** @param host where it runs; on this machine when undefined */
+  static async on(
+    t: Pick<ExecutionContext, 'teardown'>,
+    host: Host | undefined,
+    ...streams: string[]
+  ): Promise<Origin> {
+    const origin = new Origin(await Kiln.start({ ovt: true, host }));
     t.teardown(() => origin.stop());
     for (const stream of streams) await origin.publish(stream);
     return origin;

@@ -29,13 +29,16 @@ export class PictureClient {
    * @throws when the server refuses
    */
   static async publish(
-    node: Pick<Kiln, 'ports'>,
+    node: Pick<Kiln, 'ports'> & { readonly address?: string },
     name: string,
     app = 'app',
     host?: string,
     gop = 2,
   ): Promise<PictureClient> {
-    return PictureClient.of(await RtmpClient.publish(name, { port: node.ports.rtmp, app, host }), gop);
+    return PictureClient.of(
+      await RtmpClient.publish(name, { port: node.ports.rtmp, address: node.address, app, host }),
+      gop,
+    );
   }
 
   /** Sends it over a connection that publishes already. */

@@ -17,6 +17,8 @@ export interface RedisServerOptions {
   readonly durable?: boolean;
   /** What answers on the port needs no TLS and no password to say that it is there. */
   readonly port?: number;
+  /** Where it is; nothing but tests reaches that. Loopback unless given. */
+  readonly address?: string;
 }
 
 /** None outlives its tests, also when they are given up. */
@@ -47,19 +49,31 @@ export class RedisServer {
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${this.port}`;
+    return `redis://${this.#options.address ?? '127.0.0.1'}:${this.port}`;
   }
 
   /** Starts it, again after kill(). */
   async run(): Promise<void> {
-    const { program = 'redis-server', args = [], configure, durable = false } = this.#options;
+    const { program = 'redis-server', args = [], configure, durable = false, address } = this.#options;
     const file = configure === undefined ? [] : [configure(this.folder)];
     const saved = durable ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
     const own = program === 'redis-sentinel' ? [] : ['--save', '', ...saved];
     const port = args.includes('--tls-port') ? ['--port', '0'] : ['--port', String(this.port)];
     const child = spawn(
       program,
-      [...file, ...port, '--bind', '127.0.0.1', '--dir', this.folder, '--logfile', 'log', ...own, ...args],
+      [
+        ...file,
+        ...port,
+        '--bind',
+        '127.0.0.1',
+        ...(address === undefined ? [] : [address, '--protected-mode', 'no']),
+        '--dir',
+        this.folder,
+        '--logfile',
+        'log',
+        ...own,
+        ...args,
+      ],
       {
         stdio: 'ignore',
         cwd: this.folder,

@@ -15,7 +15,9 @@ export interface RtmpClientOptions {
   readonly port: number;
   /** Of this machine, to come from. */
   readonly localAddress?: string;
-  /** Host that the URL names; the connection goes to 127.0.0.1 all the same. */
+  /** What is connected to; loopback unless given. */
+  readonly address?: string | undefined;
+  /** Host that the URL names, whatever is connected to. */
   readonly host?: string;
   readonly app?: string;
   readonly tcUrl?: string;
@@ -68,12 +70,13 @@ export class RtmpClient {
   /** Connects and shakes hands, no more. */
   static async open({
     port,
+    address = '127.0.0.1',
     localAddress,
     digest,
     servername,
     preface,
   }: Omit<RtmpClientOptions, 'app'>): Promise<RtmpClient> {
-    const plain = connect({ port, host: '127.0.0.1', localAddress });
+    const plain = connect({ port, host: address, localAddress });
     await once(plain, 'connect');
     if (preface !== undefined) plain.write(preface);
     const socket =
