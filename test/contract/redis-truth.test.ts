@@ -226,6 +226,35 @@ test('a restart during a recovery loses no configuration', async (t) => {
   t.deepEqual([...late.config.entries().keys()].sort(), ['x', 'y']);
 });
 
+test('what was removed stays removed on every node when Redis comes back as it was before', async (t) => {
+  const redis = await RedisServer.start(t);
+  const open = async (id: string) => {
+    const proxy = await TcpProxy.open(t, redis.port);
+    return { proxy, node: await openNode(t, id, { url: `redis://127.0.0.1:${proxy.port}` }, { timing: ENDLESS }) };
+  };
+  const [a, b] = [await open('a'), await open('b')];
+  await seeEachOther(a.node, b.node);
+  await a.node.config.write([{ key: 'x', value: 1, seen: 0 }]);
+  await b.node.config.sync();
+  const raw = admin(t, redis);
+  await raw.save();
+  b.proxy.cut();
+  await a.node.config.write([{ key: 'x', seen: a.node.config.entries().get('x')?.revision ?? 0 }]);
+  a.proxy.cut();
+  await redis.kill();
+  await redis.run();
+  b.proxy.heal();
+  await until('b is there', async () => (await raw.hget('{kiln:test}:epoch:nodes', 'b')) === '2');
+  a.proxy.heal();
+  await connected(a.node);
+  await a.node.config.write([{ key: 'y', value: 1, seen: 0 }]);
+  for (const { node } of [a, b]) {
+    await connected(node);
+    await node.config.sync();
+    t.deepEqual([...node.config.entries().keys()], ['y'], node.self.id);
+  }
+});
+
 test('a lost clock of Redis ends nothing, however far it was behind', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url }, { timing: ENDLESS });

@@ -104,7 +104,7 @@ end
 local function open(id)
   local offered, revision = unpack(redis.call('HMGET', P .. 'epoch', 'offered', 'revision'))
   if offered then
-    redis.call('DEL', P .. 'config', P .. 'config:log', P .. 'config:gone', P .. 'config:floor')
+    redis.call('DEL', P .. 'config', P .. 'config:log', P .. 'config:gone')
     local entries = redis.call('HGETALL', P .. 'staged')
     for at = 1, #entries, 2 do
       local seen = string.match(entries[at + 1], '^%d+')
@@ -114,6 +114,8 @@ local function open(id)
       end
     end
     redis.call('SET', P .. 'config:revision', revision)
+    -- what was removed before is not remembered: who knows less reads everything
+    redis.call('SET', P .. 'config:floor', revision)
     guard_sets(id)
   end
   redis.call('DEL', P .. 'staged', P .. 'epoch:nodes')
