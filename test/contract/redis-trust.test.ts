@@ -20,6 +20,13 @@ async function change(node: Cluster, name: string, value?: Json): Promise<void> 
   await node.config.write([{ key: name, seen, ...(value !== undefined && { value }) }]);
 }
 
+/** Its keys: the revision, the entries and their log; its arguments: key and text, in which NEXT is the next revision. */
+const FORGE = `
+  local revision = redis.call('INCR', KEYS[1])
+  redis.call('HSET', KEYS[2], ARGV[1], (string.gsub(ARGV[2], '^NEXT', string.format('%d', revision))))
+  redis.call('ZADD', KEYS[3], revision, ARGV[1])
+`;
+
 async function open(t: ExecutionContext) {
   const redis = await RedisServer.start(t);
   const raw = new Redis(redis.url);
@@ -29,11 +36,10 @@ async function open(t: ExecutionContext) {
     const cluster = await openNode(t, id, redis, { onDistrust: (report) => reports.push(report), ...options });
     return { cluster, reports };
   };
-  /** Puts an entry as a stranger would, so that nodes hear of it. */
+  /** Puts an entry as a stranger would, so that nodes hear of it: in one step, or they might look in between. */
   const forge = async (name: string, text: string): Promise<void> => {
-    const revision = await raw.incr(key('config:revision'));
-    await raw.hset(key('config'), name, text.replace(/^NEXT/, String(revision)));
-    await raw.zadd(key('config:log'), revision, name);
+    const keys = ['config:revision', 'config', 'config:log'].map(key);
+    await raw.eval(FORGE, keys.length, ...keys, name, text);
   };
   const stored = async (name: string): Promise<string> => (await raw.hget(key('config'), name)) ?? '';
   return { redis, raw, node, forge, stored };
