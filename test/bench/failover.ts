@@ -6,6 +6,7 @@ import { timingOf } from '../../cluster/redis/timing.ts';
 import { Hosts, type Host } from '../support/hosts.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { median } from '../support/load/statistics.ts';
+import { MovingPublisher } from '../support/moving-publisher.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
 import { OvtViewer } from '../support/ovt-viewer.ts';
@@ -100,6 +101,11 @@ async function failovers(owner: Owner): Promise<Line[]> {
     line('kill -9 of the node that pulls: gap for a viewer of another node', gaps.killed, 1000 + GOP_MS),
     line('kill -9 of the node published to: until another node takes the publisher', gaps.accepted, 500),
     line('drain of the node that pulls: gap for a viewer of another node', gaps.drained, 200 + GOP_MS),
+    line(
+      'drain of the node published to, ReconnectRequest: gap for a viewer elsewhere',
+      await moves(bench),
+      200 + MovingPublisher.GOP_MS,
+    ),
   ];
 }
 
@@ -196,6 +202,32 @@ async function drain({ owner, nodes, store }: Bench): Promise<number> {
   await other.api(`/v1/cluster/nodes/${IDS[at]}:undrain`, 'POST');
   await allReady(nodes);
   return gap;
+}
+
+/** Drains the node that a publisher is on who can be asked to reconnect, again and again. */
+async function moves({ owner, nodes }: Bench): Promise<number[]> {
+  let at = 0;
+  const publisher = await MovingPublisher.start('moved', () => (nodes[at] as Kiln).ports.rtmp);
+  owner.teardown(() => publisher.close());
+  const gaps: number[] = [];
+  while (gaps.length < ROUNDS) {
+    const viewed = nodes[(at + 2) % nodes.length] as Kiln;
+    await viewed.liveStream('moved');
+    const viewer = await OvtViewer.play(owner, viewed.ovtUrl('moved'));
+    await until('it plays', () => viewer.arrivals.length >= PLAYS);
+    const drained = IDS[at] as string;
+    at = (at + 1) % nodes.length;
+    const moment = performance.now();
+    await viewed.api(`/v1/cluster/nodes/${drained}:drain`, 'POST');
+    await until('the publisher has moved', () => publisher.moves > gaps.length);
+    const moved = performance.now();
+    await until('it plays again', () => viewer.since(moved) >= PLAYS);
+    gaps.push(viewer.gapSince(moment));
+    viewer.close();
+    await viewed.api(`/v1/cluster/nodes/${drained}:undrain`, 'POST');
+    await allReady(nodes);
+  }
+  return gaps;
 }
 
 async function accepted(node: Kiln, name: string): Promise<PictureClient> {

@@ -1,11 +1,12 @@
 import type { ExecutionContext } from 'ava';
 import type { RtmpProviderConfig } from '../../src/config/model.ts';
+import type { Continuity } from '../../src/core/continuity.ts';
 import { Ingest } from '../../src/providers/rtmp/ingest.ts';
 import { recordInput } from './input-recorder.ts';
 
 /** The media of an RTMP publisher on their way into a stream, without the connection. */
-export function setUpIngest(t: ExecutionContext, rtmp: Partial<RtmpProviderConfig> = {}) {
-  const { log, ...recorded } = recordInput(t, { type: 'Rtmp', kind: 'rtmp' });
+export function setUpIngest(t: ExecutionContext, rtmp: Partial<RtmpProviderConfig> = {}, continuity?: Continuity) {
+  const { log, ...recorded } = recordInput(t, { type: 'Rtmp', kind: 'rtmp' }, continuity);
   const failures: string[] = [];
   const config = {
     timestampMode: 'Auto',

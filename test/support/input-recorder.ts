@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import type { Continuity } from '../../src/core/continuity.ts';
 import { Counters } from '../../src/core/counters.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { Source } from '../../src/core/source.ts';
@@ -7,9 +8,12 @@ import { InputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
 import { FaultLog } from '../../src/log.ts';
 
-/** An input stream by itself, with all that is written into it, and a log with what is said to it. */
-export function recordInput(t: ExecutionContext, source: Source) {
-  const input = new InputStream('live', source, new Counters());
+/**
+ * An input stream by itself, with all that is written into it, and a log with what is said to it.
+ * @param continuity of a stream that continues another one
+ */
+export function recordInput(t: ExecutionContext, source: Source, continuity?: Continuity) {
+  const input = new InputStream('live', source, new Counters(), { ...(continuity && { continuity }) });
   const tracks: (readonly Track[])[] = [];
   const packets: Packet[] = [];
   input.on('tracks', (set) => tracks.push(set));

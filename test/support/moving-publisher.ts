@@ -11,6 +11,8 @@ const RECONNECT = 0x01;
  * on over the old connection to the next key frame, continues from that one over a new connection, and closes the old one.
  */
 export class MovingPublisher {
+  /** Between two of its key frames. */
+  static readonly GOP_MS = GOP * FRAME_MS;
   /** The connection that it publishes by. */
   client: RtmpClient;
   /** Connections that it has made because it was asked to. */
@@ -34,7 +36,7 @@ export class MovingPublisher {
       key: n === 0,
       body: frames[n === 0 ? 0 : 1] as Buffer,
     }));
-    this.#end = inRealTime(units, GOP * FRAME_MS, ({ body, key }, time) => {
+    this.#end = inRealTime(units, MovingPublisher.GOP_MS, ({ body, key }, time) => {
       this.#listen();
       if (key && this.#next !== undefined) this.#move(this.#next, config);
       if (this.#waiting === undefined) this.client.video(body, time);

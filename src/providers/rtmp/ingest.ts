@@ -12,6 +12,7 @@ import { Intake } from '../intake/intake.ts';
 import type { MediaUnit } from '../intake/media-unit.ts';
 import type { MediaKind } from '../intake/track-id.ts';
 import { TrackWriter } from '../intake/track-writer.ts';
+import { FormerTracks } from './former-tracks.ts';
 import type { Declared } from './metadata.ts';
 import { SourceTracks, type TrackSource } from './source-tracks.ts';
 
@@ -34,6 +35,7 @@ export class Ingest {
   readonly #options: IngestOptions;
   readonly #sources: SourceTracks;
   readonly #intake: Intake;
+  readonly #former: FormerTracks;
   #declared: Declared | undefined;
   #metadataTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -58,6 +60,8 @@ export class Ingest {
         options.onFailure(reason);
       },
     });
+    this.#former = new FormerTracks(input.continuity);
+    this.#intake.announce(this.#former.announced);
   }
 
   /** Takes what the source says of its tracks; of a stream that is live, the next packet of each track shows it. */
@@ -120,7 +124,10 @@ export class Ingest {
     } catch (error) {
       this.#fault(source.kind, part.trackId, error);
     }
-    if (!this.#intake.live && source.track !== undefined) this.#intake.known(source.kind, part.trackId);
+    if (source.track !== undefined) {
+      this.#former.known(source.kind, part.trackId);
+      if (!this.#intake.live) this.#intake.known(source.kind, part.trackId);
+    }
     if (unit !== undefined) this.#intake.unit(unit);
   }
 

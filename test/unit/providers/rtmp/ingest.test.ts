@@ -1,6 +1,7 @@
 import test from 'ava';
 import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
 import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
+import { Continuity } from '../../../../src/core/continuity.ts';
 import type { AudioTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
 import { NOTHING_DECLARED } from '../../../../src/providers/rtmp/metadata.ts';
 import { buildAudioTag, buildVideoTag } from '../../../support/flv-build.ts';
@@ -80,6 +81,37 @@ test('a medium that is announced but does not come is waited for only so long', 
   t.is(tracks.length, 0);
   await until('the stream', () => tracks.length === 1);
   t.is(packets.length, 1);
+});
+
+test('a publisher that announces nothing is not waited for longer than for the tracks of the stream that it continues', (t) => {
+  const first = setUpIngest(t);
+  first.ingest.metadata(ONLY_VIDEO);
+  first.ingest.video(video.config, 0);
+  first.ingest.video(frame(0), 0);
+  const { kept } = first.input.continuity;
+  const second = setUpIngest(t, {}, new Continuity(kept));
+  second.ingest.video(video.config, 0);
+  second.ingest.video(frame(0), 0);
+  t.is(second.packets.length, 1);
+  second.ingest.audio(sound.config, 0);
+  second.ingest.audio(tone(0), 20);
+  const third = setUpIngest(t, {}, new Continuity(second.input.continuity.kept));
+  third.ingest.video(video.config, 0);
+  third.ingest.video(frame(0), 0);
+  t.is(third.packets.length, 0, 'it had sound, too');
+  third.ingest.audio(sound.config, 0);
+  t.is(third.packets.length, 1);
+});
+
+test('what the stream before kept of its tracks may come from another version', (t) => {
+  for (const value of [null, 'tracks', { video: [0] }, { video: [0.5], audio: [] }, { video: [], audio: [] }]) {
+    const { ingest, packets } = setUpIngest(t, {}, new Continuity(new Map([['rtmpTracks', value]])));
+    ingest.video(video.config, 0);
+    ingest.video(frame(0), 0);
+    t.is(packets.length, 0);
+    ingest.audio(sound.config, 0);
+    t.is(packets.length, 1);
+  }
 });
 
 test('so much media is held back and no more', (t) => {
