@@ -15,6 +15,8 @@ interface Batch {
   readonly rows: ReadonlyMap<string, StatsRow>;
   /** Keys of rows that no longer exist. */
   readonly ended: readonly string[];
+  /** A full report begins with it. */
+  readonly begins: boolean;
 }
 
 type Reply = readonly [sequence: string, ...rows: (readonly string[])[]];
@@ -85,12 +87,13 @@ export class RedisStats {
     const changed = this.#full ? rows : rows.filter((row) => !sameRow(row, this.#counted.get(row.key)));
     for (let at = 0; at < Math.max(changed.length, ended.length, 1); at += BATCH) {
       const part = changed.slice(at, at + BATCH);
-      yield { rows: new Map(part.map((row) => [row.key, row])), ended: ended.slice(at, at + BATCH) };
+      const begins = this.#full && at === 0;
+      yield { rows: new Map(part.map((row) => [row.key, row])), ended: ended.slice(at, at + BATCH), begins };
     }
   }
 
   /** @returns whether Redis has it */
-  async #send({ sequence, rows, ended }: Batch): Promise<boolean> {
+  async #send({ sequence, rows, ended, begins }: Batch): Promise<boolean> {
     const encoded = [...rows.values()].map((row) => this.#encoded(row));
     const outcome = await this.#connection.run(SCRIPTS.report, [
       this.#node,
@@ -101,6 +104,7 @@ export class RedisStats {
       JSON.stringify(ended),
       JSON.stringify(encoded),
       this.#toldAt,
+      begins ? 1 : 0,
     ]);
     const [, countedAt] = /^counted (\d+)$/.exec(String(outcome)) ?? [];
     if (countedAt !== undefined) {

@@ -253,6 +253,33 @@ test('what is in the sums counts once when Redis loses something else, or comes 
   t.deepEqual((await sum(a))?.gauges, { viewers: 2 });
 });
 
+test('in a Redis that comes back older nothing counts that a node has no longer', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b] = [await openNode(t, 'a', { url: redis.url }), await openNode(t, 'b', { url: redis.url })];
+  const moved: StatsRow = { ...row(5, 1), key: 'moved' };
+  const quiet = (viewers: number): StatsRow => ({ ...row(5, viewers), key: 'quiet' });
+  await b.reportStats([moved, quiet(4)]);
+  const raw = new Redis(redis.url);
+  raw.on('error', () => {});
+  t.teardown(() => raw.disconnect());
+  await raw.save();
+  await b.reportStats([quiet(0)]);
+  await a.reportStats([moved]);
+  await redis.kill();
+  await until('degraded', () => [a, b].every(({ state }) => state === 'degraded'));
+  await redis.run();
+  const gauges = async (key: string) => (await a.stats([key])).get(key)?.gauges;
+  const told = {};
+  await until('the sums are those of now', async () => {
+    await a.reportStats([moved]).catch(() => undefined);
+    await b.reportStats([quiet(0)]).catch(() => undefined);
+    const [ofMoved, ofQuiet] = await Promise.all(['moved', 'quiet'].map(gauges)).catch(() => []);
+    Object.assign(told, { ofMoved, ofQuiet });
+    return ofMoved?.viewers === 1 && ofQuiet?.viewers === undefined;
+  });
+  t.like(told, { ofMoved: { viewers: 1 }, ofQuiet: {} });
+});
+
 test('a node that Redis has forgotten, and that is back, counts what it counts, once', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis(redis.url);

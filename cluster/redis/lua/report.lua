@@ -1,17 +1,22 @@
 -- Rows of one node: what its counters grew by since its last report, and its gauges as they are. Each report counts
 -- once, however often it is sent. Rows are `{key, {growths}, {gauges}, {latest}, {totals}}`, each a list of names and
--- numbers, only of what changed; totals only in a full report, for rows whose sums were given up meanwhile.
+-- numbers, only of what changed; totals only in a full report, for rows whose sums were given up meanwhile. The part that a
+-- full report begins with takes back what the node had before: an older state may have rows and gauges that are no more.
 local node, incarnation, id = ARGV[1], ARGV[2], ARGV[3]
 local sequence, full = tonumber(ARGV[4]), ARGV[5] == '1'
 local ended, rows = cjson.decode(ARGV[6]), cjson.decode(ARGV[7])
 -- by the wall clock: the last report before this full one
 local last = tonumber(ARGV[8])
+local begins = ARGV[9] == '1'
 
 if epoch() ~= id then return 'epoch' end
 local present = redis.call('HGET', P .. 'nodes', node)
 if not present or string.match(present, '^(%S+)') ~= incarnation then return 'unknown' end
-if not full and redis.call('HEXISTS', P .. 'stats:shown', node) == 0 then return 'full' end
+-- another run of the server may lack the last reports
+local run = redis.call('HGET', P .. 'epoch', 'run') or ''
+if not full and redis.call('HGET', P .. 'stats:shown', node) ~= run then return 'full' end
 local counted = tonumber(redis.call('HGET', P .. 'stats:seq', node) or '0') >= sequence
+if begins then put_off('stats:left', node, P .. 'stats:of:' .. node) end
 
 -- Makes the row one of this node's. Returns whether its sums have what this life of the node counted before.
 local function join(name, key)
@@ -78,5 +83,5 @@ for _, name in ipairs(ended) do
   if redis.call('SISMEMBER', P .. 'stats:of:' .. node, name) == 1 then withdraw_row(node, name) end
 end
 redis.call('HSET', P .. 'stats:seq', node, whole(sequence))
-redis.call('HSET', P .. 'stats:shown', node, '1')
+redis.call('HSET', P .. 'stats:shown', node, run)
 return 'counted ' .. whole(wall)
