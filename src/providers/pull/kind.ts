@@ -3,12 +3,12 @@ import Value from 'typebox/value';
 import type { Json } from '#cluster';
 import type { Source } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
-import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { StreamChanges } from '../../origins/stream-changes.ts';
 import type { StreamNames } from '../../origins/stream-names.ts';
-import { TaskEnd, type PlacedKind, type Task } from '../../tasks/kind.ts';
+import type { PlacedKind, Task } from '../../tasks/kind.ts';
 import { LocalClock } from '../intake/local-clock.ts';
+import { leaveOwnStream, publishOwnName } from '../placed/own-name.ts';
 import { PullError } from './error.ts';
 import { firstSource, type FirstSource } from './first-source.ts';
 import { Pull } from './pull.ts';
@@ -24,9 +24,6 @@ const Progress = Type.Object({ url: Type.String() });
 const Failure = Type.Object({ message: Type.String() });
 
 export const PULL = 'pull';
-
-/** A name that its dead owner still holds is free within this. */
-const NAME_MS = 10_000;
 
 export interface PullKindOptions {
   readonly names: StreamNames;
@@ -104,43 +101,20 @@ export class PullKind implements PlacedKind {
     } finally {
       use?.close();
       task.signal.removeEventListener('abort', end);
-      leave(input, task.signal);
+      leaveOwnStream(input, task.signal, 'the stream is no longer pulled');
     }
   }
 
-  /** @returns undefined when others have the name, and the stream is not worth waiting for it */
-  async #publish(task: Task, source: Source, spec: PullSpec): Promise<InputStream | undefined> {
-    const { application, persistent, isNew, name, signal } = task;
+  #publish(task: Task, source: Source, spec: PullSpec): Promise<InputStream | undefined> {
+    const { application, persistent, isNew } = task;
     const provider = pullProvider(application.config, spec.urls);
     const options = {
       replace: isNew && provider.replaces,
       maxConnections: provider.maxConnections,
-      silence: 'stop',
       isPassthrough: spec.relay,
       isListed: persistent && !isNew,
-      signal,
-    } as const;
-    const { names, changes } = this.#options;
-    const watch = changes.watch(application, (input) => input === name.id);
-    try {
-      for (const until = performance.now() + NAME_MS; ;) {
-        try {
-          return await names.publish(application, name.id, source, options);
-        } catch (error) {
-          if (signal.aborted) return undefined;
-          const isTaken = error instanceof KilnError && error.code === 'streamExists';
-          if (isNew || !isTaken) throw error;
-          if (performance.now() >= until) {
-            if (persistent) throw error;
-            return undefined;
-          }
-        }
-        await watch.next(Math.max(0, until - performance.now()), signal);
-        if (signal.aborted) return undefined;
-      }
-    } finally {
-      watch.close();
-    }
+    };
+    return publishOwnName(task, source, options, this.#options);
   }
 }
 
@@ -155,12 +129,4 @@ function sourceOptions(
 /** Which URL the run before played last. */
 function playedUrl(progress: Json | undefined): string | undefined {
   return Value.Check(Progress, progress) ? progress.url : undefined;
-}
-
-/** What goes on elsewhere can be continued there; the rest ends for good. */
-function leave(input: InputStream, signal: AbortSignal): void {
-  const end = signal.reason instanceof TaskEnd ? signal.reason : undefined;
-  const goesOn = end !== undefined && end.reason !== 'removed' && end.reason !== 'applicationClosed';
-  if (goesOn) input.close(end.message);
-  else input.end(end?.message ?? 'the stream is no longer pulled');
 }
