@@ -1,5 +1,5 @@
 import type { MediaTrack } from '../core/track.ts';
-import { FIRST_OUTPUT } from './child.ts';
+import { FIRST_OUTPUT } from '../media-child/child.ts';
 import type { Choice, ChosenJob } from './choice.ts';
 import { audioOptions } from './encoders/audio.ts';
 import { imageForm } from './encoders/image.ts';

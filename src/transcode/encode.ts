@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseOpusConfig } from '../codecs/opus.ts';
 import { rescale, toSeconds, VIDEO_TIMEBASE, type Timebase } from '../core/timebase.ts';
-import type { BitstreamFormat, EncodedPacket } from './bitstream.ts';
+import type { BitstreamFormat, EncodedPacket } from '../media-child/bitstream.ts';
 import type { EncodeJob } from './encoding.ts';
 import type { Means } from './means.ts';
 import { Turn } from './turn.ts';

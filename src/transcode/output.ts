@@ -2,7 +2,7 @@ import { BitstreamError } from '../codecs/bits.ts';
 import { NutError } from '../containers/nut/error.ts';
 import { NutReader } from '../containers/nut/reader.ts';
 import { toSeconds, type Timebase } from '../core/timebase.ts';
-import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from './bitstream.ts';
+import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../media-child/bitstream.ts';
 import type { Encode } from './encode.ts';
 import type { EncodeJob } from './encoding.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';

@@ -3,7 +3,7 @@ import type { Reader } from '../core/reader.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { MediaTrack } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
-import { FfmpegChild } from './child.ts';
+import { FfmpegChild } from '../media-child/child.ts';
 import type { Choice } from './choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import { ffmpegArguments, type Command } from './command.ts';

@@ -1,5 +1,5 @@
 import { rescale, type Timebase } from '../core/timebase.ts';
-import type { BitstreamFormat, BitstreamSink, EncodedPacket } from './bitstream.ts';
+import type { BitstreamFormat, BitstreamSink, EncodedPacket } from '../media-child/bitstream.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
 
 /** Whom an encoder's output goes to. */

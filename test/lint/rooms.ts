@@ -17,7 +17,7 @@ const ROWS: readonly (readonly string[])[] = [
   ],
   ['core'],
   ['containers', 'protocols'],
-  ['packaging', 'access', 'stats', 'origins'],
+  ['packaging', 'access', 'stats', 'origins', 'media-child'],
   ['tasks', 'webrtc'],
   ['providers', 'publishers', 'transcode', 'management'],
   ['api', 'web'],

@@ -3,7 +3,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import { InputStream } from '../../../src/core/stream.ts';
 import { rescale, toSeconds, VIDEO_TIMEBASE, type Timebase } from '../../../src/core/timebase.ts';
 import type { AudioTrack, MediaTrack, VideoTrack } from '../../../src/core/track.ts';
-import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/transcode/bitstream.ts';
+import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/media-child/bitstream.ts';
 import type { EncodedFormat, EncodeSink } from '../../../src/transcode/encode.ts';
 import type { AudioEncoding, EncodeJob, ImageEncoding, VideoEncoding } from '../../../src/transcode/encoding.ts';
 import { audioTrack, videoTrack } from '../../support/packets.ts';

@@ -3,8 +3,7 @@ import type { NutStream } from '../containers/nut/format.ts';
 import type { NutFrame } from '../containers/nut/reader.ts';
 import type { Timebase } from '../core/timebase.ts';
 import { DecodeOrder } from './decode-order.ts';
-import { codecForm, type CodecForm } from './codec-form.ts';
-import type { Encoding } from './encoding.ts';
+import { codecForm, type CodecForm, type CodedForm } from './codec-form.ts';
 
 /** What a decoder must know of encoded packets, as the encoder's bitstream tells; a change makes a new object. */
 export interface BitstreamFormat {
@@ -47,7 +46,7 @@ export class OutputAdapter {
    * @param stream as the encoder's NUT tells of it
    * @throws BitstreamError when the encoder's headers are malformed
    */
-  constructor(codec: Encoding['codec'], stream: NutStream, sink: BitstreamSink) {
+  constructor(codec: CodedForm, stream: NutStream, sink: BitstreamSink) {
     this.#form = codecForm(codec, stream);
     this.#stream = stream;
     this.#sink = sink;

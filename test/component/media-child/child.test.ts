@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
 import { FaultLog } from '../../../src/log.ts';
-import { FfmpegChild } from '../../../src/transcode/child.ts';
+import { FfmpegChild } from '../../../src/media-child/child.ts';
 import { standStillBeforeTimers } from '../../support/stand-still.ts';
 import { until } from '../../support/until.ts';
 
@@ -175,7 +175,7 @@ test('it inherits no files and no secrets', async (t) => {
 
 test('when this process is killed, the child ends by itself', async (t) => {
   const program = `
-    import { FfmpegChild } from '${new URL('../../../src/transcode/child.ts', import.meta.url)}';
+    import { FfmpegChild } from '${new URL('../../../src/media-child/child.ts', import.meta.url)}';
     const handler = { output() {}, outputEnd() {}, drain() {}, gone() {} };
     const faults = { count() {} };
     const path = 'ffmpeg';

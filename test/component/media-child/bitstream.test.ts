@@ -9,7 +9,7 @@ import { NutReader, type NutFrame } from '../../../src/containers/nut/reader.ts'
 import { NutWriter } from '../../../src/containers/nut/writer.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
 import { isMedia, type MediaTrack } from '../../../src/core/track.ts';
-import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/transcode/bitstream.ts';
+import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/media-child/bitstream.ts';
 import type { Encoding } from '../../../src/transcode/encoding.ts';
 import { nutStreamOf } from '../../../src/transcode/nut-stream.ts';
 import { box, samples, seeded, vector } from '../../unit/codecs/vectors.ts';

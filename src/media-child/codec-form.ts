@@ -6,9 +6,11 @@ import { audioState, type AudioState } from '../containers/elementary/audio.ts';
 import { videoState, type VideoState } from '../containers/elementary/video.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import { rescale, type Timebase } from '../core/timebase.ts';
-import type { AudioCodec, VideoCodec } from '../core/track.ts';
-import type { Encoding } from './encoding.ts';
+import type { AudioCodec, ImageCodec, VideoCodec } from '../core/track.ts';
 import { reorderedFrames } from '../core/reordering.ts';
+
+/** Codecs whose packets are brought into a canonical form. */
+export type CodedForm = VideoCodec | AudioCodec | ImageCodec;
 
 interface CodecFormat {
   readonly config?: Buffer;
@@ -36,7 +38,7 @@ export interface CodecForm {
 }
 
 /** @throws BitstreamError when the encoder's headers are malformed */
-export function codecForm(codec: Encoding['codec'], stream: NutStream): CodecForm {
+export function codecForm(codec: CodedForm, stream: NutStream): CodecForm {
   switch (codec) {
     case 'H264':
     case 'H265':
