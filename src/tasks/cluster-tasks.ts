@@ -93,8 +93,26 @@ export class ClusterTasks {
     const { tasks } = this.#options;
     const kind = tasks.kind(name.kind);
     if (kind === undefined) throw new Error(`unknown kind of task: ${name.kind}`);
-    if (isStreamKind(kind)) return await this.#attempt(() => tasks.define(name, spec, creation));
+    if (isStreamKind(kind)) return await this.define(name, spec, creation);
     await this.#place(kind, name, spec, creation);
+  }
+
+  /**
+   * Defines a task, which begins as soon as a node claims it: the one that has its stream, or the best of all.
+   * @throws TaskExistsError, clusterUnavailable, changeUnknown, storageFailed
+   */
+  async define(name: TaskName, spec: Json, creation: Pick<TaskCreation, 'persistent'>): Promise<void> {
+    await this.#attempt(() => this.#options.tasks.define(name, spec, creation));
+  }
+
+  /**
+   * Gives a task another spec, wherever it runs: the run goes on, or begins anew where its kind does not listen to changes.
+   * @param next makes the new spec from the present one; may be called several times
+   * @returns false when there is none
+   * @throws clusterUnavailable, changeUnknown, storageFailed, what `next` throws
+   */
+  async change(name: TaskName, next: (spec: Json) => Json): Promise<boolean> {
+    return await this.#attempt(() => this.#options.tasks.definitions.change(name, next));
   }
 
   /**

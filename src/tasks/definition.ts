@@ -90,6 +90,11 @@ export function isSameTask(one: TaskDefinition, other: TaskDefinition): boolean 
   return one === other || isDeepStrictEqual(essence(one), essence(other));
 }
 
+/** Whether both are the same task, which may have to do something else. */
+export function isSameButSpec(one: TaskDefinition, other: TaskDefinition): boolean {
+  return isSameTask({ ...one, spec: null }, { ...other, spec: null });
+}
+
 function essence({ progress: _, origin: __, ...rest }: TaskDefinition): object {
   return rest;
 }

@@ -69,7 +69,7 @@ export class TaskDefinitions {
   async remove(name: TaskName, origin?: TaskOrigin): Promise<boolean> {
     const isOther = (value: Json): boolean =>
       origin !== undefined && !isDeepStrictEqual(readDefinition(value)?.origin, origin);
-    return await this.#change(name, (value) => (isOther(value) ? value : undefined));
+    return (await this.#change(name, (value) => (isOther(value) ? value : undefined))) === 'written';
   }
 
   /**
@@ -79,22 +79,38 @@ export class TaskDefinitions {
    */
   async adopt(name: TaskName, origin: TaskOrigin): Promise<boolean> {
     // with what a later version may have put there
-    return await this.#change(name, (value) => ({ ...(value as object), origin: { ...origin } }));
+    return (await this.#change(name, (value) => ({ ...(value as object), origin: { ...origin } }))) === 'written';
+  }
+
+  /**
+   * Gives a task another spec, and keeps everything else: who runs it goes on.
+   * @param next makes the new spec from the present one; called again when others have changed that meanwhile
+   * @returns false when there is none
+   * @throws UnavailableError, StorageError; ConflictError when others keep changing it; what `next` throws
+   */
+  async change(name: TaskName, next: (spec: Json) => Json): Promise<boolean> {
+    const outcome = await this.#change(name, (value) => {
+      const definition = readDefinition(value);
+      if (definition === undefined) return value;
+      const spec = next(definition.spec);
+      return isDeepStrictEqual(spec, definition.spec) ? value : { ...(value as object), spec };
+    });
+    return outcome !== 'none';
   }
 
   /** @param next makes the new value: the same one for no change, undefined to delete it */
-  async #change(name: TaskName, next: (value: Json) => Json | undefined): Promise<boolean> {
+  async #change(name: TaskName, next: (value: Json) => Json | undefined): Promise<'none' | 'same' | 'written'> {
     const key = definitionKey(name);
     for (let attempt = 1; ; attempt++) {
       // one that was created elsewhere a moment ago may not be known yet
       if (!this.#config.entries().has(key)) await this.#config.sync();
       const entry = this.#config.entries().get(key);
-      if (entry === undefined) return false;
+      if (entry === undefined) return 'none';
       const value = next(entry.value);
-      if (value === entry.value) return false;
+      if (value === entry.value) return 'same';
       try {
         await this.#config.write([{ key, seen: entry.revision, ...(value !== undefined && { value }) }]);
-        return true;
+        return 'written';
       } catch (error) {
         if (!(error instanceof ConflictError) || attempt === 3) throw error;
         await this.#config.sync();

@@ -54,6 +54,11 @@ export interface Task {
   started(): void;
   /** Sets the state of the run for lists: called now and then until the run ends. */
   show(report: () => Json): void;
+  /**
+   * Lets the run go on when the spec changes: the listener gets the new one. Without a listener the run ends then, and
+   * another one begins.
+   */
+  changed(listener: (spec: Json) => void): void;
 }
 
 /** A run beside a stream. */
@@ -68,6 +73,11 @@ interface AnyKind {
 
 /** Tasks that run on any node, one that has little to do. */
 export interface PlacedKind extends AnyKind {
+  /**
+   * Whether this node has what a task needs, for example its files. Where it has not, or does not know yet, the node
+   * claims the task only when no other does. undefined: all nodes are equal.
+   */
+  suits?(spec: Json, application: Application): Promise<boolean>;
   /**
    * Runs a task until it is over: then its definition is deleted. A failure is tried again, after a pause.
    * It settles as soon as it can when the signal aborts.

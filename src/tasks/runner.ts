@@ -5,12 +5,13 @@ import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { SyncedLease } from '../origins/synced-lease.ts';
-import { isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
+import { isSameButSpec, isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
 import { pause } from './pause.ts';
 import { liveOutput, type LiveOutput } from './live-output.ts';
 import { isNewer, newest, readProgress, type Progress } from './progress.ts';
+import { taskApplication } from './task-application.ts';
 
 const LONGEST_PAUSE_MS = 5000;
 /** After a run of this length the pauses between attempts are short again. */
@@ -63,6 +64,8 @@ export class TaskRunner {
   #isLeaving = false;
   #isRunning = false;
   #report: (() => Json) | undefined;
+  /** The run goes on with another spec. */
+  #changed: ((spec: Json) => void) | undefined;
   #checkpoint: NodeJS.Timeout | undefined;
 
   constructor(options: TaskRunnerOptions) {
@@ -116,7 +119,7 @@ export class TaskRunner {
     return this.#report?.();
   }
 
-  /** It is defined now, or differently: another spec begins a new run. */
+  /** It is defined now, or differently: another spec begins a new run, unless the run listens to changes. */
   define(definition: TaskDefinition): void {
     const before = this.#definition;
     // another task under the same id has nothing to do with this one
@@ -135,6 +138,7 @@ export class TaskRunner {
       return;
     }
     if (isSameTask(before, definition)) return;
+    if (this.#changed !== undefined && isSameButSpec(before, definition)) return this.#changed(definition.spec);
     this.#run.abort(new TaskEnd('changed', 'the task was changed'));
     this.#rest.abort();
   }
@@ -208,7 +212,7 @@ export class TaskRunner {
       await this.#leave();
       return false;
     }
-    const application = this.#application();
+    const application = taskApplication(this.#options.registry, name);
     if (application === undefined) {
       this.#end = new TaskEnd('handedOver', 'this node does not have the application');
       return false;
@@ -252,6 +256,7 @@ export class TaskRunner {
     } finally {
       application.off('close', onClose);
       this.#report = undefined;
+      this.#changed = undefined;
       this.#isRunning = false;
     }
     const end = signal.reason as TaskEnd;
@@ -310,6 +315,9 @@ export class TaskRunner {
       started: () => this.#start.resolve(),
       show: (report) => {
         this.#report = report;
+      },
+      changed: (listener) => {
+        this.#changed = listener;
       },
     };
   }
@@ -377,16 +385,6 @@ export class TaskRunner {
   /** Its stream, when that is on this node. */
   get #live(): LiveOutput | undefined {
     return liveOutput(this.#options, this.#options.name, this.#definition);
-  }
-
-  #application(): Application | undefined {
-    const { registry, name } = this.#options;
-    try {
-      return registry.vhosts.get(name.vhost)?.demandApplication(name.app);
-    } catch (error) {
-      if (error instanceof KilnError) return undefined;
-      throw error;
-    }
   }
 }
 

@@ -6,15 +6,19 @@ import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
-import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
+import { Fitness } from './fitness.ts';
+import { isStreamKind, TaskEnd, type PlacedKind, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
 import type { Progress } from './progress.ts';
 import { successors, ranked } from './rank.ts';
 import { TaskRunner } from './runner.ts';
+import { taskApplication } from './task-application.ts';
 import type { Turns } from './turns.ts';
 
 /** How much later than the one before it each node of the ranking claims a task without an owner. */
 const STEP_MS = 300;
+/** How much later a node claims it that lacks what the task needs. */
+const UNSUITED_MS = 1500;
 /** Pause after a claim that failed. */
 const AGAIN_MS = 1000;
 /** The longest pause after claims that were of no use. */
@@ -51,6 +55,7 @@ export class TaskSlot {
   /** Since when it has no owner, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
   #vacantSince: number | undefined;
   #notBefore = 0;
+  readonly #fitness: Fitness;
   /** After a claim that was of no use here, other nodes get a try. */
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   /** Fence of an owner that is gone, perhaps without saving the task's progress. */
@@ -65,6 +70,7 @@ export class TaskSlot {
     this.name = name;
     this.#options = options;
     this.#key = taskKey(name);
+    this.#fitness = new Fitness(() => this.consider(), options.log);
   }
 
   /** Ends when what this node runs of it has ended. */
@@ -178,6 +184,7 @@ export class TaskSlot {
     clearTimeout(this.#timer);
     if (!this.#isWanted(definition)) return this.#cancelClaim(definition);
     const now = performance.now();
+    if (this.#vacantSince === undefined) this.#fitness.forget();
     this.#vacantSince ??= now;
     const delay = this.#delay(definition);
     if (delay === undefined || this.#claiming) return;
@@ -224,7 +231,14 @@ export class TaskSlot {
     const former = this.#former?.incarnation === cluster.self.incarnation ? undefined : this.#former;
     const rank = ranked(this.#key, cluster.nodes(), former).indexOf(cluster.self.id);
     if (rank < 0) return undefined;
-    return rank * STEP_MS + (isStreamKind(kind) && !isLeftOver ? RESCUE_MS : 0);
+    if (isLeftOver) return rank * STEP_MS;
+    if (isStreamKind(kind)) return rank * STEP_MS + RESCUE_MS;
+    return rank * STEP_MS + (this.#suits(kind, definition) ? 0 : UNSUITED_MS);
+  }
+
+  #suits(kind: PlacedKind, { spec }: TaskDefinition): boolean {
+    const application = taskApplication(this.#options.registry, this.name);
+    return application !== undefined && this.#fitness.of(kind, spec, application);
   }
 
   /** Claims it when not too many others are being claimed. */

@@ -92,8 +92,8 @@ export class Tasks {
   }
 
   /**
-   * Defines a task that follows a stream. It begins as soon as the node that has the stream knows the definition; if there
-   * is no such stream, it waits.
+   * Defines a task. One that follows a stream begins as soon as the node that has the stream knows the definition; if there
+   * is no such stream, it waits. Others begin where they are claimed first.
    * @throws TaskExistsError, UnavailableError, StorageError
    */
   async define(name: TaskName, spec: Json, { persistent }: Pick<TaskCreation, 'persistent'>): Promise<void> {

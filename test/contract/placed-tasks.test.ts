@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import type { Json } from '#cluster';
 import { TaskEnd } from '../../src/tasks/kind.ts';
 import { TaskExistsError } from '../../src/tasks/tasks.ts';
 import { openNode } from '../support/cluster.ts';
@@ -9,11 +10,34 @@ import { until } from '../support/until.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 
+class FakeKindOfNode extends FakeKind {
+  readonly node: string;
+
+  constructor(node: string) {
+    super();
+    this.node = node;
+  }
+}
+
+/** Its tasks name the node that has what they need. */
+class ChoosyKind extends FakeKindOfNode {
+  async suits(spec: Json): Promise<boolean> {
+    return (spec as { on?: string }).on === this.node;
+  }
+}
+
+const addTo = (spec: Json) => ({ ...(spec as object), more: (spec as { more: number }).more + 1 });
+
 /** Nodes of which only those with room are given tasks. */
-async function open(t: ExecutionContext, redis: RedisServer, rooms: Readonly<Record<string, boolean>>) {
+async function open(
+  t: ExecutionContext,
+  redis: RedisServer,
+  rooms: Readonly<Record<string, boolean>>,
+  Kind: new (node: string) => FakeKind = FakeKindOfNode,
+) {
   const nodes: Node[] = [];
   for (const [id, hasRoom] of Object.entries(rooms)) {
-    const node = openTasks(await openNode(t, id, { url: redis.url }), new FakeKind());
+    const node = openTasks(await openNode(t, id, { url: redis.url }), new Kind(id));
     t.teardown(() => node.tasks.close());
     node.cluster.describe({ load: 0, full: !hasRoom, info: {} });
     nodes.push(node);
@@ -56,6 +80,46 @@ test('why a task could not be created on another node is told where it was asked
   });
   for (const { tasks } of [a, b]) t.deepEqual([...tasks.definitions.names()], []);
   t.deepEqual([...(await a.cluster.list('task'))], []);
+});
+
+test('a task gets another spec from any node: a run that listens goes on, any other begins anew', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [a, b, c] = await open(t, redis, { a: false, b: true, c: false });
+  const [follows, waits] = [fakeName('follows'), fakeName('waits')];
+  await a.everywhere.create(follows, { does: 'follow' }, KEPT);
+  await a.everywhere.create(waits, { does: 'wait' }, KEPT);
+  const run = b.kind.running.get('follows');
+  const before = c.tasks.definitions.get(follows);
+  const add = (more: Json) => (spec: Json) => ({ ...(spec as object), more });
+  for (const name of [follows, waits]) t.true(await c.everywhere.change(name, add(1)));
+  await until('the run has heard', () => b.kind.heard.length === 1);
+  await until('the other began anew', () => b.kind.runs.get('waits') === 2);
+  t.deepEqual(b.kind.heard, [{ does: 'follow', more: 1 }]);
+  t.is(b.kind.running.get('follows'), run);
+  t.false(run?.signal.aborted);
+  t.deepEqual(c.tasks.definitions.get(follows), { ...before, spec: { does: 'follow', more: 1 } } as typeof before);
+  t.true(await a.everywhere.change(follows, (spec) => spec), 'one that changes nothing');
+  await Promise.all([a, b, c].map((node) => node.everywhere.change(follows, addTo)));
+  await until('all are heard', () => (b.kind.heard.at(-1) as { more: number }).more === 4);
+  t.is(b.kind.runs.get('follows'), 1);
+  t.false(await a.everywhere.change(fakeName('none'), (spec) => spec));
+  const refuse = () => {
+    throw new FakeFailure('refused');
+  };
+  await t.throwsAsync(a.everywhere.change(follows, refuse), { instanceOf: FakeFailure });
+});
+
+test('a task that is only defined begins where it is suited, and elsewhere when no such node is there', async (t) => {
+  const redis = await RedisServer.start(t);
+  const nodes = await open(t, redis, { a: true, b: true, c: true }, ChoosyKind);
+  const [a, b, c] = nodes;
+  for (let n = 0; n < 6; n++) {
+    await a.everywhere.define(fakeName(`t${n}`), { does: 'wait', on: 'b' }, KEPT);
+    const owner = await until('it runs', () => nodes.find(({ kind }) => kind.running.has(`t${n}`)));
+    t.is(owner.cluster.self.id, 'b');
+  }
+  await b.tasks.close();
+  await until('all run on', () => a.kind.running.size + c.kind.running.size === 6);
 });
 
 test('a node that does not know a kind of tasks, or of calls, is passed over', async (t) => {

@@ -14,9 +14,12 @@ import { addVhost, type VhostShape } from './live.ts';
 
 const STEP_MS = 2;
 
-/** What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped, and `hang` is never said to work. */
+/**
+ * What a fake task does: `fail` does so at once, `end` after it has begun, `wait` acts until it is stopped, `follow` does
+ * so through changes of its spec, and `hang` is never said to work.
+ */
 export interface FakeSpec {
-  readonly does: 'wait' | 'fail' | 'end' | 'hang';
+  readonly does: 'wait' | 'follow' | 'fail' | 'end' | 'hang';
 }
 
 export class FakeFailure extends Error {
@@ -29,6 +32,8 @@ export class FakeKind implements PlacedKind {
   readonly running = new Map<string, Task>();
   /** By id of the task. */
   readonly runs = new Map<string, number>();
+  /** The specs that its runs heard of. */
+  readonly heard: Json[] = [];
   readonly #act: (task: Task, at: bigint) => void;
 
   /** @param act is told a time at which the task was this node's: it may be called later, by a process that stood still */
@@ -51,6 +56,7 @@ export class FakeKind implements PlacedKind {
     if (does === 'fail') throw new FakeFailure('it fails');
     this.running.set(id, task);
     if (does !== 'hang') task.started();
+    if (does === 'follow') task.changed((spec) => this.heard.push(spec));
     task.keep(Number(task.progress ?? 0) + 1);
     try {
       if (does === 'end') return;

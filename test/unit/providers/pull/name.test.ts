@@ -48,6 +48,7 @@ function open() {
       keep: () => {},
       started: () => {},
       show: () => {},
+      changed: () => {},
     });
   const free = (): void => {
     state.taken = false;
