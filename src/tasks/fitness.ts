@@ -1,5 +1,5 @@
 import type { Json } from '#cluster';
-import type { Application } from '../core/application.ts';
+import type { ApplicationConfig } from '../config/model.ts';
 import type { Logger } from '../log.ts';
 import type { PlacedKind } from './kind.ts';
 
@@ -16,7 +16,7 @@ export class Fitness {
   }
 
   /** False until it is known. */
-  of(kind: PlacedKind, spec: Json, application: Application): boolean {
+  of(kind: PlacedKind, spec: Json, application: ApplicationConfig): boolean {
     if (kind.suits === undefined) return true;
     if (this.#asked?.spec === spec) return this.#asked.suits;
     const asked = { spec, suits: false };

@@ -1,4 +1,5 @@
 import type { Json } from '#cluster';
+import type { ApplicationConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { TaskName } from './definition.ts';
@@ -77,7 +78,7 @@ export interface PlacedKind extends AnyKind {
    * Whether this node has what a task needs, for example its files. Where it has not, or does not know yet, the node
    * claims the task only when no other does. undefined: all nodes are equal.
    */
-  suits?(spec: Json, application: Application): Promise<boolean>;
+  suits?(spec: Json, application: ApplicationConfig): Promise<boolean>;
   /**
    * Runs a task until it is over: then its definition is deleted. A failure is tried again, after a pause.
    * It settles as soon as it can when the signal aborts.

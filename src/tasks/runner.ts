@@ -11,7 +11,6 @@ import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from
 import { pause } from './pause.ts';
 import { liveOutput, type LiveOutput } from './live-output.ts';
 import { isNewer, newest, readProgress, type Progress } from './progress.ts';
-import { taskApplication } from './task-application.ts';
 
 const LONGEST_PAUSE_MS = 5000;
 /** After a run of this length the pauses between attempts are short again. */
@@ -212,7 +211,7 @@ export class TaskRunner {
       await this.#leave();
       return false;
     }
-    const application = taskApplication(this.#options.registry, name);
+    const application = this.#application();
     if (application === undefined) {
       this.#end = new TaskEnd('handedOver', 'this node does not have the application');
       return false;
@@ -385,6 +384,16 @@ export class TaskRunner {
   /** Its stream, when that is on this node. */
   get #live(): LiveOutput | undefined {
     return liveOutput(this.#options, this.#options.name, this.#definition);
+  }
+
+  #application(): Application | undefined {
+    const { registry, name } = this.#options;
+    try {
+      return registry.vhosts.get(name.vhost)?.demandApplication(name.app);
+    } catch (error) {
+      if (error instanceof KilnError) return undefined;
+      throw error;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError, type Cluster, type Owner } from '#cluster';
+import type { ApplicationConfig } from '../config/model.ts';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
@@ -7,12 +8,11 @@ import type { Logger } from '../log.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { Fitness } from './fitness.ts';
-import { isStreamKind, TaskEnd, type PlacedKind, type TaskKind } from './kind.ts';
+import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
 import type { Progress } from './progress.ts';
 import { successors, ranked } from './rank.ts';
 import { TaskRunner } from './runner.ts';
-import { taskApplication } from './task-application.ts';
 import type { Turns } from './turns.ts';
 
 /** How much later than the one before it each node of the ranking claims a task without an owner. */
@@ -227,18 +227,14 @@ export class TaskSlot {
     if (cluster.state === 'degraded') return undefined;
     if (this.#unsaved !== undefined || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
-    if (!isStreamKind(kind) && !isLeftOver && !this.#hasApplication) return undefined;
     const former = this.#former?.incarnation === cluster.self.incarnation ? undefined : this.#former;
     const rank = ranked(this.#key, cluster.nodes(), former).indexOf(cluster.self.id);
     if (rank < 0) return undefined;
     if (isLeftOver) return rank * STEP_MS;
     if (isStreamKind(kind)) return rank * STEP_MS + RESCUE_MS;
-    return rank * STEP_MS + (this.#suits(kind, definition) ? 0 : UNSUITED_MS);
-  }
-
-  #suits(kind: PlacedKind, { spec }: TaskDefinition): boolean {
-    const application = taskApplication(this.#options.registry, this.name);
-    return application !== undefined && this.#fitness.of(kind, spec, application);
+    const application = this.#application;
+    if (application === undefined) return undefined;
+    return rank * STEP_MS + (this.#fitness.of(kind, definition.spec, application) ? 0 : UNSUITED_MS);
   }
 
   /** Claims it when not too many others are being claimed. */
@@ -300,11 +296,12 @@ export class TaskSlot {
     else log.error({ ...this.name, err: error }, 'the task cannot be claimed');
   }
 
-  get #hasApplication(): boolean {
+  /** How its application is configured here, made or not. */
+  get #application(): ApplicationConfig | undefined {
     try {
-      return this.#options.registry.vhosts.get(this.name.vhost)?.demandConfig(this.name.app) !== undefined;
+      return this.#options.registry.vhosts.get(this.name.vhost)?.demandConfig(this.name.app);
     } catch (error) {
-      if (error instanceof KilnError) return false;
+      if (error instanceof KilnError) return undefined;
       throw error;
     }
   }

@@ -7,6 +7,7 @@ import { CountingKind } from '../support/counting-task.ts';
 import { FakeFailure, FakeKind, fakeName, openTasks } from '../support/fake-task.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { vhostConfig } from '../unit/core/support.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 
@@ -25,6 +26,8 @@ class ChoosyKind extends FakeKindOfNode {
     return (spec as { on?: string }).on === this.node;
   }
 }
+
+const ids = (nodes: readonly Node[]) => nodes.map(({ cluster }) => cluster.self.id);
 
 const addTo = (spec: Json) => ({ ...(spec as object), more: (spec as { more: number }).more + 1 });
 
@@ -120,6 +123,25 @@ test('a task that is only defined begins where it is suited, and elsewhere when 
   }
   await b.tasks.close();
   await until('all run on', () => a.kind.running.size + c.kind.running.size === 6);
+});
+
+test('only the node that runs a task makes its application of the template', async (t) => {
+  const redis = await RedisServer.start(t);
+  const made = { name: 'made', applications: [{ name: '*', type: 'live' }] };
+  const name = { ...fakeName('task'), vhost: made.name, app: 'new' };
+  const nodes: Node[] = [];
+  for (const id of ['a', 'b', 'c']) {
+    const node = openTasks(await openNode(t, id, { url: redis.url }), new FakeKind());
+    t.teardown(() => node.tasks.close());
+    node.registry.createVhost(vhostConfig({ ...made, host: { names: ['made'] } }), true);
+    nodes.push(node);
+  }
+  await until('all know each other', () => nodes.every(({ cluster }) => cluster.nodes().length === nodes.length));
+  await nodes[0]?.everywhere.define(name, { does: 'wait' }, KEPT);
+  const owner = await until('it runs', () => nodes.find(({ kind }) => kind.running.has('task')));
+  await until('all know its owner', () => nodes.every(({ tasks }) => tasks.owner(name)));
+  const makers = nodes.filter(({ registry }) => registry.vhosts.get(name.vhost)?.applications.has(name.app));
+  t.deepEqual(ids(makers), ids([owner]));
 });
 
 test('a node that does not know a kind of tasks, or of calls, is passed over', async (t) => {

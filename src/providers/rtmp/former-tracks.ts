@@ -19,7 +19,7 @@ export class FormerTracks {
     this.announced = read(continuity.inherited(KEY));
   }
 
-  /** The stream has a track. @param trackId as the source numbers those of a kind */
+  /** The stream, which is live, has a track. @param trackId as the source numbers those of a kind */
   known(kind: MediaKind, trackId: number): void {
     if (this.#known[kind].has(trackId)) return;
     this.#known[kind].add(trackId);

@@ -124,11 +124,9 @@ export class Ingest {
     } catch (error) {
       this.#fault(source.kind, part.trackId, error);
     }
-    if (source.track !== undefined) {
-      this.#former.known(source.kind, part.trackId);
-      if (!this.#intake.live) this.#intake.known(source.kind, part.trackId);
-    }
+    if (!this.#intake.live && source.track !== undefined) this.#intake.known(source.kind, part.trackId);
     if (unit !== undefined) this.#intake.unit(unit);
+    if (this.#intake.live && source.track !== undefined) this.#former.known(source.kind, part.trackId);
   }
 
   /** What is wrong with one track is of no consequence for the others. */

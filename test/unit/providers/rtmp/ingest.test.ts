@@ -103,6 +103,12 @@ test('a publisher that announces nothing is not waited for longer than for the t
   t.is(third.packets.length, 1);
 });
 
+test('a publisher that leaves before its stream is live tells nothing of the tracks of the next one', (t) => {
+  const first = setUpIngest(t);
+  first.ingest.video(video.config, 0);
+  t.is(first.input.continuity.kept.size, 0);
+});
+
 test('what the stream before kept of its tracks may come from another version', (t) => {
   for (const value of [null, 'tracks', { video: [0] }, { video: [0.5], audio: [] }, { video: [], audio: [] }]) {
     const { ingest, packets } = setUpIngest(t, {}, new Continuity(new Map([['rtmpTracks', value]])));
