@@ -37,6 +37,10 @@ const table = {
   ],
   pullInvalid: [400, (detail: string) => detail],
   pullFailed: [502, (url: string, reason: string) => `Could not pull the stream : ${url}: ${reason}`],
+  channelInvalid: [400, (detail: string) => detail],
+  channelExists: [409, (name: string) => `Stream '${name}' already exists`],
+  channelNotFound: [404, () => 'Could not find the application or stream'],
+  channelsForbidden: [403, () => 'Forbidden'],
   taskInvalid: [400, (detail: string) => detail],
   pushProtocolUnknown: [
     400,

@@ -30,6 +30,13 @@ interface Place {
   epoch: number;
 }
 
+/** The time, in seconds, of which a packet is: it cannot have been sent before. */
+export function shownAt({ track, dts, pts }: Packet): number {
+  const decoded = toSeconds(dts, track.timebase);
+  const reordered = track.type === 'video' ? toSeconds(pts - dts, track.timebase) : 0;
+  return reordered > 0 && reordered <= MAX_REORDERING_SECONDS ? decoded + reordered : decoded;
+}
+
 /**
  * Maps media time of an input stream to the wall clock time of its arrival, by the packets that were delayed the least.
  * A source that was held up and catches up does not change the mapping. One that stays late, or whose clock is slower than
@@ -70,11 +77,11 @@ export class ArrivalClock {
   }
 
   /** Records the arrival of a packet. @param now milliseconds since the epoch */
-  note({ track, dts, pts }: Packet, now = Date.now()): void {
+  note(packet: Packet, now = Date.now()): void {
+    const { track, dts } = packet;
     if (!isMedia(track)) return;
     const decoded = toSeconds(dts, track.timebase);
-    const reordered = track.type === 'video' ? toSeconds(pts - dts, track.timebase) : 0;
-    const shown = reordered > 0 && reordered <= MAX_REORDERING_SECONDS ? decoded + reordered : decoded;
+    const shown = shownAt(packet);
     this.#newest = shown;
     const offset = now - shown * 1000;
     if (!this.#isOnTimeline(track.id, decoded, offset)) return;

@@ -1,4 +1,5 @@
 import type { Packet } from './packet.ts';
+import type { Track } from './track.ts';
 
 /**
  * Which packets can be decoded behind a loss: each video track of a stream goes on at its own next key frame.
@@ -38,6 +39,22 @@ export class KeyGate {
   /** Nothing passes, sound neither, before a video key frame. */
   silence(): void {
     this.#silent = true;
+  }
+
+  /**
+   * Other tracks are delivered than before: video that is new, or of another codec, waits for a key frame. Without video
+   * nothing waits.
+   * @returns whether there is video
+   */
+  retrack(tracks: readonly Track[], before: readonly Track[]): boolean {
+    const videos = tracks.filter(({ type }) => type === 'video');
+    if (videos.length === 0) {
+      this.#silent = false;
+      this.#lost.clear();
+    }
+    for (const track of videos)
+      if (!before.some(({ id, codec }) => id === track.id && codec === track.codec)) this.lose({ track });
+    return videos.length > 0;
   }
 
   /**

@@ -7,7 +7,7 @@ const INVISIBLE = /\p{C}/u;
 /** Of the name of a stream, in bytes, which is that of a file. */
 const MAX_STREAM_BYTES = 255;
 /** URL paths, the management API and file names must be able to carry it. */
-const STREAM = /^(?!\.{1,2}$)[^\p{Cc}/:?#]+$/u;
+const STREAM = /^(?!\.{1,2}$)[^\p{Cc}\p{Cs}/:?#]+$/u;
 
 /** Whether a publisher can call its stream so. */
 export function isStreamName(name: string): boolean {

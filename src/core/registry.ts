@@ -21,9 +21,14 @@ interface RegistryEvents {
   alert: [alert: Alert];
 }
 
-/** A code of facts/02-config.md, section Alert, and what it is about. */
+/** A code, of facts/02-config.md, section Alert, or of Kiln's own, and what it is about. */
 export interface Alert {
-  readonly code: 'EGRESS_TRANSCODE_FAILED_ENCODING' | 'EGRESS_STREAM_CREATION_FAILED';
+  readonly code:
+    | 'EGRESS_TRANSCODE_FAILED_ENCODING'
+    | 'EGRESS_STREAM_CREATION_FAILED'
+    | 'SCHEDULE_GAP'
+    | 'SCHEDULE_OVERLAP'
+    | 'SCHEDULE_FILE_UNREADABLE';
   readonly description: string;
   readonly application: Application;
   readonly stream: string;

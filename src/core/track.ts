@@ -33,6 +33,8 @@ interface TrackBase {
   readonly encoder?: Encoder;
   readonly language?: string;
   readonly characteristics?: string;
+  /** What players show it as; absent: what its language is called. */
+  readonly publicName?: string;
 }
 
 interface PictureTrack extends TrackBase {

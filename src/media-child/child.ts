@@ -25,8 +25,9 @@ export interface ChildHandler {
    * The process is gone, or never came. Called once, nothing follows.
    * @param reason why, in words
    * @param killed whether somebody has killed it
+   * @param done whether it did all that it was to
    */
-  gone(reason: string, killed: boolean): void;
+  gone(reason: string, killed: boolean, done: boolean): void;
 }
 
 export interface ChildOptions {
@@ -36,11 +37,13 @@ export interface ChildOptions {
   readonly outputs: number;
   readonly handler: ChildHandler;
   readonly faults: FaultLog;
+  /** Descriptor of a file that is its standard input, which the child gets a copy of; absent: what is written to it. */
+  readonly input?: number;
 }
 
 /**
  * One ffmpeg process that reads its standard input and writes one pipe per output, apart from the terminal's Ctrl-C.
- * It ends by itself when this process dies, for its input ends then.
+ * It ends by itself when this process dies, for its input ends then, or nobody has its outputs.
  */
 export class FfmpegChild {
   readonly diagnostics: Diagnostics;
@@ -48,18 +51,19 @@ export class FfmpegChild {
   readonly #faults: FaultLog;
   #process: ChildProcess | undefined;
   #input: Duplex | undefined;
+  readonly #outputs: Duplex[] = [];
   /** Runs from the end of the input on. */
   #deadline: Watchdog | undefined;
   #endedAt = 0;
   #spawnError: Error | undefined;
   #gone = false;
 
-  constructor({ path, args, outputs, handler, faults }: ChildOptions) {
+  constructor({ path, args, outputs, handler, faults, input }: ChildOptions) {
     this.#handler = handler;
     this.#faults = faults;
     this.diagnostics = new Diagnostics(faults);
     try {
-      this.#start(path, args, outputs);
+      this.#start(path, args, outputs, input);
     } catch (error) {
       // some failures to spawn are thrown, others come as an event
       this.#spawnError = error as Error;
@@ -85,6 +89,14 @@ export class FfmpegChild {
     return input.writableLength < HIGH_WATER;
   }
 
+  /** Whether its outputs are read: a child whose outputs are not waits when their pipes are full. */
+  read(isRead: boolean): void {
+    for (const output of this.#outputs) {
+      if (isRead) output.resume();
+      else output.pause();
+    }
+  }
+
   /** Ends its input: it puts out the rest and goes, or is killed. Idempotent. */
   end(): void {
     if (this.#gone || this.#deadline !== undefined) return;
@@ -96,11 +108,13 @@ export class FfmpegChild {
   /** Ends it at once, whatever it has not put out. */
   kill(): void {
     this.#process?.kill('SIGKILL');
+    // it counts as gone when its pipes are empty
+    this.read(true);
   }
 
-  #start(path: string, args: readonly string[], outputs: number): void {
+  #start(path: string, args: readonly string[], outputs: number, input: number | undefined): void {
     const pipes = Array.from({ length: FIRST_OUTPUT + outputs }, (_, fd) =>
-      fd === 1 ? ('ignore' as const) : ('pipe' as const),
+      fd === 1 ? ('ignore' as const) : fd === 0 && input !== undefined ? input : ('pipe' as const),
     );
     const child = spawn(path, args, { stdio: pipes, env: childEnvironment(), detached: true });
     this.#process = child;
@@ -111,14 +125,17 @@ export class FfmpegChild {
   }
 
   #connect({ stdio }: ChildProcess, outputs: number): void {
-    const input = stdio[0] as Duplex;
-    this.#input = input;
-    input.on('drain', () => this.#handler.drain());
-    // it has closed its input: it is about to end, or made to
-    input.on('error', () => this.end());
+    const input = stdio[0] as Duplex | null;
+    if (input !== null) {
+      this.#input = input;
+      input.on('drain', () => this.#handler.drain());
+      // it has closed its input: it is about to end, or made to
+      input.on('error', () => this.end());
+    }
     stdio[2]?.on('data', (chunk: Buffer) => this.diagnostics.push(chunk));
     for (let index = 0; index < outputs; index++) {
       const output = stdio[FIRST_OUTPUT + index] as Duplex;
+      this.#outputs.push(output);
       output.on('data', (chunk: Buffer) => {
         this.#prolong();
         this.#handler.output(index, chunk);
@@ -142,7 +159,7 @@ export class FfmpegChild {
     if (this.#gone) return;
     this.#gone = true;
     this.#deadline?.close();
-    this.#handler.gone(this.#reason(code, signal), signal === 'SIGKILL' || signal === 'SIGTERM');
+    this.#handler.gone(this.#reason(code, signal), signal === 'SIGKILL' || signal === 'SIGTERM', code === 0);
   }
 
   #reason(code: number | null, signal: NodeJS.Signals | null): string {

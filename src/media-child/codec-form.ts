@@ -1,3 +1,5 @@
+import { parseAdtsHeader } from '../codecs/aac-adts.ts';
+import { configOfAdts } from '../codecs/aac-program.ts';
 import * as av1 from '../codecs/av1.ts';
 import { BitstreamError } from '../codecs/bits.ts';
 import { annexBToLengths } from '../codecs/nal.ts';
@@ -108,10 +110,13 @@ class AudioForm implements CodecForm {
   readonly reorderedFrames = 0;
   readonly #state: AudioState;
   readonly #timebase: Timebase;
+  /** Frames of AAC without a configuration have headers of their own, as in MPEG-TS. */
+  readonly #isAdts: boolean;
 
   constructor(codec: AudioCodec, { extradata, timebase }: NutStream) {
     this.#state = audioState(codec);
     this.#timebase = timebase;
+    this.#isAdts = codec === 'AAC' && extradata.length === 0;
     if (extradata.length > 0) this.#state.configure(extradata);
   }
 
@@ -119,12 +124,22 @@ class AudioForm implements CodecForm {
     return this.#state.format;
   }
 
-  take(data: Buffer): CanonicalFrame | undefined {
+  take(taken: Buffer): CanonicalFrame | undefined {
+    const data = this.#isAdts ? this.#unwrap(taken) : taken;
     const samples = this.#state.samples(data);
     const { format } = this.#state;
     if (samples === 0 || format === undefined) return undefined;
     const duration = rescale(samples, { num: 1, den: format.samplerate }, this.#timebase);
     return { data, key: true, duration };
+  }
+
+  #unwrap(frame: Buffer): Buffer {
+    const header = parseAdtsHeader(frame);
+    if (header.blocks > 1) throw new BitstreamError('an ADTS frame holds several raw data blocks');
+    const data = frame.subarray(header.headerLength, header.frameLength);
+    if (header.channelConfiguration !== 0 || this.format === undefined)
+      this.#state.configure(configOfAdts(header, data));
+    return data;
   }
 }
 

@@ -18,7 +18,7 @@ import { definePeerCall } from '../origins/peer-call.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
 import { TASKS, type TaskDefinition, type TaskName } from './definition.ts';
 import { isStreamKind, TaskEnd, type PlacedKind, type TaskEndCause } from './kind.ts';
-import { TaskExistsError, type TaskCreation, type Tasks } from './tasks.ts';
+import { TaskExistsError, type ReportsOf, type TaskCreation, type Tasks } from './tasks.ts';
 
 /** Longer than the creation itself may take. */
 const CARRIED_MS = 10_000;
@@ -41,10 +41,10 @@ const Outcome = Type.Union([
 type Outcome = Static<typeof Outcome>;
 /** Begins a task on the node that is called. */
 const CREATE = definePeerCall('tasks/create', Order, Outcome);
-/** State of the tasks of a kind in an application that the called node runs, by id. */
+/** State of the tasks of a kind in an application that the called node runs, by id; all of them unless one is named. */
 const REPORTS = definePeerCall(
   'tasks/reports',
-  Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String() }),
+  Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String(), id: Type.Optional(Type.String()) }),
   Type.Object({ reports: Type.Record(Type.String(), Type.Unknown()) }),
 );
 
@@ -78,9 +78,7 @@ export class ClusterTasks {
     this.#options = options;
     this.#log = options.log.child({ module: 'tasks' });
     options.calls.answer(CREATE, (order) => this.#answerCreate(order));
-    options.calls.answer(REPORTS, ({ kind, vhost, app }) => ({
-      reports: Object.fromEntries(options.tasks.reports(kind, vhost, app)),
-    }));
+    options.calls.answer(REPORTS, (asked) => ({ reports: Object.fromEntries(options.tasks.reports(asked)) }));
   }
 
   /**
@@ -135,34 +133,54 @@ export class ClusterTasks {
 
   /** The tasks of a kind in an application, by id, as they are now: nodes that run some are asked all at once. */
   async list(kind: string, application: Application): Promise<TaskRow[]> {
-    const { cluster, tasks } = this.#options;
+    await this.#catchUp();
+    const names = this.#options.tasks.definitions.in(kind, application);
+    const { vhost, name: app } = application;
+    const rows = await this.#rows(names, { kind, vhost: vhost.name, app });
+    return rows.sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
+  }
+
+  /** One task as it is now; its owner is asked. @returns undefined when there is none of that name */
+  async find(name: TaskName): Promise<TaskRow | undefined> {
+    await this.#catchUp();
+    const [row] = await this.#rows([name], name);
+    return row;
+  }
+
+  /** Afterwards this node knows everything that was answered before. */
+  async #catchUp(): Promise<void> {
+    const { cluster } = this.#options;
     await Promise.all([cluster.config.sync(), cluster.ownerOf(TASKS)]);
     // watchers are called in the turn after the answer
     await setImmediate();
-    const found = tasks.definitions.in(kind, application).flatMap((name) => {
+  }
+
+  /** @param asked what the nodes that run some are asked for */
+  async #rows(names: readonly TaskName[], asked: ReportsOf): Promise<TaskRow[]> {
+    const { tasks } = this.#options;
+    const found = names.flatMap((name) => {
       const definition = tasks.definitions.get(name);
       return definition === undefined ? [] : [{ name, definition, owner: tasks.owner(name) }];
     });
     const owners = found.flatMap(({ owner }) => owner ?? []);
-    const reports = await this.#reports(kind, application, owners);
-    const rows = found.map(({ name, definition, owner }): TaskRow => {
+    const reports = await this.#reports(asked, owners);
+    return found.map(({ name, definition, owner }): TaskRow => {
       const known = owner === undefined ? new Map<string, Json>() : reports.get(owner.incarnation);
       const report = known?.get(name.id);
       const state = known === undefined ? 'unknown' : report === undefined ? 'waiting' : 'running';
       return { name, definition, state, report: report ?? undefined };
     });
-    return rows.sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
   }
 
   /** By incarnation of the node; without those that do not answer. */
-  async #reports(kind: string, { vhost: { name: vhost }, name: app }: Application, owners: readonly Owner[]) {
+  async #reports(asked: ReportsOf, owners: readonly Owner[]) {
     const { cluster, tasks, others } = this.#options;
     const nodes = new Map(owners.map((owner) => [owner.incarnation, owner]));
-    const answers = new Map([[cluster.self.incarnation, tasks.reports(kind, vhost, app)]]);
+    const answers = new Map([[cluster.self.incarnation, tasks.reports(asked)]]);
     nodes.delete(cluster.self.incarnation);
     await Promise.all(
       [...nodes.values()].map(async (node) => {
-        const { answer } = await others.askOne(node, REPORTS, { kind, vhost, app });
+        const { answer } = await others.askOne(node, REPORTS, asked);
         if (answer !== undefined)
           answers.set(node.incarnation, new Map(Object.entries(answer.reports as Record<string, Json>)));
       }),

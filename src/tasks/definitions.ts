@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConflictError, joinKey, type Change, type Cluster, type ConfigEntry, type Json } from '#cluster';
-import type { Application } from '../core/application.ts';
 import { TEMPLATE } from '../core/vhost.ts';
 import {
   definitionKey,
@@ -12,11 +11,19 @@ import {
   type TaskOrigin,
 } from './definition.ts';
 import { asJson } from './json.ts';
+import { OfferedTasks } from './offered.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { Progress } from './progress.ts';
 
-/** Which tasks there are, in the configuration that all nodes share. */
+/** An application, or what has its name. */
+interface ApplicationName {
+  readonly vhost: { readonly name: string };
+  readonly name: string;
+}
+
+/** Which tasks there are: in the configuration that all nodes share, and besides what this node offers alone. */
 export class TaskDefinitions {
+  readonly offered = new OfferedTasks();
   readonly #config: Cluster['config'];
   readonly #progress: ProgressWriter;
   /** Names by kind and application, and of which entries: these never change, others come in their place. */
@@ -30,12 +37,17 @@ export class TaskDefinitions {
     this.#progress = new ProgressWriter(config);
   }
 
-  /** As this node knows it. */
+  /** As this node knows it: one that is stored, or else what it offers under that name. */
   get(name: TaskName): TaskDefinition | undefined {
+    return this.stored(name) ?? this.offered.get(name);
+  }
+
+  /** As this node knows it. */
+  stored(name: TaskName): TaskDefinition | undefined {
     return readDefinition(this.#config.entries().get(definitionKey(name))?.value);
   }
 
-  /** Names of all of them. */
+  /** Names of all that are stored. */
   *names(): IterableIterator<TaskName> {
     for (const [key, entry] of this.#config.entries()) {
       if (!key.startsWith('%23')) continue;
@@ -46,13 +58,15 @@ export class TaskDefinitions {
   }
 
   /** Names of those of one kind in an application. */
-  in(kind: string, { vhost, name }: Application): readonly TaskName[] {
+  in(kind: string, { vhost, name }: ApplicationName): readonly TaskName[] {
     const entries = this.#config.entries();
     if (entries !== this.#indexed) {
       this.#index = Map.groupBy(this.names(), (task) => joinKey(task.kind, task.vhost, task.app));
       this.#indexed = entries;
     }
-    return this.#index.get(joinKey(kind, vhost.name, name)) ?? [];
+    const stored = this.#index.get(joinKey(kind, vhost.name, name)) ?? [];
+    const offered = this.offered.in(kind, vhost.name, name).filter((task) => this.stored(task) === undefined);
+    return offered.length === 0 ? stored : [...stored, ...offered];
   }
 
   /** @throws ConflictError when there is one, UnavailableError, StorageError */

@@ -28,6 +28,11 @@ export interface TaskCreation {
   readonly withinMs: number;
 }
 
+/** Whose states are asked for: all tasks of a kind in an application, or one of them. */
+export interface ReportsOf extends Omit<TaskName, 'id'> {
+  readonly id?: string;
+}
+
 /** There is a task of that name. */
 export class TaskExistsError extends Error {
   override readonly name = 'TaskExistsError';
@@ -111,6 +116,24 @@ export class Tasks {
   }
 
   /**
+   * Offers to run a task that only this node and others with the same offer know. One of them runs it. A stored task of
+   * that name comes before it.
+   * @param version another one is another task, as if that before had been deleted; with the same one the task is changed
+   */
+  offer(name: TaskName, spec: Json, version: string): void {
+    this.definitions.offered.set(name, spec, version);
+    this.#slot(name)?.consider();
+  }
+
+  /** Takes an offer back. Resolves when the task has ended here. */
+  async withdraw(name: TaskName): Promise<void> {
+    this.definitions.offered.delete(name);
+    const slot = this.#slots.get(taskKey(name));
+    slot?.consider();
+    if (slot?.over !== undefined && this.definitions.get(name) === undefined) await within(ENDS_MS, slot.over);
+  }
+
+  /**
    * Begins a task on this node, and defines it when it has started.
    * @throws TaskExistsError, UnavailableError, StorageError, TaskEnd when it was ended or did not start in time, and what it failed for: then there is nothing left of it
    */
@@ -159,12 +182,13 @@ export class Tasks {
     return this.#slots.get(taskKey(name))?.owner;
   }
 
-  /** States of the tasks of a kind in an application that run on this node, by id. */
-  reports(kind: string, vhost: string, app: string): Map<string, Json> {
+  /** States of tasks that run on this node, by id. */
+  reports({ kind, vhost, app, id }: ReportsOf): Map<string, Json> {
     const here = new Map<string, Json>();
     for (const slot of this.#open) {
       const { name, runner } = slot;
       if (runner === undefined || name.kind !== kind || name.vhost !== vhost || name.app !== app) continue;
+      if (id !== undefined && name.id !== id) continue;
       if (runner.isRunning) here.set(name.id, runner.report ?? null);
     }
     return here;

@@ -85,7 +85,7 @@ export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, shape: 
   tasks.add(kind);
   tasks.start();
   const everywhere = new ClusterTasks({ cluster, tasks, others, calls, log });
-  return { cluster, registry, directory, names, tasks, everywhere, kind };
+  return { cluster, registry, directory, names, others, calls, tasks, everywhere, kind };
 }
 
 export function fakeName(id: string) {

@@ -15,7 +15,7 @@ export function wireTrack(track: Track): WireTrack {
   return {
     id: track.id,
     name: track.name,
-    publicName: track.name,
+    publicName: track.publicName ?? track.name,
     language: track.language ?? '',
     characteristics: track.characteristics ?? '',
     codecId: codecId(track.codec),
@@ -42,7 +42,7 @@ export function trackOf(wire: WireTrack): Track | undefined {
   if (kind === undefined || wire.timebaseNum === 0 || wire.timebaseDen === 0) return undefined;
   const { framerate = 0, width = 0, height = 0 } = wire.videoTrack ?? {};
   const { samplerate = 0, layout = 0 } = wire.audioTrack ?? {};
-  const { decoderConfig = '', language, characteristics } = wire;
+  const { decoderConfig = '', language, characteristics, publicName } = wire;
   const config = decoderConfig === '' ? undefined : Buffer.from(decoderConfig, 'base64');
   const base = {
     id: wire.id,
@@ -51,6 +51,7 @@ export function trackOf(wire: WireTrack): Track | undefined {
     bypass: true,
     ...(language && { language }),
     ...(characteristics && { characteristics }),
+    ...(publicName && publicName !== wire.name && { publicName }),
   };
   const picture = { width, height, bitrate: wire.bitrate, framerate, keyFrameInterval: 0 };
   switch (kind.type) {

@@ -40,7 +40,7 @@ export class PushSession implements Session {
   readonly #sink: Sink;
   readonly #options: PushSessionOptions;
   readonly #reader = new Reader({ packet: (packet) => this.#packet(packet) }, () => {}, LIMITS);
-  #gate = new KeyGate();
+  readonly #gate = new KeyGate();
   readonly #undo: (() => void)[] = [];
   /** Those that are sent. */
   #tracks: readonly Track[] = [];
@@ -108,13 +108,7 @@ export class PushSession implements Session {
   #reselect(): void {
     const before = this.#tracks;
     try {
-      const videos = this.#select().filter(({ type }) => type === 'video');
-      if (videos.length === 0) {
-        this.#gate = new KeyGate();
-        this.#reader.videoGone();
-      }
-      for (const track of videos)
-        if (!before.some(({ id, codec }) => id === track.id && codec === track.codec)) this.#gate.lose({ track });
+      if (!this.#gate.retrack(this.#select(), before)) this.#reader.videoGone();
     } catch (error) {
       if (!(error instanceof PushError)) throw error;
       this.#options.onFail(error);

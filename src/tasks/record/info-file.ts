@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { copyFile, lstat, open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { localTime } from '../../core/local-time.ts';
+import { xmlCharacters, xmlText } from '../../core/xml-text.ts';
 import { withLock } from './lock-file.ts';
 import { MAX_PART_BYTES, PathError, temporaryBeside } from './paths.ts';
 import { writeAll } from './write-all.ts';
@@ -163,17 +164,11 @@ function entryOf({ filePath, createdTime, startTime, finishTime, ...rest }: File
 }
 
 function element(name: string, value: string | number | boolean): string {
-  const text = allowed(String(value)).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  return `<${name}>${text}</${name}>`;
+  return `<${name}>${xmlText(String(value))}</${name}>`;
 }
 
 /** Cut where a path would end the section, the room or the root. */
 function pathElement(path: string): string {
-  const text = allowed(path).replaceAll(/(?<=\]\])>|(?<=\?)>|(?<=<)\//g, ']]><![CDATA[$&');
+  const text = xmlCharacters(path).replaceAll(/(?<=\]\])>|(?<=\?)>|(?<=<)\//g, ']]><![CDATA[$&');
   return `<filePath><![CDATA[${text}]]></filePath>`;
-}
-
-/** Without characters that XML 1.0 has no way to write (section 2.2). */
-function allowed(text: string): string {
-  return text.replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD');
 }

@@ -57,6 +57,7 @@ test('tracks of every codec are themselves again', (t) => {
       name: 'i',
       codec,
     })),
+    audioTrack({ id: 29, publicName: 'Commentary' }),
     { type: 'data', id: 30, name: 'd', codec: 'ID3v2', timebase: { num: 1, den: 1000 }, bypass: true },
   ];
   const { stream } = toDescription(JSON.parse(JSON.stringify(descriptionOf({ tracks: tracks.map(wireTrack) }))));
